@@ -1,0 +1,130 @@
+"""The state of all runs, as a fold over the records that are stored.
+
+Nothing here decides anything: `apply` moves the state by one record, and a Core that starts again
+replays its store's records to stand where the one before stood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from ..protocol.records import (
+    BreakpointAnswered,
+    BreakpointEdited,
+    BreakpointSaved,
+    CommitSaved,
+    EventSaved,
+    Record,
+    RunChanged,
+    RunDeleted,
+    RunImported,
+    RunRenamed,
+    RunStarted,
+)
+from ..protocol.values import Breakpoint, Event, EventKind, Run, RunState
+
+
+@dataclass
+class OpenEvent:
+    """An event that may still get breakpoints."""
+
+    event: Event
+    resumed_at: float | None = None  # when its begin was answered, by the Core's clock
+    begun: bool = False  # its begin breakpoint came
+
+
+@dataclass
+class RunStatus:
+    """What the debugger knows of one run."""
+
+    run: Run
+    open: dict[str, OpenEvent] = field(default_factory=dict)
+    ended: set[str] = field(default_factory=set)  # events, while the run lives
+    pending: dict[str, Breakpoint] = field(default_factory=dict)  # oldest first
+
+
+class Runs:
+    """The headers of all runs, and the open events and pending breakpoints of the live ones."""
+
+    def __init__(self) -> None:
+        self.status: dict[str, RunStatus] = {}  # oldest first
+        self.active: str | None = None  # the run that halted or started last
+
+    def replay(self, records: Iterable[Record]) -> None:
+        """Rebuild the state from stored records, in their order."""
+        for record in records:
+            self.apply(record)
+
+    def apply(self, record: Record) -> Breakpoint | None:
+        """Move the state by one record, and return the breakpoint it is about, as it then stands."""
+        match record:
+            case RunStarted(run=run):
+                self.status[run.id] = RunStatus(run)
+                self.active = run.id
+            case RunChanged(run=run):
+                self._apply_header(run)
+            case RunRenamed(run=run):
+                self.status[run.id].run = run
+            case RunImported(history=history):
+                self.status[history.run.id] = RunStatus(history.run)
+            case RunDeleted(run=run_id):
+                del self.status[run_id]
+            case EventSaved(event=event):
+                self._apply_event(event)
+            case BreakpointSaved(breakpoint=breakpoint):
+                self._apply_breakpoint(breakpoint)
+                return breakpoint
+            case BreakpointEdited():
+                return self._apply_edit(record)
+            case BreakpointAnswered():
+                return self._apply_answer(record)
+            case CommitSaved(commit=commit):
+                status = self.status[commit.run]
+                status.run = replace(status.run, commits=status.run.commits + 1)
+        return None
+
+    def _apply_header(self, run: Run) -> None:
+        status = self.status[run.id]
+        status.run = run
+        if run.state is RunState.HALTED:
+            self.active = run.id
+        if not run.live:
+            status.open.clear()
+            status.ended.clear()
+
+    def _apply_event(self, event: Event) -> None:
+        status = self.status[event.run]
+        if event.ended_at is None:
+            status.open[event.id] = OpenEvent(event)
+            return
+        status.open.pop(event.id, None)
+        status.ended.add(event.id)
+        if event.kind is EventKind.DEBUG_MESSAGE:
+            status.run = replace(status.run, rows=event.seq)
+
+    def _apply_breakpoint(self, breakpoint: Breakpoint) -> None:
+        status = self.status[breakpoint.run]
+        status.run = replace(status.run, rows=breakpoint.seq)
+        opened = status.open.get(breakpoint.event)
+        if opened:
+            opened.begun = True
+            opened.resumed_at = breakpoint.answered_at
+        if breakpoint.answer is None:
+            status.pending[breakpoint.id] = breakpoint
+
+    def _apply_edit(self, record: BreakpointEdited) -> Breakpoint:
+        pending = self.status[record.run].pending
+        edited = replace(pending[record.breakpoint], revision=record.revision, edit=record.edit)
+        pending[record.breakpoint] = edited
+        return edited
+
+    def _apply_answer(self, record: BreakpointAnswered) -> Breakpoint:
+        status = self.status[record.run]
+        answered = status.pending.pop(record.breakpoint)
+        opened = status.open.get(answered.event)
+        if opened:
+            opened.resumed_at = record.at
+        return replace(answered, answer=record.answer, answered_at=record.at)

@@ -1,0 +1,62 @@
+"""A breakpoint or a debug message as one line of the timeline."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..protocol.values import Actor, Breakpoint, Event, EventKind, Row, Side
+from .summaries import plain, summarize
+
+_ACTORS: Final[dict[tuple[EventKind, Side], tuple[Actor, Actor]]] = {
+    (EventKind.PROGRAM_STARTED, Side.BEGIN): (Actor.SYSTEM, Actor.AGENT),
+    (EventKind.LLM_QUERY, Side.BEGIN): (Actor.AGENT, Actor.LLM),
+    (EventKind.LLM_QUERY, Side.END): (Actor.LLM, Actor.AGENT),
+    (EventKind.TOOL_INVOCATION, Side.BEGIN): (Actor.AGENT, Actor.TOOLS),
+    (EventKind.TOOL_INVOCATION, Side.END): (Actor.TOOLS, Actor.AGENT),
+    (EventKind.PROGRAM_FINISHED, Side.BEGIN): (Actor.AGENT, Actor.SYSTEM),
+}
+
+
+def row(breakpoint: Breakpoint) -> Row:
+    """The row of a breakpoint."""
+    source, target = _ACTORS[breakpoint.kind, breakpoint.side]
+    return Row(
+        id=breakpoint.id,
+        seq=breakpoint.seq,
+        event=breakpoint.event,
+        kind=breakpoint.kind,
+        side=breakpoint.side,
+        source=source,
+        target=target,
+        summary=summarize(breakpoint),
+        at=breakpoint.at,
+        size=len(breakpoint.data),
+        name=breakpoint.name,
+        depth=breakpoint.depth,
+        pending=breakpoint.answer is None,
+        revision=breakpoint.revision,
+        edited=breakpoint.edit is not None,
+        answer=breakpoint.answer,
+        outcome=breakpoint.outcome,
+        failure=breakpoint.failure,
+        usage=breakpoint.usage,
+        duration=breakpoint.duration,
+    )
+
+
+def debug_row(event: Event) -> Row:
+    """The row of a debug message."""
+    data = event.data or "null"
+    return Row(
+        id=event.id,
+        seq=event.seq,
+        event=event.id,
+        kind=event.kind,
+        side=None,
+        source=Actor.AGENT,
+        target=Actor.SYSTEM,
+        summary=plain(data),
+        at=event.at,
+        size=len(data),
+        depth=event.depth,
+    )

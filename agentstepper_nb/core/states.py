@@ -1,0 +1,104 @@
+"""The states of a run: everything that decides when a run halts and goes on stands in this file.
+
+`RULES[state][signal]` tells what happens; a missing entry is the error, and nothing moves. The state a
+person is shown follows from the mode and what is pending, so that no rule can contradict it:
+
+========== ===================================================================================
+IDLE       the run has ended
+HALTED     a breakpoint is pending
+STEP       the agent runs and will halt at its next breakpoint
+CONTINUE   the agent runs and won't halt
+========== ===================================================================================
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+from ..protocol.values import AgentState, EventKind, Mode, RunState, Side
+
+
+class Signal(Enum):
+    """What can happen to a run."""
+
+    BREAKPOINT = auto()  # one that waits for an answer
+    STEP = auto()
+    CONTINUE = auto()
+    HALT = auto()
+    STOP = auto()
+    WITHDRAWN = auto()  # a pending breakpoint no longer waits
+    END = auto()
+
+
+class Act(Enum):
+    """What becomes of breakpoints."""
+
+    NOTHING = auto()
+    PEND = auto()  # the new breakpoint becomes pending
+    PASS = auto()  # the new breakpoint is answered at once
+    ANSWER_ONE = auto()  # the named or the oldest pending one
+    ANSWER_ALL = auto()  # in order
+    WITHDRAW_ONE = auto()  # the named one: nobody waits for its answer
+    WITHDRAW_ALL = auto()
+
+
+class Rule(NamedTuple):
+    """A rule: what becomes of breakpoints, and the mode afterwards (None: as before)."""
+
+    act: Act
+    mode: Mode | None = None
+
+
+RULES: Final[dict[RunState, dict[Signal, Rule]]] = {
+    RunState.STEP: {
+        Signal.BREAKPOINT: Rule(Act.PEND),
+        Signal.STEP: Rule(Act.NOTHING),
+        Signal.CONTINUE: Rule(Act.NOTHING, Mode.CONTINUE),
+        Signal.HALT: Rule(Act.NOTHING, Mode.STEP),
+        Signal.STOP: Rule(Act.NOTHING),
+        Signal.WITHDRAWN: Rule(Act.NOTHING),
+        Signal.END: Rule(Act.NOTHING),
+    },
+    RunState.HALTED: {
+        Signal.BREAKPOINT: Rule(Act.PEND),  # another thread or task
+        Signal.STEP: Rule(Act.ANSWER_ONE, Mode.STEP),
+        Signal.CONTINUE: Rule(Act.ANSWER_ALL, Mode.CONTINUE),
+        Signal.HALT: Rule(Act.NOTHING, Mode.STEP),
+        Signal.STOP: Rule(Act.ANSWER_ALL),
+        Signal.WITHDRAWN: Rule(Act.WITHDRAW_ONE),
+        Signal.END: Rule(Act.WITHDRAW_ALL),
+    },
+    RunState.CONTINUE: {
+        Signal.BREAKPOINT: Rule(Act.PASS),
+        Signal.STEP: Rule(Act.NOTHING, Mode.STEP),
+        Signal.CONTINUE: Rule(Act.NOTHING, Mode.CONTINUE),
+        Signal.HALT: Rule(Act.NOTHING, Mode.STEP),
+        Signal.STOP: Rule(Act.NOTHING),
+        Signal.WITHDRAWN: Rule(Act.NOTHING),
+        Signal.END: Rule(Act.NOTHING),
+    },
+    RunState.IDLE: {},
+}
+
+
+def shown_state(mode: Mode, *, pending: bool, ended: bool) -> RunState:
+    """The state a person is shown."""
+    if ended:
+        return RunState.IDLE
+    if pending:
+        return RunState.HALTED
+    return RunState(mode.value)
+
+
+_AFTER_BEGIN: Final[dict[EventKind, AgentState]] = {
+    EventKind.LLM_QUERY: AgentState.LLM_THINKING,
+    EventKind.TOOL_INVOCATION: AgentState.TOOL_EXECUTING,
+}
+
+
+def state_after(kind: EventKind, side: Side) -> AgentState:
+    """What the agent does once a breakpoint was answered."""
+    if side is Side.BEGIN:
+        return _AFTER_BEGIN.get(kind, AgentState.RUNNING)
+    return AgentState.RUNNING

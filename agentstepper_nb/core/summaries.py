@@ -1,0 +1,172 @@
+"""One line on a breakpoint, made by rule: what is asked, which tool with which arguments, how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from ..protocol.values import Breakpoint, EventKind, Outcome, Side
+
+#: Characters of a summary.
+LENGTH: Final = 160
+#: Contents above this size, in characters, are not read for a summary.
+MAX_READ: Final = 1 << 20
+
+
+def summarize(breakpoint: Breakpoint) -> str:
+    """One line on a breakpoint: the agent's own summary where it gave one.
+
+    Args:
+        breakpoint: The breakpoint; its edit, where it has one, is what counts.
+    """
+    if breakpoint.summary:
+        return one_line(breakpoint.summary.removesuffix("."))
+    if breakpoint.failure is not None:
+        return one_line(f"Failed: {breakpoint.failure.type}: {breakpoint.failure.message}")
+    if breakpoint.outcome is Outcome.STOPPED:
+        return "Stopped"
+    value = _read(breakpoint.current)
+    if value is _UNREAD:
+        return f"{size_in_words(len(breakpoint.current))} of JSON"
+    if breakpoint.kind is EventKind.LLM_QUERY:
+        return _prompt(value) if breakpoint.side is Side.BEGIN else _answer(value)
+    if breakpoint.kind is EventKind.TOOL_INVOCATION:
+        return _call(value) if breakpoint.side is Side.BEGIN else _result(value)
+    return one_line(_text(value))
+
+
+_UNREAD: Final = object()
+
+
+def _read(text: str) -> Any:
+    if len(text) > MAX_READ:
+        return _UNREAD
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return text
+
+
+def plain(data: str) -> str:
+    """A JSON text's string on one line, or the JSON itself where it is no string."""
+    return one_line(_text(_read(data)))
+
+
+def one_line(text: str) -> str:
+    """A text's first line that says something, cut to `LENGTH` characters."""
+    for line in text.splitlines():
+        words = " ".join(line.split())
+        if words:
+            return words if len(words) <= LENGTH else words[: LENGTH - 1] + "…"
+    return ""
+
+
+def size_in_words(size: int) -> str:
+    """A size in bytes, for people."""
+    if size < 1000:
+        return f"{size} B"
+    return f"{size / 1000:.0f} KB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"
+
+
+def _prompt(value: Any) -> str:
+    messages = value.get("messages", value.get("input")) if isinstance(value, Mapping) else value
+    if isinstance(messages, list) and messages:
+        return _last_message(messages[-1])
+    return one_line(_text(messages)) or "Asks with an empty prompt"
+
+
+def _last_message(message: Any) -> str:
+    if not isinstance(message, Mapping):
+        return one_line(_text(message))
+    text = one_line(_text(message.get("content")))
+    if message.get("role") == "tool":
+        return f"Returns a tool's result: {text}"
+    return text or "Asks to go on"
+
+
+def _answer(value: Any) -> str:
+    message = _chosen(value)
+    calls = [name for name in _called(message) if name]
+    if calls:
+        return one_line("Calls " + ", ".join(calls))
+    if isinstance(message, Mapping):
+        return one_line(_text(message.get("content", message))) or "Answers with nothing"
+    return one_line(_text(message)) or "Answers with nothing"
+
+
+def _chosen(value: Any) -> Any:
+    """The message of a chat completion, or the value itself."""
+    if isinstance(value, Mapping) and isinstance(value.get("choices"), list) and value["choices"]:
+        first = value["choices"][0]
+        return first.get("message", first) if isinstance(first, Mapping) else first
+    return value
+
+
+def _called(message: Any) -> Iterable[str]:
+    """The calls of an answer: of chat completions, or of Anthropic's content blocks."""
+    if not isinstance(message, Mapping):
+        return
+    for call in _list(message.get("tool_calls")):
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if isinstance(function, Mapping):
+            yield _call_in_words(function.get("name"), _read(str(function.get("arguments"))))
+    for block in _list(message.get("content")):
+        if isinstance(block, Mapping) and block.get("type") == "tool_use":
+            yield _call_in_words(block.get("name"), block.get("input"))
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _call(value: Any) -> str:
+    if not isinstance(value, Mapping):
+        return one_line(_text(value))
+    return one_line(_call_in_words(value.get("Tool"), value.get("Argument")))
+
+
+def _call_in_words(name: Any, arguments: Any) -> str:
+    return f"{name}({_arguments(arguments)})"
+
+
+def _arguments(arguments: Any) -> str:
+    if not isinstance(arguments, Mapping):
+        return "" if arguments is None else _short(arguments)
+    if len(arguments) == 1:
+        return _short(next(iter(arguments.values())))
+    return ", ".join(f"{name}={_short(value)}" for name, value in arguments.items())
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, str):
+        lines = value.count("\n")
+        if lines:
+            return f"{lines + 1} lines"
+        return value if len(value) <= 60 else value[:59] + "…"
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _result(value: Any) -> str:
+    if value is None:
+        return "Returned nothing"
+    text = _text(value)
+    lines = [line for line in text.splitlines() if line.strip()]
+    if isinstance(value, str) and len(lines) > 1:
+        return one_line(f"{len(lines)} lines: {lines[-1]}")
+    return one_line(text) or "Returned an empty text"
+
+
+def _text(value: Any) -> str:
+    """A value as text: strings as they are, content blocks joined, the rest as JSON."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, list) and value and all(isinstance(part, Mapping) for part in value):
+        texts = [part["text"] for part in value if isinstance(part.get("text"), str)]
+        if texts:
+            return "\n".join(texts)
+    return msgspec.json.encode(value).decode()

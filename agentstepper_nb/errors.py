@@ -1,0 +1,114 @@
+"""Every error of the package, in one tree.
+
+::
+
+    AgentStepperError
+    ├── ProtocolError (ValueError)      the other side sent something the protocol forbids
+    ├── CommandError                    a well-formed command that can't be carried out now
+    │   └── StaleError                  it names something that has changed meanwhile
+    ├── NotJSONError (TypeError)        a value that JSON can't carry, with its path
+    ├── ConnectionLostError (ConnectionError)
+    ├── DiscoveryError (ConnectionError) no Core, or several, and nothing says which
+    ├── ToolDeniedError (PermissionError) the person denied a call
+    ├── InjectedError (RuntimeError)    the person made a call fail
+    └── WorkspaceError (OSError)        the workspace can't be tracked
+    BaseException
+    └── AgentStopped                    the person pressed Stop; ends the agent
+
+`ProtocolError` and `CommandError` carry a `code` of `agentstepper_nb.protocol.codes`, which says
+what each means and what to do.
+"""
+
+from __future__ import annotations
+
+
+class AgentStepperError(Exception):
+    """The root of every error this package raises."""
+
+
+class ProtocolError(AgentStepperError, ValueError):
+    """A message that the protocol forbids: the sender's fault.
+
+    Args:
+        code: A word of `agentstepper_nb.protocol.codes`.
+        message: What is wrong and what to do, for a person.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+class CommandError(AgentStepperError):
+    """A command that can't be carried out now, though its form is right.
+
+    Args:
+        code: A word of `agentstepper_nb.protocol.codes`.
+        message: What is wrong and what to do, for a person.
+        run: The run it was about, where one was named.
+    """
+
+    def __init__(self, code: str, message: str, run: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.run = run
+
+
+class StaleError(CommandError):
+    """A command that names a breakpoint or revision which is no longer the current one.
+
+    Args:
+        message: What changed meanwhile.
+        run: The run it was about.
+        breakpoint: The breakpoint it named.
+    """
+
+    def __init__(self, message: str, run: str, breakpoint: str) -> None:
+        super().__init__("stale", message, run)
+        self.breakpoint = breakpoint
+
+
+class NotJSONError(AgentStepperError, TypeError):
+    """A value that JSON can't carry.
+
+    Args:
+        path: Where in the value, as `$.messages[2].content`.
+        reason: What stands there.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(
+            f"{path} is {reason}, which JSON can't carry. "
+            "Pass to_json= to AgentStepper to convert such values."
+        )
+        self.path = path
+        self.reason = reason
+
+
+class ConnectionLostError(AgentStepperError, ConnectionError):
+    """The connection to the Core is gone, and with it every breakpoint that waited."""
+
+
+class DiscoveryError(AgentStepperError, ConnectionError):
+    """No Core was found, or several and nothing says which is meant."""
+
+
+class ToolDeniedError(AgentStepperError, PermissionError):
+    """The person denied this call, with a reason the agent may read."""
+
+
+class InjectedError(AgentStepperError, RuntimeError):
+    """The person chose to let this call fail, to see what the agent makes of it."""
+
+
+class WorkspaceError(AgentStepperError, OSError):
+    """The agent's workspace can't be tracked."""
+
+
+class AgentStopped(BaseException):  # noqa: N818 - as KeyboardInterrupt: an order, not an error
+    """The person pressed Stop.
+
+    A `BaseException`, so that an agent's `except Exception` doesn't swallow it.
+    """

@@ -1,0 +1,7 @@
+"""The switchboard: connections, rights and the order of effects around the rules and the store."""
+
+from .connection import Connection, Rights, Session
+from .hub import Hub
+from .standalone import AgentStepperCore
+
+__all__ = ["AgentStepperCore", "Connection", "Hub", "Rights", "Session"]

@@ -1,0 +1,36 @@
+"""What the hub needs of a connection, whatever serves it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class Connection(Protocol):
+    """One WebSocket, as the hub sees it."""
+
+    def send(self, text: str) -> None:
+        """Send a text frame, in order. Never blocks and never raises: a dead peer is told by `closed`."""
+
+    def close(self, code: int, reason: str) -> None:
+        """Close with a WebSocket code and a reason for a person."""
+
+
+@dataclass(frozen=True)
+class Rights:
+    """What a UI's login may do. To be connected at all is the right to watch."""
+
+    control: bool = True
+
+
+class Session(Protocol):
+    """One peer's side of the hub. Nothing here raises for what the peer sent."""
+
+    def receive(self, text: str) -> None:
+        """A text frame came."""
+
+    def receive_binary(self) -> None:
+        """A binary frame came: it is refused, and the connection goes on."""
+
+    def closed(self) -> None:
+        """The connection is gone. Idempotent."""

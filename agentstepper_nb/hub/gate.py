@@ -1,0 +1,91 @@
+"""Who may open a socket of the standalone Core."""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
+
+from websockets.asyncio.server import ServerConnection
+from websockets.http11 import Request, Response
+from websockets.typing import Subprotocol
+
+from ..protocol.frame import SUBPROTOCOL
+
+_LOCAL_ORIGIN: Final = re.compile(r"http://(localhost|127\.0\.0\.1)(:\d+)?")
+
+Gate = Callable[[ServerConnection, Request], Response | None]
+
+
+def agent_gate(token: str | None) -> Gate:
+    """Lets programs in: callers without an Origin, with the token where one is set.
+
+    Args:
+        token: What `Authorization: Bearer` must carry; None asks for nothing.
+    """
+
+    def check(connection: ServerConnection, request: Request) -> Response | None:
+        if "Origin" in request.headers:
+            return connection.respond(
+                HTTPStatus.FORBIDDEN, "foreign_origin: agents are programs, not web pages.\n"
+            )
+        return _check_token(connection, request, token)
+
+    return check
+
+
+def ui_gate(token: str | None, origins: Sequence[str]) -> Gate:
+    """Lets programs, pages of this machine and named origins in, with the token where one is set.
+
+    Args:
+        token: What `Authorization: Bearer` or `?token=` must carry; None asks for nothing.
+        origins: Origins that are let in besides `http://localhost:*` and `http://127.0.0.1:*`.
+    """
+
+    def check(connection: ServerConnection, request: Request) -> Response | None:
+        origin = request.headers.get("Origin")
+        if origin is not None and origin not in origins and not _LOCAL_ORIGIN.fullmatch(origin):
+            return connection.respond(
+                HTTPStatus.FORBIDDEN,
+                f"foreign_origin: {origin} may not control agents; --ui-origin would let it in.\n",
+            )
+        return _check_token(connection, request, token)
+
+    return check
+
+
+def _check_token(
+    connection: ServerConnection, request: Request, token: str | None
+) -> Response | None:
+    if token is None or hmac.compare_digest(_sent_token(request).encode(), token.encode()):
+        return None
+    return connection.respond(
+        HTTPStatus.UNAUTHORIZED,
+        "unauthorized: send the token as Authorization: Bearer, or set AGENTSTEPPER_TOKEN.\n",
+    )
+
+
+def _sent_token(request: Request) -> str:
+    header = request.headers.get("Authorization", "")
+    if header.startswith("Bearer "):
+        return header.removeprefix("Bearer ")
+    return parse_qs(urlsplit(request.path).query).get("token", [""])[0]
+
+
+def select_subprotocol(
+    connection: ServerConnection, offered: Sequence[Subprotocol]
+) -> Subprotocol | None:
+    """Version 2 where it is offered; none, which is version 1, else."""
+    return Subprotocol(SUBPROTOCOL) if SUBPROTOCOL in offered else None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a host."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

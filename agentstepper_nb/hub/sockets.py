@@ -1,0 +1,53 @@
+"""A connection of the `websockets` library, as the hub sees it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from websockets.asyncio.server import ServerConnection, broadcast
+from websockets.exceptions import ConnectionClosed
+from websockets.protocol import State
+
+from .connection import Session
+
+#: Bytes that may wait for a peer that doesn't read, before it is let go.
+BACKLOG: Final = 64 * 1024 * 1024
+
+
+class SocketConnection:
+    """Sends without waiting, in order; a peer that doesn't read is let go.
+
+    Args:
+        socket: The server's side of the connection.
+    """
+
+    def __init__(self, socket: ServerConnection) -> None:
+        self._socket = socket
+
+    def send(self, text: str) -> None:
+        """Hand a text frame to the transport."""
+        if self._socket.state is not State.OPEN:
+            return
+        if self._socket.transport.get_write_buffer_size() > BACKLOG:
+            self._socket.transport.abort()
+            return
+        broadcast([self._socket], text)
+
+    def close(self, code: int, reason: str) -> None:
+        """Begin the closing handshake."""
+        self._closing = self._socket.loop.create_task(self._socket.close(code, reason))
+
+
+async def converse(socket: ServerConnection, session: Session) -> None:
+    """Feed a session with what comes, until the connection is gone."""
+    try:
+        while True:
+            message = await socket.recv()
+            if isinstance(message, str):
+                session.receive(message)
+            else:
+                session.receive_binary()
+    except ConnectionClosed:
+        pass
+    finally:
+        session.closed()

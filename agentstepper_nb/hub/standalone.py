@@ -1,0 +1,264 @@
+"""A Core of its own, without Jupyter: two WebSocket ports, as AgentStepper has them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+from websockets.asyncio.server import Server, ServerConnection, serve
+
+from ..protocol.frame import MAX_MESSAGE
+from ..protocol.values import Run, RunState
+from ..store import MemoryStore
+from .connection import Rights
+from .gate import Gate, agent_gate, is_loopback, select_subprotocol, ui_gate
+from .hub import Hub
+from .sockets import SocketConnection, converse
+
+#: Seconds that `stop` gives open connections to close.
+_GRACE = 5.0
+
+
+class AgentStepperCore:
+    """A debugger for agents on two WebSocket ports, one for agents and one for UIs.
+
+    Both speak version 2 where the peer offers it and version 1 else, so that the original's agents and
+    its web UI work. The Core runs on a thread of its own.
+
+    Args:
+        host: The address to listen on. One that other machines reach demands a token.
+        client_port: The agents' port; 0 takes a free one, which the attribute then tells.
+        ui_port: The UIs' port; 0 likewise.
+        model: A model for summaries. There is none yet: summaries are made by rule.
+        logger: Gets one line a connection, run, commit and refusal.
+        data: A folder; runs that ended are kept in its `logs` and listed at the next start.
+        token: What callers must send. None asks for nothing on a loopback address.
+        ui_origins: Origins of web pages that may control agents, besides this machine's own.
+
+    Raises:
+        ValueError: The host is reached from other machines and no token was given.
+    """
+
+    def __init__(
+        self,
+        host: str = "localhost",
+        client_port: int = 8765,
+        ui_port: int = 4567,
+        model: str | None = None,
+        logger: logging.Logger | None = None,
+        *,
+        data: Path | None = None,
+        token: str | None = None,
+        ui_origins: Sequence[str] = (),
+    ) -> None:
+        if token is None and not is_loopback(host):
+            raise ValueError(
+                f"{host} is reached from other machines: pass a token, or listen on localhost."
+            )
+        self.host = host
+        self.client_port = client_port
+        self.ui_port = ui_port
+        self.log = logger or logging.getLogger("agentstepper_nb")
+        if model is not None:
+            self.log.warning("summaries are made by rule: the model %s is not used yet", model)
+        self._store_folder = data / "logs" if data else None
+        self._token = token
+        self._ui_origins = tuple(ui_origins)
+        self._hub: Hub | None = None
+        self._servers: list[Server] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def hub(self) -> Hub:
+        """The switchboard, once started; to be used on the Core's loop only.
+
+        Raises:
+            RuntimeError: The Core isn't started.
+        """
+        if self._hub is None:
+            raise RuntimeError("The Core isn't started: call start().")
+        return self._hub
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The Core's event loop, once started.
+
+        Raises:
+            RuntimeError: The Core isn't started.
+        """
+        if self._loop is None:
+            raise RuntimeError("The Core isn't started: call start().")
+        return self._loop
+
+    # ---- life ---------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start, and return once both ports listen. Does nothing when started.
+
+        Raises:
+            OSError: A port is taken, or the address isn't this machine's.
+        """
+        if self._loop is not None:
+            return
+        loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=loop.run_forever, name="agentstepper-core", daemon=True)
+        thread.start()
+        try:
+            asyncio.run_coroutine_threadsafe(self._start_servers(), loop).result()
+        except BaseException:
+            _end(loop, thread)
+            raise
+        self._loop, self._thread = loop, thread
+        self.log.info("agents: ws://%s:%d", self.host, self.client_port)
+        self.log.info("UIs:    ws://%s:%d", self.host, self.ui_port)
+
+    def stop(self) -> None:
+        """Close both ports and every connection, and join the thread. Does nothing when stopped."""
+        if self._loop is None or self._thread is None:
+            return
+        loop, thread = self._loop, self._thread
+        self._loop = self._thread = None
+        asyncio.run_coroutine_threadsafe(self._stop_servers(), loop).result()
+        _end(loop, thread)
+        self.log.info("stopped")
+
+    def __enter__(self) -> AgentStepperCore:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    async def _start_servers(self) -> None:
+        hub = Hub(MemoryStore(self._store_folder), logger=self.log)
+        try:
+            agents = await self._serve(
+                self.client_port,
+                agent_gate(self._token),
+                lambda socket: self._on_agent(hub, socket),
+            )
+            self._servers.append(agents)
+            uis = await self._serve(
+                self.ui_port,
+                ui_gate(self._token, self._ui_origins),
+                lambda socket: self._on_ui(hub, socket),
+            )
+            self._servers.append(uis)
+        except OSError:
+            await self._close_servers()
+            hub.close()
+            raise
+        self._hub = hub
+        self.client_port = _port(agents)
+        self.ui_port = _port(uis)
+
+    async def _serve(
+        self,
+        port: int,
+        gate: Gate,
+        handler: Callable[[ServerConnection], Coroutine[Any, Any, None]],
+    ) -> Server:
+        # Two address families would each take a free port of their own.
+        host = "127.0.0.1" if self.host == "localhost" and port == 0 else self.host
+        return await serve(
+            handler,
+            host,
+            port,
+            process_request=gate,
+            select_subprotocol=select_subprotocol,
+            compression=None,
+            max_size=MAX_MESSAGE,
+            # A busy agent may not answer for long; on this machine the system tells when it is gone.
+            ping_timeout=None if is_loopback(self.host) else 60,
+        )
+
+    async def _stop_servers(self) -> None:
+        hub, self._hub = self.hub, None
+        await self._close_servers()
+        hub.close()
+
+    async def _close_servers(self) -> None:
+        for server in self._servers:
+            server.close(code=1001, reason="The Core is stopping.")
+        for server in self._servers:
+            await asyncio.wait_for(server.wait_closed(), _GRACE)
+        self._servers.clear()
+
+    async def _on_agent(self, hub: Hub, socket: ServerConnection) -> None:
+        await converse(socket, hub.connect_agent(SocketConnection(socket), _version(socket)))
+
+    async def _on_ui(self, hub: Hub, socket: ServerConnection) -> None:
+        await converse(socket, hub.connect_ui(SocketConnection(socket), _version(socket), Rights()))
+
+    # ---- control, on the Core's loop ----------------------------------------------------------------
+
+    async def continue_execution(self, run: str | None = None) -> None:
+        """Continue a run.
+
+        Args:
+            run: Its id; None means the run that halted or started last.
+
+        Raises:
+            CommandError: There is no such run, or it has ended.
+        """
+        self.hub.resume(self._meant(run).id)
+
+    async def halt_execution(self, run: str | None = None) -> None:
+        """Halt a run at its next breakpoint. Arguments and errors as `continue_execution`."""
+        self.hub.halt(self._meant(run).id)
+
+    async def step_over(self, data: Any = None, run: str | None = None) -> None:
+        """Answer a run's oldest pending breakpoint.
+
+        Args:
+            data: A JSON value to set as its edit first; None keeps the edit it has.
+            run: The run's id; None means the run that halted or started last.
+
+        Raises:
+            RuntimeError: The run isn't halted.
+            CommandError: There is no such run.
+            ProtocolError: The edit is not of the form that the agent needs.
+        """
+        meant = self._meant(run)
+        if meant.state is not RunState.HALTED:
+            raise RuntimeError("Can't step over: the run isn't halted at a breakpoint.")
+        pending = self.hub.debugger.pending(meant.id)[0]
+        edit = None if data is None else json.dumps(data)
+        self.hub.step(meant.id, pending.id, pending.revision, edit)
+
+    def import_file(self, path: Path) -> None:
+        """Take a `.run` file in. May be called from any thread.
+
+        Raises:
+            ProtocolError: The file is damaged or of a newer version.
+            OSError: It can't be read.
+        """
+        data = path.read_bytes()
+
+        async def take() -> None:
+            self.hub.import_run(data)
+
+        asyncio.run_coroutine_threadsafe(take(), self.loop).result()
+
+    def _meant(self, run: str | None) -> Run:
+        return self.hub.active_run() if run is None else self.hub.run(run)
+
+
+def _version(socket: ServerConnection) -> int:
+    return 1 if socket.subprotocol is None else 2
+
+
+def _port(server: Server) -> int:
+    return int(next(iter(server.sockets)).getsockname()[1])
+
+
+def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()

@@ -1,0 +1,87 @@
+"""What UIs of both versions share."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
+
+from ..core import Saved
+from ..errors import CommandError, ProtocolError
+from .connection import Connection, Rights
+
+if TYPE_CHECKING:
+    from .hub import Hub
+
+
+class UiSession(ABC):
+    """One UI's connection, whatever its version."""
+
+    def __init__(self, hub: Hub, connection: Connection, rights: Rights) -> None:
+        self.hub = hub
+        self.connection = connection
+        self.rights = rights
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def receive(self, text: str) -> None:
+        """A text frame came."""
+        try:
+            self._receive(text)
+        except Exception as error:
+            self._refuse(error, text)
+
+    def receive_binary(self) -> None:
+        """A binary frame came: refused, and the connection goes on."""
+        self._refuse(ProtocolError("binary_frame", "Send text frames: this one was binary."), "")
+
+    def closed(self) -> None:
+        """The connection is gone."""
+        for task in self._tasks:
+            task.cancel()
+        self.hub.drop_ui(self)
+
+    def _check_control(self) -> None:
+        if not self.rights.control:
+            raise CommandError("watch_only", "This login may watch, not control.")
+
+    def _later(self, work: Coroutine[Any, Any, None], text: str = "") -> None:
+        """Do something that reads the store; its errors are answered like any other."""
+        task = asyncio.ensure_future(self._guarded(work, text))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _guarded(self, work: Coroutine[Any, Any, None], text: str) -> None:
+        try:
+            await work
+        except Exception as error:
+            self._refuse(error, text)
+
+    def _refuse(self, error: Exception, text: str) -> None:
+        if isinstance(error, (ProtocolError, CommandError)):
+            code, message = error.code, error.message
+            self.hub.log.warning("a UI's message was refused, %s: %s", code, message)
+        else:
+            code, message = "internal", "The Core failed at this message; its log says how."
+            self.hub.log.error("a message of a UI failed", exc_info=error)
+        run = error.run if isinstance(error, CommandError) else None
+        self._send_error(code, message, run, text)
+
+    @abstractmethod
+    def greet(self) -> None:
+        """Send what a new connection is owed."""
+
+    @abstractmethod
+    def tell(self, saved: Saved, by: UiSession | None) -> None:
+        """Tell what was recorded.
+
+        Args:
+            saved: The record, and the breakpoint it is about.
+            by: The UI whose command this is.
+        """
+
+    @abstractmethod
+    def _receive(self, text: str) -> None: ...
+
+    @abstractmethod
+    def _send_error(self, code: str, message: str, run: str | None, text: str) -> None: ...

@@ -1,0 +1,197 @@
+"""UIs of version 2: our view, and `agentstepper step`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
+
+from .._version import __version__
+from ..core import Saved, debug_row, row
+from ..errors import CommandError, ProtocolError
+from ..protocol import records
+from ..protocol import ui as v2
+from ..protocol.frame import VERSION, decode_address
+from ..protocol.records import RunHistory
+from ..protocol.values import Breakpoint, Commit, Event, EventKind, Row, Run
+from .connection import Connection, Rights
+from .uis import UiSession
+
+
+class UiSessionV2(UiSession):
+    """A UI of version 2. It is told of every run's state, and of the contents of those it opened."""
+
+    def __init__(self, hub: Any, connection: Connection, rights: Rights) -> None:
+        super().__init__(hub, connection, rights)
+        self._sent = 0
+        self._greeted = False
+        self._opened: set[str] = set()
+        self._told: dict[str, Run] = {}
+
+    def greet(self) -> None:
+        """The snapshot answers the UI's hello."""
+
+    def tell(self, saved: Saved, by: UiSession | None) -> None:
+        """Tell what was recorded."""
+        if not self._greeted:
+            return
+        match saved.record:
+            case records.RunStarted(run=run) | records.RunRenamed(run=run):
+                self._tell_run(run)
+            case records.RunChanged(run=run):
+                self._tell_run(run)
+            case records.RunImported(history=history):
+                self._tell_run(history.run)
+            case records.RunDeleted(run=run_id):
+                self._told.pop(run_id, None)
+                self._opened.discard(run_id)
+                self._send(v2.RunGone(run=run_id))
+            case records.EventSaved(event=event) if event.kind is EventKind.DEBUG_MESSAGE:
+                self._tell_row(event.run, debug_row(event))
+            case records.CommitSaved(commit=commit) if commit.run in self._opened:
+                self._send(v2.CommitAdded(run=commit.run, commit=without_contents(commit)))
+        if saved.breakpoint is not None and saved.breakpoint.run in self._opened:
+            self._tell_row(saved.breakpoint.run, row(saved.breakpoint))
+
+    def _tell_run(self, run: Run) -> None:
+        """Tell a header. Of runs that aren't opened, only what a list of runs shows."""
+        before = self._told.get(run.id)
+        self._told[run.id] = run
+        if before and run.id not in self._opened and _listed(before) == _listed(run):
+            return
+        self._send(v2.RunChanged(run=run))
+
+    def _tell_row(self, run: str, changed: Row) -> None:
+        if run in self._opened:
+            self._send(v2.RowChanged(run=run, row=changed))
+
+    # ---- commands -----------------------------------------------------------------------------------
+
+    def _receive(self, text: str) -> None:
+        envelope, command = v2.from_ui.decode(text)
+        id = None if envelope.id is UNSET else envelope.id
+        if isinstance(command, v2.UiHello):
+            self._hello(command, id)
+        elif not self._greeted:
+            raise ProtocolError("hello_expected", "The first message must be hello.")
+        elif isinstance(command, (v2.OpenRun, v2.GetMessage, v2.GetChange, v2.ExportRun)):
+            self._later(self._read(command, id), text)
+        elif isinstance(command, v2.CloseRun):
+            self._opened.discard(command.run)
+            self._send(v2.Done(), id)
+        else:
+            self._check_control()
+            self._send(self._control(command), id)
+
+    def _hello(self, hello: v2.UiHello, id: str | None) -> None:
+        if hello.version != VERSION:
+            side = "the server's agentstepper_nb" if hello.version > VERSION else "the view"
+            raise ProtocolError(
+                "version_mismatch",
+                f"The view speaks version {hello.version}, this Core {VERSION}: upgrade {side}.",
+            )
+        self._greeted = True
+        runs = tuple(self.hub.runs())
+        self._told = {run.id: run for run in runs}
+        core = f"agentstepper_nb {__version__}"
+        control = self.rights.control
+        self._send(v2.CoreHello(version=VERSION, core=core, control=control, runs=runs), id)
+
+    def _control(self, command: Struct) -> v2.CoreToUi:
+        """Carry out a command that changes something, and make its answer."""
+        hub = self.hub
+        match command:
+            case v2.Step():
+                hub.step(command.run, command.breakpoint, command.revision, command.edit)
+            case v2.Continue():
+                hub.resume(command.run, command.breakpoint, command.revision, command.edit)
+            case v2.Halt():
+                hub.halt(command.run)
+            case v2.StopRun():
+                hub.stop(command.run)
+            case v2.Edit():
+                hub.edit(command.run, command.breakpoint, command.edit, command.revision)
+            case v2.RenameRun():
+                hub.rename(command.run, command.name, self)
+            case v2.DeleteRun():
+                hub.delete(command.run, self)
+            case v2.ImportRun():
+                return v2.RunImported(run=hub.import_run(command.data.encode()))
+        return v2.Done()
+
+    async def _read(
+        self, command: v2.OpenRun | v2.GetMessage | v2.GetChange | v2.ExportRun, id: str | None
+    ) -> None:
+        self.hub.run(command.run)
+        answer: v2.CoreToUi
+        match command:
+            case v2.OpenRun():
+                answer = await self._open(command.run)
+            case v2.GetMessage():
+                answer = await self._message(command.run, command.message)
+            case v2.GetChange():
+                answer = await self._change(command)
+            case v2.ExportRun():
+                name, data = await self.hub.export(command.run)
+                answer = v2.RunExported(name=name, data=data.decode("ascii"))
+        self._send(answer, id)
+
+    async def _open(self, run: str) -> v2.RunOpened:
+        history = await self.hub.store.history(run)
+        self._opened.add(run)
+        commits = tuple(without_contents(commit) for commit in history.commits)
+        return v2.RunOpened(run=self.hub.run(run), rows=rows(history), commits=commits)
+
+    async def _message(self, run: str, message: str) -> v2.MessageBody:
+        found = await self.hub.store.message(run, message)
+        match found:
+            case Breakpoint():
+                return v2.MessageBody(
+                    run=run,
+                    message=message,
+                    revision=found.revision,
+                    data=found.data,
+                    edit=found.edit,
+                    strict=found.strict,
+                )
+            case Event(kind=EventKind.DEBUG_MESSAGE):
+                data = found.data or "null"
+                return v2.MessageBody(
+                    run=run, message=message, revision=1, data=data, edit=None, strict=True
+                )
+        raise CommandError("unknown_content", "This run has no such message.", run)
+
+    async def _change(self, command: v2.GetChange) -> v2.ChangeBody:
+        commit = await self.hub.store.commit(command.run, command.commit)
+        for change in commit.changes if commit else ():
+            if change.path == command.path:
+                return v2.ChangeBody(
+                    run=command.run, commit=command.commit, path=change.path, body=change.body
+                )
+        raise CommandError("unknown_content", "This run has no such commit or file.", command.run)
+
+    # ---- sending ------------------------------------------------------------------------------------
+
+    def _send(self, message: v2.CoreToUi, id: str | None = None) -> None:
+        self._sent += 1
+        self.connection.send(v2.to_ui.encode(message, self._sent, id))
+
+    def _send_error(self, code: str, message: str, run: str | None, text: str) -> None:
+        self._send(v2.UiError(code=code, message=message, run=run), decode_address(text).id)
+
+
+def _listed(run: Run) -> tuple[object, ...]:
+    return (run.name, run.state, run.pending, run.ending, run.stopping)
+
+
+def without_contents(commit: Commit) -> Commit:
+    """A commit whose changes don't carry the contents of files."""
+    return replace(commit, changes=tuple(replace(change, body=None) for change in commit.changes))
+
+
+def rows(history: RunHistory) -> tuple[Row, ...]:
+    """A run's rows, in order."""
+    made = [row(breakpoint) for breakpoint in history.breakpoints]
+    made += [debug_row(event) for event in history.events if event.kind is EventKind.DEBUG_MESSAGE]
+    return tuple(sorted(made, key=lambda each: each.seq))

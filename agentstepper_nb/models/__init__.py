@@ -1,0 +1,1 @@
+"""Model providers, each in its own module: nothing is imported here that isn't used."""

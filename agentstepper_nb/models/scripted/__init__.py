@@ -1,0 +1,62 @@
+"""A model that says what a script says: an OpenAI-compatible server for tests, demos and tutorials.
+
+::
+
+    script = Script("greeter", [
+        Rule(turn(0) & says("user", "(?i)hello"), say("Let me look.", Call("look"))),
+        Rule(turn(1), say("Hello!")),
+    ])
+    with ScriptedServer(script) as server:
+        client = openai.OpenAI(base_url=server.base_url, api_key="any")
+
+Replies are a pure function of the request. There is no cursor: the turn is counted in the request's
+own messages, ids are hashed from it, `created` is 0. So a conversation that is replayed, forked,
+edited in the debugger, or held fifty times at once gets the same answers, byte for byte. The one
+thing a server remembers is how often a `Refuse` has refused.
+
+From a shell: `python -m agentstepper_nb.models.scripted fix_tests --port 8123`.
+"""
+
+from .conditions import (
+    Condition,
+    always,
+    last_says,
+    last_tool_result,
+    says,
+    tool_says,
+    turn,
+    turn_of,
+    where,
+)
+from .faults import Drop, Fault, Gate, Hold, Refuse
+from .library import builtin_scripts, load
+from .model import Exchange
+from .script import Call, NoRuleMatchesError, Reply, Rule, Script, say
+from .server import ScriptedServer
+
+__all__ = [
+    "Call",
+    "Condition",
+    "Drop",
+    "Exchange",
+    "Fault",
+    "Gate",
+    "Hold",
+    "NoRuleMatchesError",
+    "Refuse",
+    "Reply",
+    "Rule",
+    "Script",
+    "ScriptedServer",
+    "always",
+    "builtin_scripts",
+    "last_says",
+    "last_tool_result",
+    "load",
+    "say",
+    "says",
+    "tool_says",
+    "turn",
+    "turn_of",
+    "where",
+]

@@ -1,0 +1,42 @@
+"""`python -m agentstepper_nb.models.scripted SCRIPT`: a scripted model until Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import sys
+from collections.abc import Sequence
+from threading import Event
+
+from . import ScriptedServer, builtin_scripts, load
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve a script; prints what to export, and logs a line a request on standard error."""
+    parser = argparse.ArgumentParser(
+        prog="python -m agentstepper_nb.models.scripted",
+        description="An OpenAI-compatible server on 127.0.0.1 that says what a script says.",
+    )
+    parser.add_argument(
+        "script",
+        help="a Python file with a `script`, or a built-in one: " + ", ".join(builtin_scripts()),
+    )
+    parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free port")
+    options = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    try:
+        server = ScriptedServer(load(options.script), port=options.port).start()
+    except (ValueError, OSError, OverflowError) as error:
+        parser.error(str(error))
+    with server:
+        stop = Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stop.set())
+        print(f"export OPENAI_BASE_URL={server.base_url} OPENAI_API_KEY=scripted", flush=True)
+        stop.wait()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

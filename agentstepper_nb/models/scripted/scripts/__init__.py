@@ -1,0 +1,1 @@
+"""Scripts that ship with the package; each module has one, named `script`."""

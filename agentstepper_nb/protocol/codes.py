@@ -1,0 +1,119 @@
+"""The codes of every error that travels, with what each means and what to do.
+
+`docs/errors.md` is made from this table.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+CODES: Final[dict[str, tuple[str, str]]] = {
+    "malformed": (
+        "The message isn't JSON of the envelope's form.",
+        "Send one JSON object a message, as the envelope asks.",
+    ),
+    "binary_frame": (
+        "The message came as a binary frame.",
+        "Send text frames.",
+    ),
+    "unknown_message": (
+        "The envelope names a kind of message that this side doesn't take.",
+        "Check the spelling, and that both sides speak the same version.",
+    ),
+    "invalid_message": (
+        "The envelope is right, a field of the message isn't.",
+        "The text names the field and what was expected there.",
+    ),
+    "version_mismatch": (
+        "The other side speaks a version that this one doesn't.",
+        "Upgrade the side that the text names.",
+    ),
+    "hello_expected": (
+        "Something came before the first message that opens a connection.",
+        "Version 2 opens with hello, version 1 with PROGRAM_STARTED.",
+    ),
+    "already_open": (
+        "A second hello came on an open connection, or it names a run that exists.",
+        "Open one connection a run.",
+    ),
+    "unknown_event": (
+        "The breakpoint names an event that this run doesn't have.",
+        "Send the event before its breakpoints.",
+    ),
+    "event_ended": (
+        "The breakpoint names an event that has ended, or ends one that hasn't begun.",
+        "Send one begin and one end breakpoint an event.",
+    ),
+    "duplicate": (
+        "An event, breakpoint or commit with this id was sent before.",
+        "Give each an id of its own.",
+    ),
+    "run_ended": (
+        "The message belongs to a run that has ended.",
+        "Start a new run.",
+    ),
+    "unknown_command": (
+        "The UI sent a command that the Core doesn't have.",
+        "Check the spelling, and that both sides speak the same version.",
+    ),
+    "unknown_run": (
+        "No run has this id.",
+        "It may have been deleted by another UI; ask for the list of runs.",
+    ),
+    "run_is_live": (
+        "A run can't be deleted while its agent runs.",
+        "Stop the agent, or wait for its end.",
+    ),
+    "run_is_over": (
+        "The run has ended, so that there is nothing to step.",
+        "Start the agent again.",
+    ),
+    "not_pending": (
+        "The message to edit isn't waiting at a breakpoint.",
+        "Only the message that a run is halted at can be edited.",
+    ),
+    "stale": (
+        "Another UI was faster: the breakpoint was answered or edited meanwhile.",
+        "Look at the new state and decide again.",
+    ),
+    "unknown_content": (
+        "No message, commit or file of the run has this id.",
+        "Ask for the run again.",
+    ),
+    "invalid_edit": (
+        "The edit isn't JSON, or not of the form that the agent needs.",
+        'A tool call must stay {"Tool": text, "Argument": any}.',
+    ),
+    "cannot_stop": (
+        "Agents of version 1 have no way to be told to stop.",
+        "End the agent's process, or move it to the current SDK.",
+    ),
+    "watch_only": (
+        "This login may watch, not control.",
+        "Ask whoever runs the server for the right to execute.",
+    ),
+    "corrupt_import": (
+        "The file isn't a .run file, or it is damaged.",
+        "Export it again.",
+    ),
+    "newer_import": (
+        "The file was written by a newer AgentStepper.",
+        "Upgrade this one.",
+    ),
+    "too_large": (
+        "A message or an unpacked file passes the limit.",
+        "The limit is 64 MiB a message, and 512 MiB an unpacked .run file.",
+    ),
+    "unauthorized": (
+        "The token is missing or wrong.",
+        "Use the token of the server's runtime file, or AGENTSTEPPER_TOKEN.",
+    ),
+    "foreign_origin": (
+        "A web page of another site called.",
+        "Open the UI from the same server, or name its origin with --ui-origin.",
+    ),
+    "internal": (
+        "The Core failed; its log has the traceback.",
+        "Please report it with that traceback.",
+    ),
+}

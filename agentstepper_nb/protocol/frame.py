@@ -1,0 +1,104 @@
+"""Version 2's frame: `{"n": 7, "type": "step", "id": "c1", "body": {…}}`.
+
+`n` numbers the messages of one direction from 1. `id` stands on commands and on their answers. The
+body is decoded by a table once its type is known, so that one bad body can't hurt another message.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from ..errors import ProtocolError
+
+#: The WebSocket subprotocol that chooses version 2.
+SUBPROTOCOL = "agentstepper.v2"
+#: The version spoken.
+VERSION = 2
+#: The largest message taken, in bytes, on every socket.
+MAX_MESSAGE = 64 * 1024 * 1024
+
+
+class Envelope(Struct, frozen=True, kw_only=True):
+    """The outer form of every message."""
+
+    n: int
+    type: str
+    id: str | UnsetType = UNSET
+    body: Raw
+
+
+#: What msgspec raises for text that it can't take; deep nesting ends in a RecursionError.
+_UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeError)
+
+_envelope = msgspec.json.Decoder(Envelope)
+_encoder = msgspec.json.Encoder()
+
+
+class _Outgoing(Struct, kw_only=True):
+    n: int
+    type: str
+    id: str | UnsetType
+    body: Struct
+
+
+class Table:
+    """The messages of one direction, by the names they have in the envelope.
+
+    Args:
+        types: Each name's message class.
+    """
+
+    def __init__(self, **types: type[Struct]) -> None:
+        self.types = types
+        self._names = {kind: name for name, kind in types.items()}
+        self._decoders = {name: msgspec.json.Decoder(kind) for name, kind in types.items()}
+
+    def encode(self, message: Struct, n: int, id: str | None = None) -> str:
+        """Encode one message.
+
+        Args:
+            message: A value of one of this table's classes.
+            n: Its number in this direction.
+            id: The command's id, on a command or its answer.
+        """
+        name = self._names[type(message)]
+        outgoing = _Outgoing(n=n, type=name, id=UNSET if id is None else id, body=message)
+        return _encoder.encode(outgoing).decode()
+
+    def decode(self, text: str | bytes) -> tuple[Envelope, Struct]:
+        """Decode one message to its envelope and its typed body.
+
+        Raises:
+            ProtocolError: It isn't JSON, not of the envelope's form, of an unknown type, or a field is
+                wrong. `decode_address` tells what the answer should name.
+        """
+        try:
+            envelope = _envelope.decode(text)
+        except _UNREADABLE as error:
+            raise ProtocolError("malformed", f"Not of the frame's form: {error}.") from None
+        decoder = self._decoders.get(envelope.type)
+        if decoder is None:
+            known = ", ".join(sorted(self._decoders))
+            raise ProtocolError(
+                "unknown_message", f"“{envelope.type[:80]}” is no message; known are: {known}."
+            )
+        try:
+            return envelope, decoder.decode(envelope.body)
+        except _UNREADABLE as error:
+            raise ProtocolError("invalid_message", f"{envelope.type}: {error}.") from None
+
+
+class Address(Struct):
+    """What an answer to a refused message names, as far as it could be read."""
+
+    n: int | None = None
+    id: str | None = None
+
+
+def decode_address(text: str | bytes) -> Address:
+    """The number and id of a message that failed to decode."""
+    try:
+        return msgspec.json.decode(text, type=Address)
+    except _UNREADABLE:
+        return Address()

@@ -1,0 +1,100 @@
+"""JSON Schema of version 2, from which the view's TypeScript types are made.
+
+Run as a module: without arguments it writes the files, with `--check` it tells whether they are true.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from . import agent, ui
+from .frame import Table
+
+_TEMPLATE = "#/$defs/{name}"
+
+
+def schema(title: str, whole: tuple[str, ...] = (), **tables: Table) -> dict[str, Any]:
+    """The JSON Schema of some tables: an object a table, a property a message.
+
+    Args:
+        title: The schema's title.
+        whole: The tables whose writer sends every field, so that to its reader none is optional.
+        tables: Each table by the name its object gets.
+    """
+    written = _reachable(*(kind for name in whole for kind in tables[name].types.values()))
+    kinds = [kind for table in tables.values() for kind in table.types.values()]
+    _, definitions = msgspec.json.schema_components(kinds, ref_template=_TEMPLATE)
+    for name, definition in definitions.items():
+        if "properties" in definition:
+            definition["additionalProperties"] = False
+            if name in written:
+                definition["required"] = list(definition["properties"])
+                for field in definition["properties"].values():
+                    field.pop("default", None)
+    for name, table in tables.items():
+        definitions[name] = {
+            "title": name,
+            "type": "object",
+            "properties": {
+                word: {"$ref": _TEMPLATE.format(name=kind.__name__)}
+                for word, kind in table.types.items()
+            },
+            "required": list(table.types),
+            "additionalProperties": False,
+        }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": title,
+        "type": "object",
+        "properties": {name: {"$ref": _TEMPLATE.format(name=name)} for name in tables},
+        "required": list(tables),
+        "additionalProperties": False,
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def _reachable(*kinds: type[Struct]) -> set[str]:
+    """The names of these classes and of all that they hold."""
+    return set(msgspec.json.schema_components(kinds)[1])
+
+
+def documents() -> dict[str, str]:
+    """The files to keep, by their path from the project's root."""
+    made = {
+        "js/schema/protocol.json": schema("Protocol", ("ToUi",), FromUi=ui.from_ui, ToUi=ui.to_ui),
+        "docs/schema/agent.json": schema(
+            "AgentProtocol", FromAgent=agent.from_agent, ToAgent=agent.to_agent
+        ),
+    }
+    return {path: json.dumps(value, indent=2) + "\n" for path, value in made.items()}
+
+
+def _read(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def main(arguments: list[str]) -> int:
+    """Write the schema files below the current folder, or with `--check` compare them."""
+    stale = [path for path, text in documents().items() if _read(path) != text]
+    if "--check" in arguments:
+        for path in stale:
+            print(f"{path} is stale: run python -m agentstepper_nb.protocol.schema")
+        return 1 if stale else 0
+    for path in stale:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(documents()[path])
+        print(f"wrote {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

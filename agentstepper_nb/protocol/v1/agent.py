@@ -1,0 +1,177 @@
+"""Version 1 between an agent and the Core: `{"message": "event"|"breakpoint"|"commit", "data": …}`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, cast
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ...errors import ProtocolError
+from ..values import EventKind
+
+#: Event types travel by their enum's name.
+TYPES: Final[dict[str, EventKind]] = {kind.name: kind for kind in EventKind}
+
+NULL: Final = Raw(b"null")
+
+
+class V1Event(Struct, frozen=True, kw_only=True):
+    """An event of version 1; `breakpoints` is always empty on the wire."""
+
+    uuid: str
+    type: str
+    time: float  # POSIX seconds
+    data: Raw = NULL
+    breakpoints: list[Any] = []
+
+
+class V1Breakpoint(Struct, frozen=True, kw_only=True):
+    """A breakpoint of version 1, the same form both ways."""
+
+    uuid: str
+    agent: str = ""
+    event_id: str
+    time: float  # POSIX seconds
+    original_data: Raw = NULL
+    modified_data: Raw = NULL
+    summary: str | None = None
+
+
+class V1Change(Struct, frozen=True, kw_only=True):
+    """A changed file of version 1; `change_type` is `new file`, `change` or `deleted file`."""
+
+    path: str
+    change_type: str
+    diff: str = ""
+    content: str = ""
+    previous_content: str = ""
+
+
+class V1Commit(Struct, frozen=True, kw_only=True):
+    """A commit of version 1."""
+
+    id: str
+    date: float  # POSIX seconds
+    title: str
+    changes: list[V1Change] = []
+
+
+class V1Error(Struct, frozen=True, kw_only=True):
+    """An error to an agent: only in answer to what the original client can't have sent."""
+
+    code: str
+    message: str
+
+
+class _Envelope(Struct):
+    message: str
+    data: Raw
+
+
+class _Outgoing(Struct):
+    message: str
+    data: Struct
+
+
+V1Message = V1Event | V1Breakpoint | V1Commit | V1Error
+
+_KINDS: Final[dict[str, type[Struct]]] = {
+    "event": V1Event,
+    "breakpoint": V1Breakpoint,
+    "commit": V1Commit,
+    "error": V1Error,
+}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+_decoders = {name: msgspec.json.Decoder(kind) for name, kind in _KINDS.items()}
+_envelope = msgspec.json.Decoder(_Envelope)
+_encoder = msgspec.json.Encoder()
+
+
+def encode(value: V1Message) -> str:
+    """Encode a message with its envelope. Contents are embedded as they came."""
+    return _encoder.encode(_Outgoing(_NAMES[type(value)], value)).decode()
+
+
+def decode(text: str) -> V1Message:
+    """Decode a message.
+
+    The original's clients write Python's JSON, which may hold NaN, Infinity and lone surrogates: such
+    a message is read leniently, and its contents are written again.
+
+    Raises:
+        ProtocolError: Not JSON, an unknown envelope, or a field is wrong.
+    """
+    try:
+        return _decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        relaxed = _relax(text)
+        if relaxed is None:
+            raise ProtocolError("malformed", f"Failed to parse the message: {error}.") from None
+    try:
+        return _convert(relaxed)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise ProtocolError("invalid_message", f"Failed to parse the message: {error}.") from None
+
+
+def _decode(text: str) -> V1Message:
+    envelope = _envelope.decode(text)
+    value: V1Message = _decoder(envelope.message).decode(envelope.data)
+    return value
+
+
+def _decoder(name: str) -> msgspec.json.Decoder[Any]:
+    decoder = _decoders.get(name)
+    if decoder is None:
+        raise ProtocolError(
+            "unknown_message",
+            f"Failed to parse client server event message: “{name[:80]}” is none of event, breakpoint, "
+            "commit.",
+        )
+    return decoder
+
+
+def _relax(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _convert(value: Any) -> V1Message:
+    """The typed message of what the lenient parser read."""
+    if not isinstance(value, dict) or not isinstance(value.get("data"), dict):
+        raise ProtocolError(
+            "malformed", 'The message is not of the form {"message": …, "data": {…}}.'
+        )
+    kind = _KINDS.get(str(value.get("message")))
+    if kind is None:
+        _decoder(str(value.get("message")))
+        raise AssertionError("unreachable")
+    raw = {field.name for field in msgspec.structs.fields(kind) if field.type is Raw}
+    data = {
+        name: Raw(dump(item).encode()) if name in raw else item
+        for name, item in value["data"].items()
+    }
+    return cast(V1Message, msgspec.convert(data, kind))
+
+
+def text(data: Raw) -> str:
+    """A JSON string's text; any other JSON as it stands."""
+    value = _relax(bytes(data).decode())
+    return value if isinstance(value, str) else bytes(data).decode()
+
+
+def dump(value: Any) -> str:
+    """Python's JSON of a leniently read value: NaN stands as NaN, surrogates are escaped."""
+    return json.dumps(value)
+
+
+def is_strict(text: str) -> bool:
+    """Whether every JSON parser takes this text (NaN and Infinity are Python's own)."""
+    try:
+        msgspec.json.decode(text, type=Raw)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True

@@ -1,0 +1,229 @@
+"""The `.run` file of version 1: base64(zlib(JSON)), one run, without a version."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zlib
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec.structs import replace
+
+from ..._version import __version__
+from ...errors import ProtocolError
+from ..records import RunHistory
+from ..values import (
+    PAIRED,
+    AgentState,
+    AnswerKind,
+    Breakpoint,
+    Commit,
+    Event,
+    EventKind,
+    Run,
+    RunState,
+    Side,
+)
+from .agent import NULL, TYPES, V1Breakpoint, V1Commit, is_strict
+from .commits import dump_commit, load_commit
+
+#: The largest unpacked file taken, in bytes.
+MAX_UNPACKED: Final = 512 * 1024 * 1024
+
+
+class _Event(Struct):
+    uuid: str
+    type: str
+    time: float
+    data: Raw = NULL
+    breakpoints: list[V1Breakpoint] = []
+
+
+class _Run(Struct):
+    uuid: str
+    name: str
+    program_name: str
+    start_time: float
+    events: list[_Event] = []
+    commits: list[V1Commit] = []
+    server_version: str | UnsetType = UNSET
+
+
+def dump(history: RunHistory) -> bytes:
+    """Write a run's file."""
+    run = history.run
+    points: dict[str, list[Breakpoint]] = {}
+    for point in history.breakpoints:
+        points.setdefault(point.event, []).append(point)
+    document = _Run(
+        uuid=run.id,
+        name=run.name,
+        program_name=run.program,
+        start_time=run.started_at,
+        events=[_dump_event(event, points.get(event.id, [])) for event in history.events],
+        commits=[dump_commit(commit) for commit in history.commits],
+    )
+    return base64.b64encode(zlib.compress(msgspec.json.encode(document)))
+
+
+def _dump_event(event: Event, points: list[Breakpoint]) -> _Event:
+    return _Event(
+        event.id,
+        event.kind.name,
+        event.at,
+        NULL if event.data is None else Raw(event.data.encode()),
+        [_dump_breakpoint(point) for point in points],
+    )
+
+
+def _dump_breakpoint(point: Breakpoint) -> V1Breakpoint:
+    return V1Breakpoint(
+        uuid=point.id,
+        agent=point.agent,
+        event_id=point.event,
+        time=point.at,
+        original_data=Raw(point.data.encode()),
+        modified_data=NULL if point.edit is None else Raw(point.edit.encode()),
+        summary=point.summary,
+    )
+
+
+def load(data: bytes, run_id: str | None = None) -> RunHistory:
+    """Read a run's file.
+
+    Args:
+        data: The file.
+        run_id: The id the run gets, as an import is a run of its own; None keeps the file's.
+
+    Raises:
+        ProtocolError: Damaged (`corrupt_import`), of a newer version (`newer_import`), or larger than
+            512 MiB unpacked (`too_large`).
+    """
+    document = _parse(_unpack(data))
+    _check_version(document.server_version)
+    return _history(document, run_id or document.uuid)
+
+
+def _unpack(data: bytes) -> bytes:
+    inflater = zlib.decompressobj()
+    try:
+        unpacked = inflater.decompress(base64.b64decode(data, validate=False), MAX_UNPACKED)
+    except (binascii.Error, zlib.error) as error:
+        raise ProtocolError(
+            "corrupt_import", f"This is no .run file, or it is damaged: {error}."
+        ) from None
+    if inflater.unconsumed_tail:
+        raise ProtocolError("too_large", "The .run file unpacks to more than 512 MiB.")
+    if not inflater.eof:
+        raise ProtocolError("corrupt_import", "The .run file is cut off: export it again.")
+    return unpacked
+
+
+def _parse(text: bytes) -> _Run:
+    try:
+        return msgspec.json.decode(text, type=_Run)
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        raise ProtocolError(
+            "corrupt_import", f"The .run file's contents are damaged: {error}."
+        ) from None
+
+
+def _check_version(version: str | UnsetType) -> None:
+    """Files of other versions are read as they are; only what a newer program wrote is refused."""
+    if version is UNSET:
+        return
+    if _numbers(version) > _numbers(__version__):
+        raise ProtocolError(
+            "newer_import",
+            f"The .run file was written by version {version}, this is {__version__}: upgrade this one.",
+        )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())
+
+
+def _history(document: _Run, run_id: str) -> RunHistory:
+    events: list[Event] = []
+    points: list[Breakpoint] = []
+    ended_at = document.start_time
+    for item in document.events:
+        event, own = _load_event(item, run_id, len(points) + _debug_rows(events))
+        events.append(event)
+        points.extend(own)
+        ended_at = max(ended_at, item.time, *(point.at for point in own))
+    commits = tuple(_place(commit, run_id, points) for commit in document.commits)
+    run = Run(
+        id=run_id,
+        name=document.name,
+        program=document.program_name,
+        started_at=document.start_time,
+        ended_at=ended_at,
+        state=RunState.IDLE,
+        agent_state=AgentState.FINISHED,
+        can_stop=False,
+        rows=len(points) + _debug_rows(events),
+        commits=len(commits),
+    )
+    return RunHistory(run=run, events=tuple(events), breakpoints=tuple(points), commits=commits)
+
+
+def _debug_rows(events: list[Event]) -> int:
+    return sum(event.kind is EventKind.DEBUG_MESSAGE for event in events)
+
+
+def _load_event(item: _Event, run_id: str, rows: int) -> tuple[Event, list[Breakpoint]]:
+    kind = TYPES.get(item.type)
+    if kind is None:
+        raise ProtocolError(
+            "corrupt_import", f"The .run file has an event of unknown type “{item.type}”."
+        )
+    data = bytes(item.data).decode()
+    event = Event(
+        id=item.uuid,
+        run=run_id,
+        kind=kind,
+        at=item.time,
+        seq=rows + 1 if kind is EventKind.DEBUG_MESSAGE else 0,
+        data=None if data == "null" else data,
+        ended_at=item.breakpoints[-1].time if item.breakpoints else item.time,
+    )
+    return event, [
+        _load_breakpoint(point, event, index, rows + index + 1)
+        for index, point in enumerate(item.breakpoints)
+    ]
+
+
+def _load_breakpoint(point: V1Breakpoint, event: Event, index: int, seq: int) -> Breakpoint:
+    data = bytes(point.original_data).decode()
+    edit = bytes(point.modified_data).decode()
+    return Breakpoint(
+        id=point.uuid,
+        run=event.run,
+        event=event.id,
+        seq=seq,
+        side=Side.END if index and event.kind in PAIRED else Side.BEGIN,
+        kind=event.kind,
+        at=point.time,
+        data=data,
+        strict=is_strict(data),
+        agent=point.agent,
+        summary=point.summary,
+        edit=None if edit == "null" else edit,
+        answer=AnswerKind.RESUME,
+        answered_at=point.time,
+    )
+
+
+def _place(commit: V1Commit, run_id: str, points: list[Breakpoint]) -> Commit:
+    """The commit, placed after the last breakpoint before it."""
+    before = [point for point in points if point.at <= commit.date]
+    last = before[-1] if before else None
+    return replace(
+        load_commit(commit),
+        run=run_id,
+        seq=last.seq if last else 0,
+        event=last.event if last else None,
+    )

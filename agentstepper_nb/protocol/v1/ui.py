@@ -1,0 +1,306 @@
+"""Version 1 between the web UI and the Core: `{"event": …, "content": …}`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any, Final, cast
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ...errors import ProtocolError
+from ..records import RunHistory
+from ..values import (
+    AgentState,
+    Breakpoint,
+    Commit,
+    Event,
+    EventKind,
+    Run,
+    Side,
+)
+from .commits import changes
+
+AGENT_STATES: Final[dict[AgentState, str]] = {
+    AgentState.RUNNING: "Agent running...",
+    AgentState.LLM_THINKING: "LLM thinking...",
+    AgentState.TOOL_EXECUTING: "Tool executing...",
+    AgentState.HALTED: "Halted at breakpoint...",
+    AgentState.HALTING: "Halting at breakpoint...",
+    AgentState.FINISHED: "Agent finished...",
+}
+
+#: Who speaks to whom at the begin and at the end of an event. The agent is called Core there.
+_ACTORS: Final[dict[tuple[EventKind, Side], tuple[str, str]]] = {
+    (EventKind.LLM_QUERY, Side.BEGIN): ("Core", "LLM"),
+    (EventKind.LLM_QUERY, Side.END): ("LLM", "Core"),
+    (EventKind.TOOL_INVOCATION, Side.BEGIN): ("Core", "Tools"),
+    (EventKind.TOOL_INVOCATION, Side.END): ("Tools", "Core"),
+}
+
+_NULL: Final = Raw(b"null")
+
+# ---- UI to Core -------------------------------------------------------------------------------------
+
+
+class V1Step(Struct, frozen=True):
+    """Answer the pending breakpoint, or halt at the next."""
+
+    run: str
+
+
+class V1Continue(Struct, frozen=True):
+    """Go on without halting."""
+
+    run: str
+
+
+class V1Halt(Struct, frozen=True):
+    """Halt at the next breakpoint."""
+
+    run: str
+
+
+class V1Rename(Struct, frozen=True):
+    """Rename a run."""
+
+    run: str
+    name: str
+
+
+class V1Download(Struct, frozen=True):
+    """Ask for a run's file."""
+
+    run: str
+
+
+class V1Import(Struct, frozen=True):
+    """Take a run's file in."""
+
+    data: str
+
+
+class V1Update(Struct, frozen=True):
+    """Set the edit of the message a run is halted at."""
+
+    run: str
+    message: str
+    content: Raw
+
+
+class V1Delete(Struct, frozen=True):
+    """Delete a run that has ended."""
+
+    run: str
+
+
+V1Command = V1Step | V1Continue | V1Halt | V1Rename | V1Download | V1Import | V1Update | V1Delete
+
+_COMMANDS: Final[dict[str, type[Struct]]] = {
+    "step": V1Step,
+    "continue": V1Continue,
+    "halt": V1Halt,
+    "rename_run": V1Rename,
+    "download_run_request": V1Download,
+    "import_run": V1Import,
+    "update_msg_content": V1Update,
+    "delete_run": V1Delete,
+}
+
+
+class _Envelope(Struct):
+    event: str
+    content: Raw = Raw(b"{}")
+
+
+_envelope = msgspec.json.Decoder(_Envelope)
+_decoders: dict[str, msgspec.json.Decoder[Any]] = {
+    name: msgspec.json.Decoder(kind) for name, kind in _COMMANDS.items()
+}
+_encoder = msgspec.json.Encoder()
+_UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeError)
+
+
+def decode(text: str) -> V1Command:
+    """Decode a command of the web UI.
+
+    Raises:
+        ProtocolError: Not JSON, an unknown command, or a field is wrong.
+    """
+    try:
+        envelope = _envelope.decode(text)
+    except _UNREADABLE as error:
+        raise ProtocolError("malformed", f"Failed to parse the UI's message: {error}.") from None
+    decoder = _decoders.get(envelope.event)
+    if decoder is None:
+        raise ProtocolError(
+            "unknown_command",
+            f"“{envelope.event[:80]}” is no command; known are: {', '.join(_COMMANDS)}.",
+        )
+    try:
+        command = decoder.decode(envelope.content)
+    except _UNREADABLE as error:
+        raise ProtocolError("invalid_message", f"{envelope.event}: {error}.") from None
+    return cast(V1Command, command)
+
+
+# ---- Core to UI -------------------------------------------------------------------------------------
+
+
+class _Message(Struct, rename={"source": "from", "target": "to"}):
+    uuid: str
+    source: str
+    target: str
+    content: Raw
+    contentType: str
+    summary: str | None
+    sentAt: str
+
+
+class _Change(Struct):
+    path: str
+    changeType: str
+    content: str
+    previousContent: str
+
+
+class _Commit(Struct):
+    id: str
+    date: str
+    title: str
+    changes: list[_Change]
+
+
+class _Run(Struct):
+    uuid: str
+    name: str
+    programName: str
+    startTime: str
+    state: str
+    agentState: str
+    commits: list[_Commit]
+    messages: list[_Message]
+    haltedAt: str | None
+
+
+def _encode(event: str, content: dict[str, Any]) -> str:
+    return _encoder.encode({"event": event, "content": content}).decode()
+
+
+def iso(at: float) -> str:
+    """A time as the original writes it: ISO 8601 to the second, with its offset."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S%z")
+
+
+def _content(text: str, strict: bool) -> tuple[Raw, str]:
+    """Contents for a browser: what only a lenient parser takes goes as a text."""
+    if not strict:
+        return Raw(_encoder.encode(text)), "text"
+    return Raw(text.encode()), "json" if text.lstrip()[:1] == "{" else "text"
+
+
+def _message(breakpoint: Breakpoint) -> _Message:
+    source, target = _ACTORS.get((breakpoint.kind, breakpoint.side), ("System", "System"))
+    content, kind = _content(breakpoint.data, breakpoint.strict)
+    return _Message(
+        breakpoint.id, source, target, content, kind, breakpoint.summary, iso(breakpoint.at)
+    )
+
+
+def _debug_message(event: Event) -> _Message:
+    text = _plain(event.data)
+    return _Message(event.id, "System", "System", _NULL, "text", text, iso(event.at))
+
+
+def _plain(data: str | None) -> str:
+    """A JSON text's string, or the text itself where it is none."""
+    if data is None:
+        return ""
+    try:
+        value = msgspec.json.decode(data)
+    except _UNREADABLE:
+        return data
+    return value if isinstance(value, str) else data
+
+
+def _commit(commit: Commit) -> _Commit:
+    own = [
+        _Change(path, kind, body.content, body.previous_content)
+        for path, kind, body in changes(commit)
+    ]
+    return _Commit(commit.id, iso(commit.at), commit.title, own)
+
+
+def _run(history: RunHistory) -> _Run:
+    run = history.run
+    rows = [(b.seq, _message(b)) for b in history.breakpoints]
+    rows += [
+        (event.seq, _debug_message(event))
+        for event in history.events
+        if event.kind is EventKind.DEBUG_MESSAGE
+    ]
+    return _Run(
+        uuid=run.id,
+        name=run.name,
+        programName=run.program,
+        startTime=iso(run.started_at),
+        state=str(run.state),
+        agentState=AGENT_STATES[run.agent_state],
+        commits=[_commit(commit) for commit in history.commits],
+        messages=[message for _, message in sorted(rows, key=lambda row: row[0])],
+        haltedAt=run.pending[0] if run.pending else None,
+    )
+
+
+def init_app_state(histories: Iterable[RunHistory], active: str | None, halted: str | None) -> str:
+    """The snapshot a UI gets when it connects.
+
+    Args:
+        histories: The runs, oldest first, whole.
+        active: The live run that halted or started last.
+        halted: Its pending breakpoint.
+    """
+    runs = [_run(history) for history in histories]
+    return _encode("init_app_state", {"runs": runs, "activeRun": active, "haltedAt": halted})
+
+
+def new_run(history: RunHistory) -> str:
+    """A run began or was imported."""
+    return _encode("new_run", {"run": _run(history)})
+
+
+def update_run_state(run: Run) -> str:
+    """A run's state changed."""
+    content = {
+        "run": run.id,
+        "state": str(run.state),
+        "agentState": AGENT_STATES[run.agent_state],
+        "haltedAt": run.pending[0] if run.pending else None,
+    }
+    return _encode("update_run_state", content)
+
+
+def new_message(breakpoint: Breakpoint) -> str:
+    """A breakpoint was reached."""
+    return _encode("new_message", {"run": breakpoint.run, "message": _message(breakpoint)})
+
+
+def new_debug_message(event: Event) -> str:
+    """The agent posted a debug message."""
+    return _encode("new_message", {"run": event.run, "message": _debug_message(event)})
+
+
+def new_commit(commit: Commit) -> str:
+    """A commit arrived."""
+    return _encode("new_commit", {"run": commit.run, "commit": _commit(commit)})
+
+
+def run_export(name: str, data: bytes) -> str:
+    """A run's file, as asked."""
+    return _encode("run_export", {"name": name, "data": data.decode("ascii")})
+
+
+def error(code: str, message: str, run: str | None) -> str:
+    """A command was refused."""
+    return _encode("error", {"code": code, "message": message, "run": run})

@@ -1,0 +1,255 @@
+"""The nouns of the debugger, as frozen values: run, event, breakpoint, commit.
+
+Contents (prompts, answers, arguments, results) are held as the JSON text that the agent sent. Nothing
+between agent and editor re-encodes them, so that large integers, `1.0` and the order of keys survive.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+
+class EventKind(StrEnum):
+    """What an event is."""
+
+    PROGRAM_STARTED = "program_started"
+    LLM_QUERY = "llm_query"
+    TOOL_INVOCATION = "tool_invocation"
+    DEBUG_MESSAGE = "debug_message"
+    PROGRAM_FINISHED = "program_finished"
+
+
+#: Kinds whose events have a begin and an end breakpoint; the others have one at most.
+PAIRED = frozenset({EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION})
+
+
+class Side(StrEnum):
+    """Which side of its event a breakpoint stands on."""
+
+    BEGIN = "begin"
+    END = "end"
+
+
+class Mode(StrEnum):
+    """What a run does at its next breakpoint: halt (step) or go on (continue)."""
+
+    STEP = "step"
+    CONTINUE = "continue"
+
+
+class RunState(StrEnum):
+    """The state a person is shown."""
+
+    IDLE = "idle"
+    HALTED = "halted"
+    STEP = "step"
+    CONTINUE = "continue"
+
+
+class AgentState(StrEnum):
+    """What the agent is doing."""
+
+    RUNNING = "running"
+    LLM_THINKING = "llm_thinking"
+    TOOL_EXECUTING = "tool_executing"
+    HALTED = "halted"
+    HALTING = "halting"
+    FINISHED = "finished"
+
+
+class Ending(StrEnum):
+    """How a run ended."""
+
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    CRASHED = "crashed"
+    LOST = "lost"
+
+
+class Outcome(StrEnum):
+    """How an event ended."""
+
+    OK = "ok"
+    ERROR = "error"
+    STOPPED = "stopped"
+
+
+class Actor(StrEnum):
+    """Who speaks or listens in the timeline."""
+
+    AGENT = "agent"
+    LLM = "llm"
+    TOOLS = "tools"
+    SYSTEM = "system"
+
+
+class AnswerKind(StrEnum):
+    """How a breakpoint was answered."""
+
+    RESUME = "resume"
+    SKIP = "skip"
+    DENY = "deny"
+    RAISE = "raise"
+    STOP = "stop"
+    WITHDRAWN = "withdrawn"
+
+
+class ChangeKind(StrEnum):
+    """What happened to a file between two commits."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    DELETED = "deleted"
+    RENAMED = "renamed"
+
+
+class Failure(Struct, frozen=True, kw_only=True):
+    """An exception, as far as it travels."""
+
+    type: str  # the class's qualified name
+    message: str
+
+
+class Usage(Struct, frozen=True, kw_only=True):
+    """What a query cost, in tokens."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """The header of one execution of an agent program."""
+
+    id: str
+    name: str
+    program: str
+    started_at: float  # POSIX seconds, by the Core's clock
+    ended_at: float | None = None
+    state: RunState = RunState.STEP
+    agent_state: AgentState = AgentState.RUNNING
+    mode: Mode = Mode.STEP
+    pending: tuple[str, ...] = ()  # breakpoints that wait for a person, oldest first
+    ending: Ending | None = None  # None while it lives, and for imported runs
+    failure: Failure | None = None  # what ended it, where an exception did
+    can_stop: bool = True  # agents of version 1 can't be stopped
+    stopping: bool = False  # Stop was pressed; the next waiting breakpoint is answered with it
+    rows: int = 0
+    commits: int = 0
+    workspace: str | None = None  # the folder the agent works on
+    pid: int | None = None
+    host: str | None = None
+
+    @property
+    def live(self) -> bool:
+        """Whether its agent may still send."""
+        return self.state is not RunState.IDLE
+
+
+class Event(Struct, frozen=True, kw_only=True):
+    """One thing an agent did."""
+
+    id: str
+    run: str
+    kind: EventKind
+    at: float  # POSIX seconds; the agent's clock
+    parent: str | None = None  # the event it happened inside
+    depth: int = 0  # how many events it is inside of
+    name: str | None = None  # the tool or model, where known
+    seq: int = 0  # the number of its row; only debug messages are rows themselves
+    data: str | None = None  # JSON text: a program's name, a debug message
+    outcome: Outcome | None = None
+    ended_at: float | None = None
+
+
+class Breakpoint(Struct, frozen=True, kw_only=True):
+    """The begin or the end of an event, where the run can halt and data can be edited."""
+
+    id: str
+    run: str
+    event: str
+    seq: int  # its row's number in the run, from 1
+    side: Side
+    kind: EventKind  # of its event
+    name: str | None = None  # of its event: the tool or model
+    depth: int = 0  # of its event
+    at: float  # POSIX seconds; the agent's clock
+    data: str  # JSON text as the agent sent it
+    waits: bool = True  # whether the agent waits for an answer
+    strict: bool = True  # False: text that only a lenient parser takes (NaN, from version 1)
+    agent: str = ""  # the agent's name, as version 1 sends it
+    summary: str | None = None  # the agent's own; None: made by rule when shown
+    outcome: Outcome | None = None  # of the event, on its end
+    failure: Failure | None = None
+    usage: Usage | None = None
+    duration: float | None = None  # seconds between the begin's answer and the end, agent's clock
+    revision: int = 1  # grows with every edit
+    edit: str | None = None  # JSON text; None is no edit, "null" is an edit to null
+    answer: AnswerKind | None = None  # None while it is pending
+    answered_at: float | None = None  # POSIX seconds, the Core's clock
+
+    @property
+    def current(self) -> str:
+        """The JSON text in force: the edit where there is one."""
+        return self.data if self.edit is None else self.edit
+
+
+class FileBody(Struct, frozen=True, kw_only=True):
+    """The contents of a changed text file."""
+
+    diff: str = ""
+    content: str = ""
+    previous_content: str = ""
+
+
+class FileChange(Struct, frozen=True, kw_only=True):
+    """One file of a commit."""
+
+    path: str
+    kind: ChangeKind
+    previous_path: str | None = None  # of a renamed file
+    added: int = 0  # lines
+    removed: int = 0  # lines
+    binary: bool = False
+    size: int | None = None  # bytes, of files whose contents don't travel
+    digest: str | None = None  # of such files
+    body: FileBody | None = None  # None: binary or too large
+
+
+class Commit(Struct, frozen=True, kw_only=True):
+    """What an agent changed in its workspace up to one moment."""
+
+    id: str  # git's hash
+    run: str = ""
+    at: float  # POSIX seconds
+    title: str
+    description: str = ""
+    event: str | None = None  # the event that made it
+    seq: int = 0  # the number of the run's last row before it
+    changes: tuple[FileChange, ...] = ()
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """One line of the timeline: a breakpoint or a debug message, without its contents."""
+
+    id: str  # of the breakpoint, or of the debug message's event
+    seq: int
+    event: str
+    kind: EventKind
+    side: Side | None  # None for a debug message
+    source: Actor
+    target: Actor
+    summary: str
+    at: float
+    size: int  # of the contents, in bytes
+    name: str | None = None
+    depth: int = 0
+    pending: bool = False
+    revision: int = 1
+    edited: bool = False
+    answer: AnswerKind | None = None
+    outcome: Outcome | None = None
+    failure: Failure | None = None
+    usage: Usage | None = None
+    duration: float | None = None

@@ -1,0 +1,127 @@
+"""A store in memory. With a folder, runs that ended are kept there as `.run` files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from ..protocol.records import (
+    BreakpointAnswered,
+    BreakpointEdited,
+    BreakpointSaved,
+    CommitSaved,
+    EventSaved,
+    Record,
+    RunChanged,
+    RunDeleted,
+    RunHistory,
+    RunImported,
+    RunRenamed,
+    RunStarted,
+)
+from ..protocol.values import Breakpoint, Commit, Event, Run
+from .files import RunFiles
+
+
+@dataclass
+class _Kept:
+    run: Run
+    events: dict[str, Event] = field(default_factory=dict)
+    breakpoints: dict[str, Breakpoint] = field(default_factory=dict)
+    commits: list[Commit] = field(default_factory=list)
+
+    def history(self) -> RunHistory:
+        return RunHistory(
+            run=self.run,
+            events=tuple(self.events.values()),
+            breakpoints=tuple(self.breakpoints.values()),
+            commits=tuple(self.commits),
+        )
+
+
+class MemoryStore:
+    """Keeps runs in memory.
+
+    Args:
+        folder: Where runs that ended are written as `.run` and `.log` files, and listed from again at
+            the next start. None writes nothing.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._runs: dict[str, _Kept] = {}
+        self._files = RunFiles(folder) if folder else None
+
+    def load(self) -> Iterable[Record]:
+        """The runs of the folder, oldest first; damaged files are logged and left alone."""
+        histories = self._files.load() if self._files else []
+        for history in histories:
+            self._import(history)
+            yield RunImported(history=history)
+
+    def append(self, records: Sequence[Record], recorded: Callable[[], None]) -> None:
+        """Keep records and call back at once."""
+        for record in records:
+            self._keep(record)
+        recorded()
+
+    async def history(self, run: str) -> RunHistory:
+        """One run, whole."""
+        return self._runs[run].history()
+
+    async def message(self, run: str, message: str) -> Breakpoint | Event | None:
+        """A row's breakpoint or debug message."""
+        kept = self._runs[run]
+        return kept.breakpoints.get(message) or kept.events.get(message)
+
+    async def commit(self, run: str, commit: str) -> Commit | None:
+        """A commit with the contents of its files."""
+        return next((each for each in self._runs[run].commits if each.id == commit), None)
+
+    def close(self) -> None:
+        """Wait until the files are written."""
+        if self._files:
+            self._files.close()
+
+    def _keep(self, record: Record) -> None:
+        match record:
+            case RunStarted(run=run):
+                self._runs[run.id] = _Kept(run)
+            case RunChanged(run=run) | RunRenamed(run=run):
+                self._runs[run.id].run = run
+                self._write(run)
+            case RunImported(history=history):
+                self._import(history)
+                self._write(history.run)
+            case RunDeleted(run=run_id):
+                del self._runs[run_id]
+                if self._files:
+                    self._files.delete(run_id)
+            case EventSaved(event=event):
+                self._runs[event.run].events[event.id] = event
+            case BreakpointSaved(breakpoint=breakpoint):
+                self._runs[breakpoint.run].breakpoints[breakpoint.id] = breakpoint
+            case BreakpointEdited():
+                self._update(record, revision=record.revision, edit=record.edit)
+            case BreakpointAnswered():
+                self._update(record, answer=record.answer, answered_at=record.at)
+            case CommitSaved(commit=commit):
+                self._runs[commit.run].commits.append(commit)
+
+    def _update(self, record: BreakpointEdited | BreakpointAnswered, **changes: object) -> None:
+        breakpoints = self._runs[record.run].breakpoints
+        breakpoints[record.breakpoint] = replace(breakpoints[record.breakpoint], **changes)
+
+    def _import(self, history: RunHistory) -> None:
+        self._runs[history.run.id] = _Kept(
+            history.run,
+            {event.id: event for event in history.events},
+            {breakpoint.id: breakpoint for breakpoint in history.breakpoints},
+            list(history.commits),
+        )
+
+    def _write(self, run: Run) -> None:
+        if self._files and not run.live:
+            self._files.write(self._runs[run.id].history())
