@@ -1,0 +1,81 @@
+# `make help` lists the targets: the comments beside them are its text.
+# Whatever a target needs is made first, and only when it is missing or older than what it is made from.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Set inside what it vouches for: gone with it.
+INSTALLED := $(VENV)/.installed
+MANIFEST := agentstepper_nb/widgets/static/manifest.json
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup js chromium demo test test-fast test-e2e test-notebooks test-js soak bench lint \
+        format generate
+
+help: ## List these targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(INSTALLED) js chromium ## Make .venv, build the JavaScript, install Chromium where it is missing
+
+demo: $(INSTALLED) js ## Open the first tutorial in JupyterLab (DEMO_BROWSER=0: only print the URL)
+	$(BIN)/python scripts/demo.py
+
+test: ## All tests but the long ones; every part is run and timed, whatever fails
+	@MAKE="$(MAKE)" scripts/run_parts.sh lint test-js test-fast test-e2e test-notebooks
+
+# Two runs: pytest-jupyter may load its plugin only where its folder is what pytest is started on.
+test-fast: $(INSTALLED) js ## Everything in tests/ that needs no browser
+	$(BIN)/python -m pytest; fast=$$?; $(BIN)/python -m pytest tests/server && exit $$fast
+
+test-e2e: $(INSTALLED) js chromium ## The browser tests, in a real JupyterLab
+	$(BIN)/python -m pytest tests/e2e
+
+test-notebooks: $(INSTALLED) js ## Run every tutorial and compare its outputs
+	$(BIN)/python -m pytest --nbval --nbval-cell-timeout=60 \
+	    $(addprefix --nbval-sanitize-with=,$(wildcard notebooks/sanitize.cfg)) notebooks
+
+test-js: js ## The JavaScript's unit tests
+	cd js && npm test
+
+soak: $(INSTALLED) js ## The long tests
+	$(BIN)/python -m pytest tests/soak
+
+bench: $(INSTALLED) ## Measure what the debugger costs, beside the floor
+	$(BIN)/python -m bench
+
+lint: $(INSTALLED) js ## Formatting, style, types, generated files, and nothing that names a machine
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	cd js && npm run lint
+	cd js && npm run types
+	$(BIN)/python -m agentstepper_nb.protocol.schema --check
+	cd js && npm run gen:check
+	$(BIN)/python scripts/check_names.py
+
+format: $(INSTALLED) js ## Format the Python and the JavaScript
+	$(BIN)/ruff check --fix-only --quiet
+	$(BIN)/ruff format
+	cd js && npm run format
+
+generate: $(INSTALLED) js ## Make the JSON schemas and TypeScript types of the protocol again
+	$(BIN)/python -m agentstepper_nb.protocol.schema
+	cd js && npm run gen
+
+# What the targets above need.
+
+$(BIN)/python:
+	scripts/make_venv.sh $(VENV) $(PYTHON)
+
+# Editable, so that only a change of what is installed beside our code asks for it again.
+$(INSTALLED): pyproject.toml hatch_build.py $(wildcard jupyter-config/*) | $(BIN)/python js
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	touch $@
+
+# Looks for itself whether there is anything to do.
+js:
+	$(PYTHON) scripts/build_js.py
+
+chromium:
+	@scripts/need_chromium.sh

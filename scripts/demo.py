@@ -1,0 +1,98 @@
+"""Open the first tutorial in JupyterLab, on a copy: the checkout stays as it is.
+
+Each start makes a new folder under demo/, so that no earlier work is overwritten. With
+DEMO_BROWSER=0 no browser is opened; the URL is printed and the server stays up until Ctrl-C.
+"""
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+import webbrowser
+from datetime import datetime
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOK = "notebooks/01_first_steps.ipynb"
+# What the tutorial reads; paths in it are relative, so the copy keeps their places.
+COPIED = ["notebooks", "examples"]
+
+
+def main() -> None:
+    folder = copy_of_the_tutorial()
+    port, token = free_port(), secrets.token_hex(16)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # so that the server is ended too
+    server = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "jupyterlab", "--no-browser"),
+            f"--ServerApp.root_dir={folder}",
+            f"--ServerApp.port={port}",
+            "--ServerApp.port_retries=0",  # the URL below must be the one
+            "--ServerApp.answer_yes=True",  # Ctrl-C stops it without a question
+            "--ServerApp.log_level=WARN",
+            "--LabApp.extension_manager=readonly",  # the demo asks no registry for extensions
+            # Tabs of earlier JupyterLabs stay where they are.
+            f"--LabApp.workspaces_dir={folder / '.workspaces'}",
+            *(["--allow-root"] if os.geteuid() == 0 else []),
+        ],
+        env={
+            **os.environ,
+            # The agent's tools find the same Python and pytest as the kernel.
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+            # Not on the command line, where every user of the machine could read it.
+            "JUPYTER_TOKEN": token,
+        },
+    )
+    try:
+        wait_until_up(server, f"http://127.0.0.1:{port}/api/status?token={token}")
+        url = f"http://127.0.0.1:{port}/lab/tree/{NOTEBOOK}?token={token}"
+        print(f"\nThe tutorial, on a copy in {folder.relative_to(ROOT)}/:\n\n    {url}\n")
+        print("Ctrl-C stops it.", flush=True)
+        if os.environ.get("DEMO_BROWSER") != "0":
+            webbrowser.open(url)
+        sys.exit(server.wait())
+    except KeyboardInterrupt:
+        server.wait()  # it has had the Ctrl-C too
+    finally:
+        if server.poll() is None:
+            server.terminate()
+            server.wait()
+
+
+def copy_of_the_tutorial() -> Path:
+    folder = ROOT / "demo" / datetime.now().strftime("%Y-%m-%d-%H%M%S")
+    for name in COPIED:
+        shutil.copytree(
+            ROOT / name,
+            folder / name,
+            ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints", "conftest.py"),
+        )
+    return folder
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_until_up(server: subprocess.Popen[bytes], url: str) -> None:
+    deadline = time.monotonic() + 120
+    while server.poll() is None and time.monotonic() < deadline:
+        try:
+            urllib.request.urlopen(url, timeout=5).close()
+            return
+        except (urllib.error.URLError, TimeoutError):
+            time.sleep(0.2)
+    sys.exit("JupyterLab did not come up; its messages are above")
+
+
+if __name__ == "__main__":
+    main()

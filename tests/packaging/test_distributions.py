@@ -1,0 +1,128 @@
+"""What we hand out: the sdist and the wheel, built, looked into, and installed where no Node is."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from agentstepper_nb import _version
+
+ROOT = Path(__file__).parents[2]
+STATIC = "agentstepper_nb/widgets/static/"
+ENABLED = "etc/jupyter/jupyter_server_config.d/agentstepper_nb.json"
+NAME = f"agentstepper_nb-{_version.__version__}"
+
+# Every file of the wheel matches one of these, and each of these matches a file.
+WHEEL = [
+    r"agentstepper_nb/(\w+/)*\w+\.py",
+    r"agentstepper_nb/py\.typed",
+    rf"{STATIC}loader\.js",
+    rf"{STATIC}manifest\.json",
+    rf"{STATIC}app\.\w+\.js",
+    rf"{STATIC}editor\.\w+\.js",
+    rf"{re.escape(NAME)}\.data/data/{re.escape(ENABLED)}",
+    rf"{re.escape(NAME)}\.dist-info/(METADATA|WHEEL|RECORD|entry_points\.txt|licenses/LICENSE)",
+]
+
+# They download and install: more than the other tests may take.
+pytestmark = pytest.mark.timeout(900)
+
+
+@dataclass
+class Venv:
+    """A virtual environment whose PATH is its own bin and nothing else: no node, no npm."""
+
+    folder: Path
+
+    def run(self, *command: str) -> str:
+        done = subprocess.run(
+            [self.folder / "bin" / command[0], *command[1:]],
+            cwd=self.folder,  # not the checkout, whose package would be imported instead
+            env={**os.environ, "PATH": str(self.folder / "bin")},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+
+@pytest.fixture(scope="session")
+def sdist(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("sdist")
+    build = [sys.executable, "-m", "build", "--sdist", "--outdir", folder, ROOT]
+    subprocess.run(build, check=True)
+    return folder / f"{NAME}.tar.gz"
+
+
+@pytest.fixture(scope="session")
+def without_node(tmp_path_factory) -> Venv:
+    folder = tmp_path_factory.mktemp("venv")
+    venv.create(folder, with_pip=True)
+    made = Venv(folder)
+    assert "None" in made.run("python", "-c", "import shutil; print(shutil.which('node'))")
+    return made
+
+
+@pytest.fixture(scope="session")
+def wheel(sdist, without_node) -> Path:
+    """The wheel that pip makes of the sdist where no Node is."""
+    without_node.run("pip", "wheel", "--no-deps", "--wheel-dir", ".", str(sdist))
+    return without_node.folder / f"{NAME}-py3-none-any.whl"
+
+
+@pytest.fixture(scope="session")
+def installed(wheel, without_node) -> Venv:
+    without_node.run("pip", "install", str(wheel))
+    return without_node
+
+
+def files_of_the_package() -> set[str]:
+    found = (path for path in (ROOT / "agentstepper_nb").rglob("*") if path.is_file())
+    return {path.relative_to(ROOT).as_posix() for path in found if path.suffix != ".pyc"}
+
+
+def test_the_sdist_holds_what_a_wheel_is_made_of(sdist) -> None:
+    with tarfile.open(sdist) as archive:
+        names = {name.removeprefix(f"{NAME}/") for name in archive.getnames()}
+    assert files_of_the_package() <= names
+    assert {"PKG-INFO", "LICENSE", "README.md", "pyproject.toml", "hatch_build.py"} <= names
+    assert {"scripts/build_js.py", "jupyter-config/agentstepper_nb.json"} <= names
+    assert {"js/package.json", "js/package-lock.json"} <= names
+    assert not [name for name in names if "node_modules" in name or "__pycache__" in name]
+
+
+def test_the_wheel_holds_the_package_whole_and_nothing_else(wheel) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {name for name in names if name.startswith("agentstepper_nb/")} == files_of_the_package()
+    matched = {
+        pattern: {name for name in names if re.fullmatch(pattern, name)} for pattern in WHEEL
+    }
+    assert [pattern for pattern, found in matched.items() if not found] == []
+    assert names - set().union(*matched.values()) == set()
+
+
+def test_installing_needs_no_node(installed) -> None:
+    version = "import agentstepper_nb._version as v; print(v.__version__, v.__file__)"
+    said = installed.run("python", "-c", version).split()
+    assert said[0] == _version.__version__
+    assert Path(said[1]).is_relative_to(installed.folder)
+    assert "usage: agentstepper" in installed.run("agentstepper", "--help")
+
+
+def test_installing_switches_the_server_extension_on(installed) -> None:
+    config = json.loads((installed.folder / ENABLED).read_text())
+    assert config == {"ServerApp": {"jpserver_extensions": {"agentstepper_nb.server_ext": True}}}
+    assert re.search(r"agentstepper_nb\.server_ext\S*\s+\S*OK", list_extensions(installed))
+
+
+def list_extensions(installed: Venv) -> str:
+    return installed.run("jupyter", "server", "extension", "list")

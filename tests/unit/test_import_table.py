@@ -1,0 +1,281 @@
+"""Who may import whom: the table of docs/design/0001-house.md, enforced.
+
+Nothing is imported here; every module's source is parsed and each import in it is looked up.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+PACKAGE = "agentstepper_nb"
+SOURCES = Path(__file__).parents[2] / PACKAGE
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one room may import beside itself and the standard library."""
+
+    # Rooms, or single modules of a room: "core" or "core.stops".
+    rooms: tuple[str, ...] = ()
+    # The same, but only where importing costs nothing until used: in a function, or for types.
+    on_use: tuple[str, ...] = ()
+    # Top-level packages, each with the one module that may name it, "" for the whole room.
+    packages: dict[str, str] = field(default_factory=dict)
+    # A room without I/O, time or chance: those are passed in.
+    pure: bool = False
+
+
+ANYTHING = "*"
+# Leaves that every room may import.
+EVERYWHERE = ("errors", "_version")
+# Who may import the protocol handles its values, and those are msgspec's.
+WITH_PROTOCOL = "msgspec"
+
+TABLE = {
+    "_version": Row(),
+    "errors": Row(),
+    "protocol": Row(packages={"msgspec": ""}, pure=True),
+    "core": Row(rooms=("protocol",), packages={"regex": "core.stops"}, pure=True),
+    "llm_wire": Row(rooms=("protocol",), pure=True),
+    "store": Row(rooms=("protocol",), packages={"sqlite3": "", "lancedb": "store.lance"}),
+    "discover": Row(packages={"jupyter_core": ""}),
+    # Where the built JavaScript lies.
+    "static_files": Row(),
+    "sdk": Row(
+        rooms=("protocol", "core.stops", "discover", "llm_wire"),
+        on_use=("models.base",),
+        packages={"websockets": "", "git": "", "wrapt": ""},
+    ),
+    "models": Row(
+        rooms=("protocol", "llm_wire"),
+        packages={
+            "openai": "models.openai",
+            "anthropic": "models.anthropic",
+            "xllamacpp": "models.local",
+        },
+    ),
+    "hub": Row(
+        rooms=("protocol", "core", "store", "discover", "models.base"),
+        packages={"websockets": ""},
+    ),
+    "runtime": Row(rooms=("protocol", "sdk", "store", "models.base")),
+    "coding": Row(rooms=("protocol", "sdk", "models", "runtime")),
+    "chat": Row(rooms=("protocol", "sdk", "models", "runtime")),
+    # traitlets is how the Jupyter server and widgets are configured and synced.
+    "server_ext": Row(
+        rooms=("protocol", "hub", "store", "discover", "static_files"),
+        packages={"jupyter_server": "", "tornado": "", "traitlets": ""},
+    ),
+    # The hub is for a Core inside the kernel.
+    "widgets": Row(
+        rooms=("protocol", "discover", "static_files", "hub"),
+        packages={"anywidget": "", "ipywidgets": "", "traitlets": "", "IPython": ""},
+    ),
+    "magics": Row(rooms=(ANYTHING,)),
+    "cli": Row(rooms=(ANYTHING,)),
+    "__main__": Row(rooms=(ANYTHING,)),
+    # The front door: public names, each imported when first asked for.
+    "__init__": Row(on_use=(ANYTHING,)),
+}
+
+# What a pure room may not touch: waiting, clocks, chance, files, and the log.
+IMPURE = {"asyncio", "threading", "socket", "time", "random", "uuid", "os", "pathlib", "logging"}
+CLOCKS = {"datetime.now", "datetime.utcnow", "datetime.today", "date.today"}
+# Beside what does not come with Python, these need a row's leave: sqlite3 is the store's alone.
+GUARDED = {name for row in TABLE.values() for name in row.packages}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported name, in full: ``agentstepper_nb.core.stops.Stop`` or ``git.Repo``."""
+
+    name: str
+    line: int
+    # Inside a function or under TYPE_CHECKING: importing the module does not run it.
+    deferred: bool
+
+
+def refusals(module: str, source: str, *, is_package: bool = False) -> list[str]:
+    """Say what in ``source`` the table does not allow to ``module`` (a name below the package)."""
+    room = module.partition(".")[0]
+    tree = ast.parse(source)
+    package = module if is_package else module.rpartition(".")[0]
+    found = []
+    for imported in imports(tree, f"{PACKAGE}.{package}".strip(".")):
+        why = refusal(room, module, imported)
+        if why:
+            found.append(f"{module}:{imported.line}: {imported.name}: {why}")
+    if TABLE[room].pure:
+        found += [f"{module}:{line}: {what}: time is passed in" for line, what in clocks(tree)]
+    return found
+
+
+def refusal(room: str, module: str, imported: Import) -> str | None:
+    row = TABLE[room]
+    top, _, inside = imported.name.partition(".")
+    if row.pure and top in IMPURE:
+        return f"{room} is pure"
+    if top == PACKAGE:
+        return None if may_reach(room, row, inside, imported.deferred) else f"not for {room}"
+    if top in sys.stdlib_module_names and top not in GUARDED:
+        return None
+    if covers((*row.rooms, *(row.on_use if imported.deferred else ())), ANYTHING):
+        return None
+    if top == WITH_PROTOCOL and "protocol" in row.rooms:
+        return None
+    if top not in row.packages:
+        return f"no third-party name of {room}"
+    only = row.packages[top]
+    return None if covers((only,), module) or not only else f"only {only} may name it"
+
+
+def may_reach(room: str, row: Row, target: str, deferred: bool) -> bool:
+    allowed = (room, *EVERYWHERE, *row.rooms, *(row.on_use if deferred else ()))
+    return covers(allowed, target) or covers(allowed, ANYTHING)
+
+
+def covers(allowed: tuple[str, ...], target: str) -> bool:
+    """Tell whether ``target`` is one of the allowed or lies inside one."""
+    return any(target == name or target.startswith(f"{name}.") for name in allowed)
+
+
+def imports(tree: ast.AST, package: str, deferred: bool = False) -> Iterator[Import]:
+    """Give every import below ``tree``; ``package`` is what a single dot means there."""
+    for node in ast.iter_child_nodes(tree):
+        match node:
+            case ast.Import(names=names):
+                for alias in names:
+                    yield Import(alias.name, node.lineno, deferred)
+            case ast.ImportFrom(module=source, names=names, level=level):
+                base = absolute(package, source or "", level)
+                for alias in names:
+                    yield Import(f"{base}.{alias.name}".removesuffix(".*"), node.lineno, deferred)
+            case ast.Call(func=func, args=[ast.Constant(value=str(name)), *_]) if ast.unparse(
+                func
+            ).rpartition(".")[2] in {"import_module", "__import__"}:
+                yield Import(absolute(package, name, 0), node.lineno, deferred)
+        later = deferred or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            yield from imports(ast.Module(node.body, []), package, deferred=True)
+            yield from imports(ast.Module(node.orelse, []), package, later)
+        else:
+            yield from imports(node, package, later)
+
+
+def absolute(package: str, source: str, level: int) -> str:
+    """Resolve the ``from`` part of an import, and a leading dot of import_module's."""
+    if source.startswith("."):
+        level = len(source) - len(source.lstrip("."))
+        source = source.lstrip(".")
+    if not level:
+        return source
+    parents = package.split(".")[: len(package.split(".")) - (level - 1)]
+    return ".".join([*parents, source]).rstrip(".")
+
+
+def clocks(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            name = ".".join(ast.unparse(node).split(".")[-2:])
+            if name in CLOCKS:
+                yield node.lineno, name
+
+
+MODULES = sorted(SOURCES.rglob("*.py"))
+
+
+def dotted(path: Path) -> str:
+    parts = path.relative_to(SOURCES).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=dotted)
+def test_every_import_is_in_the_table(path: Path) -> None:
+    is_package = path.name == "__init__.py" and path.parent != SOURCES
+    assert refusals(dotted(path), path.read_text(), is_package=is_package) == []
+
+
+def test_every_room_has_a_row() -> None:
+    assert {dotted(path).partition(".")[0] for path in MODULES} <= set(TABLE)
+
+
+def test_the_table_names_only_rooms_that_it_has() -> None:
+    named = {room for row in TABLE.values() for room in (*row.rooms, *row.on_use)}
+    assert {room.partition(".")[0] for room in named} - {ANYTHING} <= set(TABLE)
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("core.debugger", "from ..protocol import Message\nimport enum, collections.abc"),
+        ("core.debugger", "from . import stops\nfrom .stops import Stop"),
+        (
+            "core.debugger",
+            "from ..errors import Refused\nfrom agentstepper_nb.errors import Refused",
+        ),
+        ("core.debugger", "from .. import errors, protocol"),
+        ("core.debugger", "from datetime import datetime\ndatetime.fromisoformat('2026-11-21')"),
+        ("core.stops", "import regex\nfrom msgspec.structs import replace"),
+        ("store.sqlite", "import sqlite3, os, time"),
+        ("sdk.link", "from ..core.stops import Stop\nfrom ..core import stops\nimport git"),
+        ("sdk.client", "def ask():\n    from ..models.base import Model"),
+        ("sdk.client", "if TYPE_CHECKING:\n    from ..models.base import Model"),
+        ("models.openai", "import openai\nfrom openai.types import Model"),
+        (
+            "magics",
+            "from . import AgentStepper\nfrom IPython.core.magic import Magics\nimport sqlite3",
+        ),
+        ("__init__", "def __getattr__(name):\n    from .sdk.client import AgentStepper"),
+    ],
+)
+def test_what_the_checker_lets_pass(module: str, source: str) -> None:
+    assert refusals(module, source) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "named"),
+    [
+        ("protocol.frame", "from ..core import debugger", "agentstepper_nb.core.debugger"),
+        ("protocol.frame", "from agentstepper_nb.core.stops import Stop", "core.stops.Stop"),
+        ("protocol.frame", "import agentstepper_nb.store", "agentstepper_nb.store"),
+        (
+            "protocol.frame",
+            "import importlib\nimportlib.import_module('agentstepper_nb.hub')",
+            "hub",
+        ),
+        ("protocol.frame", "from .. import AgentStepper", "agentstepper_nb.AgentStepper"),
+        ("protocol.frame", "from .. import *", "agentstepper_nb"),
+        ("protocol.frame", "if TYPE_CHECKING:\n    from ..store import Store", "store.Store"),
+        ("protocol.frame", "def later():\n    from ..store import Store", "store.Store"),
+        ("protocol.frame", "import attrs", "attrs"),
+        ("core.debugger", "import regex", "only core.stops may name it"),
+        ("discover", "import msgspec", "msgspec"),
+        ("core.debugger", "import os.path", "os.path"),
+        ("core.debugger", "from time import monotonic", "time.monotonic"),
+        ("core.debugger", "def later():\n    import asyncio", "asyncio"),
+        ("core.debugger", "import datetime\ndatetime.datetime.now(tz)", "datetime.now"),
+        ("core.debugger", "from datetime import datetime as d, date\ndate.today()", "date.today"),
+        ("llm_wire.sse", "__import__('uuid')", "uuid"),
+        ("sdk.link", "from ..core import Debugger", "core.Debugger"),
+        ("sdk.link", "from ..core.stopsign import Red", "core.stopsign.Red"),
+        ("sdk.client", "from ..models.base import Model", "models.base.Model"),
+        ("sdk.client", "def ask():\n    from ..models.openai import Model", "models.openai.Model"),
+        ("models.base", "import openai", "only models.openai may name it"),
+        ("hub.hub", "import sqlite3", "sqlite3"),
+        ("coding.agent", "from ..chat import roles", "chat.roles"),
+        ("chat.roles", "from ..coding import tools", "coding.tools"),
+        ("server_ext.app", "from ..runtime import runner", "runtime.runner"),
+        ("__init__", "from .sdk.client import AgentStepper", "sdk.client.AgentStepper"),
+    ],
+)
+def test_what_the_checker_refuses(module: str, source: str, named: str) -> None:
+    assert [why for why in refusals(module, source) if named in why]
+
+
+def test_a_package_resolves_a_single_dot_to_itself() -> None:
+    assert refusals("core", "from .stops import Stop", is_package=True) == []
+    assert refusals("core", "from ..hub import Hub", is_package=True)
