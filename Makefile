@@ -6,7 +6,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Set inside what it vouches for: gone with it.
 INSTALLED := $(VENV)/.installed
-MANIFEST := agentstepper_nb/widgets/static/manifest.json
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -33,7 +32,7 @@ test-e2e: $(INSTALLED) js chromium ## The browser tests, in a real JupyterLab
 
 test-notebooks: $(INSTALLED) js ## Run every tutorial and compare its outputs
 	$(BIN)/python -m pytest --nbval --nbval-cell-timeout=60 \
-	    $(addprefix --nbval-sanitize-with=,$(wildcard notebooks/sanitize.cfg)) notebooks
+	    --nbval-sanitize-with=notebooks/sanitize.cfg notebooks
 
 test-js: js ## The JavaScript's unit tests
 	cd js && npm test
@@ -59,6 +58,9 @@ format: $(INSTALLED) js ## Format the Python and the JavaScript
 	$(BIN)/ruff format
 	cd js && npm run format
 
+js: ## Build the JavaScript where it is missing or stale
+	@$(PYTHON) scripts/build_js.py
+
 generate: $(INSTALLED) js ## Make the JSON schemas and TypeScript types of the protocol again
 	$(BIN)/python -m agentstepper_nb.protocol.schema
 	cd js && npm run gen
@@ -72,10 +74,6 @@ $(BIN)/python:
 $(INSTALLED): pyproject.toml hatch_build.py $(wildcard jupyter-config/*) | $(BIN)/python js
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	touch $@
-
-# Looks for itself whether there is anything to do.
-js:
-	$(PYTHON) scripts/build_js.py
 
 chromium:
 	@scripts/need_chromium.sh

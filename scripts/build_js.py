@@ -15,6 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 # The build's last word: written after the files that it names.
 MANIFEST = Path("agentstepper_nb/widgets/static/manifest.json")
+VERSION = Path("agentstepper_nb/_version.py")
 # npm's own record of what it installed.
 INSTALLED = Path("js/node_modules/.package-lock.json")
 
@@ -70,7 +71,8 @@ def ensure_installed(root: Path, npm: str) -> None:
 
 
 def sources(root: Path) -> Iterator[Path]:
-    """Give every file of js/ that the build may read."""
+    """Give every file that the build may read: js/ but its tests, and the version that it shows."""
+    yield root / VERSION
     for top in (root / "js").iterdir():
         if top.name not in {"node_modules", "tests", "test"}:
             yield from (file for file in [top, *top.rglob("*")] if file.is_file())

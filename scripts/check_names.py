@@ -12,10 +12,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Written so that this file does not match itself.
+# Written so that this file does not match itself. The home of "me" is nobody's: an example.
 REFUSED = {
     "a machine's path": re.compile(
-        rb"(?<![\w.~-])/(?:[w]ork|[r]oot|(?:[h]ome|[U]sers)/[\w.-]+)/"
+        rb"(?<![\w.~-])/(?:[w]ork|[r]oot|(?:[h]ome|[U]sers)/(?!me/)[\w.-]+)/[\w.]"
         rb"|[.]library/|(?<![\w./-])[s]hared/"
     ),
     "a package registry's host": re.compile(

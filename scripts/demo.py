@@ -20,8 +20,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOK = "notebooks/01_first_steps.ipynb"
-# What the tutorial reads; paths in it are relative, so the copy keeps their places.
-COPIED = ["notebooks", "examples"]
 
 
 def main() -> None:
@@ -66,13 +64,13 @@ def main() -> None:
 
 
 def copy_of_the_tutorial() -> Path:
+    """Copy what the tutorial reads; the paths in it are relative, so all keep their places."""
     folder = ROOT / "demo" / datetime.now().strftime("%Y-%m-%d-%H%M%S")
-    for name in COPIED:
-        shutil.copytree(
-            ROOT / name,
-            folder / name,
-            ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints", "conftest.py"),
-        )
+    left_out = shutil.ignore_patterns("__pycache__", ".*_cache")
+    shutil.copytree(ROOT / "examples", folder / "examples", ignore=left_out)
+    (folder / "notebooks").mkdir()
+    for notebook in (ROOT / "notebooks").glob("*.ipynb"):
+        shutil.copy(notebook, folder / "notebooks")
     return folder
 
 

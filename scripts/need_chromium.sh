@@ -4,7 +4,7 @@ set -euo pipefail
 # shellcheck source=scripts/apt.sh
 . "$(dirname "$0")/apt.sh"
 
-command -v chromium >/dev/null && exit 0
+command -v chromium chromium-browser >/dev/null && exit 0
 # The fonts are only recommended by chromium; without them a page's text is boxes.
 apt_install chromium fonts-liberation fonts-dejavu-core || {
   echo "The browser tests need a \`chromium\` command on PATH. Install Chromium and try again." >&2

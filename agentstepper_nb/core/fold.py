@@ -42,16 +42,23 @@ class RunStatus:
 
     run: Run
     open: dict[str, OpenEvent] = field(default_factory=dict)
-    ended: set[str] = field(default_factory=set)  # events, while the run lives
+    ended: set[str] = field(default_factory=set)  # events; as the next two: while the run lives
+    rows: set[str] = field(default_factory=set)  # breakpoints and debug messages
+    commits: set[str] = field(default_factory=set)
     pending: dict[str, Breakpoint] = field(default_factory=dict)  # oldest first
 
 
+@dataclass
 class Runs:
     """The headers of all runs, and the open events and pending breakpoints of the live ones."""
 
-    def __init__(self) -> None:
-        self.status: dict[str, RunStatus] = {}  # oldest first
-        self.active: str | None = None  # the run that halted or started last
+    status: dict[str, RunStatus] = field(default_factory=dict)  # oldest first
+    live: dict[str, None] = field(default_factory=dict)  # what halted or started last comes last
+
+    @property
+    def active(self) -> str | None:
+        """The live run that halted or started last."""
+        return next(reversed(self.live), None)
 
     def replay(self, records: Iterable[Record]) -> None:
         """Rebuild the state from stored records, in their order."""
@@ -63,7 +70,7 @@ class Runs:
         match record:
             case RunStarted(run=run):
                 self.status[run.id] = RunStatus(run)
-                self.active = run.id
+                self.live[run.id] = None
             case RunChanged(run=run):
                 self._apply_header(run)
             case RunRenamed(run=run):
@@ -83,6 +90,7 @@ class Runs:
                 return self._apply_answer(record)
             case CommitSaved(commit=commit):
                 status = self.status[commit.run]
+                status.commits.add(commit.id)
                 status.run = replace(status.run, commits=status.run.commits + 1)
         return None
 
@@ -90,10 +98,11 @@ class Runs:
         status = self.status[run.id]
         status.run = run
         if run.state is RunState.HALTED:
-            self.active = run.id
+            self.live.pop(run.id, None)
+            self.live[run.id] = None
         if not run.live:
-            status.open.clear()
-            status.ended.clear()
+            self.live.pop(run.id, None)
+            self.status[run.id] = RunStatus(run)
 
     def _apply_event(self, event: Event) -> None:
         status = self.status[event.run]
@@ -103,10 +112,12 @@ class Runs:
         status.open.pop(event.id, None)
         status.ended.add(event.id)
         if event.kind is EventKind.DEBUG_MESSAGE:
+            status.rows.add(event.id)
             status.run = replace(status.run, rows=event.seq)
 
     def _apply_breakpoint(self, breakpoint: Breakpoint) -> None:
         status = self.status[breakpoint.run]
+        status.rows.add(breakpoint.id)
         status.run = replace(status.run, rows=breakpoint.seq)
         opened = status.open.get(breakpoint.event)
         if opened:

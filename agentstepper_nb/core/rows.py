@@ -30,7 +30,7 @@ def row(breakpoint: Breakpoint) -> Row:
         target=target,
         summary=summarize(breakpoint),
         at=breakpoint.at,
-        size=len(breakpoint.data),
+        size=_size(breakpoint.data),
         name=breakpoint.name,
         depth=breakpoint.depth,
         pending=breakpoint.answer is None,
@@ -57,6 +57,10 @@ def debug_row(event: Event) -> Row:
         target=Actor.SYSTEM,
         summary=plain(data),
         at=event.at,
-        size=len(data),
+        size=_size(data),
         depth=event.depth,
     )
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())

@@ -16,7 +16,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
-from ..protocol.values import AgentState, EventKind, Mode, RunState, Side
+from ..protocol.values import AgentState, AnswerKind, EventKind, Mode, RunState, Side
 
 
 class Signal(Enum):
@@ -97,8 +97,8 @@ _AFTER_BEGIN: Final[dict[EventKind, AgentState]] = {
 }
 
 
-def state_after(kind: EventKind, side: Side) -> AgentState:
+def state_after(kind: EventKind, side: Side, answer: AnswerKind) -> AgentState:
     """What the agent does once a breakpoint was answered."""
-    if side is Side.BEGIN:
+    if side is Side.BEGIN and answer is AnswerKind.RESUME:
         return _AFTER_BEGIN.get(kind, AgentState.RUNNING)
     return AgentState.RUNNING

@@ -1,4 +1,7 @@
-"""One line on a breakpoint, made by rule: what is asked, which tool with which arguments, how it ended."""
+"""One line on a breakpoint, made by rule: what is asked, which tool is called, how it ended.
+
+Contents may hold anything: whatever stands in them, the line is short, plain text.
+"""
 
 from __future__ import annotations
 
@@ -11,25 +14,35 @@ from ..protocol.values import Breakpoint, EventKind, Outcome, Side
 
 #: Characters of a summary.
 LENGTH: Final = 160
+#: Characters of a line that are looked at, white space among them.
+_LOOK: Final = 10 * LENGTH
 #: Contents above this size, in characters, are not read for a summary.
 MAX_READ: Final = 1 << 20
 
 
 def summarize(breakpoint: Breakpoint) -> str:
-    """One line on a breakpoint: the agent's own summary where it gave one.
+    """One line on a breakpoint: how it failed, else the agent's own summary, else one by rule.
 
     Args:
         breakpoint: The breakpoint; its edit, where it has one, is what counts.
     """
-    if breakpoint.summary:
-        return one_line(breakpoint.summary.removesuffix("."))
     if breakpoint.failure is not None:
         return one_line(f"Failed: {breakpoint.failure.type}: {breakpoint.failure.message}")
+    own = one_line((breakpoint.summary or "").removesuffix("."))
+    if own:
+        return own
     if breakpoint.outcome is Outcome.STOPPED:
         return "Stopped"
+    try:
+        return _by_rule(breakpoint)
+    except RecursionError:  # nested so deeply that it could just be read
+        return _unread(breakpoint.current)
+
+
+def _by_rule(breakpoint: Breakpoint) -> str:
+    if len(breakpoint.current) > MAX_READ:
+        return _unread(breakpoint.current)
     value = _read(breakpoint.current)
-    if value is _UNREAD:
-        return f"{size_in_words(len(breakpoint.current))} of JSON"
     if breakpoint.kind is EventKind.LLM_QUERY:
         return _prompt(value) if breakpoint.side is Side.BEGIN else _answer(value)
     if breakpoint.kind is EventKind.TOOL_INVOCATION:
@@ -37,12 +50,12 @@ def summarize(breakpoint: Breakpoint) -> str:
     return one_line(_text(value))
 
 
-_UNREAD: Final = object()
+def _unread(text: str) -> str:
+    return f"{size_in_words(len(text))} of JSON"
 
 
 def _read(text: str) -> Any:
-    if len(text) > MAX_READ:
-        return _UNREAD
+    """A JSON text's value; the text itself where a strict parser doesn't take it."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
@@ -51,16 +64,27 @@ def _read(text: str) -> Any:
 
 def plain(data: str) -> str:
     """A JSON text's string on one line, or the JSON itself where it is no string."""
-    return one_line(_text(_read(data)))
+    if len(data) > MAX_READ:
+        return one_line(data[:MAX_READ].removeprefix('"'))
+    try:
+        return one_line(_text(_read(data)))
+    except RecursionError:
+        return _unread(data)
 
 
 def one_line(text: str) -> str:
-    """A text's first line that says something, cut to `LENGTH` characters."""
-    for line in text.splitlines():
-        words = " ".join(line.split())
-        if words:
-            return words if len(words) <= LENGTH else words[: LENGTH - 1] + "…"
-    return ""
+    """A text's first line that says something, cut to `LENGTH` characters, without control codes."""
+    line = next(iter(text.lstrip()[:_LOOK].splitlines()), "")
+    words = " ".join(line.split())
+    if not words.isprintable():
+        words = "".join(filter(_shows, words))
+    whole = len(words) <= LENGTH and len(line) < _LOOK
+    return words if whole else words[: LENGTH - 1] + "…"
+
+
+def _shows(character: str) -> bool:
+    """Whether a character may stand in a line; the two joiners hold emoji and scripts together."""
+    return character.isprintable() or character in "\u200c\u200d"
 
 
 def size_in_words(size: int) -> str:
@@ -71,24 +95,30 @@ def size_in_words(size: int) -> str:
 
 
 def _prompt(value: Any) -> str:
-    messages = value.get("messages", value.get("input")) if isinstance(value, Mapping) else value
-    if isinstance(messages, list) and messages:
-        return _last_message(messages[-1])
-    return one_line(_text(messages)) or "Asks with an empty prompt"
+    asked = value
+    if isinstance(value, Mapping):
+        asked = next((value[key] for key in _PROMPTS if key in value), value)
+    if isinstance(asked, list) and asked:
+        return _last_message(asked[-1])
+    return one_line(_text(asked)) or "Asks with an empty prompt"
+
+
+#: Where the LLM APIs' requests have what is asked.
+_PROMPTS: Final = ("messages", "input", "prompt")
 
 
 def _last_message(message: Any) -> str:
     if not isinstance(message, Mapping):
         return one_line(_text(message))
-    text = one_line(_text(message.get("content")))
+    text = _text(message.get("content"))
     if message.get("role") == "tool":
-        return f"Returns a tool's result: {text}"
-    return text or "Asks to go on"
+        return one_line(f"Returns a tool's result: {text}")
+    return one_line(text) or "Asks to go on"
 
 
 def _answer(value: Any) -> str:
     message = _chosen(value)
-    calls = [name for name in _called(message) if name]
+    calls = list(_called(message))
     if calls:
         return one_line("Calls " + ", ".join(calls))
     if isinstance(message, Mapping):
@@ -111,7 +141,10 @@ def _called(message: Any) -> Iterable[str]:
     for call in _list(message.get("tool_calls")):
         function = call.get("function") if isinstance(call, Mapping) else None
         if isinstance(function, Mapping):
-            yield _call_in_words(function.get("name"), _read(str(function.get("arguments"))))
+            arguments = function.get("arguments")
+            if isinstance(arguments, str):
+                arguments = _read(arguments)
+            yield _call_in_words(function.get("name"), arguments)
     for block in _list(message.get("content")):
         if isinstance(block, Mapping) and block.get("type") == "tool_use":
             yield _call_in_words(block.get("name"), block.get("input"))
@@ -122,13 +155,13 @@ def _list(value: Any) -> list[Any]:
 
 
 def _call(value: Any) -> str:
-    if not isinstance(value, Mapping):
+    if not isinstance(value, Mapping) or "Tool" not in value:
         return one_line(_text(value))
     return one_line(_call_in_words(value.get("Tool"), value.get("Argument")))
 
 
 def _call_in_words(name: Any, arguments: Any) -> str:
-    return f"{name}({_arguments(arguments)})"
+    return f"{name if isinstance(name, str) else 'a tool'}({_arguments(arguments)})"
 
 
 def _arguments(arguments: Any) -> str:

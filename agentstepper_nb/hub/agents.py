@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
 from .._version import __version__
+from ..core.summaries import one_line
 from ..errors import CommandError, ProtocolError
 from ..protocol import agent as v2
 from ..protocol.frame import VERSION, decode_address
@@ -57,7 +58,7 @@ class AgentSession(ABC):
         self._end(self._ending_of_silence())
 
     def _refuse(self, code: str, message: str, text: str) -> None:
-        self.hub.log.warning("an agent's message was refused, %s: %s", code, message)
+        self.hub.log.warning("an agent's message was refused, %s: %s", code, one_line(message))
         self._send_error(code, message, text)
 
     def _end(self, ending: Ending, failure: Failure | None = None) -> None:
@@ -68,17 +69,17 @@ class AgentSession(ABC):
         ids = (self.hub.new_id(), self.hub.new_id())
         outputs = self.hub.debugger.finish_run(run, ending, self.hub.clock(), ids, failure)
         self.hub.perform(outputs)
-        self.hub.log.info("run %s ended: %s", run, ending)
+        self.hub.log.info("run %s ended: %s", one_line(run), ending)
 
     def _start(self, run: Run) -> None:
         self.hub.perform(self.hub.debugger.start_run(run))
         self.run = run.id
         self.hub.bind_agent(run.id, self)
-        self.hub.log.info("run %s of %s started", run.id, run.program)
+        self.hub.log.info("run %s of %s started", one_line(run.id), one_line(run.program))
 
     def _commit(self, commit: Commit) -> None:
         self.hub.perform(self.hub.debugger.add_commit(commit))
-        self.hub.log.info("commit %s: %s", commit.id[:12], commit.title)
+        self.hub.log.info("commit %s: %s", one_line(commit.id[:12]), one_line(commit.title))
 
     @abstractmethod
     def reply(self, breakpoint: Breakpoint, answer: AnswerKind) -> None:
@@ -122,15 +123,17 @@ class AgentSessionV2(AgentSession):
                 "run_ended", "This run said bye: open a new connection for a new run."
             )
         if self.run is None:
-            raise ProtocolError("hello_expected", "The first message must be hello.")
+            raise ProtocolError("hello_expected", "The first message must be hello: send it now.")
         self._handle(self.run, message)
 
     def _handle(self, run: str, message: object) -> None:
         debugger, now = self.hub.debugger, self.hub.clock()
         match message:
             case v2.EventBegun():
-                if message.kind in (EventKind.PROGRAM_STARTED, EventKind.PROGRAM_FINISHED):
-                    self._check_bracket(message)
+                if message.kind is EventKind.PROGRAM_FINISHED:
+                    raise ProtocolError(
+                        "invalid_message", "A run of version 2 ends with bye: send that instead."
+                    )
                 self.hub.perform(debugger.begin_event(_event(message, run)))
             case v2.BreakpointReached():
                 self.hub.perform(debugger.reach_breakpoint(_breakpoint(message, run), now))
@@ -142,10 +145,6 @@ class AgentSessionV2(AgentSession):
                 self._over = True
                 self._end(message.ending, message.failure)
 
-    def _check_bracket(self, message: v2.EventBegun) -> None:
-        if message.kind is EventKind.PROGRAM_FINISHED:
-            raise ProtocolError("invalid_message", "A run of version 2 ends with bye.")
-
     def _hello(self, hello: v2.Hello) -> None:
         if hello.version != VERSION:
             side = "the Core" if hello.version > VERSION else "the agent's SDK"
@@ -154,7 +153,9 @@ class AgentSessionV2(AgentSession):
                 f"The SDK speaks version {hello.version}, this Core {VERSION}: upgrade {side}.",
             )
         if self.run is not None or self._over:
-            raise ProtocolError("already_open", "This connection said hello before.")
+            raise ProtocolError(
+                "already_open", "This connection said hello before: open another for another run."
+            )
         self._start(
             Run(
                 id=hello.run,
@@ -224,40 +225,44 @@ def _commit(message: v2.CommitMade, run: str) -> Commit:
     )
 
 
+#: Characters of a program's name.
+_NAME: Final = 1000
+
+
 class AgentSessionV1(AgentSession):
     """An agent of version 1: one socket, one run after the other."""
 
     def __init__(self, hub: Hub, connection: Connection) -> None:
         super().__init__(hub, connection)
         self._last_event: str | None = None
+        self._waiting: dict[str, str] = {}  # breakpoints without an answer, as they came
 
     def reply(self, breakpoint: Breakpoint, answer: AnswerKind) -> None:
-        """Send the breakpoint back, with its edit."""
-        edit = breakpoint.edit
+        """Send the breakpoint back: as it came, or with its edit."""
+        came = self._waiting.pop(breakpoint.id)
+        if breakpoint.edit is None:
+            self.connection.send(came)
+            return
         answered = v1.V1Breakpoint(
             uuid=breakpoint.id,
             agent=breakpoint.agent,
             event_id=breakpoint.event,
             time=breakpoint.at,
             original_data=Raw(breakpoint.data.encode()),
-            modified_data=v1.NULL if edit is None else Raw(edit.encode()),
+            modified_data=Raw(breakpoint.edit.encode()),
             summary=breakpoint.summary,
         )
         self.connection.send(v1.encode(answered))
 
     def _receive(self, text: str) -> None:
-        message = v1.decode(text)
+        message, strict = v1.read(text)
         if isinstance(message, v1.V1Event):
             self._event(message)
-            return
-        if self.run is None:
-            raise ProtocolError(
-                "hello_expected", "The first message must be the event PROGRAM_STARTED."
-            )
-        if isinstance(message, v1.V1Breakpoint):
-            self._breakpoint(message, self.run)
+        elif isinstance(message, v1.V1Breakpoint):
+            self._breakpoint(message, self._started_run(), text, strict)
         elif isinstance(message, v1.V1Commit):
-            self._commit(replace(load_commit(message), run=self.run, event=self._last_event))
+            run = self._started_run()
+            self._commit(replace(load_commit(message), run=run, event=self._last_event))
         else:
             raise ProtocolError("unknown_message", "Only the Core sends errors.")
 
@@ -268,19 +273,16 @@ class AgentSessionV1(AgentSession):
             raise ProtocolError(
                 "invalid_message", f"“{message.type[:80]}” is no event type; known: {known}."
             )
+        if kind is EventKind.PROGRAM_STARTED:
+            self._start_again(message)
+        run = self._started_run()
         if kind is EventKind.PROGRAM_FINISHED:
             self._end(Ending.FINISHED)
             return
-        if kind is EventKind.PROGRAM_STARTED:
-            self._started(message)
-        elif self.run is None:
-            raise ProtocolError(
-                "hello_expected", "The first message must be the event PROGRAM_STARTED."
-            )
         data = bytes(message.data).decode()
         event = Event(
             id=message.uuid,
-            run=self.run or "",
+            run=run,
             kind=kind,
             at=message.time,
             data=None if data == "null" else data,
@@ -288,15 +290,24 @@ class AgentSessionV1(AgentSession):
         self.hub.perform(self.hub.debugger.begin_event(event))
         self._last_event = message.uuid
 
-    def _started(self, message: v1.V1Event) -> None:
+    def _started_run(self) -> str:
+        if self.run is None:
+            raise ProtocolError(
+                "hello_expected",
+                "No run has started here: the first message must be the event PROGRAM_STARTED.",
+            )
+        return self.run
+
+    def _start_again(self, message: v1.V1Event) -> None:
         self._end(Ending.FINISHED)
-        program = v1.text(message.data) or "agent"
+        self._waiting.clear()
+        program = v1.text(message.data)[:_NAME] or "agent"
         run = Run(
             id=self.hub.new_id(), name="", program=program, started_at=message.time, can_stop=False
         )
         self._start(run)
 
-    def _breakpoint(self, message: v1.V1Breakpoint, run: str) -> None:
+    def _breakpoint(self, message: v1.V1Breakpoint, run: str, text: str, strict: bool) -> None:
         data = bytes(message.original_data).decode()
         breakpoint = Breakpoint(
             id=message.uuid,
@@ -307,11 +318,13 @@ class AgentSessionV1(AgentSession):
             side=self.hub.debugger.next_side(run, message.event_id),
             at=message.time,
             data=data,
-            strict=v1.is_strict(data),
+            strict=strict or v1.is_strict(data),
             agent=message.agent,
             summary=message.summary,
         )
-        self.hub.perform(self.hub.debugger.reach_breakpoint(breakpoint, self.hub.clock()))
+        outputs = self.hub.debugger.reach_breakpoint(breakpoint, self.hub.clock())
+        self._waiting[breakpoint.id] = text
+        self.hub.perform(outputs)
 
     def _send_error(self, code: str, message: str, text: str) -> None:
         self.connection.send(v1.encode(v1.V1Error(code=code, message=message)))

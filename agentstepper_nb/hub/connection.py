@@ -10,7 +10,7 @@ class Connection(Protocol):
     """One WebSocket, as the hub sees it."""
 
     def send(self, text: str) -> None:
-        """Send a text frame, in order. Never blocks and never raises: a dead peer is told by `closed`."""
+        """Send a text frame, in order. Never blocks or raises: `closed` tells of a dead peer."""
 
     def close(self, code: int, reason: str) -> None:
         """Close with a WebSocket code and a reason for a person."""

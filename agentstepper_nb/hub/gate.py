@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
@@ -61,7 +61,10 @@ def ui_gate(token: str | None, origins: Sequence[str]) -> Gate:
 def _check_token(
     connection: ServerConnection, request: Request, token: str | None
 ) -> Response | None:
-    if token is None or hmac.compare_digest(_sent_token(request).encode(), token.encode()):
+    # Headers come as ASCII with surrogates for all else.
+    if token is None or hmac.compare_digest(
+        _sent_token(request).encode(errors="surrogateescape"), token.encode()
+    ):
         return None
     return connection.respond(
         HTTPStatus.UNAUTHORIZED,
@@ -73,7 +76,7 @@ def _sent_token(request: Request) -> str:
     header = request.headers.get("Authorization", "")
     if header.startswith("Bearer "):
         return header.removeprefix("Bearer ")
-    return parse_qs(urlsplit(request.path).query).get("token", [""])[0]
+    return parse_qs(request.path.partition("?")[2]).get("token", [""])[0]
 
 
 def select_subprotocol(

@@ -12,8 +12,10 @@ from collections.abc import Callable
 from functools import partial
 
 import uuid_utils
+from msgspec.structs import replace
 
 from ..core import Debugger, Output, Reply, Saved
+from ..core.summaries import one_line
 from ..errors import CommandError
 from ..protocol.records import RunHistory
 from ..protocol.v1 import runfile
@@ -106,7 +108,8 @@ class Hub:
     async def history(self, run_id: str) -> RunHistory:
         """One run, whole. Raises `CommandError` `unknown_run`."""
         self.debugger.run(run_id)
-        return await self.store.history(run_id)
+        history = await self.store.history(run_id)
+        return replace(history, run=self.debugger.run(run_id))
 
     def step(
         self,
@@ -159,14 +162,15 @@ class Hub:
         """Take a `.run` file in, as a run of its own. Raises `ProtocolError`."""
         history = runfile.load(data, self.new_id())
         self.perform(self.debugger.import_run(history))
-        self.log.info("%s imported", history.run.name)
+        self.log.info("%s imported", one_line(history.run.name))
         return history.run
 
     def close(self) -> None:
-        """Close every connection and the store."""
+        """End the runs whose agents are connected, and close every connection and the store."""
         for agent in list(self._agents.values()):
+            agent.closed()
             agent.connection.close(1001, "The Core is stopping.")
-        for ui in self._uis:
+        for ui in list(self._uis):
             ui.connection.close(1001, "The Core is stopping.")
         self.store.close()
 
@@ -190,7 +194,8 @@ class Hub:
         for output in outputs:
             if isinstance(output, Reply):
                 self._reply(output.breakpoint, output.answer)
-            else:
+        for output in outputs:
+            if isinstance(output, Saved):
                 for ui in list(self._uis):
                     ui.tell(output, by)
 
@@ -207,5 +212,5 @@ class Hub:
         """
         run = self.debugger.active
         if run is None:
-            raise CommandError("unknown_run", "No run is live.")
+            raise CommandError("unknown_run", "No run is live: start an agent first.")
         return run

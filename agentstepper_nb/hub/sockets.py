@@ -23,15 +23,20 @@ class SocketConnection:
 
     def __init__(self, socket: ServerConnection) -> None:
         self._socket = socket
+        self._largest = 0  # bytes that one message added to the backlog
 
     def send(self, text: str) -> None:
         """Hand a text frame to the transport."""
         if self._socket.state is not State.OPEN:
             return
-        if self._socket.transport.get_write_buffer_size() > BACKLOG:
-            self._socket.transport.abort()
+        transport = self._socket.transport
+        waiting = transport.get_write_buffer_size()
+        # One message may be larger than the backlog: it alone is no sign of a peer that doesn't read.
+        if waiting > BACKLOG + self._largest:
+            transport.abort()
             return
         broadcast([self._socket], text)
+        self._largest = max(self._largest, transport.get_write_buffer_size() - waiting)
 
     def close(self, code: int, reason: str) -> None:
         """Begin the closing handshake."""

@@ -20,7 +20,7 @@ from .gate import Gate, agent_gate, is_loopback, select_subprotocol, ui_gate
 from .hub import Hub
 from .sockets import SocketConnection, converse
 
-#: Seconds that `stop` gives open connections to close.
+#: Seconds that a connection has to open or to close, before it is cut: `stop` waits no longer.
 _GRACE = 5.0
 
 
@@ -150,7 +150,7 @@ class AgentStepperCore:
                 lambda socket: self._on_ui(hub, socket),
             )
             self._servers.append(uis)
-        except OSError:
+        except BaseException:
             await self._close_servers()
             hub.close()
             raise
@@ -174,6 +174,8 @@ class AgentStepperCore:
             select_subprotocol=select_subprotocol,
             compression=None,
             max_size=MAX_MESSAGE,
+            close_timeout=_GRACE,
+            open_timeout=_GRACE,
             # A busy agent may not answer for long; on this machine the system tells when it is gone.
             ping_timeout=None if is_loopback(self.host) else 60,
         )
@@ -187,7 +189,7 @@ class AgentStepperCore:
         for server in self._servers:
             server.close(code=1001, reason="The Core is stopping.")
         for server in self._servers:
-            await asyncio.wait_for(server.wait_closed(), _GRACE)
+            await server.wait_closed()
         self._servers.clear()
 
     async def _on_agent(self, hub: Hub, socket: ServerConnection) -> None:
@@ -221,13 +223,13 @@ class AgentStepperCore:
             run: The run's id; None means the run that halted or started last.
 
         Raises:
-            RuntimeError: The run isn't halted.
+            RuntimeError: The run isn't halted, or none is live.
             CommandError: There is no such run.
             ProtocolError: The edit is not of the form that the agent needs.
         """
-        meant = self._meant(run)
-        if meant.state is not RunState.HALTED:
-            raise RuntimeError("Can't step over: the run isn't halted at a breakpoint.")
+        meant = self.hub.debugger.active if run is None else self.hub.run(run)
+        if meant is None or meant.state is not RunState.HALTED:
+            raise RuntimeError("Can't step over: no run is halted at a breakpoint.")
         pending = self.hub.debugger.pending(meant.id)[0]
         edit = None if data is None else json.dumps(data)
         self.hub.step(meant.id, pending.id, pending.revision, edit)

@@ -8,6 +8,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from ..core import Saved
+from ..core.summaries import one_line
 from ..errors import CommandError, ProtocolError
 from .connection import Connection, Rights
 
@@ -22,6 +23,8 @@ class UiSession(ABC):
         self.hub = hub
         self.connection = connection
         self.rights = rights
+        self._reads = 0  # what is read from the store right now
+        self._held: list[tuple[Saved, UiSession | None]] = []  # to be told once it is sent
         self._tasks: set[asyncio.Task[None]] = set()
 
     def receive(self, text: str) -> None:
@@ -41,9 +44,39 @@ class UiSession(ABC):
             task.cancel()
         self.hub.drop_ui(self)
 
+    def tell(self, saved: Saved, by: UiSession | None) -> None:
+        """Tell what was recorded; what fails here is this UI's alone.
+
+        Args:
+            saved: The record, and the breakpoint it is about.
+            by: The UI whose command this is.
+        """
+        if self._reads:
+            self._held.append((saved, by))
+            return
+        try:
+            self._tell(saved, by)
+        except Exception:
+            self.hub.log.exception("a UI could not be told")
+
+    def _begin_read(self) -> None:
+        """Hold what is told from now on: it comes after what is being read."""
+        self._reads += 1
+
+    def _end_read(self) -> None:
+        """Tell what was held. What was read is sent by now, and may hold some of it already."""
+        self._reads -= 1
+        if not self._reads:
+            held, self._held = self._held, []
+            for saved, by in held:
+                self.tell(saved, by)
+
     def _check_control(self) -> None:
         if not self.rights.control:
-            raise CommandError("watch_only", "This login may watch, not control.")
+            raise CommandError(
+                "watch_only",
+                "This login may watch, not control: ask for the right to execute on this server.",
+            )
 
     def _later(self, work: Coroutine[Any, Any, None], text: str = "") -> None:
         """Do something that reads the store; its errors are answered like any other."""
@@ -60,7 +93,7 @@ class UiSession(ABC):
     def _refuse(self, error: Exception, text: str) -> None:
         if isinstance(error, (ProtocolError, CommandError)):
             code, message = error.code, error.message
-            self.hub.log.warning("a UI's message was refused, %s: %s", code, message)
+            self.hub.log.warning("a UI's message was refused, %s: %s", code, one_line(message))
         else:
             code, message = "internal", "The Core failed at this message; its log says how."
             self.hub.log.error("a message of a UI failed", exc_info=error)
@@ -72,13 +105,7 @@ class UiSession(ABC):
         """Send what a new connection is owed."""
 
     @abstractmethod
-    def tell(self, saved: Saved, by: UiSession | None) -> None:
-        """Tell what was recorded.
-
-        Args:
-            saved: The record, and the breakpoint it is about.
-            by: The UI whose command this is.
-        """
+    def _tell(self, saved: Saved, by: UiSession | None) -> None: ...
 
     @abstractmethod
     def _receive(self, text: str) -> None: ...

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from ..core import Saved
 from ..protocol import records
-from ..protocol.records import RunHistory
+from ..protocol.records import Record, RunHistory
 from ..protocol.v1 import ui as v1
 from ..protocol.values import EventKind
 from .uis import UiSession
@@ -19,33 +20,40 @@ class UiSessionV1(UiSession):
     """A UI of version 1. It is told of every run."""
 
     def greet(self) -> None:
-        """Send the snapshot."""
+        """Send the snapshot. What is told meanwhile comes after it."""
+        self._begin_read()
         self._later(self._snapshot())
 
     async def _snapshot(self) -> None:
-        histories = await self._histories()
-        active = self.hub.debugger.active
-        self.connection.send(
-            v1.init_app_state(
-                histories,
-                active.id if active else None,
-                active.pending[0] if active and active.pending else None,
+        try:
+            histories = await self._histories()
+            active = self.hub.debugger.active
+            self._send(
+                v1.init_app_state(
+                    histories,
+                    active.id if active else None,
+                    active.pending[0] if active and active.pending else None,
+                )
             )
-        )
+            shown = {id for history in histories for id in _ids(history)}
+            self._held = [each for each in self._held if _id(each[0].record) not in shown]
+        finally:
+            self._end_read()
 
     async def _histories(self) -> list[RunHistory]:
         """The newest runs that fit, oldest first; live ones always."""
         chosen: list[RunHistory] = []
-        size = 0
+        left = SNAPSHOT
         for run in reversed(self.hub.runs()):
-            if size > SNAPSHOT and not run.live:
+            if left <= 0 and not run.live:
                 continue
             history = await self.hub.store.history(run.id)
-            size += sum(len(point.data) for point in history.breakpoints)
-            chosen.append(history)
+            left -= _size(history)
+            if left > 0 or run.live:
+                chosen.append(history)
         return chosen[::-1]
 
-    def tell(self, saved: Saved, by: UiSession | None) -> None:
+    def _tell(self, saved: Saved, by: UiSession | None) -> None:
         """Tell what was recorded, in version 1's order of messages."""
         match saved.record:
             case records.RunStarted(run=run):
@@ -100,3 +108,35 @@ class UiSessionV1(UiSession):
 
     def _send_error(self, code: str, message: str, run: str | None, text: str) -> None:
         self._send(v1.error(code, message, run))
+
+
+def _size(history: RunHistory) -> int:
+    """The characters of a run's contents."""
+    points = sum(len(point.data) for point in history.breakpoints)
+    messages = sum(len(event.data or "") for event in history.events)
+    bodies = [change.body for commit in history.commits for change in commit.changes if change.body]
+    return points + messages + sum(len(b.content) + len(b.previous_content) for b in bodies)
+
+
+def _ids(history: RunHistory) -> Iterator[str]:
+    """What of a run a snapshot has shown."""
+    yield history.run.id
+    yield from (point.id for point in history.breakpoints)
+    yield from (event.id for event in history.events)
+    yield from (commit.id for commit in history.commits)
+
+
+def _id(record: Record) -> str | None:
+    """What a record adds to what is shown; None where it changes what is."""
+    match record:
+        case records.RunStarted(run=run):
+            return run.id
+        case records.RunImported(history=history):
+            return history.run.id
+        case records.BreakpointSaved(breakpoint=breakpoint):
+            return breakpoint.id
+        case records.EventSaved(event=event):
+            return event.id
+        case records.CommitSaved(commit=commit):
+            return commit.id
+    return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
@@ -18,11 +18,14 @@ from ..protocol.values import Breakpoint, Commit, Event, EventKind, Row, Run
 from .connection import Connection, Rights
 from .uis import UiSession
 
+if TYPE_CHECKING:
+    from .hub import Hub
+
 
 class UiSessionV2(UiSession):
     """A UI of version 2. It is told of every run's state, and of the contents of those it opened."""
 
-    def __init__(self, hub: Any, connection: Connection, rights: Rights) -> None:
+    def __init__(self, hub: Hub, connection: Connection, rights: Rights) -> None:
         super().__init__(hub, connection, rights)
         self._sent = 0
         self._greeted = False
@@ -32,8 +35,7 @@ class UiSessionV2(UiSession):
     def greet(self) -> None:
         """The snapshot answers the UI's hello."""
 
-    def tell(self, saved: Saved, by: UiSession | None) -> None:
-        """Tell what was recorded."""
+    def _tell(self, saved: Saved, by: UiSession | None) -> None:
         if not self._greeted:
             return
         match saved.record:
@@ -74,8 +76,11 @@ class UiSessionV2(UiSession):
         if isinstance(command, v2.UiHello):
             self._hello(command, id)
         elif not self._greeted:
-            raise ProtocolError("hello_expected", "The first message must be hello.")
-        elif isinstance(command, (v2.OpenRun, v2.GetMessage, v2.GetChange, v2.ExportRun)):
+            raise ProtocolError("hello_expected", "The first message must be hello: send it now.")
+        elif isinstance(command, v2.OpenRun):
+            self._begin_read()
+            self._later(self._open(command.run, id), text)
+        elif isinstance(command, (v2.GetMessage, v2.GetChange, v2.ExportRun)):
             self._later(self._read(command, id), text)
         elif isinstance(command, v2.CloseRun):
             self._opened.discard(command.run)
@@ -91,6 +96,8 @@ class UiSessionV2(UiSession):
                 "version_mismatch",
                 f"The view speaks version {hello.version}, this Core {VERSION}: upgrade {side}.",
             )
+        if self._greeted:
+            raise ProtocolError("already_open", "This connection said hello before: go on with it.")
         self._greeted = True
         runs = tuple(self.hub.runs())
         self._told = {run.id: run for run in runs}
@@ -121,13 +128,11 @@ class UiSessionV2(UiSession):
         return v2.Done()
 
     async def _read(
-        self, command: v2.OpenRun | v2.GetMessage | v2.GetChange | v2.ExportRun, id: str | None
+        self, command: v2.GetMessage | v2.GetChange | v2.ExportRun, id: str | None
     ) -> None:
         self.hub.run(command.run)
         answer: v2.CoreToUi
         match command:
-            case v2.OpenRun():
-                answer = await self._open(command.run)
             case v2.GetMessage():
                 answer = await self._message(command.run, command.message)
             case v2.GetChange():
@@ -137,11 +142,14 @@ class UiSessionV2(UiSession):
                 answer = v2.RunExported(name=name, data=data.decode("ascii"))
         self._send(answer, id)
 
-    async def _open(self, run: str) -> v2.RunOpened:
-        history = await self.hub.store.history(run)
-        self._opened.add(run)
-        commits = tuple(without_contents(commit) for commit in history.commits)
-        return v2.RunOpened(run=self.hub.run(run), rows=rows(history), commits=commits)
+    async def _open(self, run: str, id: str | None) -> None:
+        try:
+            history = await self.hub.history(run)
+            self._opened.add(run)
+            commits = tuple(without_contents(commit) for commit in history.commits)
+            self._send(v2.RunOpened(run=history.run, rows=rows(history), commits=commits), id)
+        finally:
+            self._end_read()
 
     async def _message(self, run: str, message: str) -> v2.MessageBody:
         found = await self.hub.store.message(run, message)
@@ -160,7 +168,9 @@ class UiSessionV2(UiSession):
                 return v2.MessageBody(
                     run=run, message=message, revision=1, data=data, edit=None, strict=True
                 )
-        raise CommandError("unknown_content", "This run has no such message.", run)
+        raise CommandError(
+            "unknown_content", "This run has no such message: open the run again.", run
+        )
 
     async def _change(self, command: v2.GetChange) -> v2.ChangeBody:
         commit = await self.hub.store.commit(command.run, command.commit)
@@ -169,7 +179,11 @@ class UiSessionV2(UiSession):
                 return v2.ChangeBody(
                     run=command.run, commit=command.commit, path=change.path, body=change.body
                 )
-        raise CommandError("unknown_content", "This run has no such commit or file.", command.run)
+        raise CommandError(
+            "unknown_content",
+            "This run has no such commit or file: open the run again.",
+            command.run,
+        )
 
     # ---- sending ------------------------------------------------------------------------------------
 

@@ -5,7 +5,19 @@ from __future__ import annotations
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from .frame import Table
-from .values import Ending, EventKind, Failure, FileChange, Outcome, Side, Usage
+from .values import (
+    Count,
+    Ending,
+    EventKind,
+    Failure,
+    FileChange,
+    Id,
+    Name,
+    Outcome,
+    Side,
+    Time,
+    Usage,
+)
 
 # ---- agent to Core ---------------------------------------------------------------------------------
 
@@ -15,37 +27,37 @@ class Hello(Struct, frozen=True, kw_only=True):
 
     version: int
     sdk: str  # the SDK's name and version, for the log and for "upgrade which side"
-    program: str
-    run: str  # a UUIDv7, made by the SDK
+    program: Name
+    run: Id  # a UUIDv7, made by the SDK
     secret: str  # proves later that a reconnecting agent is this run's
-    pid: int
+    pid: Count
     host: str
     boot: str  # the machine's boot id, or empty
     workspace: str | None = None
-    sent: int = 0  # number of the last message sent before, on a reconnect
-    received: int = 0  # number of the last message received before, on a reconnect
+    sent: Count = 0  # number of the last message sent before, on a reconnect
+    received: Count = 0  # number of the last message received before, on a reconnect
 
 
 class EventBegun(Struct, frozen=True, kw_only=True):
     """An event begins. A debug message is one that has `data` and no breakpoints."""
 
-    id: str
+    id: Id
     kind: EventKind
-    at: float  # POSIX seconds
+    at: Time
     clock: float  # the agent's monotonic clock, seconds
-    parent: str | None = None
-    name: str | None = None  # the tool or model
+    parent: Id | None = None
+    name: Name | None = None  # the tool or model
     data: Raw | UnsetType = UNSET
 
 
 class BreakpointReached(Struct, frozen=True, kw_only=True):
     """The begin or end of an event was reached."""
 
-    id: str
-    event: str
+    id: Id
+    event: Id
     side: Side
     waits: bool  # whether the agent waits for an answer
-    at: float  # POSIX seconds
+    at: Time
     clock: float  # the agent's monotonic clock, seconds
     data: Raw
     summary: str | None = None
@@ -57,17 +69,17 @@ class BreakpointReached(Struct, frozen=True, kw_only=True):
 class Withdraw(Struct, frozen=True, kw_only=True):
     """A breakpoint no longer waits: an interrupt, a cancelled task."""
 
-    breakpoint: str
+    breakpoint: Id
 
 
 class CommitMade(Struct, frozen=True, kw_only=True):
     """A commit of the workspace."""
 
-    id: str
-    at: float
+    id: Id
+    at: Time
     title: str
     description: str = ""
-    event: str | None = None
+    event: Id | None = None
     changes: tuple[FileChange, ...] = ()
 
 

@@ -1,6 +1,6 @@
 """The codes of every error that travels, with what each means and what to do.
 
-`docs/errors.md` is made from this table.
+`docs/errors.md` is made from this table, by `agentstepper_nb.protocol.schema`.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     ),
     "already_open": (
         "A second hello came on an open connection, or it names a run that exists.",
-        "Open one connection a run.",
+        "Open one connection a run, and give each run an id of its own.",
     ),
     "unknown_event": (
         "The breakpoint names an event that this run doesn't have.",
         "Send the event before its breakpoints.",
     ),
     "event_ended": (
-        "The breakpoint names an event that has ended, or ends one that hasn't begun.",
+        "The breakpoint names an event that has ended, begins one again, or ends one that hasn't begun.",
         "Send one begin and one end breakpoint an event.",
     ),
     "duplicate": (
@@ -117,3 +117,35 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "Please report it with that traceback.",
     ),
 }
+
+
+def page() -> str:
+    """The table as a page for people, in Markdown."""
+    rows = (f"| `{code}` | {means} | {to_do} |\n" for code, (means, to_do) in CODES.items())
+    return _HEAD + "".join(rows)
+
+
+_HEAD: Final = """\
+# Errors
+
+<!-- Made by `python -m agentstepper_nb.protocol.schema` from `protocol/codes.py`. -->
+
+Every error that the Core sends has a `code`, for programs, and a `message`, for people: what is wrong
+and what to do. The refused message has changed nothing, and its sender's connection and run go on.
+Only three kinds of caller are let go: who sends too large a message is closed with 1009, and a handshake
+without the right token or from a foreign web page is refused.
+
+| To | Form |
+|---|---|
+| UI, version 2 | `{"n", "type": "error", "id", "body": {"code", "message", "run"}}` |
+| agent, version 2 | `{"n", "type": "error", "body": {"code", "message", "n"}}` |
+| UI, version 1 | `{"event": "error", "content": {"code", "message", "run"}}` |
+| agent, version 1 | `{"message": "error", "data": {"code", "message"}}` |
+| refused handshake | an HTTP status and a line of text that begins with the code |
+
+Version 2 tells which message is meant: `id` is the command's, the inner `n` is the number of the agent's
+message. The original's client never sends what an agent of version 1 gets an error for.
+
+| Code | What it means | What to do |
+|---|---|---|
+"""

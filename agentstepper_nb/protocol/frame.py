@@ -6,10 +6,13 @@ body is decoded by a table once its type is known, so that one bad body can't hu
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ..errors import ProtocolError
+from .values import Count
 
 #: The WebSocket subprotocol that chooses version 2.
 SUBPROTOCOL = "agentstepper.v2"
@@ -22,7 +25,7 @@ MAX_MESSAGE = 64 * 1024 * 1024
 class Envelope(Struct, frozen=True, kw_only=True):
     """The outer form of every message."""
 
-    n: int
+    n: Count
     type: str
     id: str | UnsetType = UNSET
     body: Raw
@@ -46,11 +49,13 @@ class Table:
     """The messages of one direction, by the names they have in the envelope.
 
     Args:
+        unknown: The code of the error that an unknown name is.
         types: Each name's message class.
     """
 
-    def __init__(self, **types: type[Struct]) -> None:
+    def __init__(self, unknown: str = "unknown_message", /, **types: type[Struct]) -> None:
         self.types = types
+        self._unknown = unknown
         self._names = {kind: name for name, kind in types.items()}
         self._decoders = {name: msgspec.json.Decoder(kind) for name, kind in types.items()}
 
@@ -76,12 +81,14 @@ class Table:
         try:
             envelope = _envelope.decode(text)
         except _UNREADABLE as error:
-            raise ProtocolError("malformed", f"Not of the frame's form: {error}.") from None
+            raise ProtocolError(
+                "malformed", f'Not of the form {{"n": 1, "type": …, "body": {{…}}}}: {error}.'
+            ) from None
         decoder = self._decoders.get(envelope.type)
         if decoder is None:
             known = ", ".join(sorted(self._decoders))
             raise ProtocolError(
-                "unknown_message", f"“{envelope.type[:80]}” is no message; known are: {known}."
+                self._unknown, f"“{envelope.type[:80]}” is none of those known here: {known}."
             )
         try:
             return envelope, decoder.decode(envelope.body)
@@ -96,9 +103,22 @@ class Address(Struct):
     id: str | None = None
 
 
+class _Loose(Struct):
+    n: Raw = Raw(b"null")
+    id: Raw = Raw(b"null")
+
+
 def decode_address(text: str | bytes) -> Address:
     """The number and id of a message that failed to decode."""
     try:
-        return msgspec.json.decode(text, type=Address)
+        found = msgspec.json.decode(text, type=_Loose)
     except _UNREADABLE:
         return Address()
+    return Address(n=_field(found.n, Count), id=_field(found.id, str))
+
+
+def _field(raw: Raw, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except _UNREADABLE:
+        return None

@@ -1,4 +1,5 @@
-"""JSON Schema of version 2, from which the view's TypeScript types are made.
+"""What is made from the protocol: the JSON Schema of version 2, and from that the view's types; the page
+of errors.
 
 Run as a module: without arguments it writes the files, with `--check` it tells whether they are true.
 """
@@ -12,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from . import agent, ui
+from . import agent, codes, ui
 from .frame import Table
 
 _TEMPLATE = "#/$defs/{name}"
@@ -71,7 +72,8 @@ def documents() -> dict[str, str]:
             "AgentProtocol", FromAgent=agent.from_agent, ToAgent=agent.to_agent
         ),
     }
-    return {path: json.dumps(value, indent=2) + "\n" for path, value in made.items()}
+    files = {path: json.dumps(value, indent=2) + "\n" for path, value in made.items()}
+    return files | {"docs/errors.md": codes.page()}
 
 
 def _read(path: str) -> str | None:
@@ -83,7 +85,7 @@ def _read(path: str) -> str | None:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the schema files below the current folder, or with `--check` compare them."""
+    """Write the files below the current folder, or with `--check` compare them."""
     stale = [path for path, text in documents().items() if _read(path) != text]
     if "--check" in arguments:
         for path in stale:

@@ -132,6 +132,7 @@ UiCommand = (
     | ImportRun
 )
 from_ui = Table(
+    "unknown_command",
     hello=UiHello,
     open_run=OpenRun,
     close_run=CloseRun,

@@ -7,8 +7,18 @@ between agent and editor re-encodes them, so that large integers, `1.0` and the 
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+
+#: POSIX seconds, of a year that every calendar has.
+Time = Annotated[float, Meta(ge=0, lt=253402300800)]
+#: A whole number that JavaScript holds exactly.
+Count = Annotated[int, Meta(ge=0, lt=2**53)]
+#: What an agent names its runs, events, breakpoints and commits by.
+Id = Annotated[str, Meta(min_length=1, max_length=200)]
+#: What an agent calls itself, its tools and its models.
+Name = Annotated[str, Meta(max_length=1000)]
 
 
 class EventKind(StrEnum):
@@ -125,7 +135,7 @@ class Run(Struct, frozen=True, kw_only=True):
     id: str
     name: str
     program: str
-    started_at: float  # POSIX seconds, by the Core's clock
+    started_at: float  # POSIX seconds; the Core's clock, in version 1 the agent's
     ended_at: float | None = None
     state: RunState = RunState.STEP
     agent_state: AgentState = AgentState.RUNNING
@@ -183,7 +193,7 @@ class Breakpoint(Struct, frozen=True, kw_only=True):
     outcome: Outcome | None = None  # of the event, on its end
     failure: Failure | None = None
     usage: Usage | None = None
-    duration: float | None = None  # seconds between the begin's answer and the end, agent's clock
+    duration: float | None = None  # seconds between the begin's answer and the end, Core's clock
     revision: int = 1  # grows with every edit
     edit: str | None = None  # JSON text; None is no edit, "null" is an edit to null
     answer: AnswerKind | None = None  # None while it is pending

@@ -68,7 +68,10 @@ class RunFiles:
         self._writer.shutdown(wait=True)
 
     def _free_path(self, run: Run) -> Path:
-        name = _REFUSED.sub("", run.name).strip(". ")[:80] or "run"
+        # File systems count bytes.
+        name = (
+            _REFUSED.sub("", run.name).encode()[:120].decode(errors="ignore").strip(". ") or "run"
+        )
         stem = f"{name}_{time.strftime('%Y-%m-%d_%H-%M-%S', time.localtime(run.started_at))}"
         taken = set(self._paths.values())
         path = self._folder / f"{stem}.run"
@@ -83,19 +86,22 @@ class RunFiles:
             self._folder.mkdir(parents=True, exist_ok=True)
             _replace(path, runfile.dump(history))
             _replace(path.with_suffix(".log"), readable(history).encode(errors="backslashreplace"))
-        except OSError as error:
-            log.error("The run %s could not be written to %s: %s", history.run.name, path, error)
+        except Exception:  # it would be lost in the executor
+            log.exception("The run %s could not be written to %s", history.run.name, path)
 
     def _delete(self, path: Path) -> None:
         for each in (path, path.with_suffix(".log")):
-            each.unlink(missing_ok=True)
+            try:
+                each.unlink(missing_ok=True)
+            except OSError as error:
+                log.error("%s could not be deleted: %s", each, error)
 
 
 def _replace(path: Path, data: bytes) -> None:
     """Write a file whole or not at all; contents of prompts are their owner's alone."""
     part = path.with_name(path.name + ".part")
     part.unlink(missing_ok=True)
-    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

@@ -36,6 +36,8 @@ def test_a_registrys_host_is_refused(tmp_path, host) -> None:
         "~/work/b",
         "docs/home/a/b",
         "/homework/",
+        "/home/me/a",
+        "/" + "work/\n",
         "import '../shared/a'",
         "PyPI",
         "https://jupyter.org/",

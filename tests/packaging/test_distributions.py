@@ -26,8 +26,8 @@ WHEEL = [
     r"agentstepper_nb/py\.typed",
     rf"{STATIC}loader\.js",
     rf"{STATIC}manifest\.json",
-    rf"{STATIC}app\.\w+\.js",
-    rf"{STATIC}editor\.\w+\.js",
+    rf"{STATIC}(app|page|editor|changes|chunk)\.\w+\.js",
+    rf"{STATIC}LICENSES\.txt",
     rf"{re.escape(NAME)}\.data/data/{re.escape(ENABLED)}",
     rf"{re.escape(NAME)}\.dist-info/(METADATA|WHEEL|RECORD|entry_points\.txt|licenses/LICENSE)",
 ]
@@ -86,8 +86,11 @@ def installed(wheel, without_node) -> Venv:
 
 
 def files_of_the_package() -> set[str]:
-    found = (path for path in (ROOT / "agentstepper_nb").rglob("*") if path.is_file())
-    return {path.relative_to(ROOT).as_posix() for path in found if path.suffix != ".pyc"}
+    """What git has or would add, which is not what tools leave lying about, and the built files."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "agentstepper_nb"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    in_git = {name for name in listed.splitlines() if (ROOT / name).is_file()}
+    return in_git | {STATIC + path.name for path in (ROOT / STATIC).iterdir()}
 
 
 def test_the_sdist_holds_what_a_wheel_is_made_of(sdist) -> None:
@@ -108,6 +111,14 @@ def test_the_wheel_holds_the_package_whole_and_nothing_else(wheel) -> None:
     }
     assert [pattern for pattern, found in matched.items() if not found] == []
     assert names - set().union(*matched.values()) == set()
+
+
+def test_the_wheel_holds_every_file_that_the_manifest_names(wheel) -> None:
+    archive = zipfile.ZipFile(wheel)
+    manifest = json.loads(archive.read(f"{STATIC}manifest.json"))
+    assert manifest["version"] == _version.__version__
+    named = {STATIC + manifest[entry] for entry in ("app", "page", "editor")}
+    assert named <= set(archive.namelist())
 
 
 def test_installing_needs_no_node(installed) -> None:

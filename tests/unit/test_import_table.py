@@ -48,7 +48,7 @@ TABLE = {
     "sdk": Row(
         rooms=("protocol", "core.stops", "discover", "llm_wire"),
         on_use=("models.base",),
-        packages={"websockets": "", "git": "", "wrapt": ""},
+        packages={"websockets": "", "git": "", "wrapt": "", "uuid_utils": ""},
     ),
     "models": Row(
         rooms=("protocol", "llm_wire"),
@@ -60,7 +60,7 @@ TABLE = {
     ),
     "hub": Row(
         rooms=("protocol", "core", "store", "discover", "models.base"),
-        packages={"websockets": ""},
+        packages={"websockets": "", "uuid_utils": ""},
     ),
     "runtime": Row(rooms=("protocol", "sdk", "store", "models.base")),
     "coding": Row(rooms=("protocol", "sdk", "models", "runtime")),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 from msgspec import Raw, Struct
 
 from ...errors import ProtocolError
-from ..values import EventKind
+from ..values import EventKind, Id, Time
 
 #: Event types travel by their enum's name.
 TYPES: Final[dict[str, EventKind]] = {kind.name: kind for kind in EventKind}
@@ -20,9 +20,9 @@ NULL: Final = Raw(b"null")
 class V1Event(Struct, frozen=True, kw_only=True):
     """An event of version 1; `breakpoints` is always empty on the wire."""
 
-    uuid: str
+    uuid: Id
     type: str
-    time: float  # POSIX seconds
+    time: Time
     data: Raw = NULL
     breakpoints: list[Any] = []
 
@@ -30,10 +30,10 @@ class V1Event(Struct, frozen=True, kw_only=True):
 class V1Breakpoint(Struct, frozen=True, kw_only=True):
     """A breakpoint of version 1, the same form both ways."""
 
-    uuid: str
+    uuid: Id
     agent: str = ""
-    event_id: str
-    time: float  # POSIX seconds
+    event_id: Id
+    time: Time
     original_data: Raw = NULL
     modified_data: Raw = NULL
     summary: str | None = None
@@ -52,8 +52,8 @@ class V1Change(Struct, frozen=True, kw_only=True):
 class V1Commit(Struct, frozen=True, kw_only=True):
     """A commit of version 1."""
 
-    id: str
-    date: float  # POSIX seconds
+    id: Id
+    date: Time
     title: str
     changes: list[V1Change] = []
 
@@ -94,7 +94,19 @@ def encode(value: V1Message) -> str:
     return _encoder.encode(_Outgoing(_NAMES[type(value)], value)).decode()
 
 
+class Read(NamedTuple):
+    """A message, and whether every JSON parser takes its text."""
+
+    message: V1Message
+    strict: bool
+
+
 def decode(text: str) -> V1Message:
+    """Decode a message, as `read` does."""
+    return read(text).message
+
+
+def read(text: str) -> Read:
     """Decode a message.
 
     The original's clients write Python's JSON, which may hold NaN, Infinity and lone surrogates: such
@@ -104,13 +116,13 @@ def decode(text: str) -> V1Message:
         ProtocolError: Not JSON, an unknown envelope, or a field is wrong.
     """
     try:
-        return _decode(text)
+        return Read(_decode(text), True)
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         relaxed = _relax(text)
         if relaxed is None:
             raise ProtocolError("malformed", f"Failed to parse the message: {error}.") from None
     try:
-        return _convert(relaxed)
+        return Read(_convert(relaxed), False)
     except (msgspec.ValidationError, RecursionError) as error:
         raise ProtocolError("invalid_message", f"Failed to parse the message: {error}.") from None
 
@@ -145,22 +157,38 @@ def _convert(value: Any) -> V1Message:
         raise ProtocolError(
             "malformed", 'The message is not of the form {"message": …, "data": {…}}.'
         )
-    kind = _KINDS.get(str(value.get("message")))
-    if kind is None:
-        _decoder(str(value.get("message")))
-        raise AssertionError("unreachable")
-    raw = {field.name for field in msgspec.structs.fields(kind) if field.type is Raw}
-    data = {
-        name: Raw(dump(item).encode()) if name in raw else item
-        for name, item in value["data"].items()
-    }
-    return cast(V1Message, msgspec.convert(data, kind))
+    kind = _decoder(str(value.get("message"))).type
+    return cast(V1Message, msgspec.convert(wrap(value["data"]), kind))
+
+
+#: The fields that hold contents, wherever they stand.
+_CONTENTS: Final = frozenset({"data", "original_data", "modified_data"})
+
+
+def wrap(value: Any) -> Any:
+    """What the lenient parser read, made ready for `msgspec.convert`.
+
+    Contents become JSON text again; in all else, half a surrogate pair becomes a replacement character,
+    as UTF-8 can't carry it.
+    """
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [wrap(item) for item in value]
+    if isinstance(value, dict):
+        return {
+            name: Raw(dump(item).encode()) if name in _CONTENTS else wrap(item)
+            for name, item in value.items()
+        }
+    return value
 
 
 def text(data: Raw) -> str:
-    """A JSON string's text; any other JSON as it stands."""
+    """A JSON string's text, nothing for null, and any other JSON as it stands."""
     value = _relax(bytes(data).decode())
-    return value if isinstance(value, str) else bytes(data).decode()
+    if value is None:
+        return ""
+    return str(wrap(value)) if isinstance(value, str) else bytes(data).decode()
 
 
 def dump(value: Any) -> str:

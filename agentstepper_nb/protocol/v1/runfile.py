@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
+import re
 import zlib
+from bisect import bisect_right
+from itertools import accumulate
 from typing import Final
 
 import msgspec
@@ -25,8 +29,9 @@ from ..values import (
     Run,
     RunState,
     Side,
+    Time,
 )
-from .agent import NULL, TYPES, V1Breakpoint, V1Commit, is_strict
+from .agent import NULL, TYPES, V1Breakpoint, V1Commit, is_strict, wrap
 from .commits import dump_commit, load_commit
 
 #: The largest unpacked file taken, in bytes.
@@ -36,7 +41,7 @@ MAX_UNPACKED: Final = 512 * 1024 * 1024
 class _Event(Struct):
     uuid: str
     type: str
-    time: float
+    time: Time
     data: Raw = NULL
     breakpoints: list[V1Breakpoint] = []
 
@@ -45,7 +50,7 @@ class _Run(Struct):
     uuid: str
     name: str
     program_name: str
-    start_time: float
+    start_time: Time
     events: list[_Event] = []
     commits: list[V1Commit] = []
     server_version: str | UnsetType = UNSET
@@ -90,44 +95,53 @@ def _dump_breakpoint(point: Breakpoint) -> V1Breakpoint:
     )
 
 
-def load(data: bytes, run_id: str | None = None) -> RunHistory:
+def load(data: bytes, run_id: str | None = None, limit: int = MAX_UNPACKED) -> RunHistory:
     """Read a run's file.
 
     Args:
         data: The file.
         run_id: The id the run gets, as an import is a run of its own; None keeps the file's.
+        limit: The largest unpacked file taken, in bytes.
 
     Raises:
         ProtocolError: Damaged (`corrupt_import`), of a newer version (`newer_import`), or larger than
-            512 MiB unpacked (`too_large`).
+            the limit unpacked (`too_large`).
     """
-    document = _parse(_unpack(data))
+    document = _parse(_unpack(data, limit))
     _check_version(document.server_version)
+    _check_ids(document)
     return _history(document, run_id or document.uuid)
 
 
-def _unpack(data: bytes) -> bytes:
+def _corrupt(reason: str) -> ProtocolError:
+    return ProtocolError("corrupt_import", f"{reason}: export it again.")
+
+
+def _unpack(data: bytes, limit: int) -> bytes:
     inflater = zlib.decompressobj()
     try:
-        unpacked = inflater.decompress(base64.b64decode(data, validate=False), MAX_UNPACKED)
+        unpacked = inflater.decompress(base64.b64decode(data, validate=False), limit + 1)
     except (binascii.Error, zlib.error) as error:
+        raise _corrupt(f"This is no .run file, or it is damaged ({error})") from None
+    if len(unpacked) > limit:
         raise ProtocolError(
-            "corrupt_import", f"This is no .run file, or it is damaged: {error}."
-        ) from None
-    if inflater.unconsumed_tail:
-        raise ProtocolError("too_large", "The .run file unpacks to more than 512 MiB.")
+            "too_large", f"The .run file unpacks to more than {limit // 1024**2} MiB, the limit."
+        )
     if not inflater.eof:
-        raise ProtocolError("corrupt_import", "The .run file is cut off: export it again.")
+        raise _corrupt("The .run file is cut off")
     return unpacked
 
 
 def _parse(text: bytes) -> _Run:
+    """The file's document. As in messages, contents may hold what only Python's parser takes."""
     try:
         return msgspec.json.decode(text, type=_Run)
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-        raise ProtocolError(
-            "corrupt_import", f"The .run file's contents are damaged: {error}."
-        ) from None
+        strictly = error
+    try:
+        return msgspec.convert(wrap(json.loads(text)), _Run)
+    except (ValueError, RecursionError):
+        raise _corrupt(f"The .run file's contents are damaged ({strictly})") from None
 
 
 def _check_version(version: str | UnsetType) -> None:
@@ -142,19 +156,34 @@ def _check_version(version: str | UnsetType) -> None:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".") if part.isdigit())
+    """The numbers that a version begins with."""
+    release = re.match(r"\d{1,9}(\.\d{1,9})*", version, re.ASCII)
+    return tuple(map(int, release[0].split("."))) if release else ()
+
+
+def _check_ids(document: _Run) -> None:
+    """A row, an event or a commit that comes twice would hide the other."""
+    events = [item.uuid for item in document.events]
+    rows = [point.uuid for item in document.events for point in item.breakpoints]
+    rows += [item.uuid for item in document.events if item.type == EventKind.DEBUG_MESSAGE.name]
+    commits = [commit.id for commit in document.commits]
+    for what, ids in (("event", events), ("message", rows), ("commit", commits)):
+        if len(set(ids)) < len(ids):
+            raise _corrupt(f"The .run file has one {what} twice")
 
 
 def _history(document: _Run, run_id: str) -> RunHistory:
     events: list[Event] = []
     points: list[Breakpoint] = []
+    rows = 0
     ended_at = document.start_time
     for item in document.events:
-        event, own = _load_event(item, run_id, len(points) + _debug_rows(events))
+        event, own = _load_event(item, run_id, rows)
+        rows += len(own) + (event.kind is EventKind.DEBUG_MESSAGE)
         events.append(event)
         points.extend(own)
         ended_at = max(ended_at, item.time, *(point.at for point in own))
-    commits = tuple(_place(commit, run_id, points) for commit in document.commits)
+    commits = _place(document.commits, run_id, points)
     run = Run(
         id=run_id,
         name=document.name,
@@ -164,22 +193,18 @@ def _history(document: _Run, run_id: str) -> RunHistory:
         state=RunState.IDLE,
         agent_state=AgentState.FINISHED,
         can_stop=False,
-        rows=len(points) + _debug_rows(events),
+        rows=rows,
         commits=len(commits),
     )
     return RunHistory(run=run, events=tuple(events), breakpoints=tuple(points), commits=commits)
 
 
-def _debug_rows(events: list[Event]) -> int:
-    return sum(event.kind is EventKind.DEBUG_MESSAGE for event in events)
-
-
 def _load_event(item: _Event, run_id: str, rows: int) -> tuple[Event, list[Breakpoint]]:
     kind = TYPES.get(item.type)
     if kind is None:
-        raise ProtocolError(
-            "corrupt_import", f"The .run file has an event of unknown type “{item.type}”."
-        )
+        raise _corrupt(f"The .run file has an event of unknown type “{item.type[:80]}”")
+    if kind is EventKind.DEBUG_MESSAGE and item.breakpoints:
+        raise _corrupt("The .run file has a debug message with breakpoints")
     data = bytes(item.data).decode()
     event = Event(
         id=item.uuid,
@@ -217,13 +242,26 @@ def _load_breakpoint(point: V1Breakpoint, event: Event, index: int, seq: int) ->
     )
 
 
-def _place(commit: V1Commit, run_id: str, points: list[Breakpoint]) -> Commit:
-    """The commit, placed after the last breakpoint before it."""
-    before = [point for point in points if point.at <= commit.date]
-    last = before[-1] if before else None
-    return replace(
-        load_commit(commit),
-        run=run_id,
-        seq=last.seq if last else 0,
-        event=last.event if last else None,
-    )
+def _place(commits: list[V1Commit], run_id: str, points: list[Breakpoint]) -> tuple[Commit, ...]:
+    """The commits, each placed after the last breakpoint before it."""
+    times = list(accumulate((point.at for point in points), max))
+    placed = []
+    for commit in commits:
+        before = bisect_right(times, commit.date)
+        last = points[before - 1] if before else None
+        placed.append(
+            replace(
+                _load_commit(commit),
+                run=run_id,
+                seq=last.seq if last else 0,
+                event=last.event if last else None,
+            )
+        )
+    return tuple(placed)
+
+
+def _load_commit(commit: V1Commit) -> Commit:
+    try:
+        return load_commit(commit)
+    except ProtocolError as error:
+        raise _corrupt(f"The .run file has a damaged commit ({error.message})") from None

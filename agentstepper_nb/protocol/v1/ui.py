@@ -190,7 +190,7 @@ def _encode(event: str, content: dict[str, Any]) -> str:
 
 def iso(at: float) -> str:
     """A time as the original writes it: ISO 8601 to the second, with its offset."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S%z")
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "+0000")
 
 
 def _content(text: str, strict: bool) -> tuple[Raw, str]:

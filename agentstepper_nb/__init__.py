@@ -1,0 +1,77 @@
+"""agentstepper_nb: the debugger for LLM agents that lives in the notebook.
+
+Importing this does nothing: each public name is imported when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ._version import __version__
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from .errors import (
+        AgentStepperError,
+        AgentStopped,
+        CommandError,
+        ConnectionLostError,
+        DiscoveryError,
+        InjectedError,
+        NotJSONError,
+        ProtocolError,
+        StaleError,
+        ToolDeniedError,
+        WorkspaceError,
+    )
+    from .hub import AgentStepperCore
+    from .sdk import AgentStepper, AsyncAgentStepper
+    from .widgets import DebuggerWidget
+
+__all__ = [
+    "AgentStepper",
+    "AgentStepperCore",
+    "AgentStepperError",
+    "AgentStopped",
+    "AsyncAgentStepper",
+    "CommandError",
+    "ConnectionLostError",
+    "DebuggerWidget",
+    "DiscoveryError",
+    "InjectedError",
+    "NotJSONError",
+    "ProtocolError",
+    "StaleError",
+    "ToolDeniedError",
+    "WorkspaceError",
+    "__version__",
+]
+
+#: Where each public name lives; all others of `__all__` are errors.
+_HOMES = {
+    "AgentStepper": ".sdk",
+    "AgentStepperCore": ".hub",
+    "AsyncAgentStepper": ".sdk",
+    "DebuggerWidget": ".widgets",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOMES.get(name, ".errors"), __name__), name)
+    globals()[name] = value  # the next time it is found at once
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def load_ipython_extension(ipython: InteractiveShell) -> None:
+    """`%load_ext agentstepper_nb`: the magics."""
+    from .magics import load_ipython_extension as load
+
+    load(ipython)

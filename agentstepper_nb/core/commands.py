@@ -1,0 +1,192 @@
+"""What people do, and what becomes of it."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ..errors import CommandError, ProtocolError, StaleError
+from ..protocol.records import (
+    BreakpointEdited,
+    RunChanged,
+    RunDeleted,
+    RunHistory,
+    RunImported,
+    RunRenamed,
+)
+from ..protocol.values import AgentState, AnswerKind, Breakpoint
+from .edits import check_edit
+from .fold import RunStatus
+from .moves import Moves, Output
+from .states import RULES, Rule, Signal
+
+
+class Commands(Moves):
+    """The people's half of the debugger."""
+
+    def step(
+        self,
+        run_id: str,
+        at: float,
+        breakpoint_id: str | None = None,
+        revision: int | None = None,
+        edit: str | None = None,
+    ) -> list[Output]:
+        """Answer the named or the oldest pending breakpoint; in CONTINUE: halt at the next.
+
+        Args:
+            run_id: The run.
+            at: Now, by the Core's clock.
+            breakpoint_id: The breakpoint that is meant.
+            revision: The revision of it that the person saw.
+            edit: JSON text to set as its edit first; needs both of the above.
+
+        Raises:
+            CommandError: `unknown_run`, `run_is_over`; `stale` where breakpoint or revision is not
+                the current one.
+            ProtocolError: `invalid_edit`; `invalid_message` for an edit of nothing that is named.
+        """
+        status, rule = self._consult(run_id, Signal.STEP)
+        self._named(status, breakpoint_id, revision, edit)
+        self._follow(status, rule, at, breakpoint_id)
+        return self._drain()
+
+    def resume(
+        self,
+        run_id: str,
+        at: float,
+        breakpoint_id: str | None = None,
+        revision: int | None = None,
+        edit: str | None = None,
+    ) -> list[Output]:
+        """Continue: answer all pending breakpoints in order and halt no more. Arguments as `step`."""
+        status, rule = self._consult(run_id, Signal.CONTINUE)
+        self._named(status, breakpoint_id, revision, edit)
+        self._follow(status, rule, at)
+        return self._drain()
+
+    def halt(self, run_id: str) -> list[Output]:
+        """Halt at the next breakpoint.
+
+        Raises:
+            CommandError: `unknown_run`, `run_is_over`.
+        """
+        status, rule = self._consult(run_id, Signal.HALT)
+        state = AgentState.HALTED if status.pending else AgentState.HALTING
+        self._change(status, rule, state)
+        return self._drain()
+
+    def stop(self, run_id: str, at: float) -> list[Output]:
+        """Answer `stop` at what is pending, or else at the next breakpoint that waits.
+
+        Raises:
+            CommandError: `unknown_run`, `run_is_over`, or `cannot_stop` for agents of version 1.
+        """
+        status, rule = self._consult(run_id, Signal.STOP)
+        if not status.run.can_stop:
+            raise CommandError(
+                "cannot_stop",
+                "This agent speaks version 1 and can't be told to stop: end its process.",
+                run_id,
+            )
+        self._emit(RunChanged(run=replace(status.run, stopping=True)))
+        self._follow(status, rule, at, answer=AnswerKind.STOP)
+        return self._drain()
+
+    def edit(
+        self, run_id: str, breakpoint_id: str, edit: str | None, revision: int | None = None
+    ) -> list[Output]:
+        """Set a pending breakpoint's edit, or take it back with None, without answering.
+
+        Raises:
+            CommandError: `unknown_run`; `not_pending` where no revision is given, else `stale`.
+            ProtocolError: `invalid_edit`.
+        """
+        status = self._status(run_id)
+        if revision is None and breakpoint_id not in status.pending:
+            raise CommandError(
+                "not_pending",
+                "This message isn't waiting at a breakpoint: only what a run is halted at can be "
+                "edited.",
+                run_id,
+            )
+        current = self._current(status, breakpoint_id, revision)
+        self._edit(status, current, edit)
+        return self._drain()
+
+    def rename(self, run_id: str, name: str) -> list[Output]:
+        """Give a run another name.
+
+        Raises:
+            CommandError: `unknown_run`.
+            ProtocolError: `invalid_message`: the name is empty.
+        """
+        status = self._status(run_id)
+        if not name.strip():
+            raise ProtocolError("invalid_message", "A run's name can't be empty: type one.")
+        self._emit(RunRenamed(run=replace(status.run, name=name)))
+        return self._drain()
+
+    def delete(self, run_id: str) -> list[Output]:
+        """Delete a run that has ended.
+
+        Raises:
+            CommandError: `unknown_run`, or `run_is_live`.
+        """
+        if self._status(run_id).run.live:
+            raise CommandError(
+                "run_is_live",
+                "A run can't be deleted while its agent runs: stop the agent, or wait for its end.",
+                run_id,
+            )
+        self._emit(RunDeleted(run=run_id))
+        return self._drain()
+
+    def import_run(self, history: RunHistory) -> list[Output]:
+        """Take in a run that has ended, whole."""
+        self._emit(RunImported(history=history))
+        return self._drain()
+
+    def _consult(self, run_id: str, signal: Signal) -> tuple[RunStatus, Rule]:
+        status = self._status(run_id)
+        rule = RULES[status.run.state].get(signal)
+        if rule is None:
+            raise CommandError(
+                "run_is_over", "This run has ended: start the agent again to step it.", run_id
+            )
+        return status, rule
+
+    def _named(
+        self, status: RunStatus, breakpoint_id: str | None, revision: int | None, edit: str | None
+    ) -> None:
+        """Check the breakpoint a command names, and set the edit it brings."""
+        if edit is not None and (breakpoint_id is None or revision is None):
+            raise ProtocolError(
+                "invalid_message", "An edit needs the breakpoint and the revision it belongs to."
+            )
+        if breakpoint_id is None:
+            return
+        current = self._current(status, breakpoint_id, revision)
+        if edit is not None:
+            self._edit(status, current, edit)
+
+    def _current(self, status: RunStatus, breakpoint_id: str, revision: int | None) -> Breakpoint:
+        current = status.pending.get(breakpoint_id)
+        if current is None:
+            what = "This breakpoint isn't waiting any more"
+        elif revision is not None and revision != current.revision:
+            what = "This message was edited meanwhile"
+        else:
+            return current
+        raise StaleError(
+            f"{what}: look at the new state and decide again.", status.run.id, breakpoint_id
+        )
+
+    def _edit(self, status: RunStatus, current: Breakpoint, edit: str | None) -> None:
+        if edit == current.data:
+            edit = None
+        if edit is not None:
+            check_edit(edit, current.kind, current.side)
+        record = BreakpointEdited(
+            run=status.run.id, breakpoint=current.id, revision=current.revision + 1, edit=edit
+        )
+        self._emit(record)

@@ -1,0 +1,247 @@
+"""What agents send, and what becomes of it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from ..errors import ProtocolError
+from ..protocol.records import (
+    BreakpointSaved,
+    CommitSaved,
+    EventSaved,
+    RunChanged,
+    RunStarted,
+)
+from ..protocol.values import (
+    PAIRED,
+    AgentState,
+    AnswerKind,
+    Breakpoint,
+    Commit,
+    Ending,
+    Event,
+    EventKind,
+    Failure,
+    Outcome,
+    Run,
+    RunState,
+    Side,
+)
+from .fold import OpenEvent, RunStatus
+from .moves import Moves, Output, Reply
+from .states import RULES, Act, Rule, Signal, state_after
+
+_OUTCOMES: Final = {
+    Ending.FINISHED: Outcome.OK,
+    Ending.STOPPED: Outcome.STOPPED,
+    Ending.CRASHED: Outcome.ERROR,
+    Ending.LOST: Outcome.ERROR,
+}
+
+
+class AgentInputs(Moves):
+    """The agents' half of the debugger."""
+
+    def start_run(self, run: Run) -> list[Output]:
+        """A program started. Its name is made here: `Run #n of P`.
+
+        Raises:
+            ProtocolError: `already_open`: a run of this id exists.
+        """
+        if run.id in self._runs.status:
+            raise ProtocolError(
+                "already_open", f"A run {run.id} exists already: give each run an id of its own."
+            )
+        number = 1 + sum(other.run.program == run.program for other in self._runs.status.values())
+        self._emit(RunStarted(run=replace(run, name=f"Run #{number} of {run.program}")))
+        return self._drain()
+
+    def begin_event(self, event: Event) -> list[Output]:
+        """An event began.
+
+        Raises:
+            ProtocolError: `duplicate`, or `run_ended`.
+        """
+        status = self._living(event.run)
+        is_row = event.kind is EventKind.DEBUG_MESSAGE
+        if event.id in status.open or event.id in status.ended:
+            raise _duplicate("Event", event.id)
+        if is_row and event.id in status.rows:
+            raise _duplicate("Message", event.id)
+        parent = status.open.get(event.parent or "")
+        event = replace(
+            event,
+            depth=parent.event.depth + 1 if parent else 0,
+            seq=status.run.rows + 1 if is_row else 0,
+            ended_at=event.at if is_row else None,
+        )
+        self._emit(EventSaved(event=event))
+        return self._drain()
+
+    def reach_breakpoint(self, breakpoint: Breakpoint, at: float) -> list[Output]:
+        """An event's begin or end was reached.
+
+        Args:
+            breakpoint: As the agent sent it. Number, kind, name, depth and duration are set here.
+            at: Now, by the Core's clock.
+
+        Raises:
+            ProtocolError: `unknown_event`, `event_ended`, `duplicate`, or `run_ended`.
+        """
+        status = self._living(breakpoint.run)
+        opened = self._open_event(status, breakpoint)
+        resumed = opened.resumed_at if breakpoint.side is Side.END else None
+        rule = RULES[status.run.state][Signal.BREAKPOINT]
+        answer = _answer_at_once(status.run, rule, breakpoint)
+        breakpoint = replace(
+            breakpoint,
+            seq=status.run.rows + 1,
+            kind=opened.event.kind,
+            name=opened.event.name,
+            depth=opened.event.depth,
+            duration=None if resumed is None else max(0.0, at - resumed),
+            answer=answer,
+            answered_at=at if answer else None,
+        )
+        self._emit(BreakpointSaved(breakpoint=breakpoint))
+        if answer and breakpoint.waits:
+            self._outputs.append(Reply(breakpoint, answer))
+        if breakpoint.side is Side.END or breakpoint.kind not in PAIRED:
+            outcome = breakpoint.outcome or Outcome.OK
+            ended = replace(opened.event, ended_at=breakpoint.at, outcome=outcome)
+            self._emit(EventSaved(event=ended))
+        self._change(status, rule, _state_past(status.run, breakpoint))
+        return self._drain()
+
+    def withdraw(self, run_id: str, breakpoint_id: str, at: float) -> list[Output]:
+        """A breakpoint no longer waits. One that was answered meanwhile is no error: messages cross."""
+        status = self._living(run_id)
+        rule = RULES[status.run.state][Signal.WITHDRAWN]
+        if rule.act is Act.WITHDRAW_ONE and breakpoint_id in status.pending:
+            self._answered(status, breakpoint_id, AnswerKind.WITHDRAWN, at)
+            self._change(status, rule, AgentState.RUNNING)
+        return self._drain()
+
+    def add_commit(self, commit: Commit) -> list[Output]:
+        """The agent committed its workspace.
+
+        Raises:
+            ProtocolError: `duplicate`, or `run_ended`.
+        """
+        status = self._living(commit.run)
+        if commit.id in status.commits:
+            raise _duplicate("Commit", commit.id)
+        self._emit(CommitSaved(commit=replace(commit, seq=status.run.rows)))
+        return self._drain()
+
+    def finish_run(
+        self,
+        run_id: str,
+        ending: Ending,
+        at: float,
+        ids: tuple[str, str],
+        failure: Failure | None = None,
+    ) -> list[Output]:
+        """A run ended: whatever was pending is withdrawn and a last message says so.
+
+        Args:
+            run_id: The run.
+            ending: How it ended.
+            at: Now, by the Core's clock.
+            ids: Ids for the last event and its breakpoint.
+            failure: What ended it.
+
+        Raises:
+            ProtocolError: `run_ended`: it ended before.
+        """
+        status = self._living(run_id)
+        if RULES[status.run.state][Signal.END].act is Act.WITHDRAW_ALL:
+            for breakpoint_id in list(status.pending):
+                self._answered(status, breakpoint_id, AnswerKind.WITHDRAWN, at)
+        event_id, breakpoint_id = ids
+        event = Event(id=event_id, run=run_id, kind=EventKind.PROGRAM_FINISHED, at=at, ended_at=at)
+        self._emit(EventSaved(event=event))
+        last = Breakpoint(
+            id=breakpoint_id,
+            run=run_id,
+            event=event_id,
+            seq=status.run.rows + 1,
+            side=Side.BEGIN,
+            kind=EventKind.PROGRAM_FINISHED,
+            at=at,
+            data="null",
+            waits=False,
+            summary="Agent execution finished.",
+            failure=failure,
+            outcome=_OUTCOMES[ending],
+            answer=AnswerKind.RESUME,
+            answered_at=at,
+        )
+        self._emit(BreakpointSaved(breakpoint=last))
+        ended = replace(
+            status.run,
+            state=RunState.IDLE,
+            pending=(),
+            agent_state=AgentState.FINISHED,
+            ending=ending,
+            failure=failure,
+            ended_at=at,
+            stopping=False,
+        )
+        self._emit(RunChanged(run=ended))
+        return self._drain()
+
+    def _living(self, run_id: str) -> RunStatus:
+        status = self._runs.status.get(run_id)
+        if status is None or not status.run.live:
+            raise ProtocolError("run_ended", "This run has ended: start a new one.")
+        return status
+
+    def _open_event(self, status: RunStatus, breakpoint: Breakpoint) -> OpenEvent:
+        """The event of a breakpoint that may come now."""
+        event_id = breakpoint.event
+        opened = status.open.get(event_id)
+        if opened is None:
+            if event_id in status.ended:
+                raise ProtocolError(
+                    "event_ended", f"Event {event_id} has ended: begin an event of its own."
+                )
+            raise ProtocolError(
+                "unknown_event",
+                f"This run has no event {event_id}: send the event before its breakpoints.",
+            )
+        if breakpoint.id in status.rows:
+            raise _duplicate("Breakpoint", breakpoint.id)
+        if opened.begun and breakpoint.side is Side.BEGIN:
+            raise ProtocolError(
+                "event_ended", f"Event {event_id} has begun before: it can only end now."
+            )
+        if not opened.begun and breakpoint.side is Side.END:
+            raise ProtocolError(
+                "event_ended", f"Event {event_id} has not begun: send its begin breakpoint first."
+            )
+        return opened
+
+
+def _answer_at_once(run: Run, rule: Rule, breakpoint: Breakpoint) -> AnswerKind | None:
+    """The answer to a breakpoint that doesn't halt; None where it becomes pending."""
+    if not breakpoint.waits:
+        return AnswerKind.RESUME
+    if run.stopping:
+        return AnswerKind.STOP
+    return AnswerKind.RESUME if rule.act is Act.PASS else None
+
+
+def _state_past(run: Run, breakpoint: Breakpoint) -> AgentState | None:
+    """What the agent does past a breakpoint; None where that hasn't changed."""
+    if breakpoint.answer is None:
+        return None
+    if run.agent_state is AgentState.HALTING and not breakpoint.waits:
+        return None  # it has still to halt
+    return state_after(breakpoint.kind, breakpoint.side, breakpoint.answer)
+
+
+def _duplicate(what: str, id: str) -> ProtocolError:
+    return ProtocolError("duplicate", f"{what} {id} was sent before: give each an id of its own.")

@@ -1,0 +1,105 @@
+"""What agents' inputs and people's commands share: the state, and how it moves."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from ..errors import CommandError
+from ..protocol.records import BreakpointAnswered, Record, RunChanged
+from ..protocol.values import AgentState, AnswerKind, Breakpoint, Mode
+from .fold import Runs, RunStatus
+from .states import Act, Rule, shown_state, state_after
+
+
+class Saved(NamedTuple):
+    """A record to store and to tell the UIs, and the breakpoint it is about, as it then stands."""
+
+    record: Record
+    breakpoint: Breakpoint | None = None
+
+
+class Reply(NamedTuple):
+    """An answer for the agent: the breakpoint, with its edit, and how it is answered."""
+
+    breakpoint: Breakpoint
+    answer: AnswerKind
+
+
+Output = Saved | Reply
+
+
+class Moves:
+    """The state, the outputs not drained yet, and the moves that the rules name."""
+
+    def __init__(self) -> None:
+        self._runs = Runs()
+        self._outputs: list[Output] = []
+
+    def _emit(self, record: Record) -> None:
+        self._outputs.append(Saved(record, self._runs.apply(record)))
+
+    def _drain(self) -> list[Output]:
+        outputs, self._outputs = self._outputs, []
+        return outputs
+
+    def _status(self, run_id: str) -> RunStatus:
+        status = self._runs.status.get(run_id)
+        if status is None:
+            raise CommandError(
+                "unknown_run",
+                f"There is no run {run_id[:80]}: it may have been deleted. Choose one of the list.",
+                run_id,
+            )
+        return status
+
+    def _follow(
+        self,
+        status: RunStatus,
+        rule: Rule,
+        at: float,
+        breakpoint_id: str | None = None,
+        answer: AnswerKind = AnswerKind.RESUME,
+    ) -> None:
+        """Answer what a rule says and change the run."""
+        if rule.act is Act.ANSWER_ONE:
+            chosen = [breakpoint_id or next(iter(status.pending))]
+        elif rule.act is Act.ANSWER_ALL:
+            chosen = list(status.pending)
+        else:
+            chosen = []
+        state: AgentState | None = None
+        for each in chosen:
+            state = self._release(status, each, answer, at)
+        if rule.mode is Mode.CONTINUE and status.run.agent_state is AgentState.HALTING:
+            state = AgentState.RUNNING
+        self._change(status, rule, state)
+
+    def _release(
+        self, status: RunStatus, breakpoint_id: str, answer: AnswerKind, at: float
+    ) -> AgentState:
+        breakpoint = status.pending[breakpoint_id]
+        self._answered(status, breakpoint_id, answer, at)
+        self._outputs.append(Reply(breakpoint, answer))
+        return state_after(breakpoint.kind, breakpoint.side, answer)
+
+    def _answered(
+        self, status: RunStatus, breakpoint_id: str, answer: AnswerKind, at: float
+    ) -> None:
+        self._emit(
+            BreakpointAnswered(run=status.run.id, breakpoint=breakpoint_id, answer=answer, at=at)
+        )
+
+    def _change(self, status: RunStatus, rule: Rule, state: AgentState | None = None) -> None:
+        """Bring the header up to date with the mode and what is pending."""
+        mode = rule.mode or status.run.mode
+        pending = tuple(status.pending)
+        run = replace(
+            status.run,
+            mode=mode,
+            pending=pending,
+            state=shown_state(mode, pending=bool(pending), ended=False),
+            agent_state=AgentState.HALTED if pending else state or status.run.agent_state,
+        )
+        self._emit(RunChanged(run=run))

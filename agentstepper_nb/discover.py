@@ -1,0 +1,322 @@
+"""Where the Core is, and the token its agents need.
+
+A Core that runs inside a Jupyter server leaves a runtime file beside Jupyter's own; agents read it.
+`discover` looks in this order: what the caller says, the environment, the runtime file of the server
+whose kernel this is, the only running server of this user. Several are listed, never guessed among.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import secrets
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from jupyter_core.paths import jupyter_data_dir, jupyter_runtime_dir
+
+from ._version import __version__
+from .errors import DiscoveryError
+
+URL_VARIABLE: Final = "AGENTSTEPPER_URL"
+TOKEN_VARIABLE: Final = "AGENTSTEPPER_TOKEN"
+#: The port that `agentstepper serve` takes agents on unless told otherwise.
+DEFAULT_PORT: Final = 8765
+
+_PREFIX: Final = "agentstepper-"
+_TOKEN_FILE: Final = "agent-token"
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where agents reach a Core.
+
+    Args:
+        url: A WebSocket URL.
+        token: What the Core asks agents for, where it does.
+    """
+
+    url: str
+    token: str | None = None
+
+
+@dataclass(frozen=True)
+class RuntimeFile:
+    """What a running Core says about itself.
+
+    Args:
+        pid: Its process.
+        url: The WebSocket URL for agents.
+        token: The agents' token.
+        name: What a person calls it, for lists.
+        base_url: The Jupyter server's base URL.
+        root_dir: The folder that server shows.
+        version: The version of this package there.
+        started: When it started, POSIX seconds.
+    """
+
+    pid: int
+    url: str
+    token: str | None = None
+    name: str = ""
+    base_url: str = ""
+    root_dir: str = ""
+    version: str = ""
+    started: float = 0.0
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where agents reach it."""
+        return Endpoint(self.url, self.token)
+
+
+# ---- finding ----------------------------------------------------------------------------------------
+
+
+def discover(url: str | None = None, token: str | None = None) -> Endpoint:
+    """Find the Core.
+
+    Args:
+        url: Its address, where the caller knows it.
+        token: The token to use, where the caller knows it.
+
+    Raises:
+        DiscoveryError: There is none, or there are several.
+    """
+    given = os.environ.get(URL_VARIABLE)
+    chosen = url or given
+    if chosen:
+        chosen = websocket_url(chosen)
+        return Endpoint(chosen, token or _token_for(chosen, given))
+    found = _chosen_server(list(running_servers()))
+    return Endpoint(found.url, token or found.token)
+
+
+def endpoint(address: str | None, port: int | None, token: str | None = None) -> Endpoint:
+    """The Core at an address and port, as `agentstepper serve` and the original take agents."""
+    host = address or "localhost"
+    if ":" in host and not host.startswith("["):
+        host = f"[{host}]"
+    url = f"ws://{host}:{DEFAULT_PORT if port is None else port}"
+    return Endpoint(url, token or _token_for(url, os.environ.get(URL_VARIABLE)))
+
+
+def websocket_url(url: str) -> str:
+    """The WebSocket form of a URL: `http` becomes `ws`, `https` becomes `wss`."""
+    scheme, separator, rest = url.partition("://")
+    return {"http": "ws", "https": "wss"}.get(scheme, scheme) + separator + rest
+
+
+def running_servers() -> Iterator[RuntimeFile]:
+    """Give this user's running Cores. The files of dead ones are removed on the way."""
+    for path in sorted(_runtime_dir().glob(f"{_PREFIX}*.json")):
+        found = _read(path)
+        if found is None:
+            continue
+        if _is_alive(found.pid):
+            yield found
+        else:
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def _token_for(url: str, given: str | None) -> str | None:
+    """The token that belongs to a URL: one that was set for another Core is not sent to this one."""
+    token = os.environ.get(TOKEN_VARIABLE)
+    if token and (not given or websocket_url(given) == url):
+        return token
+    return next((server.token for server in running_servers() if server.url == url), None)
+
+
+def _chosen_server(servers: list[RuntimeFile]) -> RuntimeFile:
+    if not servers:
+        raise DiscoveryError(
+            "No AgentStepper Core is running. Start one with `agentstepper serve` and pass "
+            f"address= and port=, set {URL_VARIABLE}, or run this in JupyterLab with agentstepper_nb "
+            "installed beside the server."
+        )
+    by_pid = {server.pid: server for server in servers}
+    for pid in _ancestors():
+        if pid in by_pid:
+            return by_pid[pid]
+    if len(servers) == 1:
+        return servers[0]
+    listed = "\n".join(f"  {s.url}  {s.name or s.root_dir} (pid {s.pid})" for s in servers)
+    raise DiscoveryError(
+        f"Several AgentStepper Cores are running:\n{listed}\nSay which one is meant: pass url=, or set "
+        f"{URL_VARIABLE}."
+    )
+
+
+def _ancestors() -> Iterator[int]:
+    """Give the server that a kernel names as its parent, then this process's own ancestors."""
+    named = os.environ.get("JPY_PARENT_PID", "")
+    if named.isdecimal():
+        yield int(named)
+    pid = os.getppid()
+    while pid > 1:
+        yield pid
+        pid = _parent(pid)
+
+
+def _parent(pid: int) -> int:
+    """The parent of a process; 0 where it can't be told."""
+    if Path("/proc/self/stat").exists():
+        try:
+            # The name before may hold spaces and brackets; the state and the parent come after it.
+            after = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
+            return int(after.split()[1])
+        except (OSError, ValueError, IndexError):
+            return 0
+    try:
+        command = ["ps", "-o", "ppid=", "-p", str(pid)]
+        return int(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
+    except (OSError, ValueError):
+        return 0
+
+
+# ---- runtime files, written by hosts ----------------------------------------------------------------
+
+
+def write_runtime_file(
+    *,
+    url: str,
+    token: str | None,
+    name: str = "",
+    base_url: str = "",
+    root_dir: str = "",
+    version: str = __version__,
+    pid: int | None = None,
+    started: float | None = None,
+) -> Path:
+    """Tell agents of this user where this process's Core is; removed when the process exits.
+
+    Args:
+        url: The WebSocket URL for agents.
+        token: The agents' token.
+        name: What a person calls it, for lists.
+        base_url: The Jupyter server's base URL.
+        root_dir: The folder that server shows.
+        version: The version of this package.
+        pid: The process; this one where none is given.
+        started: When it started, POSIX seconds; now where none is given.
+
+    Returns:
+        The file, readable by this user alone. `remove_runtime_file` takes it away earlier.
+    """
+    content = RuntimeFile(
+        pid=os.getpid() if pid is None else pid,
+        url=url,
+        token=token,
+        name=name,
+        base_url=base_url,
+        root_dir=root_dir,
+        version=version,
+        started=time.time() if started is None else started,
+    )
+    folder = _runtime_dir()
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = folder / f"{_PREFIX}{content.pid}.json"
+    # Written aside and moved into place: a reader never meets half a file.
+    draft = path.with_suffix(f".{secrets.token_hex(4)}.tmp")
+    _write_private(draft, json.dumps(asdict(content), indent=2) + "\n")
+    draft.replace(path)
+    atexit.register(_remove_own, path, os.getpid())
+    return path
+
+
+def remove_runtime_file(path: Path) -> None:
+    """Take a runtime file away. It may be gone already."""
+    path.unlink(missing_ok=True)
+
+
+def _remove_own(path: Path, pid: int) -> None:
+    """Not in a forked child: the file speaks of the parent."""
+    if pid == os.getpid():
+        remove_runtime_file(path)
+
+
+def _read(path: Path) -> RuntimeFile | None:
+    """Read a runtime file; None where it isn't one of ours, or is damaged."""
+    try:
+        if path.stat().st_uid != os.getuid():
+            return None
+        document: Any = json.loads(path.read_text())
+        known = {key: document[key] for key in RuntimeFile.__dataclass_fields__ if key in document}
+        found = RuntimeFile(**known)
+    except (OSError, ValueError, TypeError):
+        return None
+    return found if type(document["pid"]) is int and type(document["url"]) is str else None
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (OSError, OverflowError):  # gone, or by now another user's
+        return False
+    return True
+
+
+def _runtime_dir() -> Path:
+    return Path(jupyter_runtime_dir())
+
+
+# ---- the data folder --------------------------------------------------------------------------------
+
+
+def data_dir() -> Path:
+    """Where runs, workspaces and the agents' token are kept unless told otherwise."""
+    return Path(jupyter_data_dir()) / "agentstepper"
+
+
+def load_or_create_token(folder: Path | None = None) -> str:
+    """The agents' token of a data folder. It outlives restarts, so that agents find back.
+
+    Args:
+        folder: The data folder; `data_dir()` where none is given.
+    """
+    folder = data_dir() if folder is None else folder
+    while True:
+        token = read_token(folder)
+        if token:
+            return token
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = folder / _TOKEN_FILE
+        draft = folder / f"{_TOKEN_FILE}.{secrets.token_hex(4)}.tmp"
+        _write_private(draft, secrets.token_urlsafe(32) + "\n")
+        try:
+            if path.exists():  # empty: a crash of long ago
+                draft.replace(path)
+            else:
+                os.link(draft, path)  # of two that start at once, one wins and both use its token
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def read_token(folder: Path | None = None) -> str | None:
+    """The agents' token of a data folder, where it has one.
+
+    Args:
+        folder: The data folder; `data_dir()` where none is given.
+    """
+    try:
+        return (
+            (data_dir() if folder is None else folder) / _TOKEN_FILE
+        ).read_text().strip() or None
+    except FileNotFoundError:
+        return None
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Write a new file that only this user can read."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)

@@ -1,0 +1,108 @@
+"""The source of a cell, compiled and run as IPython would, on whichever thread."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from inspect import CO_COROUTINE
+from traceback import extract_tb
+from types import CodeType, TracebackType
+from typing import Any
+
+from IPython.core.interactiveshell import InteractiveShell
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell that is ready to run.
+
+    Args:
+        shell: Whose names it uses.
+        name: Its file's name in tracebacks.
+        parts: The statements, and the expression whose value is the cell's.
+    """
+
+    shell: InteractiveShell
+    name: str
+    parts: tuple[CodeType, ...]
+
+    @property
+    def awaits(self) -> bool:
+        """Whether it awaits outside of functions, and so needs an event loop to itself."""
+        return any(part.co_flags & CO_COROUTINE for part in self.parts)
+
+    def run(self) -> Any:
+        """Run it here and give the value of its last expression.
+
+        A cell that awaits at its top level is run by `asyncio.run`; any other may call that itself.
+        """
+        __tracebackhide__ = True
+        try:
+            if self.awaits:
+                return asyncio.run(self._run_awaiting())
+            return self._run()
+        except BaseException as error:
+            error.__traceback__ = self._own(error.__traceback__)
+            raise
+
+    def line_of(self, error: BaseException) -> int | None:
+        """The cell's line where an exception came from, as the notebook counts them."""
+        lines = [
+            entry.lineno for entry in extract_tb(error.__traceback__) if entry.filename == self.name
+        ]
+        return lines[-1] if lines else None
+
+    def _run(self) -> Any:
+        value = None
+        for part in self.parts:
+            value = self._eval(part)
+        return value
+
+    async def _run_awaiting(self) -> Any:
+        value = None
+        for part in self.parts:
+            value = self._eval(part)
+            if part.co_flags & CO_COROUTINE:
+                value = await value
+        return value
+
+    def _eval(self, part: CodeType) -> Any:
+        return eval(part, self.shell.user_global_ns, self.shell.user_ns)
+
+    def _own(self, traceback: TracebackType | None) -> TracebackType | None:
+        """What is left of a traceback from the cell's own code on: what a person wants to read."""
+        while traceback is not None and traceback.tb_frame.f_code not in self.parts:
+            traceback = traceback.tb_next
+        return traceback
+
+
+def compile_cell(shell: InteractiveShell, source: str) -> Cell:
+    """Compile what stands under a cell magic's line.
+
+    Magics and `!commands` inside work, and line numbers are those of the whole cell.
+
+    Raises:
+        SyntaxError: As IPython would.
+    """
+    text = "\n" + _typed(shell).transform_cell(source)
+    number = len(shell.user_ns["In"]) - 1  # this cell's
+    name = shell.compile.cache(text, number, raw_code=text)
+    with shell.compile.extra_flags(ast.PyCF_ALLOW_TOP_LEVEL_AWAIT):
+        tree = _typed(shell).transform_ast(shell.compile.ast_parse(text, filename=name))
+        return Cell(shell, name, tuple(_compile(shell, tree, name)))
+
+
+def _compile(shell: InteractiveShell, tree: ast.Module, name: str) -> Iterator[CodeType]:
+    """Give the statements as one piece, then the last expression as one that has its value."""
+    statements = list(tree.body)
+    last = statements.pop() if statements and isinstance(statements[-1], ast.Expr) else None
+    yield _typed(shell).compile(ast.Module(statements, type_ignores=[]), name, "exec")
+    if isinstance(last, ast.Expr):
+        yield _typed(shell).compile(ast.Expression(last.value), name, "eval")
+
+
+def _typed(shell: InteractiveShell) -> Any:
+    """The shell, whose methods here have no types, or types that forbid what they do."""
+    return shell

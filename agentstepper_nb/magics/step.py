@@ -1,0 +1,102 @@
+"""`%%step`: a cell as one run, on a thread of its own."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+
+from ..errors import AgentStepperError, AgentStopped
+from ..sdk import AgentStepper, ambient
+from ..widgets import show
+from . import runs
+from .cells import Cell, compile_cell
+from .worker import Worker
+
+#: Set by the Jupyter server in its kernels: the notebook's path.
+_NOTEBOOK = "JPY_SESSION_NAME"
+
+_NO_AWAIT = (
+    "This cell awaits at its top level, which it can't on the kernel's main thread: that runs the "
+    "kernel's own event loop. Leave out --main."
+)
+
+
+def show_newest() -> None:
+    """Show the view with this kernel's newest run, or else the newest of all."""
+    show(runs.newest())
+
+
+def run_cell(
+    shell: InteractiveShell, source: str, *, name: str, on_main: bool, workspace: str | None
+) -> Any:
+    """Open a run, show it, run the cell inside it, and end it.
+
+    Args:
+        shell: Whose names the cell uses.
+        source: What stands under the magic's line.
+        name: Of the program; empty takes the notebook's.
+        on_main: Whether to stay on this thread.
+        workspace: The folder that the agent works on.
+
+    Returns:
+        The value of the cell's last expression.
+    """
+    __tracebackhide__ = True
+    cell = compile_cell(shell, source)  # a cell that isn't Python opens no run
+    if on_main and cell.awaits:
+        raise UsageError(_NO_AWAIT)
+    run = _open(name or _default_name(), workspace)
+    shell.user_ns["dbg"] = run
+    try:
+        with run:
+            show(runs.id_of(run))
+            call = partial(_run_inside, run, cell)
+            return call() if on_main else Worker(call).run()
+    except AgentStopped as stop:
+        print(_stopped(cell, stop))
+        return None
+
+
+def _open(name: str, workspace: str | None) -> AgentStepper:
+    """Open the run; it halts at the first thing the cell does, not before the cell begins."""
+    folder = None if workspace is None else str(Path(workspace).expanduser())
+    try:
+        return AgentStepper(name, agent_workspace_path=folder, stop_on_entry=False)
+    except AgentStepperError as error:  # no Core, one that refuses, no such folder
+        raise UsageError(str(error)) from None
+
+
+def _run_inside(run: AgentStepper, cell: Cell) -> Any:
+    """Run the cell, in which an AgentStepper that is made without an address is this run."""
+    __tracebackhide__ = True
+    with ambient(run):
+        try:
+            return cell.run()
+        except BaseExceptionGroup as group:
+            stop = _the_stop(group)
+            if stop is None:
+                raise
+            raise stop from None
+
+
+def _the_stop(error: BaseException) -> AgentStopped | None:
+    """The person's Stop, where it and nothing else ended the agent: tasks group what ends them."""
+    if isinstance(error, BaseExceptionGroup):
+        stops = [_the_stop(each) for each in error.exceptions]
+        return stops[0] if all(stops) else None
+    return error if isinstance(error, AgentStopped) else None
+
+
+def _stopped(cell: Cell, stop: AgentStopped) -> str:
+    """What stands under a cell whose agent was stopped, in place of a traceback."""
+    line = cell.line_of(stop)
+    return "Stopped by you." if line is None else f"Stopped by you at line {line} of this cell."
+
+
+def _default_name() -> str:
+    return Path(os.environ.get(_NOTEBOOK, "")).stem or "agent"

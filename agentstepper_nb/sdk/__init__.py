@@ -1,0 +1,11 @@
+"""The agent's door: what an agent imports to be debugged.
+
+`flow` has the walk of one breakpoint, written once; `client` and `aclient` only drive it. `link` has the
+connection, `workspace` the files.
+"""
+
+from .aclient import AsyncAgentStepper
+from .client import AgentStepper
+from .door import ambient
+
+__all__ = ["AgentStepper", "AsyncAgentStepper", "ambient"]

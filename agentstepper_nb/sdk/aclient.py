@@ -1,0 +1,139 @@
+"""`AsyncAgentStepper`: the agent's door for asyncio code."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from functools import partial
+from types import TracebackType
+from typing import Any, Self
+
+from ..protocol.values import EventKind
+from .blocks import AsyncLlmQuery, AsyncToolInvocation
+from .door import Door, OnDisconnect
+from .jsontext import ToJson
+from .packing import Redact
+from .pumps import apump, in_thread
+from .session import CLOSE_PATIENCE
+from .steps import Steps, T
+
+
+class AsyncAgentStepper(Door):
+    """`AgentStepper` with every method awaited: a breakpoint halts its task, and the loop goes on.
+
+    ::
+
+        async with AsyncAgentStepper("my agent") as dbg:
+            async with dbg.llm(prompt) as q:
+                q.response = await call_model(q.prompt)
+
+    Making one does nothing yet. It connects where its `async with` is entered, or all at once by
+    `dbg = await AsyncAgentStepper.connect("my agent")`. A task that is cancelled while it waits
+    withdraws its breakpoint. Arguments as `AgentStepper`'s.
+    """
+
+    @classmethod
+    async def connect(
+        cls,
+        program_name: str,
+        address: str | None = None,
+        port: int | None = None,
+        agent_workspace_path: str | os.PathLike[str] | None = None,
+        *,
+        url: str | None = None,
+        token: str | None = None,
+        stop_on_entry: bool = True,
+        on_disconnect: OnDisconnect = "raise",
+        redact: Redact | None = None,
+        to_json: ToJson | None = None,
+    ) -> Self:
+        """Make one and connect it; arguments and errors as `AgentStepper`'s."""
+        made = cls(
+            program_name,
+            address,
+            port,
+            agent_workspace_path,
+            url=url,
+            token=token,
+            stop_on_entry=stop_on_entry,
+            on_disconnect=on_disconnect,
+            redact=redact,
+            to_json=to_json,
+        )
+        return await made.__aenter__()
+
+    async def __aenter__(self) -> Self:
+        if self._seat.session is None:
+            try:
+                await in_thread(self._prepare, abandoned=lambda: self._finish(None))
+                steps = await in_thread(self._start)
+                await self._pump(steps)
+            except BaseException as error:
+                await self._close(error)
+                raise
+        return self
+
+    # ---- the preferred form -------------------------------------------------------------------------
+
+    def llm(self, prompt: Any, *, model: str | None = None) -> AsyncLlmQuery:
+        """As `AgentStepper.llm`, for `async with`."""
+        return AsyncLlmQuery(self, prompt, model)
+
+    def tool(self, name: str, args: Any) -> AsyncToolInvocation:
+        """As `AgentStepper.tool`, for `async with`."""
+        return AsyncToolInvocation(self, name, args)
+
+    # ---- AgentStepper's methods, awaited ------------------------------------------------------------
+
+    async def begin_llm_query_breakpoint(self, prompt: Any) -> Any:
+        """As `AgentStepper.begin_llm_query_breakpoint`."""
+        return (await self._pump(self._flow().begin(EventKind.LLM_QUERY, prompt))).value
+
+    async def end_llm_query_breakpoint(self, response: Any) -> Any:
+        """As `AgentStepper.end_llm_query_breakpoint`."""
+        return (await self._pump(self._flow().end(EventKind.LLM_QUERY, response))).value
+
+    async def begin_tool_invocation_breakpoint(self, tool: str, args: Any) -> tuple[str, Any]:
+        """As `AgentStepper.begin_tool_invocation_breakpoint`."""
+        begun = await self._pump(self._flow().begin_tool(tool, args))
+        return begun.tool, begun.args
+
+    async def end_tool_invocation_breakpoint(self, results: Any) -> Any:
+        """As `AgentStepper.end_tool_invocation_breakpoint`."""
+        return (await self._pump(self._flow().end(EventKind.TOOL_INVOCATION, results))).value
+
+    async def commit_agent_changes(
+        self, commit_summary: str = "", commit_description: str = ""
+    ) -> bool:
+        """As `AgentStepper.commit_agent_changes`, and finished even where the task is cancelled."""
+        return await in_thread(partial(self._make_commit, commit_summary, commit_description))
+
+    async def post_debug_message(self, message: str) -> None:
+        """As `AgentStepper.post_debug_message`."""
+        await self._pump(self._flow().debug(message))
+
+    # ---- the end ------------------------------------------------------------------------------------
+
+    async def close(self) -> None:
+        """As `AgentStepper.close`."""
+        await self._close(None)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._close(error)
+
+    async def _close(self, error: BaseException | None) -> None:
+        closed = self._finish(error)
+        if closed is None:
+            return
+        try:
+            await asyncio.wait_for(asyncio.wrap_future(closed), CLOSE_PATIENCE)
+        except TimeoutError:
+            self._live().link.cut()
+
+    async def _pump(self, steps: Steps[T]) -> T:
+        return await apump(self._live().link, steps)

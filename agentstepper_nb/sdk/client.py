@@ -1,0 +1,211 @@
+"""`AgentStepper`: the agent's door for synchronous code."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import wait
+from types import TracebackType
+from typing import Any, Self
+
+from ..protocol.values import EventKind
+from .blocks import LlmQuery, ToolInvocation
+from .door import Door, OnDisconnect
+from .jsontext import ToJson
+from .packing import Redact
+from .pumps import pump
+from .session import CLOSE_PATIENCE
+from .steps import Steps, T
+
+
+class AgentStepper(Door):
+    """Connects an agent to the debugger, and halts it where a person wants to look.
+
+    ::
+
+        with AgentStepper("my agent") as dbg:
+            with dbg.llm(prompt) as q:
+                q.response = call_model(q.prompt)
+            with dbg.tool("search", {"q": "cats"}) as t:
+                t.result = run_tool(t.name, t.args)
+
+    A breakpoint waits on the calling thread only: other threads and their breakpoints go on. Begun
+    events belong to the context (thread or task) that began them.
+
+    Args:
+        program_name: What the run is called after.
+        address: The Core's host; with neither this nor `port` nor `url` it is looked for.
+        port: The Core's port for agents.
+        agent_workspace_path: The folder the agent works on, whose changes are to be seen. It is only
+            read.
+        url: The Core's address as a URL, in place of `address` and `port`.
+        token: The agents' token, where the Core asks for one that discovery doesn't find.
+        stop_on_entry: Whether to halt at once, before the agent does anything.
+        on_disconnect: "raise": a lost connection raises ConnectionLostError at the breakpoint.
+        redact: Called as `redact(word, value)` before a value leaves the process; gives what is shown
+            in its place. The words are `packing.Word`'s.
+        to_json: Called with each value that JSON doesn't have; gives one that it has, or raises
+            TypeError.
+
+    Raises:
+        DiscoveryError: No Core was found.
+        ConnectionLostError: The Core doesn't take this agent.
+        AgentStopped: The person pressed Stop at the start.
+    """
+
+    def __init__(
+        self,
+        program_name: str,
+        address: str | None = None,
+        port: int | None = None,
+        agent_workspace_path: str | os.PathLike[str] | None = None,
+        *,
+        url: str | None = None,
+        token: str | None = None,
+        stop_on_entry: bool = True,
+        on_disconnect: OnDisconnect = "raise",
+        redact: Redact | None = None,
+        to_json: ToJson | None = None,
+    ) -> None:
+        super().__init__(
+            program_name,
+            address,
+            port,
+            agent_workspace_path,
+            url=url,
+            token=token,
+            stop_on_entry=stop_on_entry,
+            on_disconnect=on_disconnect,
+            redact=redact,
+            to_json=to_json,
+        )
+        self._prepare()
+        try:
+            self._pump(self._start())
+        except BaseException as error:
+            self._close(error)
+            raise
+
+    # ---- the preferred form -------------------------------------------------------------------------
+
+    def llm(self, prompt: Any, *, model: str | None = None) -> LlmQuery:
+        """An LLM query: ask with `q.prompt` inside the block, and set `q.response`.
+
+        An exception inside is shown to the person and raised on, unless they give a response in its
+        place.
+
+        Args:
+            prompt: The prompt: any JSON value.
+            model: The model's name.
+        """
+        return LlmQuery(self, prompt, model)
+
+    def tool(self, name: str, args: Any) -> ToolInvocation:
+        """A tool invocation: run `t.name` with `t.args` inside the block, and set `t.result`.
+
+        Args:
+            name: The tool's name.
+            args: Its arguments: any JSON value.
+        """
+        return ToolInvocation(self, name, args)
+
+    # ---- AgentStepper's methods ---------------------------------------------------------------------
+
+    def begin_llm_query_breakpoint(self, prompt: Any) -> Any:
+        """Halt before an LLM query; gives the prompt to ask with.
+
+        Where the person skips the call, it can't be kept from happening here: the result they gave takes
+        its response's place at the end breakpoint.
+
+        Args:
+            prompt: The prompt: any JSON value.
+
+        Returns:
+            The same object, or the person's edit.
+        """
+        return self._pump(self._flow().begin(EventKind.LLM_QUERY, prompt)).value
+
+    def end_llm_query_breakpoint(self, response: Any) -> Any:
+        """Halt after an LLM query; gives the response to go on with.
+
+        Args:
+            response: The response: any JSON value.
+
+        Returns:
+            The same object, or the person's edit.
+
+        Raises:
+            RuntimeError: The innermost begun event of this context is no LLM query.
+        """
+        return self._pump(self._flow().end(EventKind.LLM_QUERY, response)).value
+
+    def begin_tool_invocation_breakpoint(self, tool: str, args: Any) -> tuple[str, Any]:
+        """Halt before a tool runs; gives the tool and the arguments to run it with.
+
+        Args:
+            tool: The tool's name.
+            args: Its arguments: any JSON value.
+
+        Returns:
+            The same objects, or the person's edits.
+        """
+        begun = self._pump(self._flow().begin_tool(tool, args))
+        return begun.tool, begun.args
+
+    def end_tool_invocation_breakpoint(self, results: Any) -> Any:
+        """Halt after a tool ran; gives the results to go on with.
+
+        Args:
+            results: The results: any JSON value.
+
+        Returns:
+            The same object, or the person's edit.
+
+        Raises:
+            RuntimeError: The innermost begun event of this context is no tool invocation.
+        """
+        return self._pump(self._flow().end(EventKind.TOOL_INVOCATION, results)).value
+
+    def commit_agent_changes(self, commit_summary: str = "", commit_description: str = "") -> bool:
+        """Record what the agent changed in its workspace since the last commit.
+
+        Args:
+            commit_summary: The commit's title; made from the changes where none is given.
+            commit_description: Its text.
+
+        Returns:
+            Whether there was anything to commit.
+        """
+        return self._make_commit(commit_summary, commit_description)
+
+    def post_debug_message(self, message: str) -> None:
+        """Say something to whoever is watching.
+
+        Args:
+            message: The text.
+        """
+        self._pump(self._flow().debug(message))
+
+    # ---- the end ------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End the run. The workspace stays as the agent left it."""
+        self._close(None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._close(error)
+
+    def _close(self, error: BaseException | None) -> None:
+        closed = self._finish(error)
+        if closed is not None and wait([closed], CLOSE_PATIENCE).not_done:
+            self._live().link.cut()
+
+    def _pump(self, steps: Steps[T]) -> T:
+        return pump(self._live().link, steps)

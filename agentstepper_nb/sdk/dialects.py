@@ -1,0 +1,142 @@
+"""The two versions of the wire, as the SDK speaks them: typed messages to text, and back."""
+
+from __future__ import annotations
+
+import logging
+from typing import NamedTuple, Protocol
+
+from msgspec import UNSET
+
+from ..errors import ProtocolError
+from ..protocol.agent import (
+    AgentError,
+    AgentMessage,
+    Answer,
+    Answered,
+    BreakpointReached,
+    CommitMade,
+    EventBegun,
+    Resume,
+    from_agent,
+    to_agent,
+)
+from ..protocol.v1 import agent as v1
+from ..protocol.v1.commits import dump_commit
+from ..protocol.values import Commit, EventKind, Side
+
+log = logging.getLogger("agentstepper_nb.sdk")
+
+
+class Reply(NamedTuple):
+    """What became of a breakpoint: its answer, or why the Core refused it."""
+
+    breakpoint: str | None  # None: the refused message can't be told
+    answer: Answer | ProtocolError
+
+
+class Dialect(Protocol):
+    """One version of the wire. `encode` is called from one thread, `decode` from another."""
+
+    def encode(self, message: AgentMessage) -> str | None:
+        """Give a message's text, or None where this version has no word for it."""
+
+    def decode(self, text: str) -> Reply | None:
+        """Read what the Core sent; None is nothing that anybody waits for."""
+
+
+class Version2(Dialect):
+    """Our own wire.
+
+    Args:
+        sent: How many messages were sent before.
+    """
+
+    def __init__(self, sent: int = 0) -> None:
+        self._sent = sent
+        # The numbers of breakpoints that wait, so that a refused one doesn't wait for ever.
+        self._numbers: dict[str, int] = {}
+
+    def encode(self, message: AgentMessage) -> str:
+        """Give a message's text."""
+        self._sent += 1
+        if isinstance(message, BreakpointReached) and message.waits:
+            self._numbers[message.id] = self._sent
+        return from_agent.encode(message, self._sent)
+
+    def decode(self, text: str) -> Reply | None:
+        """Read what the Core sent."""
+        _, message = to_agent.decode(text)
+        if isinstance(message, Answered):
+            self._numbers.pop(message.breakpoint, None)
+            return Reply(message.breakpoint, message.answer)
+        if isinstance(message, AgentError):
+            return self._refused(ProtocolError(message.code, message.message), message.n)
+        return None
+
+    def _refused(self, error: ProtocolError, number: int | None) -> Reply | None:
+        log.warning("The Core refused message %s: %s (%s)", number, error.message, error.code)
+        if number is None:
+            return Reply(None, error)
+        for breakpoint, sent_as in list(self._numbers.items()):
+            if sent_as == number:
+                self._numbers.pop(breakpoint, None)
+                return Reply(breakpoint, error)
+        return None
+
+
+class Version1(Dialect):
+    """AgentStepper's own wire, which has no word for hello, withdraw and bye.
+
+    Every breakpoint halts there, so that one nobody waits at is only sent at the program's start.
+
+    Args:
+        program: The program's name.
+    """
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    def encode(self, message: AgentMessage) -> str | None:
+        """Give a message's text, or None where this version has no word for it."""
+        match message:
+            case EventBegun():
+                event = v1.V1Event(
+                    uuid=message.id,
+                    type=EventKind(message.kind).name,
+                    time=message.at,
+                    data=v1.NULL if message.data is UNSET else message.data,
+                )
+                return v1.encode(event)
+            case BreakpointReached() if message.waits or message.side is Side.BEGIN:
+                return v1.encode(self._breakpoint(message))
+            case CommitMade():
+                commit = Commit(
+                    id=message.id, at=message.at, title=message.title, changes=message.changes
+                )
+                return v1.encode(dump_commit(commit))
+        return None
+
+    def decode(self, text: str) -> Reply | None:
+        """Read what the Core sent."""
+        message = v1.decode(text)
+        if isinstance(message, v1.V1Error):
+            log.warning("The Core refused a message: %s (%s)", message.message, message.code)
+            return None
+        if not isinstance(message, v1.V1Breakpoint):
+            return None
+        edit = bytes(message.modified_data)
+        edited = edit != b"null" and edit != bytes(message.original_data)
+        return Reply(message.uuid, Resume(data=message.modified_data if edited else UNSET))
+
+    def _breakpoint(self, message: BreakpointReached) -> v1.V1Breakpoint:
+        summary = message.summary
+        if message.failure is not None:
+            summary = f"{message.failure.type}: {message.failure.message}"
+        return v1.V1Breakpoint(
+            uuid=message.id,
+            agent="" if message.summary else self._program,
+            event_id=message.event,
+            time=message.at,
+            original_data=message.data,
+            summary=summary,
+        )

@@ -1,0 +1,138 @@
+"""Opening a connection to a Core, and saying in words why it didn't work."""
+
+from __future__ import annotations
+
+import json
+from contextlib import AbstractContextManager
+
+from websockets.exceptions import (
+    ConnectionClosed,
+    InvalidHandshake,
+    InvalidStatus,
+    InvalidURI,
+)
+from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Subprotocol
+
+from ..discover import Endpoint
+from ..errors import ConnectionLostError, DiscoveryError, ProtocolError
+from ..protocol.agent import AgentError, Hello, Welcome, from_agent, to_agent
+from ..protocol.frame import MAX_MESSAGE, SUBPROTOCOL, VERSION
+from .dialects import Dialect, Version1, Version2
+
+#: Seconds to wait for the Core while opening.
+_PATIENCE = 10
+
+_START_ONE = (
+    "Start one with `agentstepper serve`, or in JupyterLab with agentstepper_nb installed there."
+)
+
+
+def dial(endpoint: Endpoint) -> AbstractContextManager[ClientConnection]:
+    """Prepare a connection: the context manager that opens it and closes it."""
+    headers = {"Authorization": f"Bearer {endpoint.token}"} if endpoint.token else None
+    return connect(
+        endpoint.url,
+        subprotocols=[Subprotocol(SUBPROTOCOL)],
+        additional_headers=headers,
+        proxy=None,
+        compression=None,
+        max_size=MAX_MESSAGE,
+        # A process that was stopped for a while is no lost connection: only TCP says so.
+        ping_timeout=None,
+    )
+
+
+def greet(socket: ClientConnection, hello: Hello) -> Dialect:
+    """Say hello where the Core chose version 2; no choice is version 1.
+
+    Raises:
+        ConnectionLostError: The Core doesn't take this agent.
+    """
+    if socket.subprotocol is None:
+        return Version1(hello.program)
+    socket.send(from_agent.encode(hello, 1))
+    try:
+        _, answer = to_agent.decode(socket.recv(timeout=_PATIENCE))
+    except TimeoutError:
+        raise ConnectionLostError("The Core didn't answer hello: is it stuck?") from None
+    except ProtocolError as error:
+        raise ConnectionLostError(f"The Core's answer to hello isn't readable: {error}") from None
+    if isinstance(answer, AgentError):
+        raise ConnectionLostError(f"The Core refused this agent: {answer.message}")
+    if not isinstance(answer, Welcome) or answer.version != VERSION:
+        spoken = getattr(answer, "version", "another one")
+        raise ConnectionLostError(
+            f"This SDK speaks version {VERSION}, the Core {spoken}: upgrade the older of the two."
+        )
+    return Version2(sent=1)
+
+
+def why_not_opened(endpoint: Endpoint, error: Exception) -> ConnectionError:
+    """Tell a person why no connection came about, and what to do."""
+    url = endpoint.url
+    match error:
+        case ConnectionLostError() | DiscoveryError():
+            return error
+        case InvalidStatus():
+            return _refused(url, error.response.status_code, bytes(error.response.body or b""))
+        case InvalidURI():
+            return DiscoveryError(f"{url!r} is no address of a Core: it must be ws://host:port.")
+        case ConnectionClosed():
+            return ConnectionLostError(why_lost(url, error))
+        case TimeoutError():
+            return DiscoveryError(f"No Core answered at {url} in {_PATIENCE} seconds. {_START_ONE}")
+        case InvalidHandshake():
+            return DiscoveryError(
+                f"Something answers at {url}, but it is no Core ({error}). Check host and port."
+            )
+        case OSError():
+            return DiscoveryError(f"No Core listens at {url} ({error}). {_START_ONE}")
+    return ConnectionLostError(f"The connection to {url} failed: {error!r}.")
+
+
+def why_lost(url: str, error: ConnectionClosed | None) -> str:
+    """Tell a person why an open connection is gone."""
+    code = error.rcvd.code if error and error.rcvd else None
+    reason = error.rcvd.reason if error and error.rcvd else ""
+    if code == 1009:
+        limit = f"{MAX_MESSAGE // 1024 // 1024} MiB"
+        hint = f"a message was larger than the Core takes ({limit}); shorten it with redact="
+    elif error is not None and error.sent is not None and error.sent.code == 1009:
+        hint = "the Core's answer was larger than this side takes"
+    elif code is None:
+        hint = "the Core went away; look at its log"
+    else:
+        hint = f"the Core closed it with {code} {reason}".rstrip()
+    return (
+        f"Connection lost to the Core at {url}: {hint}. Its run has ended: start the agent again."
+    )
+
+
+def _refused(url: str, status: int, body: bytes) -> ConnectionError:
+    said = _said(body)
+    if status in (401, 403):
+        return ConnectionLostError(
+            f"The Core at {url} refused this agent ({status}): the token is missing or wrong. "
+            "Pass token=, or set AGENTSTEPPER_TOKEN; a Jupyter server's is in its runtime file, "
+            f"agentstepper-PID.json in the folder that `jupyter --runtime-dir` names. {said}".rstrip()
+        )
+    if status == 404:
+        return DiscoveryError(
+            f"There is a server at {url}, but no Core on this path. "
+            "Is agentstepper_nb installed there, and its server extension enabled?"
+        )
+    return DiscoveryError(
+        f"The server at {url} answered {status} instead of a Core. {said}".rstrip()
+    )
+
+
+def _said(body: bytes) -> str:
+    """What the body of a refusal says, where it is for a person."""
+    text = body.decode(errors="replace").strip()
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return f"It says: {text}" if 0 < len(text) < 300 and "<" not in text else ""
+    message = document.get("message") if isinstance(document, dict) else None
+    return f"It says: {message}" if isinstance(message, str) else ""

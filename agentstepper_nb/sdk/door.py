@@ -1,0 +1,315 @@
+"""What both AgentSteppers share: how they find their run, trace functions, and end."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, TypeVar, overload
+
+from ..discover import Endpoint, discover, endpoint
+from ..protocol.agent import Bye
+from ..protocol.values import Commit, Ending, EventKind
+from .flow import Flow
+from .jsontext import ToJson
+from .packing import Packer, Redact
+from .pumps import pump, result
+from .session import Session, finish_all
+from .steps import Steps
+from .tracing import Traced, trace, wrap
+from .workspace import Workspace
+
+log = logging.getLogger("agentstepper_nb.sdk")
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: What `on_disconnect` may be. To wait for the Core, or to go on without it, needs runs that resume.
+OnDisconnect = Literal["raise"]
+_ON_DISCONNECT: Final = ("raise",)
+
+
+@dataclass
+class Seat:
+    """Where a door sits: the run of this process, and the workspace that is watched."""
+
+    session: Session | None = None
+    workspace: Workspace | None = None
+
+
+_ambient: ContextVar[Door | None] = ContextVar("agentstepper_ambient", default=None)
+#: Held while a forked child opens its run; a new one in each child.
+_reopening = threading.Lock()
+
+
+def _renew_lock() -> None:
+    global _reopening
+    _reopening = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
+atexit.register(finish_all)
+
+
+class Door:
+    """The base of `AgentStepper` and `AsyncAgentStepper`; arguments as there."""
+
+    def __init__(
+        self,
+        program_name: str,
+        address: str | None = None,
+        port: int | None = None,
+        agent_workspace_path: str | os.PathLike[str] | None = None,
+        *,
+        url: str | None = None,
+        token: str | None = None,
+        stop_on_entry: bool = True,
+        on_disconnect: OnDisconnect = "raise",
+        redact: Redact | None = None,
+        to_json: ToJson | None = None,
+    ) -> None:
+        if on_disconnect not in _ON_DISCONNECT:
+            raise ValueError(
+                f"on_disconnect={on_disconnect!r} isn't available yet; there is: "
+                f"{', '.join(map(repr, _ON_DISCONNECT))}."
+            )
+        if url is not None and (address is not None or port is not None):
+            raise ValueError("Pass either url= or address and port, not both.")
+        self.program_name = program_name
+        self._where = (address, port, url, token)
+        self._folder = None if agent_workspace_path is None else Path(agent_workspace_path)
+        self._stop_on_entry = stop_on_entry
+        self._packer = Packer(redact, to_json)
+        self._to_json = to_json
+        self._seat = Seat()
+        self._borrowed = False  # the run is another door's, which ends it
+        self._commits = threading.Lock()
+
+    # ---- opening ------------------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        """Find or open the run, without its start. Blocks."""
+        lender = _ambient.get() if self._where == (None, None, None, None) else None
+        if lender is not None and lender._is_open():
+            self._borrowed = True
+            self._seat.session = lender._live()
+        if self._folder is not None:
+            self._seat.workspace = Workspace(self._folder, self.program_name)
+        try:
+            if self._seat.session is None:
+                self._open_session(self._endpoint(), self.program_name)
+        except BaseException:
+            if self._seat.workspace is not None:
+                self._seat.workspace.close()
+            raise
+        if self._seat.workspace is not None:
+            self._live().link.at_end(self._seat.workspace.close)
+
+    def _endpoint(self) -> Endpoint:
+        address, port, url, token = self._where
+        if address is not None or port is not None:
+            return endpoint(address, port, token)
+        return discover(url, token)
+
+    def _open_session(self, where: Endpoint, program: str) -> None:
+        folder = None if self._folder is None else str(self._folder.resolve())
+        session = Session(program, where, self._packer, folder)
+        try:
+            result(session.link.opened)
+        except BaseException:
+            session.link.close(Bye(ending=Ending.STOPPED))  # an interrupt: it may open yet
+            raise
+        self._seat.session = session
+        weakref.finalize(self, session.finish).atexit = False
+
+    def _start(self) -> Steps[None]:
+        """What to send first: the start of a run of our own, or the workspace of a borrowed one's."""
+        workspace = self._seat.workspace
+        first = None if workspace is None else workspace.initial_commit()
+        if self._borrowed:
+            return self._flow().commit(first) if first is not None else _nothing()
+        return self._flow().start(self._stop_on_entry, first)
+
+    # ---- the run ------------------------------------------------------------------------------------
+
+    @property
+    def run(self) -> str:
+        """The run's id, by which views and exports name it."""
+        return self._live().run
+
+    def _is_open(self) -> bool:
+        return self._seat.session is not None and not self._seat.session.ended
+
+    def _is_closed(self) -> bool:
+        return self._seat.session is not None and self._seat.session.ended
+
+    def _owns(self, run: str) -> bool:
+        """Whether a run is the one of this process."""
+        session = self._seat.session
+        return session is not None and session.run == run and session.pid == os.getpid()
+
+    def _live(self) -> Session:
+        """The run of this process.
+
+        Raises:
+            RuntimeError: It wasn't opened yet.
+        """
+        session = self._seat.session
+        if session is None:
+            raise RuntimeError(
+                "This AsyncAgentStepper isn't connected: use `async with`, or "
+                "`await AsyncAgentStepper.connect(…)`."
+            )
+        return session if session.pid == os.getpid() else self._reopen(session)
+
+    def _reopen(self, parents: Session) -> Session:
+        """In a forked child: open a run of its own. The parent's stays the parent's."""
+        with _reopening:
+            session = self._seat.session
+            if session is not None and session.pid == os.getpid():
+                return session
+            if parents.ended:
+                return parents
+            self._borrowed = False
+            self._seat.workspace = None
+            self._open_session(parents.endpoint, f"{parents.program} (child {os.getpid()})")
+            session = self._live()
+            # Its first breakpoint halts anyway: one halt is enough.
+            pump(session.link, self._flow().start(waits=False))
+            _finish_with_multiprocessing()
+            return session
+
+    def _flow(self) -> Flow:
+        session = self._live()
+        return Flow(session.run, session.program, self._packer)
+
+    def _make_commit(self, summary: str, description: str) -> bool:
+        """Commit what the agent changed, and send it. Blocks."""
+        session, workspace = self._live(), self._seat.workspace
+        if workspace is None:
+            log.warning("No changes to commit: this AgentStepper watches no workspace.")
+            return False
+        if session.ended:
+            session.link.flush()  # raises
+        with self._commits:
+            made: Commit | None = workspace.commit(summary, description)
+            if made is None:
+                log.info("No changes to commit...")
+                return False
+            pump(session.link, self._flow().commit(made))
+        return True
+
+    # ---- tracing ------------------------------------------------------------------------------------
+
+    @overload
+    def traced_llm(self, function: F, /) -> F: ...
+
+    @overload
+    def traced_llm(
+        self, function: None = None, /, *, model: str | None = None
+    ) -> Callable[[F], F]: ...
+
+    def traced_llm(
+        self, function: Callable[..., Any] | None = None, /, *, model: str | None = None
+    ) -> Any:
+        """Decorate a function that asks a model: each call is an LLM query.
+
+        Its arguments travel as `{"parameter": value}`, and each can be edited; its result can too. The
+        function may be synchronous, async, a method, or a generator (sync or async: its items are
+        collected, and travel as a list). After `close()` it runs as if it weren't decorated.
+
+        Args:
+            function: The function, when used without brackets.
+            model: The model's name; the call's own `model` argument where none is given.
+        """
+        traced = Traced(self, EventKind.LLM_QUERY, model)
+        return trace(traced, function) if function is not None else lambda f: trace(traced, f)
+
+    @overload
+    def traced_tool(self, function: F, /) -> F: ...
+
+    @overload
+    def traced_tool(
+        self, function: None = None, /, *, name: str | None = None
+    ) -> Callable[[F], F]: ...
+
+    def traced_tool(
+        self, function: Callable[..., Any] | None = None, /, *, name: str | None = None
+    ) -> Any:
+        """Decorate a tool: each call is a tool invocation. As `traced_llm`.
+
+        Args:
+            function: The function, when used without brackets.
+            name: The tool's name; the function's where none is given.
+        """
+        traced = Traced(self, EventKind.TOOL_INVOCATION, name)
+        return trace(traced, function) if function is not None else lambda f: trace(traced, f)
+
+    def wrap(
+        self,
+        obj: Any,
+        method: str,
+        kind: Literal["tool", "llm"] = "tool",
+        name: str | None = None,
+    ) -> Callable[[], None]:
+        """Trace a method of an object, class or module that isn't yours to decorate.
+
+        Args:
+            obj: The object.
+            method: The method's name, or the way to it: `"chat.completions.create"`.
+            kind: What its calls are.
+            name: The tool's or model's name; a tool's is the method's where none is given.
+
+        Returns:
+            A function that takes the wrapping back.
+        """
+        kinds = {"tool": EventKind.TOOL_INVOCATION, "llm": EventKind.LLM_QUERY}
+        if kind not in kinds:
+            raise ValueError(f"kind={kind!r} is neither 'tool' nor 'llm'.")
+        return wrap(Traced(self, kinds[kind], name), obj, method)
+
+    # ---- ending -------------------------------------------------------------------------------------
+
+    def _finish(self, error: BaseException | None) -> Future[None] | None:
+        """End the run, unless it is somebody else's; a future for when that is done."""
+        session = self._seat.session
+        if session is None or self._borrowed:
+            return None
+        return session.finish(error)
+
+    def __repr__(self) -> str:
+        session = self._seat.session
+        state = "not connected" if session is None else "closed" if session.ended else "open"
+        return f"<{type(self).__name__} {self.program_name!r}, {state}>"
+
+
+@contextmanager
+def ambient(door: Door) -> Iterator[Door]:
+    """Inside, an AgentStepper made without an address is this one's run, which it doesn't end.
+
+    Args:
+        door: The AgentStepper whose run it is.
+    """
+    token = _ambient.set(door)
+    try:
+        yield door
+    finally:
+        _ambient.reset(token)
+
+
+def _nothing() -> Steps[None]:
+    yield from ()
+
+
+def _finish_with_multiprocessing() -> None:
+    """Say goodbye where multiprocessing leaves a forked child: it skips the interpreter's own exit."""
+    if "multiprocessing.util" in sys.modules:
+        sys.modules["multiprocessing.util"].Finalize(None, finish_all, exitpriority=0)

@@ -1,0 +1,378 @@
+"""The walk of one breakpoint, written once: generators that yield what is to be done.
+
+Nothing here touches a socket or waits. A driver (`pumps.pump`, `pumps.apump`) carries out each step
+and sends its outcome back in, or throws what went wrong: a lost connection, an interrupt, a cancelled
+task.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any, Final, NoReturn
+
+import uuid_utils
+from msgspec import UNSET, Raw, UnsetType
+
+from ..errors import (
+    AgentStopped,
+    ConnectionLostError,
+    InjectedError,
+    ProtocolError,
+    ToolDeniedError,
+)
+from ..protocol.agent import (
+    AgentMessage,
+    Answer,
+    BreakpointReached,
+    CommitMade,
+    Deny,
+    EventBegun,
+    Raise,
+    Resume,
+    Skip,
+    Stop,
+    Withdraw,
+)
+from ..protocol.values import Commit, EventKind, Failure, Outcome, Side, Usage
+from . import open_events
+from .jsontext import same
+from .open_events import OpenEvent
+from .packing import Packed, Packer, Word, plain
+from .steps import Ask, Begun, BegunTool, Ended, Flush, Send, Steps
+
+log = logging.getLogger("agentstepper_nb.sdk")
+
+NOT_BEGUN: Final = "Can't end breakpoint, breakpoint hasn't begun!"
+_NULL: Final = Raw(b"null")
+
+
+class Flow:
+    """The flows of one run.
+
+    Args:
+        run: The run's id.
+        program: The program's name.
+        packer: Makes values ready to travel.
+    """
+
+    def __init__(self, run: str, program: str, packer: Packer) -> None:
+        self.run = run
+        self._program = program
+        self._packer = packer
+
+    # ---- the run ------------------------------------------------------------------------------------
+
+    def start(self, waits: bool, commit: Commit | None = None) -> Steps[None]:
+        """The program started.
+
+        Args:
+            waits: Whether to halt there.
+            commit: The workspace's first commit.
+        """
+        data = self._packer.pack(Word.PROGRAM, self._program).raw
+        event = EventBegun(
+            id=new_id(), kind=EventKind.PROGRAM_STARTED, at=time.time(), clock=_clock(), data=data
+        )
+        commits = () if commit is None else (self._commit_made(commit),)
+        point = _point(event.id, Side.BEGIN, data, waits, summary="Agent program started.")
+        messages = (event, *commits, point)
+        if not waits:
+            yield Send(messages)
+            return
+        answer = yield from self._ask(messages, point)
+        if isinstance(answer, Resume) and answer.data is not UNSET:
+            log.info("The program's name was edited at its start, which changes nothing.")
+        _obey(answer)
+
+    def debug(self, message: str) -> Steps[None]:
+        """A message for whoever is watching."""
+        parent = open_events.innermost(self.run)
+        yield Send(
+            (
+                EventBegun(
+                    id=new_id(),
+                    kind=EventKind.DEBUG_MESSAGE,
+                    at=time.time(),
+                    clock=_clock(),
+                    parent=parent.id if parent else None,
+                    data=self._packer.pack(Word.DEBUG_MESSAGE, message).raw,
+                ),
+            )
+        )
+        yield Flush()
+
+    def commit(self, commit: Commit) -> Steps[None]:
+        """A commit of the workspace."""
+        yield Send((self._commit_made(commit),))
+        yield Flush()
+
+    # ---- an event -----------------------------------------------------------------------------------
+
+    def begin(self, kind: EventKind, value: Any, name: str | None = None) -> Steps[Begun]:
+        """An event begins.
+
+        Args:
+            kind: An LLM query or a tool invocation.
+            value: Its prompt, or its `{"Tool", "Argument"}`.
+            name: The tool or model.
+
+        Raises:
+            ToolDeniedError: The person denied the call.
+            InjectedError: The person lets the call fail.
+            AgentStopped: The person pressed Stop.
+        """
+        packed = self._packer.pack(_WORDS[kind, Side.BEGIN], value)
+        parent = open_events.innermost(self.run)
+        event = OpenEvent(new_id(), self.run, kind)
+        begun = EventBegun(
+            id=event.id,
+            kind=kind,
+            at=time.time(),
+            clock=_clock(),
+            parent=parent.id if parent else None,
+            name=plain(name) if name else None,
+        )
+        point = _point(event.id, Side.BEGIN, packed.raw, waits=True)
+        answer = yield from self._ask((begun, point), point, closing=event)
+        if isinstance(answer, Deny | Raise | Stop):
+            yield from self._refuse(event, answer)
+        if isinstance(answer, Skip):
+            event.skipped = True
+            event.result = self._packer.unpack(answer.result, packed.originals)
+            answer = Resume()
+        ended = self._in_force(answer, value, packed)
+        open_events.push(event)
+        return Begun(event, ended.value, ended.edited, packed)
+
+    def begin_tool(self, tool: str, args: Any) -> Steps[BegunTool]:
+        """A tool invocation begins; raises as `begin`, and ProtocolError where the edit is no call.
+
+        A part of the call that wasn't edited stays the same object.
+        """
+        call = {"Tool": tool, "Argument": args}
+        begun = yield from self.begin(EventKind.TOOL_INVOCATION, call, tool)
+        if not begun.edited:
+            return BegunTool(begun.event, tool, args)
+        try:
+            new_tool, new_args = read_call(begun.value)
+        except ProtocolError as error:
+            yield from self.give_up(begun.event, error)
+            raise
+        _, sent_args = read_call(self.unpack(begun.sent))
+        return BegunTool(
+            begun.event,
+            tool if new_tool == tool else new_tool,
+            args if same(new_args, sent_args) else new_args,
+        )
+
+    def end(
+        self,
+        kind: EventKind,
+        value: Any,
+        usage: Usage | None = None,
+        event: OpenEvent | None = None,
+    ) -> Steps[Ended]:
+        """An event ended as it should.
+
+        Args:
+            kind: What it is.
+            value: Its response or result.
+            usage: What it cost.
+            event: The event; the innermost of this context where none is given.
+
+        Raises:
+            RuntimeError: The innermost event isn't of this kind, or there is none.
+        """
+        if event is None:
+            event = open_events.innermost(self.run)
+            if event is None or event.kind is not kind:
+                raise RuntimeError(NOT_BEGUN)
+        if event.skipped:
+            if value is not None and value != event.result:
+                log.info(
+                    "The person gave the result of a call; the one the program made is dropped."
+                )
+            value = event.result
+        if usage is None and kind is EventKind.LLM_QUERY:
+            usage = usage_of(value)
+        packed = self._packer.pack(_WORDS[kind, Side.END], value)
+        point = _point(event.id, Side.END, packed.raw, waits=True, outcome=Outcome.OK, usage=usage)
+        open_events.remove(event)
+        answer = yield from self._ask((point,), point)
+        _obey(answer)
+        return self._in_force(answer, value, packed)
+
+    def fail(self, event: OpenEvent, error: BaseException) -> Steps[Ended | None]:
+        """An event ended with an exception, which the caller raises on.
+
+        An `Exception` halts there, so that the person sees it; an order to end (KeyboardInterrupt, a
+        cancelled task, AgentStopped) doesn't.
+
+        Returns:
+            The result that the person gave in the exception's place, or None.
+        """
+        if not isinstance(error, Exception):
+            yield from self.give_up(event, error)
+            return None
+        open_events.remove(event)
+        point = self._failed_point(event, error, waits=True)
+        answer = yield from self._ask((point,), point)
+        _obey(answer, cause=error)
+        ended = self._in_force(answer, None, Packed(_NULL, {}))
+        return ended if ended.edited else None
+
+    def give_up(self, event: OpenEvent, error: BaseException) -> Steps[None]:
+        """An event ended with an exception, and nobody waits for an answer."""
+        open_events.remove(event)
+        yield Send((self._failed_point(event, error, waits=False),))
+
+    def unpack(self, packed: Packed) -> Any:
+        """The value that was sent, as the person saw it."""
+        return self._packer.unpack(packed.raw, packed.originals)
+
+    # ---- parts --------------------------------------------------------------------------------------
+
+    def _ask(
+        self,
+        messages: tuple[AgentMessage, ...],
+        point: BreakpointReached,
+        closing: OpenEvent | None = None,
+    ) -> Steps[Answer]:
+        """Wait at a breakpoint; whatever ends the wait before an answer withdraws it.
+
+        Args:
+            messages: What to send.
+            point: The breakpoint, one of them.
+            closing: The event that ends with the wait.
+        """
+        try:
+            answer: Answer = yield Ask(messages, point.id)
+        except (GeneratorExit, ConnectionLostError, ProtocolError):
+            raise
+        except BaseException as error:
+            yield Send((Withdraw(breakpoint=point.id),))
+            if closing is not None:
+                yield from self.give_up(closing, error)
+            raise
+        return answer
+
+    def _refuse(self, event: OpenEvent, answer: Answer) -> Steps[NoReturn]:
+        """The person doesn't let the call happen: the event ends, and the agent hears why."""
+        try:
+            _obey(answer)
+        except BaseException as order:
+            yield from self.give_up(event, order)
+            raise
+        raise AssertionError("unreachable")
+
+    def _failed_point(
+        self, event: OpenEvent, error: BaseException, waits: bool
+    ) -> BreakpointReached:
+        return _point(
+            event.id,
+            Side.END,
+            _NULL,
+            waits,
+            outcome=Outcome.ERROR if isinstance(error, Exception) else Outcome.STOPPED,
+            failure=None if isinstance(error, AgentStopped) else self._packer.failure(error),
+        )
+
+    def _in_force(self, answer: Answer, value: Any, packed: Packed) -> Ended:
+        """The edit where there is one, else the value itself: the same object."""
+        data: Raw | UnsetType = UNSET
+        if isinstance(answer, Resume):
+            data = answer.data
+        elif isinstance(answer, Skip):
+            data = answer.result
+        if data is UNSET:
+            return Ended(value, False)
+        return Ended(self._packer.unpack(data, packed.originals), True)
+
+    def _commit_made(self, commit: Commit) -> CommitMade:
+        packed = self._packer.commit(commit)
+        parent = open_events.innermost(self.run)
+        return CommitMade(
+            id=packed.id,
+            at=packed.at,
+            title=packed.title,
+            description=packed.description,
+            event=parent.id if parent else None,
+            changes=packed.changes,
+        )
+
+
+def new_id() -> str:
+    """A UUIDv7."""
+    return str(uuid_utils.uuid7())
+
+
+def read_call(edit: Any) -> tuple[str, Any]:
+    """Read a tool call.
+
+    Raises:
+        ProtocolError: `invalid_edit`. The Core refuses such an edit; this is for the ones that don't.
+    """
+    match edit:
+        case {"Tool": str() as tool, "Argument": args, **rest} if not rest:
+            return tool, args
+    raise ProtocolError(
+        "invalid_edit", 'The edit of this tool call isn\'t {"Tool": text, "Argument": any}.'
+    )
+
+
+def usage_of(response: Any) -> Usage | None:
+    """What a response in the form of an LLM API says that it cost."""
+    match response:
+        case {"usage": {"prompt_tokens": int() as asked, "completion_tokens": int() as said}}:
+            return Usage(input_tokens=asked, output_tokens=said)
+        case {"usage": {"input_tokens": int() as asked, "output_tokens": int() as said}}:
+            return Usage(input_tokens=asked, output_tokens=said)
+    return None
+
+
+def _obey(answer: Answer, cause: BaseException | None = None) -> None:
+    """Raise what an answer orders to raise."""
+    match answer:
+        case Deny(reason=reason):
+            raise ToolDeniedError(reason) from cause
+        case Raise(message=message):
+            raise InjectedError(message) from cause
+        case Stop():
+            raise AgentStopped("The person pressed Stop.") from cause
+
+
+def _point(
+    event: str,
+    side: Side,
+    data: Raw,
+    waits: bool,
+    *,
+    summary: str | None = None,
+    outcome: Outcome | None = None,
+    failure: Failure | None = None,
+    usage: Usage | None = None,
+) -> BreakpointReached:
+    return BreakpointReached(
+        id=new_id(),
+        event=event,
+        side=side,
+        waits=waits,
+        at=time.time(),
+        clock=_clock(),
+        data=data,
+        summary=summary,
+        outcome=outcome,
+        failure=failure,
+        usage=usage,
+    )
+
+
+_clock = time.monotonic
+
+_WORDS: Final = {
+    (EventKind.LLM_QUERY, Side.BEGIN): Word.PROMPT,
+    (EventKind.LLM_QUERY, Side.END): Word.RESPONSE,
+    (EventKind.TOOL_INVOCATION, Side.BEGIN): Word.TOOL_CALL,
+    (EventKind.TOOL_INVOCATION, Side.END): Word.TOOL_RESULT,
+}

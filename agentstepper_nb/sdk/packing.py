@@ -1,0 +1,175 @@
+"""What leaves the process: redacted, as JSON text, masked, and not too large."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from msgspec import Raw
+from msgspec.structs import replace
+
+from ..errors import ProtocolError
+from ..protocol.frame import MAX_MESSAGE
+from ..protocol.values import Commit, Failure, FileBody, FileChange
+from .jsontext import Dumper, ToJson, dump, load, walk
+from .masking import Mask, unmask
+
+#: Called with what a value is (`Word`) and the value, before it leaves the process.
+Redact = Callable[[str, Any], Any]
+
+#: Room for the frame around a message's contents.
+_FRAME: Final = 16 * 1024
+_LONGEST_ERROR: Final = 10_000
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Word:
+    """What `redact` is told a value is."""
+
+    PROGRAM = "program"
+    PROMPT = "prompt"
+    RESPONSE = "response"
+    TOOL_CALL = "tool_call"
+    TOOL_RESULT = "tool_result"
+    DEBUG_MESSAGE = "debug_message"
+    ERROR = "error"
+    COMMIT = "commit"
+
+
+class Packed(NamedTuple):
+    """Contents ready to travel."""
+
+    raw: Raw
+    originals: dict[str, str]  # what each mask in it stands for
+
+
+class Packer:
+    """Makes values ready to travel.
+
+    Args:
+        redact: The agent's own hook.
+        to_json: The hook for values that JSON doesn't have.
+    """
+
+    def __init__(self, redact: Redact | None = None, to_json: ToJson | None = None) -> None:
+        self._redact = redact
+        self._dumper = Dumper(to_json)
+
+    def pack(self, word: str, value: Any) -> Packed:
+        """Pack the contents of a breakpoint or a debug message.
+
+        Raises:
+            NotJSONError: JSON can't carry the value.
+            ProtocolError: `too_large`.
+        """
+        if self._redact is not None:
+            value = self._redact(word, value)
+        mask = Mask()
+        text = mask.json(self._dumper.dump(value))
+        try:
+            data = text.encode()
+        except UnicodeEncodeError:
+            data = dump(walk(load(text), _escaper(mask.originals))).encode()
+        if len(data) > MAX_MESSAGE - _FRAME:
+            raise ProtocolError("too_large", _too_large(word, len(data)))
+        return Packed(Raw(data), mask.originals)
+
+    def unpack(self, raw: Raw, originals: dict[str, str]) -> Any:
+        """Give the value of an edit, with the secrets that were masked for the person."""
+        return unmask(load(bytes(raw)), originals)
+
+    def failure(self, error: BaseException) -> Failure:
+        """Pack an exception."""
+        value = {"type": _type_name(error), "message": _message(error)}
+        if self._redact is not None:
+            value = self._redact(Word.ERROR, value)
+        mask = Mask()
+        return Failure(
+            type=plain(mask.text(str(value["type"]))),
+            message=plain(mask.text(str(value["message"]))),
+        )
+
+    def commit(self, commit: Commit) -> Commit:
+        """Pack a commit. The contents of its largest files are left out where it is too large."""
+        if self._redact is not None:
+            redacted = self._redact(Word.COMMIT, msgspec.to_builtins(commit))
+            commit = msgspec.convert(redacted, Commit)
+        mask = Mask()
+        return replace(
+            commit,
+            title=plain(mask.text(commit.title)),
+            description=plain(mask.text(commit.description)),
+            changes=_within_limit(tuple(_masked(change, mask) for change in commit.changes)),
+        )
+
+
+def _masked(change: FileChange, mask: Mask) -> FileChange:
+    body = change.body and FileBody(
+        diff=plain(mask.text(change.body.diff)),
+        content=plain(mask.text(change.body.content)),
+        previous_content=plain(mask.text(change.body.previous_content)),
+    )
+    before = change.previous_path
+    return replace(
+        change,
+        path=plain(mask.text(change.path)),
+        previous_path=before and plain(mask.text(before)),
+        body=body,
+    )
+
+
+def plain(text: str) -> str:
+    """A text that UTF-8 can carry: lone surrogates become escapes that a person can read."""
+    return _SURROGATE.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
+
+
+def _escaper(originals: dict[str, str]) -> Callable[[str], str]:
+    def escape(match: re.Match[str]) -> str:
+        escaped = _escape(match)
+        originals[escaped] = match[0]
+        return escaped
+
+    return lambda text: _SURROGATE.sub(escape, text)
+
+
+def _too_large(word: str, size: int) -> str:
+    megabytes = size / 1024 / 1024
+    return (
+        f"This {word.replace('_', ' ')} has {megabytes:.1f} MiB, and a message may have "
+        f"{MAX_MESSAGE // 1024 // 1024} MiB. Pass redact= to AgentStepper to shorten it."
+    )
+
+
+def _type_name(error: BaseException) -> str:
+    kind = type(error)
+    if kind.__module__ in ("builtins", "__main__"):
+        return kind.__qualname__
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _message(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except Exception:
+        text = "(its text can't be made)"
+    return text if len(text) <= _LONGEST_ERROR else text[:_LONGEST_ERROR] + "…"
+
+
+def _within_limit(changes: tuple[FileChange, ...]) -> tuple[FileChange, ...]:
+    sizes = [len(msgspec.json.encode(change)) for change in changes]
+    kept = list(changes)
+    for index in sorted(range(len(kept)), key=sizes.__getitem__, reverse=True):
+        if sum(sizes) <= MAX_MESSAGE - _FRAME:
+            break
+        change = kept[index]
+        size = len(change.body.content.encode()) if change.body else change.size
+        kept[index] = replace(change, body=None, size=size)
+        sizes[index] = len(msgspec.json.encode(kept[index]))
+    return tuple(kept)

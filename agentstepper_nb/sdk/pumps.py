@@ -1,0 +1,129 @@
+"""The two drivers of a flow: one blocks the calling thread, one awaits."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, Final
+
+from .link import Link
+from .steps import Ask, Call, Flush, Made, Send, Step, Steps, T
+
+_GLANCE: Final = 1.0  # seconds
+
+
+def pump(link: Link, steps: Steps[T]) -> T:
+    """Run a flow on the calling thread."""
+    try:
+        step = next(steps)
+        while True:
+            try:
+                outcome = _carry_out(link, step)
+            except BaseException as error:
+                step = steps.throw(error)
+            else:
+                step = steps.send(outcome)
+    except StopIteration as done:
+        value: T = done.value
+        return value
+
+
+async def apump(link: Link, steps: Steps[T]) -> T:
+    """Run a flow in the running event loop."""
+    try:
+        step = next(steps)
+        while True:
+            try:
+                outcome = await _acarry_out(link, step)
+            except BaseException as error:
+                step = steps.throw(error)
+            else:
+                step = steps.send(outcome)
+    except StopIteration as done:
+        value: T = done.value
+        return value
+
+
+def result(future: Future[T]) -> T:
+    """Wait for a future on the calling thread, and hear every interrupt.
+
+    A signal that comes just before the thread falls asleep doesn't wake it: Python hears it, and goes on
+    sleeping. So the main thread, which alone hears signals, wakes once a second to look.
+    """
+    if threading.current_thread() is threading.main_thread():
+        while not future.done():
+            with suppress(TimeoutError):
+                return future.result(_GLANCE)
+    return future.result()
+
+
+def _carry_out(link: Link, step: Step) -> Any:
+    match step:
+        case Send(messages):
+            link.send(messages)
+        case Ask(messages, breakpoint):
+            try:
+                return result(link.ask(messages, breakpoint))
+            except BaseException:
+                link.forget(breakpoint)
+                raise
+        case Flush():
+            result(link.flush())
+        case Call(function, args, kwargs):
+            try:
+                return Made(function(*args, **kwargs))
+            except BaseException as error:
+                return Made(error=error)
+    return None
+
+
+async def _acarry_out(link: Link, step: Step) -> Any:
+    match step:
+        case Send(messages):
+            link.send(messages)
+        case Ask(messages, breakpoint):
+            try:
+                return await asyncio.wrap_future(link.ask(messages, breakpoint))
+            except BaseException:
+                link.forget(breakpoint)
+                raise
+        case Flush():
+            await asyncio.wrap_future(link.flush())
+        case Call(function, args, kwargs):
+            try:
+                value = function(*args, **kwargs)
+                return Made(await value if inspect.isawaitable(value) else value)
+            except BaseException as error:
+                return Made(error=error)
+    return None
+
+
+async def in_thread(function: Callable[[], T], abandoned: Callable[[], object] | None = None) -> T:
+    """Await a function that blocks, on a thread of its own: the loop's pool may be full of waits.
+
+    Args:
+        function: Runs in a copy of this context, and to its end even where the task is cancelled.
+        abandoned: Called after it where a cancelled task didn't wait for it.
+    """
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()
+    context = contextvars.copy_context()
+
+    def run() -> None:
+        try:
+            future.set_result(context.run(function))
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="agentstepper-work", daemon=True).start()
+    try:
+        return await asyncio.wrap_future(future)
+    except asyncio.CancelledError:
+        if abandoned is not None:
+            future.add_done_callback(lambda _: abandoned())
+        raise

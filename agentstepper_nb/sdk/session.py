@@ -1,0 +1,121 @@
+"""One run of one process: who it is, its link, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import sys
+import weakref
+from asyncio import CancelledError
+from concurrent.futures import Future, wait
+from pathlib import Path
+from typing import Final
+
+from .._version import __version__
+from ..discover import Endpoint
+from ..errors import AgentStopped
+from ..protocol.agent import Bye, Hello
+from ..protocol.frame import VERSION
+from ..protocol.values import Ending, Failure
+from .flow import new_id
+from .link import Link
+from .packing import Packer, plain
+
+#: Seconds that leaving the interpreter may wait for the goodbyes.
+EXIT_PATIENCE: Final = 2.0
+#: Seconds that close() may wait for the Core.
+CLOSE_PATIENCE: Final = 10.0
+
+
+class Session:
+    """A run, from its hello on. It begins to connect at once; `link.opened` tells how that went.
+
+    Args:
+        program: The program's name.
+        endpoint: Where the Core is.
+        packer: Makes values ready to travel.
+        workspace: The folder the agent works on.
+    """
+
+    def __init__(
+        self, program: str, endpoint: Endpoint, packer: Packer, workspace: str | None = None
+    ) -> None:
+        self.program = plain(program)
+        self.endpoint = endpoint
+        self.packer = packer
+        self.run = new_id()
+        self.pid = os.getpid()
+        self._ended = [False]  # popped by whoever ends it; one operation, so that no lock is needed
+        hello = Hello(
+            version=VERSION,
+            sdk=f"agentstepper_nb {__version__}",
+            program=self.program,
+            run=self.run,
+            secret=secrets.token_urlsafe(32),
+            pid=self.pid,
+            host=socket.gethostname(),
+            boot=_boot_id(),
+            workspace=None if workspace is None else plain(workspace),
+        )
+        self.link = Link(endpoint, hello)
+        _sessions.add(self)
+
+    @property
+    def ended(self) -> bool:
+        """Whether this side has ended it."""
+        return not self._ended
+
+    def finish(self, error: BaseException | None = None) -> Future[None] | None:
+        """End the run: say bye, and how it ended. Idempotent, and safe in a garbage collection.
+
+        Args:
+            error: The exception that ends the agent.
+
+        Returns:
+            A future for when the connection is closed; None in a process that isn't the run's.
+        """
+        if self.pid != os.getpid():
+            return None
+        try:
+            self._ended.pop()
+        except IndexError:
+            return self.link.closed
+        ending, failure = self._ending(error)
+        self.link.close(Bye(ending=ending, failure=failure))
+        return self.link.closed
+
+    def _ending(self, error: BaseException | None) -> tuple[Ending, Failure | None]:
+        match error:
+            case None | SystemExit(code=None | 0):
+                return Ending.FINISHED, None
+            case AgentStopped() | KeyboardInterrupt() | CancelledError() | GeneratorExit():
+                return Ending.STOPPED, None
+        try:
+            return Ending.CRASHED, self.packer.failure(error)
+        except Exception:  # the agent's redact=; the goodbye must not fail by it
+            return Ending.CRASHED, Failure(type=type(error).__name__, message="")
+
+
+_sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+
+
+def finish_all() -> None:
+    """At interpreter exit: end the runs that are still open, and wait a moment for the goodbyes."""
+    error = _uncaught()
+    closing = [closed for s in list(_sessions) if (closed := s.finish(error)) is not None]
+    wait(closing, EXIT_PATIENCE)
+
+
+def _uncaught() -> BaseException | None:
+    """What ended the program, where an exception did. IPython keeps exceptions that ended nothing."""
+    if "IPython" in sys.modules and sys.modules["IPython"].get_ipython() is not None:
+        return None
+    return getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+
+
+def _boot_id() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""

@@ -1,0 +1,75 @@
+"""What a flow asks its driver to do, and what a flow comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+from ..protocol.agent import AgentMessage
+from .open_events import OpenEvent
+from .packing import Packed
+
+T = TypeVar("T")
+
+
+class Send(NamedTuple):
+    """Send these, and go on."""
+
+    messages: tuple[AgentMessage, ...]
+
+
+class Ask(NamedTuple):
+    """Send these, and wait for the breakpoint's answer."""
+
+    messages: tuple[AgentMessage, ...]
+    breakpoint: str
+
+
+class Flush(NamedTuple):
+    """Wait until everything sent so far has left the process."""
+
+
+class Call(NamedTuple):
+    """Make the agent's own call, and give its `Outcome`."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Made:
+    """How a `Call` went. An exception is a value here: a generator can't be thrown a StopIteration."""
+
+    value: Any = None
+    error: BaseException | None = None
+
+
+Step = Send | Ask | Flush | Call
+#: A flow that ends with a T. What is sent in is an `Answer` for Ask, a `Made` for Call, else None.
+Steps = Generator[Step, Any, T]
+
+
+class Begun(NamedTuple):
+    """An event that may go on: its call is to be made with `value`."""
+
+    event: OpenEvent
+    value: Any
+    edited: bool
+    sent: Packed
+
+
+class BegunTool(NamedTuple):
+    """A tool invocation that may go on."""
+
+    event: OpenEvent
+    tool: str
+    args: Any
+
+
+class Ended(NamedTuple):
+    """What an event's end came to."""
+
+    value: Any
+    edited: bool

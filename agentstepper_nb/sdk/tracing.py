@@ -1,0 +1,269 @@
+"""Decorators and `wrap`: the agent's own functions, each call an event."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import wrapt
+
+from ..errors import ConnectionLostError, ProtocolError, ToolDeniedError
+from ..protocol.values import EventKind
+from .flow import Flow, read_call
+from .open_events import OpenEvent
+from .presenting import Arguments, Presenter, restore
+from .pumps import apump, pump
+from .steps import Begun, Call, Ended, Made, Steps
+
+if TYPE_CHECKING:
+    from .door import Door
+
+#: Where a message would be too large, what is longer is shown as a mark.
+_TOO_LONG: Final = 1024 * 1024
+
+
+class Traced:
+    """How the calls of one function become events.
+
+    Args:
+        door: Whose run they belong to.
+        kind: What they are.
+        name: The tool's or model's name.
+    """
+
+    def __init__(self, door: Door, kind: EventKind, name: str | None) -> None:
+        self.door = door
+        self._kind = kind
+        self._name = name
+
+    def call(
+        self,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        run: Callable[..., Any] | None = None,
+    ) -> Steps[Made]:
+        """One call, from its begin breakpoint to its end.
+
+        Args:
+            function: What is called, for its name and parameters.
+            args: Its positional arguments.
+            kwargs: Its keyword arguments.
+            run: What to call in its place.
+
+        Returns:
+            How it went; an exception of the call's own is a value here.
+        """
+        flow = self.door._flow()
+        call = Arguments(function, args, kwargs)
+        begun, objects = yield from self._begin(flow, call, self._title(function, call))
+        made = Made(begun.event.result)
+        if not begun.event.skipped:
+            try:
+                call = self._edited(flow, call, begun, objects)
+            except Exception as error:
+                yield from flow.give_up(begun.event, error)
+                raise
+            made = yield Call(run or function, call.args, call.kwargs)
+        if made.error is not None:
+            return (yield from self._fail(flow, begun.event, made.error))
+        return (yield from self._end(flow, begun.event, made.value))
+
+    def _title(self, function: Callable[..., Any], call: Arguments) -> str | None:
+        if self._name is not None:
+            return self._name
+        if self._kind is EventKind.LLM_QUERY:
+            model = call.named.get("model")
+            return model if isinstance(model, str) else None
+        return str(getattr(function, "__name__", type(function).__name__))
+
+    def _begin(
+        self, flow: Flow, call: Arguments, title: str | None
+    ) -> Steps[tuple[Begun, list[Any]]]:
+        for limit in (None, _TOO_LONG):
+            shown = self._presenter().show(call.named, limit)
+            value = shown.value
+            if self._kind is EventKind.TOOL_INVOCATION:
+                value = {"Tool": title, "Argument": value}
+            try:
+                return (yield from flow.begin(self._kind, value, title)), shown.objects
+            except ProtocolError as error:
+                if error.code != "too_large" or limit is not None:
+                    raise
+        raise AssertionError("unreachable")
+
+    def _edited(self, flow: Flow, call: Arguments, begun: Begun, objects: list[Any]) -> Arguments:
+        """The call as the person wants it.
+
+        Raises:
+            ProtocolError: `invalid_edit`: no object of arguments.
+            ToolDeniedError: Another tool is asked for, which isn't ours to call.
+        """
+        if not begun.edited:
+            return call
+        edit, sent = begun.value, flow.unpack(begun.sent)
+        if self._kind is EventKind.TOOL_INVOCATION:
+            (tool, edit), (own, sent) = read_call(edit), read_call(sent)
+            if tool != own:
+                raise ToolDeniedError(
+                    f"The call was edited to use {tool} instead of {own}, which a traced function "
+                    "can't do: only its arguments can be edited."
+                )
+        if not isinstance(edit, dict):
+            raise ProtocolError(
+                "invalid_edit", "The arguments of a traced call must stay an object, by name."
+            )
+        return call.edited(edit, sent if isinstance(sent, dict) else {}, objects)
+
+    def _end(self, flow: Flow, event: OpenEvent, value: Any) -> Steps[Made]:
+        for limit in (None, _TOO_LONG):
+            shown = self._presenter().show({"result": value}, limit)
+            try:
+                ended: Ended = yield from flow.end(self._kind, shown.value["result"], event=event)
+            except ProtocolError as error:
+                if error.code != "too_large" or limit is not None:
+                    raise
+            else:
+                return Made(restore(ended.value, shown.objects) if ended.edited else value)
+        raise AssertionError("unreachable")
+
+    def _fail(self, flow: Flow, event: OpenEvent, error: BaseException) -> Steps[Made]:
+        try:
+            mended = yield from flow.fail(event, error)
+        except ConnectionLostError:
+            return Made(error=error)  # the call's own error says more
+        return Made(error=error) if mended is None else Made(mended.value)
+
+    def _presenter(self) -> Presenter:
+        return Presenter(self.door._to_json)
+
+
+def trace(traced: Traced, function: Any) -> Any:
+    """Give the function whose calls are traced."""
+
+    @wrapt.decorator
+    def around(
+        wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        return _call(traced, wrapped, args, kwargs)
+
+    return around(function)
+
+
+def wrap(traced: Traced, obj: Any, method: str) -> Callable[[], None]:
+    """Trace a method in its place; gives the function that takes it back."""
+    parent, name, original = wrapt.resolve_path(obj, method)
+    own = name in vars(parent) if hasattr(parent, "__dict__") else False
+
+    def around(
+        wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        return _call(traced, wrapped, args, kwargs)
+
+    setattr(parent, name, wrapt.FunctionWrapper(original, around))
+
+    def undo() -> None:
+        if own:
+            setattr(parent, name, original)
+        else:
+            delattr(parent, name)
+
+    return undo
+
+
+def _call(
+    traced: Traced, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Make one traced call, in the function's own manner."""
+    if traced.door._is_closed():
+        return function(*args, **kwargs)
+    if _is(function, inspect.isasyncgenfunction):
+        return _async_items(traced, function, args, kwargs)
+    if _is(function, inspect.isgeneratorfunction):
+        return _items(traced, function, args, kwargs)
+    if _is(function, inspect.iscoroutinefunction):
+        return _awaited(traced, function, args, kwargs)
+    link = traced.door._live().link
+    return _value(pump(link, traced.call(function, args, kwargs)))
+
+
+async def _awaited(
+    traced: Traced, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    link = traced.door._live().link
+    return _value(await apump(link, traced.call(function, args, kwargs)))
+
+
+def _items(
+    traced: Traced, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Generator[Any, None, Any]:
+    """A generator's items, once all are collected. What it gave before an error is still given."""
+    items: list[Any] = []
+    returned: Any = None
+
+    def collect(*args: Any, **kwargs: Any) -> list[Any]:
+        def all_of() -> Iterator[Any]:
+            nonlocal returned
+            returned = yield from function(*args, **kwargs)
+
+        items.extend(all_of())
+        return items
+
+    link = traced.door._live().link
+    made = pump(link, traced.call(function, args, kwargs, collect))
+    yield from items if made.error is not None else _list(made.value)
+    if made.error is not None:
+        raise made.error
+    return returned
+
+
+async def _async_items(
+    traced: Traced, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> AsyncIterator[Any]:
+    items: list[Any] = []
+
+    async def collect(*args: Any, **kwargs: Any) -> list[Any]:
+        async for item in function(*args, **kwargs):
+            items.append(item)
+        return items
+
+    link = traced.door._live().link
+    made = await apump(link, traced.call(function, args, kwargs, collect))
+    for item in items if made.error is not None else _list(made.value):
+        yield item
+    if made.error is not None:
+        raise made.error
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ProtocolError("invalid_edit", "A generator's items must stay a list.")
+    return value
+
+
+def _value(made: Made) -> Any:
+    if made.error is not None:
+        raise made.error
+    return made.value
+
+
+def _is(function: Callable[..., Any], kind: Callable[[Any], bool]) -> bool:
+    """Whether a function is of a kind, also where `functools.wraps` hides it.
+
+    A plain function around an async one may as well run it to its end; where no loop runs on this
+    thread, it must.
+    """
+    if kind(function):
+        return True
+    inner = inspect.unwrap(function)
+    return inner is not function and kind(inner) and _in_a_loop()
+
+
+def _in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -1,0 +1,76 @@
+"""What was read last time, so that the next run needn't read an unchanged workspace again."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from .files import BODY_LIMIT, STORE_LIMIT, Entry, Stamp
+
+_log = logging.getLogger("agentstepper_nb.workspace")
+
+# Written by another version, or with other limits, it says nothing.
+_FORMAT = [1, BODY_LIMIT, STORE_LIMIT]
+
+
+class Cache:
+    """The entries of a workspace's files, in a file beside its repository's objects.
+
+    Losing it costs time, nothing else; several runs write it, and the last wins.
+
+    Args:
+        path: Where it lies.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def load(self) -> dict[bytes, Entry]:
+        """Read the entries; none where there is nothing usable."""
+        try:
+            saved = json.loads(self._path.read_bytes())
+            if saved["format"] != _FORMAT:
+                return {}
+            return {os.fsencode(path): _entry(*row) for path, row in saved["files"].items()}
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, TypeError, LookupError) as error:
+            _log.debug("The cache %s can't be used: %s", self._path, error)
+            return {}
+
+    def save(self, entries: Mapping[bytes, Entry]) -> None:
+        """Write the entries, all or nothing."""
+        files = {os.fsdecode(path): list(entry) for path, entry in entries.items()}
+        text = json.dumps({"format": _FORMAT, "files": files}, separators=(",", ":"))
+        try:
+            _replace(self._path, text.encode())
+        except OSError as error:
+            _log.debug("The cache %s can't be written: %s", self._path, error)
+
+
+def _entry(
+    mode: str,
+    blob: str,
+    size: int,
+    binary: bool,
+    digest: str | None,
+    stamp: list[int],
+    read_at: int,
+) -> Entry:
+    return Entry(mode, blob, size, binary, digest, Stamp(*stamp), read_at)
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write a file that another process may be reading."""
+    descriptor, name = tempfile.mkstemp(prefix=path.name, dir=path.parent)
+    try:
+        with open(descriptor, "wb") as file:  # noqa: PTH123 - no path
+            file.write(data)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink()
+        raise

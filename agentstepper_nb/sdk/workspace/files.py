@@ -1,0 +1,150 @@
+"""One file of the workspace: how it is read, and what is kept of it between commits."""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import hashlib
+import os
+import stat
+import time
+from typing import BinaryIO, NamedTuple
+
+#: Text up to this size travels with its contents.
+BODY_LIMIT = 1024 * 1024
+#: Files above this size are tracked, not stored.
+STORE_LIMIT = 50 * 1024 * 1024
+
+_CHUNK = 1024 * 1024
+# A file may change again within one tick of its file system's clock and look the same. One that was
+# changed this shortly before it was read is read again. The coarsest clock (FAT) ticks every 2 s.
+_TICK_NS = 2_000_000_000
+
+# Opened so that a link, or a pipe nobody writes to, put in a file's place a moment ago does no harm.
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+_FILE, _PROGRAM, _LINK = "100644", "100755", "120000"  # git's modes
+
+
+class Stamp(NamedTuple):
+    """What tells, without reading it, that a file is the same.
+
+    The change time is what counts: no program can set it back, as `cp -p` does the modification time.
+    """
+
+    mode: int
+    size: int
+    modified: int
+    changed: int
+    inode: int
+
+    @classmethod
+    def of(cls, found: os.stat_result) -> Stamp:
+        """The stamp of a file that was looked at."""
+        return cls(found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+
+    def settled(self, at: int) -> bool:
+        """Whether a change after `at` (nanoseconds) surely shows."""
+        return self.changed < at - _TICK_NS
+
+
+class Entry(NamedTuple):
+    """A file as it was last seen."""
+
+    mode: str  # git's
+    blob: str  # git's hash of what is stored: of a file above STORE_LIMIT a note that stands for it
+    size: int  # of the file itself
+    binary: bool
+    digest: str | None  # SHA-256 in hex, where the contents don't travel; None where they do
+    stamp: Stamp
+    read_at: int  # nanoseconds
+
+    def fresh(self, stamp: Stamp) -> bool:
+        """Whether the file needn't be read again."""
+        return stamp == self.stamp and stamp.settled(self.read_at)
+
+    def same(self, other: Entry | None) -> bool:
+        """Whether git would see no difference."""
+        return other is not None and (self.mode, self.blob) == (other.mode, other.blob)
+
+
+class Read(NamedTuple):
+    """A file and what to store of it."""
+
+    entry: Entry
+    stored: bytes
+
+
+def read(path: bytes, found: os.stat_result) -> Read:
+    """Read a file or a link.
+
+    Args:
+        path: Where it is.
+        found: What was found there.
+
+    Raises:
+        OSError: It is gone, or something else is in its place, or it can't be read.
+    """
+    read_at = time.time_ns()
+    if stat.S_ISLNK(found.st_mode):
+        return _small(_LINK, os.readlink(path), Stamp.of(found), read_at)  # noqa: PTH115 - bytes
+    descriptor = os.open(path, _OPEN)
+    try:
+        opened = os.fstat(descriptor)
+        if not stat.S_ISREG(opened.st_mode):
+            raise OSError(errno.ESTALE, "No longer a file", path)
+        return _read_file(descriptor, opened, read_at)
+    finally:
+        os.close(descriptor)
+
+
+def sha256(data: bytes) -> str:
+    """The digest under which contents that don't travel are named."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _read_file(descriptor: int, opened: os.stat_result, read_at: int) -> Read:
+    mode = _PROGRAM if opened.st_mode & stat.S_IXUSR else _FILE
+    stamp = Stamp.of(opened)
+    with open(descriptor, "rb", closefd=False) as file:
+        if opened.st_size <= STORE_LIMIT:
+            data = file.read(STORE_LIMIT + 1)
+            if len(data) <= STORE_LIMIT:
+                return _small(mode, data, stamp, read_at)
+            file.seek(0)  # it has grown under our eyes
+        return _large(mode, file, stamp, read_at)
+
+
+def _small(mode: str, data: bytes, stamp: Stamp, read_at: int) -> Read:
+    binary = b"\0" in data or not _is_utf8(data)
+    digest = sha256(data) if binary or len(data) > BODY_LIMIT else None
+    return Read(Entry(mode, _blob(data), len(data), binary, digest, stamp, read_at), data)
+
+
+def _large(mode: str, file: BinaryIO, stamp: Stamp, read_at: int) -> Read:
+    """Hash a file without holding it."""
+    hashed, decoder = hashlib.sha256(), codecs.getincrementaldecoder("utf-8")()
+    size, text = 0, True
+    while chunk := file.read(_CHUNK):
+        hashed.update(chunk)
+        size += len(chunk)
+        text = text and b"\0" not in chunk and _is_utf8(chunk, decoder)
+    digest = hashed.hexdigest()
+    # In the file's place, so that git's own comparison finds changes and renames. The digest comes
+    # first and fills the 64 bytes git compares at a time: no two such notes are alike.
+    note = f"{digest} {size} bytes, too large to be stored\n".encode()
+    return Read(Entry(mode, _blob(note), size, not text, digest, stamp, read_at), note)
+
+
+def _is_utf8(data: bytes, decoder: codecs.IncrementalDecoder | None = None) -> bool:
+    """Whether a whole text, or the next part of the decoder's, is UTF-8."""
+    try:
+        decoder.decode(data) if decoder else data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _blob(data: bytes) -> str:
+    """Git's name for these contents."""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()

@@ -1,0 +1,142 @@
+"""The private repository: where a workspace's commits are kept, and compared."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from .command import Git, GitError
+from .draft import EMAIL, NAME, Draft
+
+_CONFIG = f"""\
+[user]
+	name = {NAME}
+	email = {EMAIL}
+	useConfigOnly = true
+[gc]
+	auto = 0
+"""
+# Whatever `.gitattributes` says, git treats every file as what it is.
+_ATTRIBUTES = "* -text !eol -filter -ident !diff !working-tree-encoding\n"
+
+
+def directory(data_dir: Path, folder: Path) -> Path:
+    """Where the repository of a workspace lies."""
+    name = hashlib.blake2b(os.fsencode(folder), digest_size=16).hexdigest()
+    return data_dir / "workspaces" / name
+
+
+class Repository:
+    """The private repository of one workspace.
+
+    Args:
+        git_dir: Where it lies.
+    """
+
+    def __init__(self, git_dir: Path) -> None:
+        self.git_dir = git_dir
+        self._git = Git(git_dir)
+
+    @classmethod
+    def open(cls, git_dir: Path, folder: Path) -> Repository:
+        """Open the repository, made on first use.
+
+        Raises:
+            OSError: It can't be written.
+            GitError: git refuses.
+        """
+        if not git_dir.is_dir():
+            _create(git_dir, folder)
+        for report in git_dir.glob("fast_import_crash_*"):  # what a killed agent left
+            report.unlink(missing_ok=True)
+        return cls(git_dir)
+
+    def draft(self, branch: str, parent: str | None, message: str, at: float) -> Draft:
+        """Begin a commit on a branch.
+
+        Args:
+            branch: Its name, below `refs/heads/`.
+            parent: The commit it follows; without one the branch is new.
+            message: What it says.
+            at: Its time, in POSIX seconds.
+        """
+        return Draft(self._git, branch, parent, message, at)
+
+    def has_branch(self, branch: str) -> bool:
+        """Whether a branch exists."""
+        ref = f"refs/heads/{branch}"
+        return bool(self._git.run("rev-parse", "--verify", "--quiet", ref, allowed=(0, 1)))
+
+    def diff(self, old: str, new: str) -> Iterator[bytes]:
+        """Compare two commits.
+
+        Yields:
+            Line by line, for it may be long: `git diff-tree --raw`, an empty line, and the patch.
+
+        Raises:
+            GitError: git can't.
+        """
+        options = ("--raw", "--patch", "--no-color", "--no-ext-diff", "--no-textconv")
+        with self._git.started("diff-tree", "-r", "-M", *options, old, new) as process:
+            assert process.stdout is not None and process.stderr is not None
+            yield from process.stdout
+            said = process.stderr.read()
+            if process.wait() != 0:
+                raise self._git.failure("diff-tree", process.returncode, said)
+
+    @contextlib.contextmanager
+    def blobs(self) -> Iterator[Blobs]:
+        """Read what is stored, for as long as the context lasts."""
+        with self._git.started("cat-file", "--batch") as process:
+            yield Blobs(process)
+
+
+class Blobs:
+    """What is stored, by git's hash.
+
+    Args:
+        process: A `git cat-file --batch`.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+
+    def read(self, blob: str) -> bytes:
+        """Read one.
+
+        Raises:
+            GitError: It isn't there.
+        """
+        asked, answered = self._process.stdin, self._process.stdout
+        assert asked is not None and answered is not None
+        asked.write(blob.encode() + b"\n")
+        asked.flush()
+        header = answered.readline().split()  # hash, type, size; or hash, "missing"
+        if len(header) != 3:
+            raise GitError("cat-file", 0, f"{blob} is missing")
+        return answered.read(int(header[2]) + 1)[:-1]
+
+
+def _create(git_dir: Path, folder: Path) -> None:
+    """Make an empty repository, which appears whole or not at all."""
+    git_dir.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    new = Path(tempfile.mkdtemp(prefix=f"{git_dir.name}.new-", dir=git_dir.parent))  # for us alone
+    try:
+        Git(new).run("init", "--quiet", "--bare", "--template=", "--object-format=sha1")
+        with (new / "config").open("a") as config:
+            config.write(_CONFIG)
+        (new / "info").mkdir()
+        (new / "info/attributes").write_text(_ATTRIBUTES)
+        (new / "description").write_bytes(os.fsencode(folder) + b"\n")
+        new.rename(git_dir)
+    except OSError:
+        if not git_dir.is_dir():  # else another run was faster
+            raise
+    finally:
+        shutil.rmtree(new, ignore_errors=True)

@@ -1,0 +1,249 @@
+"""The one door: a workspace and its commits."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from agentstepper_nb.errors import WorkspaceError
+from agentstepper_nb.protocol.values import Commit
+
+from . import command, titles
+from .cache import Cache
+from .changes import Version, compare
+from .command import GitError
+from .files import Entry
+from .ignore import Ignore
+from .names import branch_name, valid_text
+from .owner import Owner
+from .reader import Known, Reader
+from .repository import Repository, directory
+from .scan import Scanner
+
+_log = logging.getLogger("agentstepper_nb.workspace")
+
+Files = Mapping[bytes, Entry]
+
+_NAMED = 5  # uncommitted files in a refusal
+
+
+class Workspace:
+    """A private git repository that watches a folder.
+
+    The folder is only ever read. Its state when this is made, whatever git says of it, is the
+    baseline; each commit says what changed since the last. Safe to use from several threads.
+
+    Args:
+        folder: The folder the agent works on.
+        program: The agent's name, for the branch.
+        data_dir: Where our data lies; Jupyter's data folder by default.
+        require_clean: Refuse when the user's own repository has uncommitted changes in the folder.
+        clock: Gives the time of a commit, in POSIX seconds.
+
+    Raises:
+        WorkspaceError: The folder can't be watched; it says why and what to do.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        program: str,
+        *,
+        data_dir: Path | None = None,
+        require_clean: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        command.check()
+        self.folder = _resolved(folder)
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._closed = False
+        data = (data_dir or _default_data_dir()).resolve()
+        self._git_dir = directory(data, self.folder)
+        with self._failing():
+            owner = Owner.find(self.folder)
+            if require_clean:
+                _refuse_uncommitted(self.folder, owner)
+            self._repository = Repository.open(self._git_dir, self.folder)
+            self._cache = Cache(self._repository.git_dir / "files.json")
+            self._forced = owner.forced() if owner else frozenset()
+            self._reader = self._make_reader(owner, data)
+            self._began_at = clock()
+            self._branch, self._now = self._start(branch_name(program, self._began_at))
+        self._baseline = self._now.commit
+
+    @property
+    def branch(self) -> str:
+        """The run's branch in the private repository."""
+        return self._branch
+
+    @property
+    def head(self) -> str:
+        """The commit the workspace was last seen at."""
+        return self._now.commit
+
+    def initial_commit(self) -> Commit:
+        """The run's first commit: the baseline, without changes."""
+        return Commit(id=self._baseline, at=self._began_at, title="Initialized repository")
+
+    def commit(self, summary: str = "", description: str = "") -> Commit | None:
+        """Commit what changed since the last commit.
+
+        Args:
+            summary: Its first line is the title; without one the title is made by rule.
+            description: Kept as it is.
+
+        Returns:
+            None where nothing changed.
+
+        Raises:
+            WorkspaceError: The folder is gone, or git failed. Nothing is lost: the next commit has it.
+        """
+        with self._lock, self._failing():
+            if self._closed:
+                raise WorkspaceError(
+                    f"The workspace {self.folder} is closed: commit before close()."
+                )
+            commit = self._commit(titles.message(summary, description), self._clock())
+        if commit is None:
+            _log.info("No changes to commit.")
+        return commit
+
+    def close(self) -> None:
+        """End the watch. Does nothing the second time, and never touches the workspace."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._cache.save(self._now.files)
+
+    def _make_reader(self, owner: Owner | None, data: Path) -> Reader:
+        git_dir, folder = self._repository.git_dir, self.folder
+        ignore = Ignore(git_dir, folder, folder)
+        if owner:
+            ignore = Ignore(git_dir, owner.top, folder, owner.exclude())
+            if ignore.ignores_folder():  # its rules are about others, or nothing would be watched
+                ignore = Ignore(git_dir, folder, folder)
+        root = os.fsencode(folder)
+        own = {os.fsencode(data), os.fsencode(git_dir.parent)}
+        return Reader(root, Scanner(root, ignore, own))
+
+    def _start(self, name: str) -> tuple[str, Version]:
+        """Commit the baseline on a branch of its own."""
+        seen = self._cache.load()
+        try:
+            branch, now = self._branch_off(name, seen)
+        except GitError as error:
+            if not seen:
+                raise
+            _log.debug("The cache may not fit the repository, so all files are read: %s", error)
+            branch, now = self._branch_off(name, {})
+        if now.files != seen:
+            self._cache.save(now.files)
+        return branch, now
+
+    def _branch_off(self, name: str, seen: Files) -> tuple[str, Version]:
+        for number in itertools.count(1):
+            branch = name if number == 1 else f"{name}-{number}"
+            if self._repository.has_branch(branch):
+                continue
+            try:
+                return branch, self._commit_baseline(branch, seen)
+            except GitError:
+                if not self._repository.has_branch(branch):  # else another run has just taken it
+                    raise
+        raise AssertionError("numbers don't end")
+
+    def _commit_baseline(self, branch: str, seen: Files) -> Version:
+        message = titles.Message(
+            "Workspace before the run",
+            # The id keeps two runs from making the very same commit and sharing a branch.
+            f"Folder: {valid_text(str(self.folder))}\nRun: {uuid.uuid4()}",
+        )
+        with self._repository.draft(branch, None, str(message), self._began_at) as draft:
+            draft.begin()
+            files = self._reader.read_into(draft, Known({}, seen, self._forced))
+            return Version(draft.finish() or "", files)
+
+    def _commit(self, said: titles.Message, at: float) -> Commit | None:
+        before = self._now
+        tracked = before.files.keys() | self._forced
+        message = str(said) if said.title else "Changes"
+        with self._repository.draft(self.branch, before.commit, message, at) as draft:
+            files = self._reader.read_into(draft, Known(before.files, before.files, tracked))
+            made = draft.finish()
+        if made is None:
+            self._now = before._replace(files=files)
+            return None
+        changes = compare(self._repository, before, Version(made, files))
+        if not said.title:  # a rename is known only after the comparison
+            said = said._replace(title=titles.title(changes))
+            made = draft.reworded(str(said))
+        self._now = Version(made, files)
+        return Commit(
+            id=made, at=at, title=said.title, description=said.description, changes=changes
+        )
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Turn whatever fails into the one error that is promised."""
+        try:
+            yield
+        except WorkspaceError:
+            raise
+        except (GitError, OSError) as error:
+            raise WorkspaceError(self._advice(error)) from error
+
+    def _advice(self, error: Exception) -> str:
+        if not self.folder.is_dir():
+            return f"The workspace {self.folder} is gone: create it again, or start a new run."
+        advice = f"The workspace {self.folder} can't be watched: {error}."
+        if isinstance(error, GitError):
+            advice += (
+                f" If it stays so, delete {self._git_dir}: it holds only what past runs changed."
+            )
+        return advice
+
+
+def _resolved(folder: str | Path) -> Path:
+    try:
+        resolved = Path(folder).resolve(strict=True)
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links; a NUL
+        raise WorkspaceError(
+            f"The workspace {str(folder)!r} can't be found ({error}): create the folder first, or "
+            "pass the one your agent works in."
+        ) from error
+    if not resolved.is_dir():
+        raise WorkspaceError(
+            f"The workspace {str(folder)!r} is not a folder: pass the folder your agent works in."
+        )
+    return resolved
+
+
+def _refuse_uncommitted(folder: Path, owner: Owner | None) -> None:
+    if owner is None:
+        if os.path.lexists(folder / ".git"):
+            raise WorkspaceError(
+                f"git can't read {folder / '.git'}, so nobody knows whether {folder} has uncommitted "
+                "changes: repair it, or leave out require_clean."
+            )
+        return
+    paths = owner.uncommitted()
+    if paths:
+        more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+        raise WorkspaceError(
+            f"{folder} has uncommitted changes: {', '.join(paths[:_NAMED])}{more}. Commit or stash "
+            "them, or leave out require_clean: they are then part of the baseline."
+        )
+
+
+def _default_data_dir() -> Path:
+    from agentstepper_nb.discover import data_dir
+
+    return data_dir()

@@ -1,0 +1,91 @@
+"""What every handler answers when it refuses: `{"code": …, "message": …}`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from http.client import responses
+from typing import Any, TypeVar, cast
+
+from jupyter_server.auth.decorator import authorized
+from jupyter_server.base.handlers import JupyterHandler
+from tornado.web import HTTPError
+
+from ..errors import CommandError, ProtocolError
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+#: The resource that Jupyter's authorizer is asked about.
+RESOURCE = "agentstepper"
+
+#: The HTTP status of each code that the Hub may raise; the others are 400.
+_STATUS = {
+    "unknown_run": 404,
+    "unknown_content": 404,
+    "run_is_live": 409,
+    "run_is_over": 409,
+    "stale": 409,
+    "too_large": 413,
+    "watch_only": 403,
+    "internal": 500,
+}
+
+
+class Refusal(HTTPError):
+    """An HTTP error with a code of `agentstepper_nb.protocol.codes`."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(status)
+        self.code = code
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"HTTP {self.status_code}: {self.code}: {self.message}"
+
+
+def controls(method: Method) -> Method:
+    """Let in whom the authorizer lets execute: the right that the view's socket asks for, too."""
+    return cast(Method, authorized(action="execute")(method))
+
+
+def refusal(status: int, code: str, message: str) -> Refusal:
+    """An error to raise from a handler."""
+    return Refusal(status, code, message)
+
+
+def from_hub(error: CommandError | ProtocolError) -> Refusal:
+    """The HTTP form of an error of the Hub."""
+    return Refusal(_STATUS.get(error.code, 400), error.code, error.message)
+
+
+class AnswersInJson(JupyterHandler):
+    """A handler whose errors are JSON, whoever raises them."""
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
+        """Answer with a code and a text for a person."""
+        error = kwargs.get("exc_info", (None, None, None))[1]
+        if isinstance(error, Refusal):
+            code, message = error.code, error.message
+        else:
+            code, message = self._explain(status_code, error)
+        self.set_header("Content-Type", "application/json; charset=utf-8")
+        self.finish(json.dumps({"code": code, "message": message}))
+
+    def _explain(self, status: int, error: BaseException | None) -> tuple[str, str]:
+        """Name an error that Jupyter or tornado raised."""
+        said = error.log_message if isinstance(error, HTTPError) else None
+        text = said or responses.get(status, "Unknown error")
+        if status == 403:
+            return self._explain_forbidden(text)
+        if status in (404, 405):
+            return "unknown_command", f"{self.request.method} {self.request.path}: {text}"
+        if status < 500:
+            return "invalid_message", text
+        return "internal", "The server failed; its log has the traceback."
+
+    def _explain_forbidden(self, text: str) -> tuple[str, str]:
+        if "XSRF" in text or "_xsrf" in text:
+            return "foreign_origin", f"{text}. Send the _xsrf cookie's value as X-XSRFToken."
+        if not self.current_user:
+            return "unauthorized", "Log in to the Jupyter server, or send its token."
+        return "watch_only", text

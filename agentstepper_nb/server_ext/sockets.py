@@ -1,0 +1,186 @@
+"""The two WebSockets: agents come with a token of their own, views with a login."""
+
+from __future__ import annotations
+
+from hmac import compare_digest
+from typing import Any, cast
+
+from jupyter_server.auth.decorator import allow_unauthenticated, ws_authenticated
+from jupyter_server.base.handlers import JupyterHandler
+from jupyter_server.base.websocket import WebSocketMixin
+from jupyter_server.utils import ensure_async
+from tornado.websocket import WebSocketHandler
+
+from ..hub import Hub, Rights, Session
+from ..protocol.frame import SUBPROTOCOL
+from .answers import RESOURCE, AnswersInJson, refusal
+from .outbox import Outbox, Written
+
+#: A close reason travels in a control frame: 125 bytes, two of them the code.
+_MAX_REASON = 123
+
+_AGENT_SILENCE = 10 * 60 * 1000
+
+
+class TornadoConnection:
+    """The Hub's `Connection` over a tornado WebSocket.
+
+    Args:
+        handler: The handler whose handshake is done.
+    """
+
+    def __init__(self, handler: WebSocketHandler) -> None:
+        self._handler = handler
+        self._outbox = Outbox(
+            # tornado's type leaves out that the future is one that takes callbacks.
+            lambda message: cast(Written, handler.write_message(message)),
+            lambda: self.close(1013, "too slow: read faster, or connect again"),
+        )
+
+    def send(self, text: str) -> None:
+        """Queue one message; never blocks, keeps the order."""
+        self._outbox.send(text)
+
+    def close(self, code: int, reason: str) -> None:
+        """Close after what was sent, and say why."""
+        self._outbox.shut()
+        short = reason.encode()[:_MAX_REASON].decode(errors="ignore")
+        self._handler.close(code, short)
+
+    def shut(self) -> None:
+        """Send nothing from now on: the peer is gone."""
+        self._outbox.shut()
+
+
+class Socket(AnswersInJson, WebSocketMixin, WebSocketHandler, JupyterHandler):
+    """One WebSocket of the Core: forwards to a session of the Hub, nothing else.
+
+    Args of `initialize`:
+        hub: The Core's Hub.
+        max_message: The largest message taken, in bytes.
+    """
+
+    _session: Session | None = None
+
+    def initialize(self, hub: Hub, max_message: int) -> None:
+        """Take what the extension made; tornado calls this for each request."""
+        self.hub = hub
+        self._limit = max_message
+
+    @property
+    def max_message_size(self) -> int:
+        """The largest message taken; tornado closes with 1009 above it."""
+        return self._limit
+
+    def select_subprotocol(self, subprotocols: list[str]) -> str | None:
+        """Choose version 2 where it is offered; none chosen is version 1."""
+        return SUBPROTOCOL if SUBPROTOCOL in subprotocols else None
+
+    def open(self, *args: str, **kwargs: str) -> None:
+        """Introduce the peer to the Hub."""
+        super().open(*args, **kwargs)
+        self.set_nodelay(True)
+        self._connection = TornadoConnection(self)
+        self._session = self.connect(self._connection, 2 if self.selected_subprotocol else 1)
+
+    def connect(self, connection: TornadoConnection, version: int) -> Session:
+        """Open the session; subclasses say which kind."""
+        raise NotImplementedError
+
+    def on_message(self, message: str | bytes) -> None:
+        """Hand one message to the session."""
+        if self._session is None:
+            return
+        if isinstance(message, bytes):
+            self._session.receive_binary()
+        else:
+            self._session.receive(message)
+
+    def on_close(self) -> None:
+        """Tell the Hub, once."""
+        session, self._session = self._session, None
+        if session is not None:
+            self._connection.shut()
+            session.closed()
+        super().on_close()
+
+
+class AgentSocket(Socket):
+    """`/agentstepper/agent`: agents, who are nobody's login.
+
+    Args of `initialize`:
+        token: What an agent has to present.
+    """
+
+    def initialize(self, hub: Hub, max_message: int, token: str) -> None:  # type: ignore[override]
+        """Take what the extension made; tornado calls this for each request."""
+        super().initialize(hub, max_message)
+        self._token = token
+
+    @property
+    def ping_timeout(self) -> int:
+        """How long a silent agent is believed in, in milliseconds: a busy one may not answer pings.
+
+        On this machine the system tells at once when it is gone.
+        """
+        return _AGENT_SILENCE
+
+    async def prepare(self, *, _redirect_to_login: bool = False) -> None:
+        """Ask no identity provider: an agent's token is none of its business.
+
+        JupyterHub's would send the token to the Hub to ask whose it is.
+        """
+        self.current_user = self._jupyter_current_user = None
+        if not self.check_host():
+            raise refusal(
+                403, "unauthorized", "This server isn't meant to be reached by this name."
+            )
+
+    @allow_unauthenticated
+    async def get(self, *args: Any, **kwargs: Any) -> None:
+        """Check the caller, then shake hands."""
+        if "Origin" in self.request.headers:
+            raise refusal(
+                403, "foreign_origin", "Agents are programs: a web page may not connect here."
+            )
+        if not self._has_token():
+            self.set_header("WWW-Authenticate", "Bearer")
+            raise refusal(
+                401,
+                "unauthorized",
+                "The agents' token is missing or wrong. Send it as `Authorization: Bearer TOKEN`; "
+                "it is AGENTSTEPPER_TOKEN, or in the server's runtime file.",
+            )
+        await super().get(*args, **kwargs)
+
+    def _has_token(self) -> bool:
+        scheme, _, token = self.request.headers.get("Authorization", "").partition(" ")
+        return scheme.lower() == "bearer" and compare_digest(
+            token.strip().encode(), self._token.encode()
+        )
+
+    def connect(self, connection: TornadoConnection, version: int) -> Session:
+        """Open an agent's session."""
+        return self.hub.connect_agent(connection, version)
+
+
+class UiSocket(Socket):
+    """`/agentstepper/ui`: views, by login; the authorizer tells what they may do."""
+
+    auth_resource = RESOURCE
+
+    @ws_authenticated
+    async def get(self, *args: Any, **kwargs: Any) -> None:
+        """Check what the login may do, then shake hands."""
+        if not await self._may("read"):
+            raise refusal(403, "watch_only", "This login may not watch agents.")
+        self._rights = Rights(control=await self._may("execute"))
+        await super().get(*args, **kwargs)
+
+    def connect(self, connection: TornadoConnection, version: int) -> Session:
+        """Open a view's session."""
+        return self.hub.connect_ui(connection, version, self._rights)
+
+    async def _may(self, action: str) -> bool:
+        asked = self.authorizer.is_authorized(self, self.current_user, action, RESOURCE)
+        return bool(await ensure_async(asked))

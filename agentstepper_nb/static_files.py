@@ -1,0 +1,38 @@
+"""Where the built JavaScript lies: the one place that knows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+#: Written by the JavaScript build; in the wheel, not in git.
+STATIC = Path(__file__).parent / "widgets" / "static"
+
+NOT_BUILT = (
+    "The view's JavaScript isn't built, so that there is nothing to show. In a checkout run "
+    "`make js` (it needs Node.js and npm) and reload; an installed package that lacks it is "
+    "damaged: install agentstepper_nb again."
+)
+
+
+class NotBuiltError(FileNotFoundError):
+    """The built JavaScript is missing; the text says what to do."""
+
+    def __init__(self, missing: str) -> None:
+        super().__init__(f"{NOT_BUILT} Missing: {missing}.")
+
+
+def built(entry: str) -> str:
+    """The file, below `STATIC`, that the build made for one entry of its manifest.
+
+    Raises:
+        NotBuiltError: There is no manifest, no such entry, or no such file.
+    """
+    manifest = STATIC / "manifest.json"
+    try:
+        name = json.loads(manifest.read_bytes())[entry]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise NotBuiltError(f"{entry} of {manifest.name}") from None
+    if not isinstance(name, str) or not (STATIC / name).is_file():
+        raise NotBuiltError(str(name))
+    return name

@@ -1,0 +1,33 @@
+"""Runs the tutorials: a Core, and a driver that presses the buttons."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+import pytest
+
+from agentstepper_nb.hub import AgentStepperCore
+
+from .driver import Driver
+
+_running: list[tuple[AgentStepperCore, Driver]] = []
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start before nbval starts the kernels, which inherit the environment."""
+    core = AgentStepperCore("127.0.0.1", 0, 0)
+    core.start()
+    driver = Driver(f"ws://127.0.0.1:{core.ui_port}")
+    driver.start()
+    _running.append((core, driver))
+    os.environ["AGENTSTEPPER_URL"] = f"ws://127.0.0.1:{core.client_port}"
+    # The private repositories of workspaces stay out of the home folder.
+    os.environ["JUPYTER_DATA_DIR"] = tempfile.mkdtemp(prefix="agentstepper-notebooks-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End with the tests."""
+    for core, driver in _running:
+        driver.stop()
+        core.stop()

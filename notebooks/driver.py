@@ -1,0 +1,107 @@
+"""Presses the tutorials' buttons over the same wire as the view, so that they run unattended."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+from msgspec import Struct
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Subprotocol
+
+from agentstepper_nb.models.scripted.scripts.fix_tests import GUESS, RIGHT
+from agentstepper_nb.protocol import ui
+from agentstepper_nb.protocol.frame import SUBPROTOCOL, VERSION
+from agentstepper_nb.protocol.values import Row, Run
+
+
+class Driver:
+    """A reader of the tutorials who does what they ask for: edits the fix, and steps.
+
+    Args:
+        url: The Core's UI port.
+
+    Attributes:
+        steps: How many breakpoints it has answered.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._socket: ClientConnection | None = None
+        self._sent = 0
+        self._answered: set[str] = set()
+        self.steps = 0
+        self._rows: dict[str, Row] = {}
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._drive, name="driver", daemon=True)
+
+    def start(self) -> None:
+        """Connect and begin; returns once connected."""
+        self._thread.start()
+        self._ready.wait()
+
+    def stop(self) -> None:
+        """Disconnect and wait for the thread."""
+        if self._socket:
+            self._socket.close()
+        self._thread.join()
+
+    def _drive(self) -> None:
+        subprotocols = [Subprotocol(SUBPROTOCOL)]
+        with connect(self._url, subprotocols=subprotocols, proxy=None, max_size=None) as socket:
+            self._socket = socket
+            self._send(ui.UiHello(version=VERSION, client="tutorial driver"))
+            self._ready.set()
+            try:
+                for text in socket:
+                    _, message = ui.to_ui.decode(text)
+                    self._receive(message)
+            except ConnectionClosed:
+                return
+
+    def _receive(self, message: Struct) -> None:
+        match message:
+            case ui.RunChanged(run=run) if run.rows == 0:
+                self._send(ui.OpenRun(run=run.id))
+            case ui.RunOpened(run=run, rows=rows):
+                self._rows |= {row.id: row for row in rows}
+                self._answer(run)
+            case ui.RowChanged(row=row):
+                self._rows[row.id] = row
+            case ui.RunChanged(run=run):
+                self._answer(run)
+            case ui.MessageBody():
+                self._edit(message)
+
+    def _answer(self, run: Run) -> None:
+        """Step what waits; what has something to correct is read first."""
+        for id in run.pending:
+            row = self._rows.get(id)
+            if row is None or id in self._answered:
+                continue
+            self._answered.add(id)
+            self.steps += 1
+            if row.name == "write_file" and row.side == "begin":
+                self._send(ui.GetMessage(run=run.id, message=id))
+            else:
+                self._send(ui.Step(run=run.id, breakpoint=id, revision=row.revision))
+
+    def _edit(self, body: ui.MessageBody) -> None:
+        call: dict[str, Any] = json.loads(body.data)
+        argument = call["Argument"]
+        argument["content"] = argument["content"].replace(GUESS, RIGHT)
+        self._send(
+            ui.Step(
+                run=body.run,
+                breakpoint=body.message,
+                revision=body.revision,
+                edit=json.dumps(call),
+            )
+        )
+
+    def _send(self, message: Struct) -> None:
+        assert self._socket
+        self._sent += 1
+        self._socket.send(ui.from_ui.encode(message, self._sent, f"d{self._sent}"))

@@ -1,0 +1,111 @@
+"""An agent of version 2 that does what a test tells it, one message at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+from uuid import uuid4
+
+from msgspec import Raw, Struct
+from websockets.sync.client import connect
+from websockets.typing import Subprotocol
+
+from agentstepper_nb.protocol import agent as wire
+from agentstepper_nb.protocol.frame import SUBPROTOCOL, VERSION
+from agentstepper_nb.protocol.values import Ending, EventKind, FileChange, Side
+
+
+class Agent:
+    """A connected agent, its run begun but not halted yet."""
+
+    def __init__(self, url: str, program: str = "demo", token: str | None = None) -> None:
+        headers = {"Authorization": f"Bearer {token}"} if token else None
+        self._socket = connect(
+            url,
+            subprotocols=[Subprotocol(SUBPROTOCOL)],
+            additional_headers=headers,
+            compression=None,
+            proxy=None,
+        )
+        self._sent = 0
+        self.run = str(uuid4())
+        self._send(
+            wire.Hello(
+                version=VERSION,
+                sdk="test",
+                program=program,
+                run=self.run,
+                secret="s",
+                pid=os.getpid(),
+                host="here",
+                boot="",
+            )
+        )
+        self._receive(wire.Welcome)
+
+    def begin(self, kind: EventKind, name: str | None = None, data: Any = None) -> str:
+        """Begin an event and return its id; `data` makes it a debug message."""
+        event = str(uuid4())
+        body = {} if data is None else {"data": Raw(json.dumps(data).encode())}
+        self._send(wire.EventBegun(id=event, kind=kind, at=1.0, clock=1.0, name=name, **body))
+        return event
+
+    def reach(self, event: str, side: Side, data: str, waits: bool = True) -> str:
+        """Reach a breakpoint, with its JSON text, and return its id."""
+        id = str(uuid4())
+        self._send(
+            wire.BreakpointReached(
+                id=id,
+                event=event,
+                side=side,
+                waits=waits,
+                at=1.0,
+                clock=1.0,
+                data=Raw(data.encode()),
+            )
+        )
+        return id
+
+    def answer(self) -> str:
+        """Wait for an answer: `resume`, the JSON text of an edit, or `stop`."""
+        answered = self._receive(wire.Answered).answer
+        if isinstance(answered, wire.Resume):
+            text = bytes(answered.data).decode() if isinstance(answered.data, Raw) else "resume"
+            return text
+        return type(answered).__name__.lower()
+
+    def asks(self, prompt: Any) -> str:
+        """Begin an LLM query and reach its begin; the query's event."""
+        event = self.begin(EventKind.LLM_QUERY)
+        self.reach(event, Side.BEGIN, json.dumps(prompt))
+        return event
+
+    def calls(self, tool: str, **arguments: Any) -> str:
+        """Begin a tool invocation and reach its begin; the invocation's event."""
+        event = self.begin(EventKind.TOOL_INVOCATION, tool)
+        self.reach(event, Side.BEGIN, json.dumps({"Tool": tool, "Argument": arguments}))
+        return event
+
+    def commit(self, title: str, *changes: FileChange) -> None:
+        """Say that files changed."""
+        self._send(wire.CommitMade(id=uuid4().hex, at=1.0, title=title, changes=changes))
+
+    def end(self, ending: Ending = Ending.FINISHED) -> None:
+        """Say goodbye."""
+        self._send(wire.Bye(ending=ending))
+        self.close()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def _send(self, message: Struct) -> None:
+        self._sent += 1
+        self._socket.send(wire.from_agent.encode(message, self._sent))
+
+    def _receive(self, kind: type) -> Any:
+        while True:
+            _, message = wire.to_agent.decode(self._socket.recv(timeout=30))
+            if isinstance(message, kind):
+                return message
+            assert not isinstance(message, wire.AgentError), message

@@ -1,0 +1,85 @@
+"""One Jupyter server and one browser for all browser tests."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, sync_playwright
+
+from .jupyter import Jupyter, running_jupyter
+from .lab import Lab, notebook
+
+CHROMIUM_ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+@pytest.fixture(scope="session")
+def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:
+    with running_jupyter(tmp_path_factory.mktemp("jupyter")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    assert chromium, "Chromium is missing: `make setup` installs it."
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGUMENTS)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    opened = browser.new_context(viewport={"width": 1400, "height": 1000})
+    opened.set_default_timeout(20_000)
+    yield opened
+    opened.close()
+
+
+NewLab = Callable[..., Lab]
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def new_lab(context: BrowserContext, jupyter: Jupyter) -> Iterator[NewLab]:
+    """Opens a notebook of given cells in a tab; its kernel ends with the test."""
+    opened: list[Lab] = []
+
+    def open_lab(cells: Sequence[str], within: BrowserContext | None = None) -> Lab:
+        name = f"test-{next(_numbers)}.ipynb"
+        notebook(jupyter.folder / name, cells)
+        lab = Lab(within or context, jupyter, name)
+        opened.append(lab)
+        lab.open()
+        return lab
+
+    yield open_lab
+    for lab in opened:
+        if not lab.page.is_closed():
+            if lab.dark:  # the theme is the server's, not the tab's
+                lab.set_theme("JupyterLab Light")
+            lab.page.evaluate(
+                """async () => {
+                    const session = window.jupyterapp.shell.currentWidget?.sessionContext;
+                    await session?.shutdown();
+                }"""
+            )
+
+
+@pytest.fixture
+def screenshots() -> Path:
+    """Where screenshots go, to be looked at."""
+    folder = Path(__file__).resolve().parents[2] / "test-results" / "screenshots"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

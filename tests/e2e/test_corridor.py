@@ -1,0 +1,152 @@
+"""The main job: an agent on the kernel's main thread, stepped in JupyterLab."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+from agentstepper_nb.models.scripted.scripts.fix_tests import GUESS, RIGHT
+
+from .agents import QUEUED, Spy, setup, step
+from .conftest import NewLab
+from .jupyter import Jupyter
+from .lab import DebuggerView, Lab
+
+_names = (f"cart-{number}" for number in itertools.count(1))
+
+
+class Corridor:
+    """A notebook in which the agent runs on the main thread, and a cell is queued behind it."""
+
+    def __init__(self, new_lab: NewLab, jupyter: Jupyter, *options: str) -> None:
+        name = next(_names)
+        self.folder = jupyter.folder / name
+        port = jupyter.folder / f"{name}.port"
+        self.lab: Lab = new_lab([setup(name, str(port)), step(name, *options), QUEUED])
+        self.lab.run(0)
+        expect(self.lab.prompt(0)).to_have_text("[1]:", timeout=60_000)
+        self.spy = Spy(port)
+        self.lab.run(1)
+        self.view: DebuggerView = self.lab.view(1)
+        self.view.expect_state("Halted before LLM query", timeout=60_000)
+        self.lab.run(2)
+        expect(self.lab.prompt(2)).to_have_text("[*]:")
+
+    def press(self, name: str) -> None:
+        """Press a button while the main thread is blocked in the SDK."""
+        self.spy.expect_blocked()
+        self.view.press(name)
+
+    def step_to(self, words: str, *, limit: int = 20) -> None:
+        """Step until the halted row says so."""
+        halted = self.view.root.locator(".as-Row.as-mod-halted")
+        for _ in range(limit):
+            expect(halted).to_have_count(1)
+            if words in " ".join(halted.inner_text().split()):
+                return
+            before = halted.get_attribute("data-row")
+            self.press("Step")
+            expect(halted).not_to_have_attribute("data-row", before or "")
+        raise AssertionError(f"no halt at {words!r}")
+
+    def expect_end(self, words: str) -> None:
+        """Wait for the run's end, and for the queued cell, which now runs."""
+        self.view.expect_state(words)
+        expect(self.lab.prompt(2)).to_have_text("[3]:", timeout=30_000)
+        assert self.spy.look()["ran"] == ["queued"]
+
+
+def edit_json(view: DebuggerView, old: str, new: str) -> None:
+    """Replace a text in the editor's JSON, by keyboard."""
+    view.press(re.compile("^Edit this"))
+    view.root.get_by_role("tab", name="JSON", exact=True).click()
+    editor = view.root.locator(".cm-content")
+    text = editor.evaluate("node => node.cmView?.view?.state.doc.toString() ?? node.innerText")
+    assert old in text
+    editor.click()
+    editor.press("ControlOrMeta+a")
+    editor.page.keyboard.insert_text(text.replace(old, new))
+
+
+def edit_field(view: DebuggerView, old: str, new: str) -> None:
+    """Replace a text in the field that holds it."""
+    view.press(re.compile("^Edit this"))
+    view.root.get_by_role("tab", name="Fields", exact=True).click()
+    expect(view.root.locator(".as-Form").first).to_be_visible()
+    for field in view.root.locator(".as-Form textarea, .as-Form input").all():
+        if old in field.input_value():
+            field.fill(field.input_value().replace(old, new))
+            return
+    raise AssertionError(f"no field holds {old!r}")
+
+
+def test_step_edit_continue_halt_and_changes(
+    new_lab: NewLab, jupyter: Jupyter, screenshots: Path
+) -> None:
+    corridor = Corridor(new_lab, jupyter, "--main")
+    view, spy, page = corridor.view, corridor.spy, corridor.lab.page
+    corridor.lab.cell(1).scroll_into_view_if_needed()
+    page.screenshot(path=screenshots / "lab-halted-light.png")
+
+    corridor.step_to("Agent → Tools write_file")
+    edit_json(view, GUESS, RIGHT)
+    page.screenshot(path=screenshots / "lab-edit-light.png")
+    corridor.press("Step with edit")
+    view.expect_state("Halted after tool call")
+    assert RIGHT in (corridor.folder / "cart.py").read_text()
+
+    spy.close_gate()
+    corridor.press("Continue")
+    view.expect_state("Tool executing")
+    view.press("Halt")
+    view.expect_state("Halting")
+    spy.open_gate()
+    view.expect_state("Halted after tool call")
+
+    view.root.get_by_role("tab", name="Changes").click()
+    expect(view.root).to_contain_text("cart.py")
+    expect(view.root.locator(".as-Diff")).to_contain_text("items), 2)")
+    page.screenshot(path=screenshots / "lab-changes-light.png")
+    corridor.lab.set_theme("JupyterLab Dark")
+    page.screenshot(path=screenshots / "lab-changes-dark.png")
+    view.root.get_by_role("tab", name="Timeline").click()
+    page.screenshot(path=screenshots / "lab-halted-dark.png")
+    corridor.press("Continue")
+    corridor.expect_end("Finished")
+    expect(corridor.lab.outputs(1)).to_contain_text("True")
+    page.screenshot(path=screenshots / "lab-finished-dark.png")
+    assert corridor.lab.errors == []
+
+
+def test_an_edited_prompt_changes_the_answer(new_lab: NewLab, jupyter: Jupyter) -> None:
+    corridor = Corridor(new_lab, jupyter, "--main")
+    edit_field(
+        corridor.view, "Make the failing tests of this project pass.", "Only list the files."
+    )
+    corridor.press("Step with edit")
+    corridor.view.expect_state("Halted after LLM query")
+    expect(corridor.view.root.locator(".as-Row.as-mod-halted")).to_contain_text("list_files")
+    corridor.press("Continue")
+    corridor.expect_end("Finished")
+    assert corridor.lab.errors == []
+
+
+def test_without_an_edit_the_tests_stay_red(new_lab: NewLab, jupyter: Jupyter) -> None:
+    corridor = Corridor(new_lab, jupyter, "--main")
+    corridor.press("Continue")
+    corridor.expect_end("Finished")
+    expect(corridor.lab.outputs(1)).to_contain_text("False")
+    assert GUESS in (corridor.folder / "cart.py").read_text()
+    assert corridor.lab.errors == []
+
+
+def test_stop_ends_the_cell_with_a_line(new_lab: NewLab, jupyter: Jupyter) -> None:
+    corridor = Corridor(new_lab, jupyter, "--main")
+    corridor.press("Stop")
+    corridor.expect_end("Stopped")
+    expect(corridor.lab.outputs(1)).to_contain_text("Stopped")
+    expect(corridor.lab.outputs(1)).not_to_contain_text("Traceback")
+    assert corridor.lab.errors == []

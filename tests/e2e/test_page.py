@@ -1,0 +1,108 @@
+"""The view on a page of its own: drafts, the lost connection, keys, and hostile text."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import BrowserContext, Page, WebSocketRoute, expect
+
+from .jupyter import Jupyter
+from .lab import DebuggerView
+from .test_several import agent, choose
+
+
+def open_page(context: BrowserContext, jupyter: Jupyter) -> tuple[Page, DebuggerView]:
+    """Open `/agentstepper/app`, logged in."""
+    page = context.new_page()
+    page.goto(f"{jupyter.url}agentstepper/app?token={jupyter.token}")
+    return page, DebuggerView(page.locator(".as-Root"))
+
+
+def edit_argument(view: DebuggerView, text: str) -> None:
+    """Put a text into the field `number` of the pending call."""
+    view.press(re.compile("^Edit this"))
+    field = view.root.get_by_label("number")
+    field.fill(text)
+    field.blur()
+
+
+def test_a_draft_survives_a_reload(context: BrowserContext, jupyter: Jupyter) -> None:
+    with agent(jupyter, "drafted"):
+        page, view = open_page(context, jupyter)
+        choose(view, "drafted")
+        view.expect_state("Halted")
+        view.press("Step")
+        view.expect_state("Halted before tool call")
+        edit_argument(view, "41")
+        expect(view.button("Step with edit")).to_be_visible()
+        page.reload()
+        choose(view, "drafted")
+        view.press("Step with edit")
+        view.expect_state("Halted after tool call")
+        expect(view.root.locator(".as-mod-halted")).to_contain_text("41")
+
+
+def test_invalid_json_is_said_at_its_place_and_not_sent(
+    context: BrowserContext, jupyter: Jupyter
+) -> None:
+    with agent(jupyter, "invalid"):
+        _, view = open_page(context, jupyter)
+        choose(view, "invalid")
+        view.expect_state("Halted")
+        view.press("Step")
+        view.expect_state("Halted before tool call")
+        edit_argument(view, "{")
+        expect(view.root).to_contain_text("Not JSON")
+        expect(view.button("Step with edit")).to_have_attribute("aria-disabled", "true")
+        expect(view.button("Continue")).to_have_attribute("aria-disabled", "true")
+
+
+def test_the_connection_is_lost_and_found(context: BrowserContext, jupyter: Jupyter) -> None:
+    routes: list[WebSocketRoute] = []
+    refused = [False]
+
+    def through(route: WebSocketRoute) -> None:
+        routes.append(route)
+        if refused[0]:
+            route.close()
+        else:
+            route.connect_to_server()
+
+    context.route_web_socket("**/agentstepper/ui", through)
+    with agent(jupyter, "cut"):
+        _, view = open_page(context, jupyter)
+        choose(view, "cut")
+        view.expect_state("Halted")
+        refused[0] = True
+        routes[-1].close()
+        view.expect_state("Connection lost")
+        refused[0] = False
+        view.press("Retry now")
+        view.expect_state("Halted")
+        view.press("Step")
+        expect(view.root.locator(".as-mod-halted .as-Row-n")).to_have_text("2")
+
+
+def test_keys_step_continue_and_halt(context: BrowserContext, jupyter: Jupyter) -> None:
+    with agent(jupyter, "keyed"):
+        page, view = open_page(context, jupyter)
+        choose(view, "keyed")
+        view.expect_state("Halted")
+        view.root.locator(".as-mod-halted").focus()
+        page.keyboard.press("F10")
+        expect(view.root.locator(".as-mod-halted .as-Row-n")).to_have_text("2")
+        page.keyboard.press("F9")
+        view.expect_state("Finished")
+
+
+HOSTILE = "<img src=x onerror='window.pwned=1'><script>window.pwned=1</script> javascript:alert(1)"
+
+
+def test_hostile_text_is_text(context: BrowserContext, jupyter: Jupyter) -> None:
+    with agent(jupyter, HOSTILE):
+        page, view = open_page(context, jupyter)
+        choose(view, HOSTILE)
+        view.expect_state("Halted")
+        expect(view.root).to_contain_text("onerror")
+        assert page.evaluate("window.pwned") is None
+        assert view.root.locator("img, script, a[href^='javascript']").count() == 0

@@ -1,0 +1,205 @@
+"""One Debugger with a scripted agent and a scripted person, so that a test reads like a conversation."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from agentstepper_nb.core import Debugger, Output, Reply, Saved
+from agentstepper_nb.core.fold import Runs
+from agentstepper_nb.protocol.records import Record
+from agentstepper_nb.protocol.values import (
+    AnswerKind,
+    Breakpoint,
+    Commit,
+    Ending,
+    Event,
+    EventKind,
+    Failure,
+    Run,
+    RunState,
+    Side,
+)
+
+
+class Answered(NamedTuple):
+    """What an agent was answered."""
+
+    breakpoint: str
+    answer: AnswerKind = AnswerKind.RESUME
+    edit: str | None = None
+    run: str = "run"
+
+
+class Stage:
+    """A debugger, a clock that only moves when told, and all that came out."""
+
+    def __init__(self) -> None:
+        self.debugger = Debugger()
+        self.now = 1000.0
+        self.records: list[Record] = []
+        self.answers: list[Answered] = []
+        self._ids = 0
+
+    def new_id(self, prefix: str) -> str:
+        self._ids += 1
+        return f"{prefix}{self._ids}"
+
+    def perform(self, outputs: list[Output]) -> None:
+        """What the hub does: records are kept, replies are sent."""
+        for output in outputs:
+            if isinstance(output, Saved):
+                self.records.append(output.record)
+            else:
+                assert isinstance(output, Reply)
+                point = output.breakpoint
+                self.answers.append(Answered(point.id, output.answer, point.edit, point.run))
+
+    # ---- the agent ----------------------------------------------------------------------------------
+
+    def start(self, run: str = "run", program: str = "P", **fields: Any) -> str:
+        header = Run(id=run, name="", program=program, started_at=self.now, **fields)
+        self.perform(self.debugger.start_run(header))
+        return run
+
+    def begin(
+        self,
+        kind: EventKind = EventKind.LLM_QUERY,
+        run: str = "run",
+        id: str | None = None,
+        **fields: Any,
+    ) -> str:
+        event = Event(id=id or self.new_id("e"), run=run, kind=kind, at=self.now, **fields)
+        self.perform(self.debugger.begin_event(event))
+        return event.id
+
+    def reach(
+        self,
+        event: str,
+        side: Side = Side.BEGIN,
+        data: str = '"hello"',
+        run: str = "run",
+        id: str | None = None,
+        **fields: Any,
+    ) -> str:
+        point = Breakpoint(
+            id=id or self.new_id("b"),
+            run=run,
+            event=event,
+            seq=0,
+            side=side,
+            kind=EventKind.PROGRAM_STARTED,
+            at=self.now,
+            data=data,
+            **fields,
+        )
+        self.perform(self.debugger.reach_breakpoint(point, self.now))
+        return point.id
+
+    def query(self, run: str = "run") -> tuple[str, str]:
+        """Begin an LLM query and reach its begin: the event and the breakpoint."""
+        event = self.begin(run=run)
+        return event, self.reach(event, run=run)
+
+    def call(self, data: str, run: str = "run") -> str:
+        """Begin a tool invocation and reach its begin."""
+        return self.reach(self.begin(EventKind.TOOL_INVOCATION, run), data=data, run=run)
+
+    def say(self, text: str, run: str = "run") -> str:
+        return self.begin(EventKind.DEBUG_MESSAGE, run, data=text)
+
+    def commit(self, run: str = "run", id: str | None = None) -> None:
+        commit = Commit(id=id or self.new_id("c"), run=run, at=self.now, title="Change")
+        self.perform(self.debugger.add_commit(commit))
+
+    def withdraw(self, breakpoint: str, run: str = "run") -> None:
+        self.perform(self.debugger.withdraw(run, breakpoint, self.now))
+
+    def finish(
+        self,
+        run: str = "run",
+        ending: Ending = Ending.FINISHED,
+        failure: Failure | None = None,
+    ) -> None:
+        ids = (self.new_id("e"), self.new_id("b"))
+        self.perform(self.debugger.finish_run(run, ending, self.now, ids, failure))
+
+    # ---- the person ---------------------------------------------------------------------------------
+
+    def step(
+        self,
+        breakpoint: str | None = None,
+        revision: int | None = None,
+        edit: str | None = None,
+        run: str = "run",
+    ) -> None:
+        self.perform(self.debugger.step(run, self.now, breakpoint, revision, edit))
+
+    def resume(
+        self,
+        breakpoint: str | None = None,
+        revision: int | None = None,
+        edit: str | None = None,
+        run: str = "run",
+    ) -> None:
+        self.perform(self.debugger.resume(run, self.now, breakpoint, revision, edit))
+
+    def halt(self, run: str = "run") -> None:
+        self.perform(self.debugger.halt(run))
+
+    def stop(self, run: str = "run") -> None:
+        self.perform(self.debugger.stop(run, self.now))
+
+    def edit(
+        self, breakpoint: str, edit: str | None, revision: int | None = None, run: str = "run"
+    ) -> None:
+        self.perform(self.debugger.edit(run, breakpoint, edit, revision))
+
+    def rename(self, name: str, run: str = "run") -> None:
+        self.perform(self.debugger.rename(run, name))
+
+    def delete(self, run: str = "run") -> None:
+        self.perform(self.debugger.delete(run))
+
+    # ---- looking ------------------------------------------------------------------------------------
+
+    def run(self, run: str = "run") -> Run:
+        return self.debugger.run(run)
+
+    def state(self, run: str = "run") -> RunState:
+        return self.run(run).state
+
+    def point(self, id: str) -> Breakpoint:
+        """A breakpoint as the records tell it."""
+        return last(record.breakpoint for record in self.records if is_point(record, id))
+
+    def event(self, id: str) -> Event:
+        """An event as the records tell it."""
+        return last(r.event for r in self.records if hasattr(r, "event") and r.event.id == id)
+
+
+def is_point(record: Any, id: str) -> bool:
+    return isinstance(getattr(record, "breakpoint", None), Breakpoint) and (
+        record.breakpoint.id == id
+    )
+
+
+def last(values: Any) -> Any:
+    return list(values)[-1]
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Record)
+
+
+def replayed(records: list[Record]) -> Runs:
+    """The state of a Core that starts anew on these records."""
+    debugger = Debugger()
+    debugger.replay(records)
+    return debugger._runs
+
+
+def stored(records: list[Record]) -> list[Record]:
+    """The records after a way through bytes."""
+    return [_decoder.decode(_encoder.encode(record)) for record in records]

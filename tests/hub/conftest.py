@@ -1,0 +1,84 @@
+"""A Core on two free ports, and peers that connect to it and hang up in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.sync.client import ClientConnection, connect
+
+from agentstepper_nb.hub import AgentStepperCore
+from agentstepper_nb.protocol.frame import SUBPROTOCOL
+from tests.hub.peers import Agent, AgentV1, AgentV2, Ui, UiV1, UiV2
+
+
+class Stand:
+    """A started Core and whoever talks to it."""
+
+    def __init__(self, core: AgentStepperCore, stack: ExitStack) -> None:
+        self.core = core
+        self._stack = stack
+
+    def socket(
+        self, port: int, version: int = 1, path: str = "", **options: Any
+    ) -> ClientConnection:
+        """Connect, as the original does (no path, no subprotocol) or as version 2."""
+        protocols = [SUBPROTOCOL] if version == 2 else None
+        return self._stack.enter_context(
+            connect(
+                f"ws://127.0.0.1:{port}{path}",
+                subprotocols=protocols,
+                proxy=None,
+                compression=None,
+                max_size=None,
+                ping_interval=None,
+                max_queue=None,  # what nobody reads must not keep the socket from closing
+                **options,
+            )
+        )
+
+    def agent(self, version: int = 2, **options: Any) -> Agent:
+        """An agent that has connected and said nothing yet."""
+        socket = self.socket(self.core.client_port, version, **options)
+        return AgentV1(socket) if version == 1 else AgentV2(socket)
+
+    def started(self, version: int = 2, program: str = "P") -> Agent:
+        """An agent whose program has started."""
+        agent = self.agent(version)
+        agent.start(program)
+        return agent
+
+    def ui(self, version: int = 2, **options: Any) -> Ui:
+        """A UI that has its snapshot."""
+        socket = self.socket(self.core.ui_port, version, **options)
+        ui = UiV1(socket) if version == 1 else UiV2(socket)
+        ui.greet()
+        return ui
+
+
+@pytest.fixture
+def new_stand() -> Iterator[Callable[..., Stand]]:
+    """Start a Core."""
+    with ExitStack() as stack:
+
+        def start(**options: Any) -> Stand:
+            core = AgentStepperCore(**{"client_port": 0, "ui_port": 0} | options)
+            stack.enter_context(core)
+            # Peers hang up before the Core stops.
+            return Stand(core, stack.enter_context(ExitStack()))
+
+        yield start
+
+
+@pytest.fixture
+def stand(new_stand: Callable[..., Stand]) -> Stand:
+    return new_stand()
+
+
+@pytest.fixture
+def wire() -> Path:
+    """What was recorded of the original."""
+    return Path(__file__).parents[1] / "wire"

@@ -1,0 +1,115 @@
+"""A live Jupyter server with the extension, which lets nobody in unasked."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+from jupyter_server.auth.authorizer import Authorizer
+from tornado.httpclient import HTTPRequest
+from tornado.websocket import WebSocketClientConnection, websocket_connect
+from traitlets import Set
+from traitlets.config import Config
+
+from agentstepper_nb.protocol.frame import SUBPROTOCOL
+from agentstepper_nb.server_ext import AgentStepperExtension
+from tests.server.peers import Agent, Ui
+
+pytest_plugins = ["pytest_jupyter.jupyter_server"]
+
+AGENT_TOKEN = "the-agents-own"
+
+Connect = Callable[..., Awaitable[WebSocketClientConnection]]
+
+
+class Granting(Authorizer):
+    """Allows the actions it was given on our resource, and all on the others."""
+
+    actions = Set({"read", "execute"}).tag(config=True)
+
+    def is_authorized(self, handler: Any, user: Any, action: str, resource: str) -> bool:
+        return resource != "agentstepper" or action in self.actions
+
+
+@pytest.fixture
+def granted() -> set[str]:
+    """What a login may do; tests parametrise it."""
+    return {"read", "execute"}
+
+
+@pytest.fixture
+def max_message() -> int:
+    """Tests of the limit lower it."""
+    return 64 * 1024 * 1024
+
+
+@pytest.fixture
+def jp_server_config(tmp_path: Any, granted: set[str], max_message: int) -> Config:
+    return Config(
+        {
+            "ServerApp": {
+                "jpserver_extensions": {"agentstepper_nb.server_ext": True},
+                "allow_unauthenticated_access": False,
+                "authorizer_class": Granting,
+            },
+            "Granting": {"actions": granted},
+            "AgentStepperExtension": {
+                "data_dir": str(tmp_path / "kept"),
+                "agent_token": AGENT_TOKEN,
+                "max_message": max_message,
+            },
+        }
+    )
+
+
+@pytest.fixture
+def extension(jp_serverapp: Any) -> AgentStepperExtension:
+    app = jp_serverapp.extension_manager.extension_points["agentstepper"].app
+    assert isinstance(app, AgentStepperExtension)
+    return app
+
+
+@pytest.fixture
+def connect(jp_serverapp: Any, http_server_client: Any, jp_base_url: str) -> Iterator[Connect]:
+    """Open a WebSocket with exactly the headers given: no login unless it is among them."""
+    opened = []
+
+    async def connect(
+        path: str, headers: dict[str, str] | None = None, version: int = 2
+    ) -> WebSocketClientConnection:
+        port = http_server_client.get_http_port()
+        url = f"ws://127.0.0.1:{port}{jp_base_url}agentstepper/{path}"
+        socket = await websocket_connect(
+            HTTPRequest(url, headers=headers or {}),
+            subprotocols=[SUBPROTOCOL] if version == 2 else None,
+            max_message_size=256 * 1024 * 1024,
+        )
+        opened.append(socket)
+        return socket
+
+    yield connect
+    for socket in opened:
+        socket.close()
+
+
+@pytest.fixture
+def new_agent(connect: Connect) -> Callable[[], Awaitable[Agent]]:
+    """Connect an agent that has said hello."""
+
+    async def new_agent() -> Agent:
+        agent = Agent(await connect("agent", {"Authorization": f"Bearer {AGENT_TOKEN}"}))
+        await agent.hello()
+        return agent
+
+    return new_agent
+
+
+@pytest.fixture
+def new_ui(connect: Connect, jp_auth_header: dict[str, str]) -> Callable[[], Awaitable[Ui]]:
+    """Connect a view that has not said hello yet."""
+
+    async def new_ui() -> Ui:
+        return Ui(await connect("ui", dict(jp_auth_header)))
+
+    return new_ui

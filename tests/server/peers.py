@@ -1,0 +1,118 @@
+"""An agent and a view that speak version 2 over a live socket."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+from tornado.websocket import WebSocketClientConnection
+
+from agentstepper_nb.protocol import agent as agent_wire
+from agentstepper_nb.protocol import ui as ui_wire
+from agentstepper_nb.protocol.frame import VERSION, Table
+from agentstepper_nb.protocol.values import Ending, EventKind, Side
+
+
+class Closed(Exception):
+    """The server closed the socket."""
+
+    def __init__(self, code: int | None, reason: str | None) -> None:
+        super().__init__(f"{code} {reason}")
+        self.code = code
+
+
+class Peer:
+    """One end of a socket of version 2."""
+
+    def __init__(self, socket: WebSocketClientConnection, out: Table, back: Table) -> None:
+        self.socket = socket
+        self._out = out
+        self._back = back
+        self._sent = 0
+
+    async def send(self, message: Struct, id: str | None = None) -> None:
+        self._sent += 1
+        await self.socket.write_message(self._out.encode(message, self._sent, id))
+
+    async def text(self) -> str:
+        """The next message as it came."""
+        message = await self.socket.read_message()
+        if message is None:
+            raise Closed(self.socket.close_code, self.socket.close_reason)
+        assert isinstance(message, str)
+        return message
+
+    async def next(self) -> Any:
+        _, message = self._back.decode(await self.text())
+        return message
+
+    async def expect(self, kind: type) -> Any:
+        """The next message of a kind; those before it are passed over."""
+        while True:
+            message = await self.next()
+            if isinstance(message, kind):
+                return message
+
+
+class Agent(Peer):
+    """A program with one event."""
+
+    def __init__(self, socket: WebSocketClientConnection) -> None:
+        super().__init__(socket, agent_wire.from_agent, agent_wire.to_agent)
+        self.run = str(uuid.uuid4())
+
+    async def hello(self, program: str = "test") -> None:
+        await self.send(
+            agent_wire.Hello(
+                version=VERSION,
+                sdk="test",
+                program=program,
+                run=self.run,
+                secret="s",
+                pid=os.getpid(),
+                host="here",
+                boot="",
+            )
+        )
+        await self.expect(agent_wire.Welcome)
+
+    async def ask(self, prompt: object = "Hi") -> str:
+        """Begin an LLM query and reach its breakpoint, which waits."""
+        event, breakpoint = str(uuid.uuid4()), str(uuid.uuid4())
+        await self.send(
+            agent_wire.EventBegun(id=event, kind=EventKind.LLM_QUERY, at=0.0, clock=0.0)
+        )
+        await self.send(
+            agent_wire.BreakpointReached(
+                id=breakpoint,
+                event=event,
+                side=Side.BEGIN,
+                waits=True,
+                at=0.0,
+                clock=0.0,
+                data=Raw(msgspec.json.encode(prompt)),
+            )
+        )
+        return breakpoint
+
+    async def bye(self) -> None:
+        await self.send(agent_wire.Bye(ending=Ending.FINISHED))
+
+
+class Ui(Peer):
+    """A view."""
+
+    def __init__(self, socket: WebSocketClientConnection) -> None:
+        super().__init__(socket, ui_wire.from_ui, ui_wire.to_ui)
+
+    async def hello(self) -> ui_wire.CoreHello:
+        await self.send(ui_wire.UiHello(version=VERSION, client="test"))
+        return await self.expect(ui_wire.CoreHello)
+
+    async def pending(self, breakpoint: str) -> None:
+        """Wait until the Core says that this breakpoint waits."""
+        while breakpoint not in (await self.expect(ui_wire.RunChanged)).run.pending:
+            pass

@@ -1,0 +1,84 @@
+"""Discovery: the environment of kernels and the runtime file, while the server runs."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.protocol import ui as ui_wire
+from agentstepper_nb.server_ext.announce import agent_url
+from tests.server.conftest import AGENT_TOKEN
+
+
+def server(**traits: Any) -> Any:
+    """A server with these traits."""
+    standard = {"sock": "", "certfile": "", "ip": "localhost", "port": 8888, "base_url": "/"}
+    return SimpleNamespace(**(standard | traits))
+
+
+@pytest.mark.parametrize(
+    ("traits", "url"),
+    [
+        ({}, "ws://127.0.0.1:8888/agentstepper/agent"),
+        ({"base_url": "/user/a%40b/"}, "ws://127.0.0.1:8888/user/a%40b/agentstepper/agent"),
+        ({"ip": ""}, "ws://127.0.0.1:8888/agentstepper/agent"),
+        ({"ip": "0.0.0.0"}, "ws://127.0.0.1:8888/agentstepper/agent"),
+        ({"ip": "::"}, "ws://127.0.0.1:8888/agentstepper/agent"),
+        ({"ip": "192.0.2.7"}, "ws://192.0.2.7:8888/agentstepper/agent"),
+        ({"ip": "::1"}, "ws://[::1]:8888/agentstepper/agent"),
+        ({"certfile": "/cert.pem"}, "wss://127.0.0.1:8888/agentstepper/agent"),
+        ({"sock": "/run/jupyter.sock"}, None),
+    ],
+)
+def test_agent_url(traits: dict[str, Any], url: str | None) -> None:
+    assert agent_url(server(**traits)) == url
+
+
+async def test_announced_from_start_to_stop(
+    extension: Any, jp_serverapp: Any, jp_runtime_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENTSTEPPER_URL", "ws://before")
+    monkeypatch.delenv("AGENTSTEPPER_TOKEN", raising=False)
+    await jp_serverapp.extension_manager.start_all_extensions()
+
+    url = f"ws://127.0.0.1:{jp_serverapp.port}{jp_serverapp.base_url}agentstepper/agent"
+    assert os.environ["AGENTSTEPPER_URL"] == url
+    assert os.environ["AGENTSTEPPER_TOKEN"] == AGENT_TOKEN
+    (file,) = jp_runtime_dir.glob("agentstepper*")
+    written = json.loads(file.read_text())
+    assert (written["url"], written["token"]) == (url, AGENT_TOKEN)
+    assert file.stat().st_mode & 0o077 == 0
+
+    await jp_serverapp.extension_manager.stop_all_extensions()
+    assert not file.exists()
+    assert os.environ["AGENTSTEPPER_URL"] == "ws://before"
+    assert "AGENTSTEPPER_TOKEN" not in os.environ
+
+
+async def test_stopping_closes_every_socket(
+    extension: Any, jp_serverapp: Any, new_agent: Any, new_ui: Any
+) -> None:
+    agent, ui = await new_agent(), await new_ui()
+    await ui.hello()
+    await jp_serverapp.extension_manager.stop_all_extensions()
+    assert await agent.socket.read_message() is None
+    while await ui.socket.read_message() is not None:
+        pass
+    assert (agent.socket.close_code, ui.socket.close_code) == (1001, 1001)
+
+
+async def test_ended_runs_are_kept(
+    extension: Any, new_agent: Any, new_ui: Any, tmp_path: Path
+) -> None:
+    agent, ui = await new_agent(), await new_ui()
+    await ui.hello()
+    await agent.bye()
+    while (await ui.expect(ui_wire.RunChanged)).run.live:
+        pass
+    await extension.stop_extension()
+    assert list((tmp_path / "kept" / "logs").glob("*.run"))

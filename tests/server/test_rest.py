@@ -1,0 +1,264 @@
+"""`/agentstepper/api/runs…`, and that every door of the extension asks who is there."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tornado.httpclient import HTTPClientError, HTTPResponse
+
+from agentstepper_nb.server_ext.rest import disposition
+
+RECORDED = Path(__file__).parents[1] / "wire" / "recorded.run"
+ABSENT = "00000000-0000-7000-8000-000000000000"
+
+
+class Api:
+    """Calls the runs' endpoints."""
+
+    def __init__(self, fetch: Any) -> None:
+        self._fetch = fetch
+
+    async def __call__(self, method: str, *path: str, **kwargs: Any) -> HTTPResponse:
+        if method in ("POST", "PATCH"):
+            kwargs.setdefault("body", b"")
+        parts = ("agentstepper", "api", "runs", *path)
+        return await self._fetch(*parts, method=method, **kwargs)
+
+    async def refused(self, method: str, *path: str, **kwargs: Any) -> tuple[int, str]:
+        """The status and code of a refusal, whose text says something."""
+        with pytest.raises(HTTPClientError) as caught:
+            await self(method, *path, **kwargs)
+        assert caught.value.response is not None
+        answer = json.loads(caught.value.response.body)
+        assert answer.keys() == {"code", "message"}
+        assert answer["message"]
+        return caught.value.code, answer["code"]
+
+
+@pytest.fixture
+def api(extension: Any, jp_fetch: Any) -> Api:
+    return Api(jp_fetch)
+
+
+async def imported(api: Api) -> dict[str, Any]:
+    response = await api("POST", "import", body=RECORDED.read_bytes())
+    assert response.code == 201
+    run: dict[str, Any] = json.loads(response.body)
+    return run
+
+
+async def test_list(api: Api) -> None:
+    assert json.loads((await api("GET")).body) == {"runs": []}
+    run = await imported(api)
+    response = await api("GET")
+    assert response.headers["Content-Type"].startswith("application/json")
+    assert json.loads(response.body) == {"runs": [run]}
+
+
+async def test_one(api: Api) -> None:
+    run = await imported(api)
+    one = json.loads((await api("GET", run["id"])).body)
+    assert one["run"] == run
+    assert len(one["rows"]) == run["rows"] > 0
+    assert [row["seq"] for row in one["rows"]] == sorted(row["seq"] for row in one["rows"])
+    assert len(one["commits"]) == run["commits"] > 0
+    assert all(change["body"] is None for c in one["commits"] for change in c["changes"])
+
+
+async def test_rename(api: Api) -> None:
+    run = await imported(api)
+    response = await api("PATCH", run["id"], body=json.dumps({"name": "Ünïque"}))
+    assert json.loads(response.body)["name"] == "Ünïque"
+    assert json.loads((await api("GET", run["id"])).body)["run"]["name"] == "Ünïque"
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("", "malformed"),
+        ("{", "malformed"),
+        (b"\xff", "malformed"),
+        ('{"x": ' + "[" * 100_000, "malformed"),
+        ("[]", "invalid_message"),
+        ("{}", "invalid_message"),
+        ('{"name": 1}', "invalid_message"),
+    ],
+)
+async def test_rename_with_a_bad_body(api: Api, body: str | bytes, code: str) -> None:
+    run = await imported(api)
+    assert await api.refused("PATCH", run["id"], body=body) == (400, code)
+
+
+async def test_delete(api: Api) -> None:
+    run = await imported(api)
+    assert (await api("DELETE", run["id"])).code == 204
+    assert await api.refused("GET", run["id"]) == (404, "unknown_run")
+
+
+async def test_a_live_run_is_not_deleted(api: Api, new_agent: Any) -> None:
+    agent = await new_agent()
+    assert await api.refused("DELETE", agent.run) == (409, "run_is_live")
+
+
+@pytest.mark.parametrize("run", [ABSENT, "%2e%2e", "a%00b", "%F0%9F%98%80"])
+async def test_unknown_runs(api: Api, run: str) -> None:
+    body = json.dumps({"name": "x"})
+    assert await api.refused("GET", run) == (404, "unknown_run")
+    assert await api.refused("PATCH", run, body=body) == (404, "unknown_run")
+    assert await api.refused("DELETE", run) == (404, "unknown_run")
+    assert await api.refused("GET", run, "export") == (404, "unknown_run")
+
+
+async def test_export_and_import_again(api: Api) -> None:
+    run = await imported(api)
+    exported = await api("GET", run["id"], "export")
+    assert exported.headers["Content-Type"] == "application/octet-stream"
+    assert exported.headers["Content-Disposition"].startswith("attachment; ")
+    again = await api("POST", "import", body=exported.body)
+    as_json = await api(
+        "POST",
+        "import",
+        body=json.dumps({"data": exported.body.decode()}),
+        headers={"Content-Type": "application/json"},
+    )
+    ids = {run["id"], json.loads(again.body)["id"], json.loads(as_json.body)["id"]}
+    assert len(ids) == 3
+
+
+def run_file(value: object) -> bytes:
+    return base64.b64encode(zlib.compress(json.dumps(value).encode()))
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"", "corrupt_import"),
+        (b"\0\1\2", "corrupt_import"),
+        (RECORDED.read_bytes()[:200], "corrupt_import"),
+        (run_file([]), "corrupt_import"),
+    ],
+)
+async def test_import_of_no_run_file(api: Api, body: bytes, code: str) -> None:
+    assert await api.refused("POST", "import", body=body) == (400, code)
+
+
+async def test_import_of_a_newer_file(api: Api) -> None:
+    file = json.loads(zlib.decompress(base64.b64decode(RECORDED.read_bytes())))
+    file["server_version"] = "999.0.0"
+    assert await api.refused("POST", "import", body=run_file(file)) == (400, "newer_import")
+
+
+async def test_import_of_json_that_lacks_the_file(api: Api) -> None:
+    headers = {"Content-Type": "application/json"}
+    refusal = await api.refused("POST", "import", body="{}", headers=headers)
+    assert refusal == (400, "invalid_message")
+
+
+@pytest.mark.parametrize("max_message", [1024])
+async def test_oversized_bodies(api: Api) -> None:
+    assert await api.refused("POST", "import", body=b"x" * 1025) == (413, "too_large")
+    assert await api.refused("PATCH", ABSENT, body=b"x" * 1025) == (413, "too_large")
+    assert await api.refused("POST", "import", body=b"x" * 1024) == (400, "corrupt_import")
+
+
+@pytest.mark.parametrize(("method", "path"), [("PUT", ABSENT), ("POST", ABSENT), ("GET", "import")])
+async def test_methods_that_are_not_there(api: Api, method: str, path: str) -> None:
+    with pytest.raises(HTTPClientError) as caught:
+        await api(method, path, body=None if method == "GET" else b"")
+    assert caught.value.code in (404, 405)
+
+
+# ---- who gets in -----------------------------------------------------------------------------------
+
+DOORS = [
+    ("GET", ()),
+    ("GET", (ABSENT,)),
+    ("PATCH", (ABSENT,)),
+    ("DELETE", (ABSENT,)),
+    ("GET", (ABSENT, "export")),
+    ("POST", ("import",)),
+]
+
+
+@pytest.mark.parametrize(("method", "path"), DOORS)
+async def test_without_a_login(api: Api, method: str, path: tuple[str, ...]) -> None:
+    headers = {"Authorization": "token wrong"}
+    status, code = await api.refused(method, *path, headers=headers)
+    assert (status, code) in {(403, "unauthorized"), (403, "foreign_origin")}
+
+
+@pytest.mark.parametrize("granted", [set()])
+@pytest.mark.parametrize(("method", "path"), DOORS)
+async def test_without_any_right(api: Api, method: str, path: tuple[str, ...]) -> None:
+    assert await api.refused(method, *path) == (403, "watch_only")
+
+
+@pytest.mark.parametrize("granted", [{"read"}])
+async def test_with_the_right_to_watch(
+    api: Api, new_agent: Any, extension: Any, jp_auth_header: Any
+) -> None:
+    run = extension.hub.import_run(RECORDED.read_bytes()).id
+    for path in ((), (run,), (run, "export")):
+        assert (await api("GET", *path)).code == 200
+    body = json.dumps({"name": "x"})
+    assert await api.refused("PATCH", run, body=body) == (403, "watch_only")
+    assert await api.refused("DELETE", run) == (403, "watch_only")
+    refusal = await api.refused("POST", "import", body=RECORDED.read_bytes())
+    assert refusal == (403, "watch_only")
+    assert extension.hub.run(run).name != "x"
+
+
+async def test_a_cookie_alone_changes_nothing(api: Api, jp_fetch: Any) -> None:
+    """As of a page of another site that makes the browser send a form."""
+    login = await jp_fetch("api", "status")
+    cookie = "; ".join(each.partition(";")[0] for each in login.headers.get_list("Set-Cookie"))
+    headers = {"Cookie": cookie, "Authorization": "none"}
+    assert (await api("GET", headers=dict(headers))).code == 200
+    refusal = await api.refused("DELETE", ABSENT, headers=dict(headers))
+    assert refusal == (403, "foreign_origin")
+
+
+# ---- a file's name ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "plain", "whole"),
+    [
+        ("fix tests 3", "fix tests 3.run", "fix%20tests%203.run"),
+        ("a.run", "a.run", "a.run"),
+        ("Ü", "_.run", "%C3%9C.run"),
+        ("../../etc/passwd", "_.._etc_passwd.run", "%2F..%2Fetc%2Fpasswd.run"),
+        ('a"\r\nSet-Cookie: x', "a___Set-Cookie_ x.run", "a%22%0D%0ASet-Cookie%3A%20x.run"),
+        ("", "run.run", "run.run"),
+        ("\ud800", "_.run", "%3F.run"),
+    ],
+)
+def test_disposition(name: str, plain: str, whole: str) -> None:
+    assert disposition(name) == f"attachment; filename=\"{plain}\"; filename*=UTF-8''{whole}"
+
+
+def test_disposition_of_a_long_name() -> None:
+    assert len(disposition("x" * 10_000)) < 300
+
+
+async def test_internal_errors_say_nothing_of_the_inside(
+    api: Api, extension: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> None:
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr(extension.hub, "runs", broken)
+    assert await api.refused("GET") == (500, "internal")
+
+
+async def test_a_run_can_be_exported_while_it_lives(api: Api, new_agent: Any, new_ui: Any) -> None:
+    agent, ui = await new_agent(), await new_ui()
+    await ui.hello()
+    await ui.pending(await agent.ask())
+    exported = await api("GET", agent.run, "export")
+    assert (await api("POST", "import", body=exported.body)).code == 201

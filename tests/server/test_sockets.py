@@ -1,0 +1,212 @@
+"""The two WebSockets: who gets in, what each may do, and what bad input does."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tornado.httpclient import HTTPClientError
+
+from agentstepper_nb.protocol import agent as agent_wire
+from agentstepper_nb.protocol import ui as ui_wire
+from agentstepper_nb.server_ext import outbox
+from tests.server.conftest import AGENT_TOKEN
+from tests.server.peers import Closed
+
+BEARER = {"Authorization": f"Bearer {AGENT_TOKEN}"}
+
+
+async def refused(connect: Any, path: str, headers: dict[str, str]) -> tuple[int, str]:
+    """The status and code that a handshake is refused with."""
+    with pytest.raises(HTTPClientError) as caught:
+        await connect(path, headers)
+    response = caught.value.response
+    assert response is not None
+    return caught.value.code, json.loads(response.body)["code"]
+
+
+# ---- who gets in -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    ["", "Bearer", "Bearer wrong", f"Basic {AGENT_TOKEN}", AGENT_TOKEN, "Bearer ä"],
+)
+async def test_agent_without_its_token(connect: Any, authorization: str) -> None:
+    headers = {"Authorization": authorization} if authorization else {}
+    assert await refused(connect, "agent", headers) == (401, "unauthorized")
+
+
+async def test_agent_with_jupyters_token(connect: Any, jp_auth_header: dict[str, str]) -> None:
+    assert await refused(connect, "agent", jp_auth_header) == (401, "unauthorized")
+
+
+async def test_agent_from_a_web_page(connect: Any, http_server_client: Any) -> None:
+    own = f"http://127.0.0.1:{http_server_client.get_http_port()}"
+    for origin in ("http://evil.example", own, "null"):
+        headers = {**BEARER, "Origin": origin}
+        assert await refused(connect, "agent", headers) == (403, "foreign_origin")
+
+
+async def test_ui_without_login(connect: Any) -> None:
+    assert await refused(connect, "ui", {}) == (403, "unauthorized")
+
+
+async def test_agents_token_opens_no_other_door(connect: Any, jp_fetch: Any) -> None:
+    assert await refused(connect, "ui", BEARER) == (403, "unauthorized")
+    with pytest.raises(HTTPClientError) as caught:
+        await jp_fetch("agentstepper", "api", "runs", headers=dict(BEARER))
+    assert caught.value.code == 403
+
+
+async def test_ui_from_a_foreign_page(jp_serverapp: Any, connect: Any, jp_fetch: Any) -> None:
+    response = await jp_fetch("api", "status")
+    cookies = response.headers.get_list("Set-Cookie")
+    cookie = "; ".join(each.partition(";")[0] for each in cookies)
+    with pytest.raises(HTTPClientError) as caught:
+        await connect("ui", {"Cookie": cookie, "Origin": "http://evil.example"})
+    assert caught.value.code == 403
+
+
+@pytest.mark.parametrize("granted", [set(), {"execute"}])
+async def test_ui_without_the_right_to_read(connect: Any, jp_auth_header: dict[str, str]) -> None:
+    assert await refused(connect, "ui", jp_auth_header) == (403, "watch_only")
+
+
+# ---- what they do ----------------------------------------------------------------------------------
+
+
+async def test_a_step_with_an_edit(new_agent: Any, new_ui: Any) -> None:
+    ui, agent = await new_ui(), await new_agent()
+    hello = await ui.hello()
+    assert hello.control
+    assert [run.id for run in hello.runs] == [agent.run]
+
+    breakpoint = await agent.ask({"n": 10**30})
+    await ui.pending(breakpoint)
+    await ui.send(
+        ui_wire.Step(run=agent.run, breakpoint=breakpoint, revision=1, edit='{"n": 1.0}'), "c1"
+    )
+    answer = await agent.expect(agent_wire.Answered)
+    assert answer.breakpoint == breakpoint
+    assert bytes(answer.answer.data) == b'{"n": 1.0}'
+    await ui.expect(ui_wire.Done)
+
+
+@pytest.mark.parametrize("granted", [{"read"}])
+async def test_a_login_that_may_only_watch(new_agent: Any, new_ui: Any) -> None:
+    ui, agent = await new_ui(), await new_agent()
+    assert not (await ui.hello()).control
+    await agent.ask()
+    await ui.send(ui_wire.OpenRun(run=agent.run))
+    await ui.expect(ui_wire.RunOpened)
+    await ui.send(ui_wire.Step(run=agent.run))
+    assert (await ui.expect(ui_wire.UiError)).code == "watch_only"
+
+
+async def test_version_1_is_spoken_without_a_subprotocol(
+    connect: Any, jp_auth_header: dict[str, str]
+) -> None:
+    ui = await connect("ui", jp_auth_header, version=1)
+    assert json.loads(await ui.read_message())["event"] == "init_app_state"
+    agent = await connect("agent", BEARER, version=1)
+    assert agent.selected_subprotocol is None
+    await agent.write_message("{}")
+    assert json.loads(await agent.read_message())["message"] == "error"
+
+
+async def test_many_of_both(new_agent: Any, new_ui: Any) -> None:
+    agents = [await new_agent() for _ in range(3)]
+    uis = [await new_ui() for _ in range(3)]
+    for ui in uis:
+        assert len((await ui.hello()).runs) == 3
+    for ui, agent in zip(uis, agents, strict=True):
+        breakpoint = await agent.ask()
+        await ui.pending(breakpoint)
+        await ui.send(ui_wire.Step(run=agent.run))
+        assert (await agent.expect(agent_wire.Answered)).breakpoint == breakpoint
+
+
+async def test_an_agent_that_hangs_up_ends_its_run(
+    new_agent: Any, new_ui: Any, extension: Any
+) -> None:
+    ui, agent = await new_ui(), await new_agent()
+    await ui.hello()
+    agent.socket.close()
+    while (await ui.expect(ui_wire.RunChanged)).run.live:
+        pass
+    assert not extension.hub.run(agent.run).live
+
+
+# ---- bad input -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad", ["", "{", "[]", '{"n": 1, "type": "nonsense", "body": {}}', b"\0"])
+async def test_bad_messages_are_answered_and_all_goes_on(
+    new_agent: Any, new_ui: Any, bad: str | bytes
+) -> None:
+    ui, agent = await new_ui(), await new_agent()
+    await ui.hello()
+    await agent.socket.write_message(bad, binary=isinstance(bad, bytes))
+    assert await agent.expect(agent_wire.AgentError)
+    await ui.socket.write_message(bad, binary=isinstance(bad, bytes))
+    assert await ui.expect(ui_wire.UiError)
+
+    breakpoint = await agent.ask()
+    await ui.pending(breakpoint)
+    await ui.send(ui_wire.Step(run=agent.run))
+    assert (await agent.expect(agent_wire.Answered)).breakpoint == breakpoint
+
+
+@pytest.mark.parametrize("max_message", [10_000])
+async def test_oversized_messages_close_with_1009(
+    new_agent: Any, new_ui: Any, max_message: int
+) -> None:
+    ui, agent, other = await new_ui(), await new_agent(), await new_agent()
+    await ui.hello()
+    await agent.socket.write_message("x" * max_message)
+    assert await agent.expect(agent_wire.AgentError)  # at the limit: read, and no message
+    for peer in (agent, ui):
+        await peer.socket.write_message("x" * (max_message + 1))
+        with pytest.raises(Closed) as caught:
+            await peer.expect(type(None))
+        assert caught.value.code == 1009
+    await other.ask()  # everyone else goes on
+    other_ui = await new_ui()
+    assert len((await other_ui.hello()).runs) == 2
+
+
+async def test_large_messages_pass_uncompressed(
+    new_agent: Any, new_ui: Any, jp_serverapp: Any
+) -> None:
+    ui, agent = await new_ui(), await new_agent()
+    await ui.hello()
+    prompt = "x" * (20 * 1024 * 1024)  # above tornado's own limit of 10 MiB
+    breakpoint = await agent.ask(prompt)
+    await ui.pending(breakpoint)
+    assert "Sec-Websocket-Extensions" not in ui.socket.headers
+    await ui.send(ui_wire.OpenRun(run=agent.run))
+    await ui.expect(ui_wire.RunOpened)
+    await ui.send(ui_wire.GetMessage(run=agent.run, message=breakpoint))
+    assert len((await ui.expect(ui_wire.MessageBody)).data) == len(prompt) + 2
+
+
+async def test_a_ui_that_does_not_read_is_let_go(
+    new_agent: Any, new_ui: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ui, agent = await new_ui(), await new_agent()
+    await ui.hello()
+    await ui.send(ui_wire.OpenRun(run=agent.run))
+    await ui.expect(ui_wire.RunOpened)
+    monkeypatch.setattr(outbox.Outbox, "waiting", outbox.MAX_OWED)  # as if so much did
+    breakpoint = await agent.ask()
+    with pytest.raises(Closed) as caught:
+        await ui.expect(type(None))
+    assert caught.value.code == 1013
+
+    monkeypatch.undo()
+    other = await new_ui()
+    await other.hello()
+    await other.send(ui_wire.Step(run=agent.run))
+    assert (await agent.expect(agent_wire.Answered)).breakpoint == breakpoint

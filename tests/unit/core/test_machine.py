@@ -1,0 +1,292 @@
+"""Whatever agents and people do: what always holds, and that a restart is a replay."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
+
+from agentstepper_nb.core.states import shown_state
+from agentstepper_nb.errors import AgentStepperError
+from agentstepper_nb.protocol.records import (
+    BreakpointAnswered,
+    BreakpointSaved,
+    CommitSaved,
+    EventSaved,
+    Record,
+    RunChanged,
+    RunHistory,
+    RunImported,
+    RunRenamed,
+    RunStarted,
+)
+from agentstepper_nb.protocol.values import (
+    AgentState,
+    AnswerKind,
+    Ending,
+    EventKind,
+    Run,
+    RunState,
+    Side,
+)
+from tests.helpers.stage import Stage, replayed, stored
+
+RUNS = ("one", "two", "three", "four")
+CALLS = [EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION]
+KINDS = [*CALLS, EventKind.PROGRAM_STARTED, EventKind.DEBUG_MESSAGE]
+EDITS = [None, None, "null", '""', '"hello"', '{"Tool": "ls", "Argument": 1}', "{", "NaN"]
+
+Named = tuple[str, str]  # a run, and an event or a breakpoint of it
+
+run_ids = st.sampled_from(RUNS)
+few = st.integers(0, 7)
+revisions = st.sampled_from([None, 1, 1, 2, 3])
+edits = st.sampled_from(EDITS)
+
+
+class Anything(RuleBasedStateMachine):
+    """A few runs whose agents mostly do what they may; ids are few, so that the rest collides."""
+
+    runs = Bundle("runs")
+    events = Bundle("events")
+    points = Bundle("points")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stage = Stage()
+
+    def meant(self, point: Named, number: int) -> Named:
+        """Mostly a pending breakpoint of that run; now and then the one that was drawn."""
+        run, _ = point
+        status = self.stage.debugger._runs.status.get(run)
+        pending = list(status.pending) if status else []
+        return (run, pending[number % len(pending)]) if number and pending else point
+
+    def live(self) -> list[str]:
+        return [run.id for run in self.stage.debugger.runs if run.live]
+
+    def tries(self, does: Any, *args: Any, **named: Any) -> Any:
+        """Do it. What is refused has changed nothing."""
+        runs = self.stage.debugger._runs
+        before = copy.deepcopy(runs), list(self.stage.records), list(self.stage.answers)
+        try:
+            return does(*args, **named)
+        except AgentStepperError:
+            assert (runs, self.stage.records, self.stage.answers) == before
+            assert self.stage.debugger._outputs == []
+            return None
+
+    # ---- agents -------------------------------------------------------------------------------------
+
+    @initialize(target=runs)
+    def begin_one(self) -> str:
+        return self.stage.start("one")
+
+    @rule(target=runs, run=run_ids, old=st.booleans())
+    def start(self, run: str, old: bool) -> str:
+        self.tries(self.stage.start, run, can_stop=not old)
+        return run
+
+    @rule(target=points, run=runs, kind=st.sampled_from(CALLS), waits=st.sampled_from([1, 1, 0]))
+    def call(self, run: str, kind: EventKind, waits: int) -> Named:
+        event = self.tries(self.stage.begin, kind, run)
+        point = event and self.tries(self.stage.reach, event, run=run, waits=bool(waits))
+        return run, point or "none"
+
+    @rule(target=points, run=runs, number=few, waits=st.sampled_from([1, 1, 0]))
+    def end_call(self, run: str, number: int, waits: int) -> Named:
+        """End one of the events that are open."""
+        status = self.stage.debugger._runs.status.get(run)
+        begun = [id for id, each in status.open.items() if each.begun] if status else []
+        event = begun[number % len(begun)] if begun else "none"
+        point = self.tries(self.stage.reach, event, Side.END, run=run, waits=bool(waits))
+        return run, point or "none"
+
+    @rule(target=events, run=runs, kind=st.sampled_from(KINDS), number=few, parent=few)
+    def begin(self, run: str, kind: EventKind, number: int, parent: int) -> Named:
+        id = f"e{number}"
+        self.tries(self.stage.begin, kind, run, id=id, parent=f"e{parent}")
+        return run, id
+
+    @rule(target=points, event=events, side=st.sampled_from(Side), number=st.integers(0, 30))
+    def reach(self, event: Named, side: Side, number: int) -> Named:
+        run, event_id = event
+        self.tries(self.stage.reach, event_id, side, run=run, id=f"b{number}")
+        return run, f"b{number}"
+
+    @rule(point=points, number=few)
+    def withdraw(self, point: Named, number: int) -> None:
+        run, id = self.meant(point, number)
+        self.tries(self.stage.withdraw, id, run)
+
+    @rule(run=runs, number=few)
+    def commit(self, run: str, number: int) -> None:
+        self.tries(self.stage.commit, run, f"c{number}")
+
+    @precondition(lambda self: len(self.live()) > 1)
+    @rule(run=runs, ending=st.sampled_from(Ending))
+    def finish(self, run: str, ending: Ending) -> None:
+        self.tries(self.stage.finish, run, ending)
+
+    @rule(seconds=st.floats(0, 10))
+    def wait(self, seconds: float) -> None:
+        self.stage.now += seconds
+
+    # ---- people -------------------------------------------------------------------------------------
+
+    @rule(run=runs)
+    def step_any(self, run: str) -> None:
+        self.tries(self.stage.step, run=run)
+
+    @rule(point=points, number=few, revision=revisions, edit=edits)
+    def step(self, point: Named, number: int, revision: int | None, edit: str | None) -> None:
+        run, id = self.meant(point, number)
+        self.tries(self.stage.step, id, revision, edit, run)
+
+    @rule(run=runs)
+    def resume_all(self, run: str) -> None:
+        self.tries(self.stage.resume, run=run)
+
+    @rule(point=points, number=few, revision=revisions, edit=edits)
+    def resume(self, point: Named, number: int, revision: int | None, edit: str | None) -> None:
+        run, id = self.meant(point, number)
+        self.tries(self.stage.resume, id, revision, edit, run)
+
+    @rule(point=points, number=few, revision=revisions, edit=edits)
+    def edit(self, point: Named, number: int, revision: int | None, edit: str | None) -> None:
+        run, id = self.meant(point, number)
+        self.tries(self.stage.edit, id, edit, revision, run)
+
+    @rule(run=runs)
+    def halt(self, run: str) -> None:
+        self.tries(self.stage.halt, run)
+
+    @rule(run=runs, number=few)
+    def stop(self, run: str, number: int) -> None:
+        if number == 1:  # it leaves little to see
+            self.tries(self.stage.stop, run)
+
+    @rule(run=runs, name=st.sampled_from(["", "x"]))
+    def rename(self, run: str, name: str) -> None:
+        self.tries(self.stage.rename, name, run)
+
+    @rule(run=runs)
+    def delete(self, run: str) -> None:
+        self.tries(self.stage.delete, run)
+        self.forget_the_dead()
+
+    def forget_the_dead(self) -> None:
+        """Records of deleted runs: a store forgets them, and so do the invariants below."""
+        known = {run.id for run in self.stage.debugger.runs}
+        self.stage.records = [each for each in self.stage.records if run_of(each) in known]
+        self.stage.answers = [each for each in self.stage.answers if each.run in known]
+
+    @rule(number=few)
+    def import_run(self, number: int) -> None:
+        header = Run(id=f"i{number}", name="I", program="P", started_at=1.0, state=RunState.IDLE)
+        if header.id not in {run.id for run in self.stage.debugger.runs}:
+            self.stage.perform(self.stage.debugger.import_run(RunHistory(run=header)))
+
+    # ---- what always holds --------------------------------------------------------------------------
+
+    @invariant()
+    def what_is_shown_follows_from_mode_and_pending(self) -> None:
+        for run in self.stage.debugger.runs:
+            pending = self.stage.debugger.pending(run.id)
+            assert run.pending == tuple(point.id for point in pending)
+            ended = run.ending is not None or run.id.startswith("i")
+            assert run.state is shown_state(run.mode, pending=bool(pending), ended=ended)
+            assert (run.agent_state is AgentState.HALTED) == bool(pending)
+            assert all(point.waits and point.answer is None for point in pending)
+
+    @invariant()
+    def every_breakpoint_that_waits_is_answered_once_or_pending(self) -> None:
+        waiting, ends = set(), []
+        for record in self.stage.records:
+            match record:
+                case BreakpointSaved(breakpoint=point) if point.answer is None:
+                    waiting.add((point.run, point.id))
+                case BreakpointSaved(breakpoint=point) if point.waits:
+                    ends.append((point.run, point.id))
+                case BreakpointAnswered(run=run, breakpoint=id):
+                    ends.append((run, id))
+        assert len(ends) == len(set(ends))
+        pending = {(run.id, id) for run in self.stage.debugger.runs for id in run.pending}
+        assert waiting - set(ends) == pending
+        assert pending.isdisjoint(ends)
+
+    @invariant()
+    def agents_hear_what_was_answered_and_nothing_else(self) -> None:
+        recorded: Counter[tuple[str, AnswerKind]] = Counter()
+        for record in self.stage.records:
+            match record:
+                case BreakpointSaved(breakpoint=point) if point.waits and point.answer:
+                    recorded[point.id, point.answer] += 1
+                case BreakpointAnswered(breakpoint=id, answer=answer):
+                    recorded[id, answer] += answer is not AnswerKind.WITHDRAWN
+        assert Counter((each.breakpoint, each.answer) for each in self.stage.answers) == recorded
+
+    @invariant()
+    def rows_are_numbered_without_gaps(self) -> None:
+        rows: dict[str, list[int]] = {run.id: [] for run in self.stage.debugger.runs}
+        for record in self.stage.records:
+            match record:
+                case BreakpointSaved(breakpoint=point):
+                    rows[point.run].append(point.seq)
+                case EventSaved(event=event) if event.kind is EventKind.DEBUG_MESSAGE:
+                    rows[event.run].append(event.seq)
+        for run in self.stage.debugger.runs:
+            assert rows[run.id] == list(range(1, run.rows + 1))
+
+    @invariant()
+    def the_active_run_is_live(self) -> None:
+        active = self.stage.debugger.active
+        live = [run for run in self.stage.debugger.runs if run.live]
+        assert active in live if live else active is None
+
+    @invariant()
+    def a_restart_is_a_replay(self) -> None:
+        state = self.stage.debugger._runs
+        for records in (self.stage.records, stored(self.stage.records)):
+            again = replayed(records)
+            assert again == state
+            assert list(again.status) == list(state.status)
+            assert list(again.live) == list(state.live)
+
+
+def run_of(record: Record) -> str:
+    """The run that a record is about."""
+    match record:
+        case RunStarted(run=run) | RunChanged(run=run) | RunRenamed(run=run):
+            return run.id
+        case RunImported(history=history):
+            return history.run.id
+        case EventSaved(event=event):
+            return event.run
+        case BreakpointSaved(breakpoint=point):
+            return point.run
+        case CommitSaved(commit=commit):
+            return commit.run
+        case _:
+            return record.run
+
+
+Anything.TestCase.settings = settings(
+    max_examples=80,
+    stateful_step_count=40,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+TestAnything = Anything.TestCase

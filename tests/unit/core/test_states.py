@@ -1,0 +1,149 @@
+"""Every pair of state and signal, as `states.RULES` has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from agentstepper_nb.core.states import RULES, Signal, shown_state, state_after
+from agentstepper_nb.errors import AgentStepperError
+from agentstepper_nb.protocol.values import (
+    AgentState,
+    AnswerKind,
+    EventKind,
+    Mode,
+    RunState,
+    Side,
+)
+from tests.helpers.stage import Stage
+
+
+def step_state() -> Stage:
+    stage = Stage()
+    stage.start()
+    return stage
+
+
+def halted_state() -> Stage:
+    stage = step_state()
+    stage.reach(stage.begin(id="e-first"), id="first")
+    return stage
+
+
+def continue_state() -> Stage:
+    stage = step_state()
+    stage.resume()
+    return stage
+
+
+def idle_state() -> Stage:
+    stage = step_state()
+    stage.finish()
+    return stage
+
+
+REACHED: dict[RunState, Callable[[], Stage]] = {
+    RunState.STEP: step_state,
+    RunState.HALTED: halted_state,
+    RunState.CONTINUE: continue_state,
+    RunState.IDLE: idle_state,
+}
+
+SENT: dict[Signal, Callable[[Stage], object]] = {
+    Signal.BREAKPOINT: lambda stage: stage.reach(stage.begin(id="e-new"), id="new"),
+    Signal.STEP: lambda stage: stage.step(),
+    Signal.CONTINUE: lambda stage: stage.resume(),
+    Signal.HALT: lambda stage: stage.halt(),
+    Signal.STOP: lambda stage: stage.stop(),
+    Signal.WITHDRAWN: lambda stage: stage.withdraw("first"),
+    Signal.END: lambda stage: stage.finish(),
+}
+
+S, H, C, IDLE = RunState.STEP, RunState.HALTED, RunState.CONTINUE, RunState.IDLE
+#: The state afterwards, what is pending, and what was answered, with how.
+EXPECTED: dict[tuple[RunState, Signal], tuple[RunState, tuple[str, ...], dict[str, AnswerKind]]] = {
+    (S, Signal.BREAKPOINT): (H, ("new",), {}),
+    (S, Signal.STEP): (S, (), {}),
+    (S, Signal.CONTINUE): (C, (), {}),
+    (S, Signal.HALT): (S, (), {}),
+    (S, Signal.STOP): (S, (), {}),
+    (S, Signal.WITHDRAWN): (S, (), {}),
+    (S, Signal.END): (IDLE, (), {}),
+    (H, Signal.BREAKPOINT): (H, ("first", "new"), {}),
+    (H, Signal.STEP): (S, (), {"first": AnswerKind.RESUME}),
+    (H, Signal.CONTINUE): (C, (), {"first": AnswerKind.RESUME}),
+    (H, Signal.HALT): (H, ("first",), {}),
+    (H, Signal.STOP): (S, (), {"first": AnswerKind.STOP}),
+    (H, Signal.WITHDRAWN): (S, (), {}),
+    (H, Signal.END): (IDLE, (), {}),
+    (C, Signal.BREAKPOINT): (C, (), {"new": AnswerKind.RESUME}),
+    (C, Signal.STEP): (S, (), {}),
+    (C, Signal.CONTINUE): (C, (), {}),
+    (C, Signal.HALT): (S, (), {}),
+    (C, Signal.STOP): (C, (), {}),
+    (C, Signal.WITHDRAWN): (C, (), {}),
+    (C, Signal.END): (IDLE, (), {}),
+}
+
+
+@pytest.mark.parametrize("signal", Signal)
+@pytest.mark.parametrize("state", RunState)
+def test_a_signal_in_a_state(state: RunState, signal: Signal) -> None:
+    stage = REACHED[state]()
+    assert stage.state() is state
+    before = stage.run(), list(stage.records)
+
+    if signal not in RULES[state]:
+        with pytest.raises(AgentStepperError) as refused:
+            SENT[signal](stage)
+        assert refused.value.code in ("run_is_over", "run_ended")
+        assert (stage.run(), stage.records) == before
+        assert (state, signal) not in EXPECTED
+        return
+
+    SENT[signal](stage)
+    after, pending, answered = EXPECTED[state, signal]
+    assert stage.state() is after
+    assert stage.run().pending == pending
+    assert {each.breakpoint: each.answer for each in stage.answers} == answered
+
+
+def test_every_state_has_its_rules_and_only_idle_has_none() -> None:
+    assert set(RULES) == set(RunState)
+    for state, rules in RULES.items():
+        assert set(rules) == (set() if state is RunState.IDLE else set(Signal))
+
+
+@pytest.mark.parametrize(
+    ("mode", "pending", "ended", "shown"),
+    [
+        (Mode.STEP, False, False, RunState.STEP),
+        (Mode.STEP, True, False, RunState.HALTED),
+        (Mode.CONTINUE, False, False, RunState.CONTINUE),
+        (Mode.CONTINUE, True, False, RunState.HALTED),
+        (Mode.STEP, False, True, RunState.IDLE),
+        (Mode.CONTINUE, True, True, RunState.IDLE),
+    ],
+)
+def test_what_is_shown(mode: Mode, pending: bool, ended: bool, shown: RunState) -> None:
+    assert shown_state(mode, pending=pending, ended=ended) is shown
+
+
+@pytest.mark.parametrize(
+    ("kind", "side", "answer", "state"),
+    [
+        (EventKind.LLM_QUERY, Side.BEGIN, AnswerKind.RESUME, AgentState.LLM_THINKING),
+        (EventKind.TOOL_INVOCATION, Side.BEGIN, AnswerKind.RESUME, AgentState.TOOL_EXECUTING),
+        (EventKind.PROGRAM_STARTED, Side.BEGIN, AnswerKind.RESUME, AgentState.RUNNING),
+        (EventKind.LLM_QUERY, Side.END, AnswerKind.RESUME, AgentState.RUNNING),
+        (EventKind.TOOL_INVOCATION, Side.END, AnswerKind.RESUME, AgentState.RUNNING),
+        # The call isn't made.
+        (EventKind.LLM_QUERY, Side.BEGIN, AnswerKind.STOP, AgentState.RUNNING),
+        (EventKind.TOOL_INVOCATION, Side.BEGIN, AnswerKind.SKIP, AgentState.RUNNING),
+    ],
+)
+def test_what_the_agent_does_then(
+    kind: EventKind, side: Side, answer: AnswerKind, state: AgentState
+) -> None:
+    assert state_after(kind, side, answer) is state

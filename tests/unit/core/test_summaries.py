@@ -1,0 +1,279 @@
+"""One line on a breakpoint: what the rules make of contents, also of hostile and huge ones."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentstepper_nb.core import debug_row, row
+from agentstepper_nb.core.summaries import LENGTH, one_line, plain, size_in_words, summarize
+from agentstepper_nb.protocol.values import (
+    Actor,
+    AnswerKind,
+    Breakpoint,
+    Event,
+    EventKind,
+    Failure,
+    Outcome,
+    Side,
+    Usage,
+)
+
+ASK = (EventKind.LLM_QUERY, Side.BEGIN)
+ANSWER = (EventKind.LLM_QUERY, Side.END)
+CALL = (EventKind.TOOL_INVOCATION, Side.BEGIN)
+RESULT = (EventKind.TOOL_INVOCATION, Side.END)
+Where = tuple[EventKind, Side]
+
+
+def point(where: Where, data: str, **fields: Any) -> Breakpoint:
+    kind, side = where
+    return Breakpoint(
+        id="b", run="r", event="e", seq=1, side=side, kind=kind, at=0.0, data=data, **fields
+    )
+
+
+def said(where: Where, value: Any, **fields: Any) -> str:
+    return summarize(point(where, json.dumps(value), **fields))
+
+
+def chat(*messages: Any) -> dict[str, Any]:
+    return {"model": "m", "messages": list(messages)}
+
+
+def choice(**message: Any) -> dict[str, Any]:
+    return {"id": "x", "choices": [{"index": 0, "message": {"role": "assistant", **message}}]}
+
+
+def calls(*called: tuple[str, Any]) -> list[Any]:
+    return [{"id": "1", "function": {"name": n, "arguments": a}} for n, a in called]
+
+
+LONG = "word " * 100
+USER = {"role": "user", "content": "Fix the tests"}
+BLOCKS = [{"type": "text", "text": "One"}, {"type": "text", "text": "Two"}]
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "line"),
+    [
+        # What is asked
+        (ASK, "Fix the tests", "Fix the tests"),
+        (ASK, "\n\n  Fix   the\ttests\nnow", "Fix the tests"),
+        (ASK, chat({"role": "system", "content": "Be brief"}, USER), "Fix the tests"),
+        (ASK, chat({"role": "user", "content": BLOCKS}), "One"),
+        (
+            ASK,
+            chat(USER, {"role": "tool", "content": "3 failed"}),
+            "Returns a tool's result: 3 failed",
+        ),
+        (ASK, chat({"role": "assistant", "content": None}), "Asks to go on"),
+        (ASK, chat("bare"), "bare"),
+        (ASK, chat(), "[]"),
+        (ASK, {"model": "m", "input": "Responses"}, "Responses"),
+        (ASK, {"model": "m", "input": [USER]}, "Fix the tests"),
+        (ASK, {"prompt": "Old completions"}, "Old completions"),
+        (ASK, {"question": "Own form"}, '{"question":"Own form"}'),
+        (ASK, [USER], "Fix the tests"),
+        (ASK, "", "Asks with an empty prompt"),
+        (ASK, None, "Asks with an empty prompt"),
+        (ASK, 7, "7"),
+        # What is answered
+        (ANSWER, "Done", "Done"),
+        (ANSWER, choice(content="Done"), "Done"),
+        (ANSWER, {"role": "assistant", "content": BLOCKS}, "One"),
+        (ANSWER, choice(content=None), "Answers with nothing"),
+        (ANSWER, {"choices": ["odd"]}, "odd"),
+        (ANSWER, {"choices": []}, '{"choices":[]}'),
+        (ANSWER, "", "Answers with nothing"),
+        (ANSWER, choice(tool_calls=calls(("ls", '{"path": "."}'))), "Calls ls(.)"),
+        (
+            ANSWER,
+            choice(tool_calls=calls(("ls", "{}"), ("cat", '{"a": 1, "b": "x"}'))),
+            "Calls ls(), cat(a=1, b=x)",
+        ),
+        (ANSWER, choice(tool_calls=calls(("ls", None))), "Calls ls()"),
+        (ANSWER, choice(tool_calls=calls(("ls", {"path": "."}))), "Calls ls(.)"),
+        (ANSWER, choice(tool_calls=calls(("ls", "{broken"))), "Calls ls({broken)"),
+        (ANSWER, choice(tool_calls=[{}, 1, None], content="x"), "x"),
+        (ANSWER, choice(tool_calls=[{"function": {}}]), "Calls a tool()"),
+        (
+            ANSWER,
+            {"content": [{"type": "tool_use", "name": "ls", "input": {"path": "."}}]},
+            "Calls ls(.)",
+        ),
+        # Which tool with which arguments
+        (CALL, {"Tool": "ls", "Argument": {"path": "."}}, "ls(.)"),
+        (CALL, {"Tool": "ls", "Argument": None}, "ls()"),
+        (CALL, {"Tool": "ls", "Argument": {}}, "ls()"),
+        (CALL, {"Tool": "add", "Argument": [1, 2]}, "add([1,2])"),
+        (CALL, {"Tool": "echo", "Argument": "hi"}, "echo(hi)"),
+        (
+            CALL,
+            {"Tool": "write", "Argument": {"path": "a.py", "content": "a\nb\nc"}},
+            "write(path=a.py, content=3 lines)",
+        ),
+        (CALL, {"Tool": "echo", "Argument": "x" * 70}, f"echo({'x' * 59}…)"),
+        (CALL, {"Tool": "echo", "Argument": ["x" * 70]}, f'echo(["{"x" * 57}…)'),
+        (CALL, {"Tool": None, "Argument": 1}, "a tool(1)"),
+        (CALL, {"odd": 1}, '{"odd":1}'),
+        (CALL, "odd", "odd"),
+        # How it ended
+        (RESULT, "ok", "ok"),
+        (RESULT, "a\n\nb\nlast\n", "3 lines: last"),
+        (RESULT, None, "Returned nothing"),
+        (RESULT, "", "Returned an empty text"),
+        (RESULT, " \n ", "Returned an empty text"),
+        (RESULT, {"code": 1}, '{"code":1}'),
+        (RESULT, [], "[]"),
+        (RESULT, BLOCKS, "One"),
+        # The rest
+        ((EventKind.PROGRAM_STARTED, Side.BEGIN), "fix_tests", "fix_tests"),
+        # Cut
+        (ASK, LONG, ("word " * 32)[: LENGTH - 1] + "…"),
+        (ASK, "x" * LENGTH, "x" * LENGTH),
+        (ASK, "x" * (LENGTH + 1), "x" * (LENGTH - 1) + "…"),
+        # Not for reading: terminal codes, direction marks, line separators
+        (ASK, "\x1b[31mred\x07\x00", "[31mred"),
+        (ASK, "abc\u202edef", "abcdef"),
+        (ASK, "one\u2028two", "one"),
+        (ASK, "👩\u200d💻 at work", "👩\u200d💻 at work"),
+    ],
+    ids=str,
+)
+def test_what_a_line_says(where: Where, value: Any, line: str) -> None:
+    assert said(where, value) == line
+
+
+def test_the_agents_own_summary_counts_before_the_rules() -> None:
+    assert said(ASK, "x", summary="Agent program started.") == "Agent program started"
+    assert said(ASK, "x", summary=" \n.") == "x"
+    assert said(ASK, "x", summary="") == "x"
+    assert said(ASK, "x", summary=" ") == "x"
+
+
+def test_a_failure_counts_before_all() -> None:
+    failure = Failure(type="TimeoutError", message="60 s\npassed")
+    assert said(RESULT, None, failure=failure, summary="Ran it") == "Failed: TimeoutError: 60 s"
+    assert said(RESULT, None, outcome=Outcome.STOPPED) == "Stopped"
+
+
+def test_the_edit_is_what_counts() -> None:
+    assert said(ASK, "before", edit='"after"') == "after"
+
+
+@pytest.mark.parametrize("where", [ASK, ANSWER, CALL, RESULT])
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        ("NaN", "NaN"),
+        ('"\\ud800"', '"\\ud800"'),
+        ("1e999", "1e999"),
+        ("9" * 5000, "9" * (LENGTH - 1) + "…"),
+        ("[" * 100_000 + "]" * 100_000, "[" * (LENGTH - 1) + "…"),
+        (json.dumps("x" * 2_000_000), "2.0 MB of JSON"),
+    ],
+    ids=["NaN", "surrogate", "1e999", "digits", "nested", "huge"],
+)
+def test_what_cannot_be_read_is_said_in_a_line(where: Where, data: str, line: str) -> None:
+    assert summarize(point(where, data)) == line
+
+
+@pytest.mark.parametrize("where", [ASK, ANSWER, CALL, RESULT])
+def test_nesting_at_the_very_limit_of_the_parser(where: Where) -> None:
+    """What can just be read may be too deep to be written."""
+    for depth in range(900, 1000):
+        line = summarize(point(where, '{"Tool":' * depth + "1" + "}" * depth))
+        assert 0 < len(line) <= LENGTH
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: (
+        st.lists(inner)
+        | st.dictionaries(
+            st.sampled_from(["messages", "role", "content", "choices", "message", "tool_calls"])
+            | st.sampled_from(["function", "name", "arguments", "type", "Tool", "Argument", "text"])
+            | st.text(max_size=3),
+            inner,
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@settings(derandomize=True, deadline=None)
+@given(where=st.sampled_from([ASK, ANSWER, CALL, RESULT]), value=values)
+def test_a_line_is_always_short_and_plain(where: Where, value: Any) -> None:
+    line = said(where, value)
+    assert len(line) <= LENGTH
+    assert line.splitlines() in ([], [line])
+    assert all(c.isprintable() or c in "\u200c\u200d" for c in line)
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.text())
+def test_one_line_of_any_text(text: str) -> None:
+    assert len(one_line(text)) <= LENGTH
+    assert "\n" not in one_line(text)
+
+
+def test_only_the_beginning_of_a_long_line_is_looked_at() -> None:
+    assert one_line("a" + " " * 10_000_000 + "b") == "a…"
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        ('"loop finished ✓"', "loop finished ✓"),
+        ('{"a": 1}', '{"a":1}'),
+        ("null", ""),
+        ("NaN", "NaN"),
+        ('"' + "x" * 2_000_000 + '"', "x" * (LENGTH - 1) + "…"),
+    ],
+    ids=["text", "object", "null", "NaN", "huge"],
+)
+def test_debug_messages(data: str, line: str) -> None:
+    assert plain(data) == line
+    event = Event(id="e", run="r", kind=EventKind.DEBUG_MESSAGE, at=1.0, seq=4, data=data)
+    made = debug_row(event)
+    assert (made.summary, made.seq, made.side, made.size) == (line, 4, None, len(data.encode()))
+    assert (made.source, made.target, made.pending) == (Actor.AGENT, Actor.SYSTEM, False)
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [(0, "0 B"), (999, "999 B"), (1000, "1 KB"), (52_431, "52 KB"), (1_250_000, "1.2 MB")],
+)
+def test_sizes_for_people(size: int, words: str) -> None:
+    assert size_in_words(size) == words
+
+
+@pytest.mark.parametrize(
+    ("where", "source", "target"),
+    [
+        (ASK, Actor.AGENT, Actor.LLM),
+        (ANSWER, Actor.LLM, Actor.AGENT),
+        (CALL, Actor.AGENT, Actor.TOOLS),
+        (RESULT, Actor.TOOLS, Actor.AGENT),
+        ((EventKind.PROGRAM_STARTED, Side.BEGIN), Actor.SYSTEM, Actor.AGENT),
+        ((EventKind.PROGRAM_FINISHED, Side.BEGIN), Actor.AGENT, Actor.SYSTEM),
+    ],
+)
+def test_who_speaks_to_whom(where: Where, source: Actor, target: Actor) -> None:
+    made = row(point(where, '"x"'))
+    assert (made.source, made.target) == (source, target)
+
+
+def test_a_row_is_a_breakpoint_without_its_contents() -> None:
+    usage = Usage(input_tokens=1, output_tokens=2)
+    made = row(point(ANSWER, '"é"', name="m", depth=2, usage=usage, duration=1.5))
+    assert (made.pending, made.edited, made.revision, made.size) == (True, False, 1, 4)
+    assert (made.name, made.depth, made.usage, made.duration) == ("m", 2, usage, 1.5)
+    edited = row(point(ANSWER, '"é"', edit="null", revision=2, answer=AnswerKind.RESUME))
+    assert (edited.pending, edited.edited, edited.revision) == (False, True, 2)
+    assert (edited.size, edited.summary) == (4, "Answers with nothing")

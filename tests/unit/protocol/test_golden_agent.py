@@ -1,0 +1,199 @@
+"""Version 2's messages between agent and Core, as they stand on the wire.
+
+A change here is a change of the protocol: peers of another version meet it.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from msgspec import Raw, Struct
+
+from agentstepper_nb.errors import ProtocolError
+from agentstepper_nb.protocol.agent import (
+    AgentError,
+    Answer,
+    Answered,
+    BreakpointReached,
+    Bye,
+    CommitMade,
+    Deny,
+    EventBegun,
+    Hello,
+    Raise,
+    Resume,
+    Skip,
+    Stop,
+    Welcome,
+    Withdraw,
+    from_agent,
+    to_agent,
+)
+from agentstepper_nb.protocol.values import (
+    ChangeKind,
+    Ending,
+    EventKind,
+    Failure,
+    FileBody,
+    FileChange,
+    Outcome,
+    Side,
+    Usage,
+)
+
+FROM_AGENT: dict[str, Struct] = {
+    '{"n":1,"type":"hello","body":{"version":2,"sdk":"agentstepper_nb 0.1.0","program":"fix_tests",'
+    '"run":"r1","secret":"s","pid":7,"host":"here","boot":"b","workspace":"/tmp/w","sent":0,'
+    '"received":0}}': Hello(
+        version=2,
+        sdk="agentstepper_nb 0.1.0",
+        program="fix_tests",
+        run="r1",
+        secret="s",
+        pid=7,
+        host="here",
+        boot="b",
+        workspace="/tmp/w",
+    ),
+    '{"n":1,"type":"event","body":{"id":"e1","kind":"tool_invocation","at":1.5,"clock":0.25,'
+    '"parent":"e0","name":"ls"}}': EventBegun(
+        id="e1", kind=EventKind.TOOL_INVOCATION, at=1.5, clock=0.25, parent="e0", name="ls"
+    ),
+    '{"n":1,"type":"event","body":{"id":"e1","kind":"debug_message","at":1.5,"clock":0.25,'
+    '"parent":null,"name":null,"data":null}}': EventBegun(
+        id="e1", kind=EventKind.DEBUG_MESSAGE, at=1.5, clock=0.25, data=Raw(b"null")
+    ),
+    '{"n":1,"type":"breakpoint","body":{"id":"b1","event":"e1","side":"begin","waits":true,'
+    '"at":1.5,"clock":0.25,"data":{"z": 1.0, "a": 12345678901234567890123},"summary":null,'
+    '"outcome":null,"failure":null,"usage":null}}': BreakpointReached(
+        id="b1",
+        event="e1",
+        side=Side.BEGIN,
+        waits=True,
+        at=1.5,
+        clock=0.25,
+        data=Raw(b'{"z": 1.0, "a": 12345678901234567890123}'),
+    ),
+    '{"n":1,"type":"breakpoint","body":{"id":"b2","event":"e1","side":"end","waits":false,"at":1.5,'
+    '"clock":0.25,"data":null,"summary":"It failed","outcome":"error","failure":{"type":"OSError",'
+    '"message":"gone"},"usage":{"input_tokens":3,"output_tokens":null}}}': BreakpointReached(
+        id="b2",
+        event="e1",
+        side=Side.END,
+        waits=False,
+        at=1.5,
+        clock=0.25,
+        data=Raw(b"null"),
+        summary="It failed",
+        outcome=Outcome.ERROR,
+        failure=Failure(type="OSError", message="gone"),
+        usage=Usage(input_tokens=3),
+    ),
+    '{"n":1,"type":"withdraw","body":{"breakpoint":"b1"}}': Withdraw(breakpoint="b1"),
+    '{"n":1,"type":"commit","body":{"id":"abc","at":1.5,"title":"Add b","description":"","event":null,'
+    '"changes":[{"path":"b","kind":"renamed","previous_path":"a","added":1,"removed":2,'
+    '"binary":false,"size":null,"digest":null,"body":{"diff":"d","content":"c",'
+    '"previous_content":"p"}}]}}': CommitMade(
+        id="abc",
+        at=1.5,
+        title="Add b",
+        changes=(
+            FileChange(
+                path="b",
+                kind=ChangeKind.RENAMED,
+                previous_path="a",
+                added=1,
+                removed=2,
+                body=FileBody(diff="d", content="c", previous_content="p"),
+            ),
+        ),
+    ),
+    '{"n":1,"type":"bye","body":{"ending":"crashed","failure":{"type":"E","message":"m"}}}': Bye(
+        ending=Ending.CRASHED, failure=Failure(type="E", message="m")
+    ),
+}
+
+ANSWER = '{"n":1,"type":"answer","body":{"breakpoint":"b1","answer":%s}}'
+
+
+def answer(how: Answer) -> Answered:
+    return Answered(breakpoint="b1", answer=how)
+
+
+TO_AGENT: dict[str, Struct] = {
+    '{"n":1,"type":"welcome","body":{"version":2,"core":"agentstepper_nb 0.1.0","run":"r1"}}': Welcome(
+        version=2, core="agentstepper_nb 0.1.0", run="r1"
+    ),
+    ANSWER % '{"kind":"resume"}': answer(Resume()),
+    ANSWER % '{"kind":"resume","data":null}': answer(Resume(data=Raw(b"null"))),
+    ANSWER % '{"kind":"skip","result":{"z": 1.0}}': answer(Skip(result=Raw(b'{"z": 1.0}'))),
+    ANSWER % '{"kind":"deny","reason":"no"}': answer(Deny(reason="no")),
+    ANSWER % '{"kind":"raise","message":"m"}': answer(Raise(message="m")),
+    ANSWER % '{"kind":"stop"}': answer(Stop()),
+    '{"n":1,"type":"error","body":{"code":"duplicate","message":"m","n":3}}': AgentError(
+        code="duplicate", message="m", n=3
+    ),
+}
+
+
+@pytest.mark.parametrize("text", FROM_AGENT, ids=range(len(FROM_AGENT)))
+def test_from_agent(text: str) -> None:
+    assert from_agent.encode(FROM_AGENT[text], 1) == text
+    assert from_agent.decode(text)[1] == FROM_AGENT[text]
+
+
+@pytest.mark.parametrize("text", TO_AGENT, ids=range(len(TO_AGENT)))
+def test_to_agent(text: str) -> None:
+    assert to_agent.encode(TO_AGENT[text], 1) == text
+    assert to_agent.decode(text)[1] == TO_AGENT[text]
+
+
+def test_every_kind_of_message_is_above() -> None:
+    for golden, table in ((FROM_AGENT, from_agent), (TO_AGENT, to_agent)):
+        assert {type(message) for message in golden.values()} == set(table.types.values())
+        assert {json.loads(text)["type"] for text in golden} == set(table.types)
+
+
+HELLO = json.loads(next(iter(FROM_AGENT)))["body"]
+EVENT = {"id": "e", "kind": "llm_query", "at": 1.0, "clock": 1.0}
+REACHED = {"id": "b", "event": "e", "side": "begin", "waits": True, "at": 1, "clock": 1, "data": 0}
+FAILS = '{"n":1,"type":"%s","body":%s}'
+
+
+@pytest.mark.parametrize(
+    ("type", "body", "says"),
+    [
+        ("hello", HELLO | {"run": ""}, r"length >= 1 - at `\$.run`"),
+        ("hello", HELLO | {"run": "x" * 201}, r"length <= 200 - at `\$.run`"),
+        ("hello", HELLO | {"program": "x" * 1001}, r"length <= 1000 - at `\$.program`"),
+        ("hello", HELLO | {"pid": 2**70}, r"at `\$.pid`"),
+        ("hello", HELLO | {"version": "2"}, r"Expected `int`, got `str` - at `\$.version`"),
+        ("event", EVENT | {"kind": "nap"}, r"Invalid enum value 'nap' - at `\$.kind`"),
+        ("event", EVENT | {"at": 1e300}, r"< 253402300800.0 - at `\$.at`"),
+        ("event", EVENT | {"at": -1}, r">= 0.0 - at `\$.at`"),
+        ("event", EVENT | {"at": "now"}, r"got `str` - at `\$.at`"),
+        ("event", EVENT | {"id": 7}, r"got `int` - at `\$.id`"),
+        ("breakpoint", REACHED | {"side": "middle"}, r"'middle' - at `\$.side`"),
+        ("breakpoint", REACHED | {"waits": 1}, r"Expected `bool`, got `int` - at `\$.waits`"),
+        ("breakpoint", {"id": "b"}, "missing required field `event`"),
+        ("breakpoint", REACHED | {"usage": {"input_tokens": 1.5}}, r"at `\$.usage.input_tokens`"),
+        ("commit", {"id": "c", "at": 1, "title": "t", "changes": [{}]}, r"at `\$.changes\[0\]`"),
+        ("bye", {"ending": "well"}, r"'well' - at `\$.ending`"),
+        ("withdraw", {}, "missing required field `breakpoint`"),
+    ],
+    ids=range(17),
+)
+def test_a_wrong_field_is_named(type: str, body: object, says: str) -> None:
+    with pytest.raises(ProtocolError, match=says) as refused:
+        from_agent.decode(FAILS % (type, json.dumps(body)))
+    assert refused.value.code == "invalid_message"
+    assert str(refused.value).startswith(f"{type}: ")
+
+
+@pytest.mark.parametrize("data", ["NaN", '"\\ud800"', "tru", "[1,]"])
+def test_contents_are_json(data: str) -> None:
+    body = json.dumps(REACHED).replace('"data": 0', f'"data": {data}')
+    with pytest.raises(ProtocolError) as refused:
+        from_agent.decode(FAILS % ("breakpoint", body))
+    assert refused.value.code == "malformed"

@@ -1,0 +1,192 @@
+"""Version 2's messages between view and Core, as they stand on the wire.
+
+A change here is a change of the protocol: views of another version meet it.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from msgspec import Struct
+
+from agentstepper_nb.errors import ProtocolError
+from agentstepper_nb.protocol import ui
+from agentstepper_nb.protocol.values import (
+    Actor,
+    AnswerKind,
+    ChangeKind,
+    Commit,
+    EventKind,
+    FileBody,
+    FileChange,
+    Row,
+    Run,
+    Side,
+)
+
+FROM_UI: dict[str, Struct] = {
+    '{"n":1,"type":"hello","id":"c","body":{"version":2,"client":"view"}}': ui.UiHello(
+        version=2, client="view"
+    ),
+    '{"n":1,"type":"open_run","id":"c","body":{"run":"r"}}': ui.OpenRun(run="r"),
+    '{"n":1,"type":"close_run","id":"c","body":{"run":"r"}}': ui.CloseRun(run="r"),
+    '{"n":1,"type":"get_message","id":"c","body":{"run":"r","message":"m"}}': ui.GetMessage(
+        run="r", message="m"
+    ),
+    '{"n":1,"type":"get_change","id":"c","body":{"run":"r","commit":"k","path":"a.py"}}': ui.GetChange(
+        run="r", commit="k", path="a.py"
+    ),
+    '{"n":1,"type":"step","id":"c","body":{"run":"r","breakpoint":null,"revision":null,"edit":null}}': (
+        ui.Step(run="r")
+    ),
+    '{"n":1,"type":"step","id":"c","body":{"run":"r","breakpoint":"b","revision":2,"edit":"null"}}': (
+        ui.Step(run="r", breakpoint="b", revision=2, edit="null")
+    ),
+    '{"n":1,"type":"continue","id":"c","body":{"run":"r","breakpoint":"b","revision":1,'
+    '"edit":"\\"\\""}}': (ui.Continue(run="r", breakpoint="b", revision=1, edit='""')),
+    '{"n":1,"type":"halt","id":"c","body":{"run":"r"}}': ui.Halt(run="r"),
+    '{"n":1,"type":"stop","id":"c","body":{"run":"r"}}': ui.StopRun(run="r"),
+    '{"n":1,"type":"edit","id":"c","body":{"run":"r","breakpoint":"b","revision":1,"edit":null}}': (
+        ui.Edit(run="r", breakpoint="b", revision=1, edit=None)
+    ),
+    '{"n":1,"type":"rename_run","id":"c","body":{"run":"r","name":"x"}}': ui.RenameRun(
+        run="r", name="x"
+    ),
+    '{"n":1,"type":"delete_run","id":"c","body":{"run":"r"}}': ui.DeleteRun(run="r"),
+    '{"n":1,"type":"export_run","id":"c","body":{"run":"r"}}': ui.ExportRun(run="r"),
+    '{"n":1,"type":"import_run","id":"c","body":{"data":"eJw="}}': ui.ImportRun(data="eJw="),
+}
+
+RUN = (
+    '{"id":"r","name":"Run #1 of P","program":"P","started_at":1.5,"ended_at":null,"state":"halted",'
+    '"agent_state":"halted","mode":"step","pending":["b"],"ending":null,"failure":null,'
+    '"can_stop":true,"stopping":false,"rows":1,"commits":0,"workspace":null,"pid":null,"host":null}'
+)
+run = json.loads(RUN)
+ROW = (
+    '{"id":"b","seq":1,"event":"e","kind":"llm_query","side":"begin","source":"agent","target":"llm",'
+    '"summary":"Hi","at":1.5,"size":4,"name":null,"depth":0,"pending":false,"revision":2,'
+    '"edited":true,"answer":"resume","outcome":null,"failure":null,"usage":null,"duration":null}'
+)
+COMMIT = (
+    '{"id":"k","run":"r","at":1.5,"title":"t","description":"","event":"e","seq":1,"changes":'
+    '[{"path":"a.py","kind":"changed","previous_path":null,"added":1,"removed":2,"binary":false,'
+    '"size":null,"digest":null,"body":null}]}'
+)
+the_run = Run(
+    id="r",
+    name="Run #1 of P",
+    program="P",
+    started_at=1.5,
+    state="halted",  # the words are the wire's
+    agent_state="halted",
+    pending=("b",),
+    rows=1,
+)
+the_row = Row(
+    id="b",
+    seq=1,
+    event="e",
+    kind=EventKind.LLM_QUERY,
+    side=Side.BEGIN,
+    source=Actor.AGENT,
+    target=Actor.LLM,
+    summary="Hi",
+    at=1.5,
+    size=4,
+    revision=2,
+    edited=True,
+    answer=AnswerKind.RESUME,
+)
+the_commit = Commit(
+    id="k",
+    run="r",
+    at=1.5,
+    title="t",
+    event="e",
+    seq=1,
+    changes=(FileChange(path="a.py", kind=ChangeKind.CHANGED, added=1, removed=2),),
+)
+
+TO_UI: dict[str, Struct] = {
+    '{"n":1,"type":"hello","id":"c","body":{"version":2,"core":"agentstepper_nb 0.1.0","control":true,'
+    f'"runs":[{RUN}]}}}}': ui.CoreHello(
+        version=2, core="agentstepper_nb 0.1.0", control=True, runs=(the_run,)
+    ),
+    f'{{"n":1,"type":"run","id":"c","body":{{"run":{RUN}}}}}': ui.RunChanged(run=the_run),
+    '{"n":1,"type":"run_gone","id":"c","body":{"run":"r"}}': ui.RunGone(run="r"),
+    f'{{"n":1,"type":"row","id":"c","body":{{"run":"r","row":{ROW}}}}}': ui.RowChanged(
+        run="r", row=the_row
+    ),
+    f'{{"n":1,"type":"commit","id":"c","body":{{"run":"r","commit":{COMMIT}}}}}': ui.CommitAdded(
+        run="r", commit=the_commit
+    ),
+    '{"n":1,"type":"ok","id":"c","body":{}}': ui.Done(),
+    f'{{"n":1,"type":"run_opened","id":"c","body":{{"run":{RUN},"rows":[{ROW}],'
+    f'"commits":[{COMMIT}]}}}}': (
+        ui.RunOpened(run=the_run, rows=(the_row,), commits=(the_commit,))
+    ),
+    '{"n":1,"type":"message","id":"c","body":{"run":"r","message":"b","revision":2,'
+    '"data":"{\\"z\\": 1.0}","edit":"null","strict":true}}': ui.MessageBody(
+        run="r", message="b", revision=2, data='{"z": 1.0}', edit="null", strict=True
+    ),
+    '{"n":1,"type":"change","id":"c","body":{"run":"r","commit":"k","path":"a.py","body":{"diff":"d",'
+    '"content":"c","previous_content":"p"}}}': ui.ChangeBody(
+        run="r",
+        commit="k",
+        path="a.py",
+        body=FileBody(diff="d", content="c", previous_content="p"),
+    ),
+    '{"n":1,"type":"run_exported","id":"c","body":{"name":"Run #1 of P","data":"eJw="}}': (
+        ui.RunExported(name="Run #1 of P", data="eJw=")
+    ),
+    f'{{"n":1,"type":"run_imported","id":"c","body":{{"run":{RUN}}}}}': ui.RunImported(run=the_run),
+    '{"n":1,"type":"error","id":"c","body":{"code":"stale","message":"m","run":"r"}}': ui.UiError(
+        code="stale", message="m", run="r"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", FROM_UI, ids=range(len(FROM_UI)))
+def test_from_ui(text: str) -> None:
+    assert ui.from_ui.encode(FROM_UI[text], 1, "c") == text
+    envelope, message = ui.from_ui.decode(text)
+    assert (envelope.id, message) == ("c", FROM_UI[text])
+
+
+@pytest.mark.parametrize("text", TO_UI, ids=range(len(TO_UI)))
+def test_to_ui(text: str) -> None:
+    assert ui.to_ui.encode(TO_UI[text], 1, "c") == text
+    assert ui.to_ui.decode(text)[1] == TO_UI[text]
+
+
+def test_every_kind_of_message_is_above() -> None:
+    for golden, table in ((FROM_UI, ui.from_ui), (TO_UI, ui.to_ui)):
+        assert {type(message) for message in golden.values()} == set(table.types.values())
+        assert {json.loads(text)["type"] for text in golden} == set(table.types)
+
+
+@pytest.mark.parametrize(
+    ("type", "body", "says"),
+    [
+        ("step", {}, "missing required field `run`"),
+        ("step", {"run": 7}, r"Expected `str`, got `int` - at `\$.run`"),
+        ("step", {"run": "r", "revision": "1"}, r"at `\$.revision`"),
+        ("step", {"run": "r", "edit": {"a": 1}}, r"Expected `str \| null`, got `object`"),
+        ("edit", {"run": "r", "breakpoint": "b", "edit": "1"}, "field `revision`"),
+        ("import_run", {"data": None}, r"at `\$.data`"),
+        ("hello", {"version": 2}, "field `client`"),
+    ],
+    ids=range(7),
+)
+def test_a_wrong_field_is_named(type: str, body: object, says: str) -> None:
+    with pytest.raises(ProtocolError, match=says) as refused:
+        ui.from_ui.decode(json.dumps({"n": 1, "type": type, "body": body}))
+    assert refused.value.code == "invalid_message"
+
+
+def test_an_unknown_command_is_its_own_error() -> None:
+    with pytest.raises(ProtocolError, match="“jump” is none of those known here: close_run") as no:
+        ui.from_ui.decode('{"n":1,"type":"jump","body":{}}')
+    assert no.value.code == "unknown_command"

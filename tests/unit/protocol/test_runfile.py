@@ -1,0 +1,307 @@
+"""The `.run` file: the original's loads and is written again; damaged and hostile ones are refused."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import tracemalloc
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentstepper_nb._version import __version__
+from agentstepper_nb.core import Debugger, row
+from agentstepper_nb.errors import ProtocolError
+from agentstepper_nb.protocol.records import RunHistory
+from agentstepper_nb.protocol.v1 import runfile
+from agentstepper_nb.protocol.values import (
+    AgentState,
+    AnswerKind,
+    Breakpoint,
+    ChangeKind,
+    Commit,
+    Event,
+    EventKind,
+    Failure,
+    FileBody,
+    FileChange,
+    Outcome,
+    Run,
+    RunState,
+    Side,
+)
+
+RECORDED = (Path(__file__).parents[2] / "wire" / "recorded.run").read_bytes()
+
+
+def unpack(data: bytes) -> Any:
+    return json.loads(zlib.decompress(base64.b64decode(data)))
+
+
+def pack(document: Any) -> bytes:
+    return base64.b64encode(zlib.compress(json.dumps(document).encode()))
+
+
+DOCUMENT = unpack(RECORDED)
+
+
+def refused(data: bytes, code: str, says: str | None = None, **options: Any) -> None:
+    with pytest.raises(ProtocolError, match=says) as error:
+        runfile.load(data, **options)
+    assert error.value.code == code
+
+
+# ---- the original's ---------------------------------------------------------------------------------
+
+
+def test_the_recorded_run_is_written_again_as_it_was() -> None:
+    assert unpack(runfile.dump(runfile.load(RECORDED))) == DOCUMENT
+
+
+def test_an_import_is_a_run_of_its_own() -> None:
+    history = runfile.load(RECORDED, "mine")
+    assert {history.run.id} == {each.run for each in (*history.events, *history.breakpoints)}
+    assert history.run.id == "mine"
+    assert unpack(runfile.dump(history)) == DOCUMENT | {"uuid": "mine"}
+
+
+def test_what_the_recorded_run_holds() -> None:
+    history = runfile.load(RECORDED)
+    run = history.run
+    assert (run.name, run.program, run.state, run.agent_state, run.rows, run.commits) == (
+        "Recorded run",
+        "Recorder",
+        RunState.IDLE,
+        AgentState.FINISHED,
+        7,
+        2,
+    )
+    assert (run.started_at, run.ended_at, run.can_stop) == (1795295422.0, 1795295426.0, False)
+    assert [(point.seq, point.kind.name, point.side.name) for point in history.breakpoints] == [
+        (1, "PROGRAM_STARTED", "BEGIN"),
+        (2, "LLM_QUERY", "BEGIN"),
+        (3, "LLM_QUERY", "END"),
+        (4, "TOOL_INVOCATION", "BEGIN"),
+        (5, "TOOL_INVOCATION", "END"),
+        (7, "PROGRAM_FINISHED", "BEGIN"),
+    ]
+    assert [e.seq for e in history.events if e.kind is EventKind.DEBUG_MESSAGE] == [6]
+    assert [point.edit is not None for point in history.breakpoints] == [0, 1, 0, 1, 0, 0]
+    assert all(point.answer is AnswerKind.RESUME for point in history.breakpoints)
+    assert [row(point).summary for point in history.breakpoints] == [
+        "Agent program started",
+        "edited",
+        "Calls write_file(path=b.txt, content=two)",
+        "write_file(path=b.txt, content=two!)",
+        "wrote 4 bytes to b.txt",
+        "Agent execution finished",
+    ]
+    first, second = history.commits
+    assert (first.title, first.seq) == ("Initialized repository", 1)
+    assert [change.kind for change in second.changes] == [
+        ChangeKind.ADDED,
+        ChangeKind.CHANGED,
+        ChangeKind.DELETED,
+    ]
+
+
+def test_it_is_taken_in_by_a_debugger() -> None:
+    debugger = Debugger()
+    debugger.import_run(runfile.load(RECORDED))
+    assert [run.name for run in debugger.runs] == ["Recorded run"]
+    assert debugger.active is None
+
+
+# ---- ours -------------------------------------------------------------------------------------------
+
+
+def ours() -> RunHistory:
+    """A run of version 2 with what version 1's file has no words for."""
+    event = Event(
+        id="e", run="r", kind=EventKind.LLM_QUERY, at=1.0, name="m", outcome=Outcome.ERROR
+    )
+    points = (
+        Breakpoint(
+            id="b1",
+            run="r",
+            event="e",
+            seq=1,
+            side=Side.BEGIN,
+            kind=EventKind.LLM_QUERY,
+            at=1.0,
+            data='{"z": 1.0, "n": 12345678901234567890123, "x": NaN}',
+            strict=False,
+            edit='""',
+            answer=AnswerKind.RESUME,
+        ),
+        Breakpoint(
+            id="b2",
+            run="r",
+            event="e",
+            seq=2,
+            side=Side.END,
+            kind=EventKind.LLM_QUERY,
+            at=2.0,
+            data='"half \\ud800"',
+            strict=False,
+            failure=Failure(type="E", message="m"),
+            answer=AnswerKind.RESUME,
+        ),
+    )
+    body = FileBody(diff="d", content="new", previous_content="old")
+    change = FileChange(path="b", kind=ChangeKind.RENAMED, previous_path="a", body=body)
+    commit = Commit(id="k", run="r", at=1.5, title="t", seq=1, event="e", changes=(change,))
+    run = Run(id="r", name="N", program="P", started_at=0.5, rows=2, commits=1)
+    return RunHistory(run=run, events=(event,), breakpoints=points, commits=(commit,))
+
+
+def test_contents_keep_their_letters_where_strict_json_allows_and_their_values_always() -> None:
+    loaded = runfile.load(runfile.dump(ours()))
+    assert [point.data for point in loaded.breakpoints] == [
+        '{"z": 1.0, "n": 12345678901234567890123, "x": NaN}',
+        '"half \\ud800"',
+    ]
+    assert [point.strict for point in loaded.breakpoints] == [False, False]
+    assert [point.edit for point in loaded.breakpoints] == ['""', None]
+    assert (loaded.commits[0].seq, loaded.commits[0].event) == (1, "e")
+    assert unpack(runfile.dump(loaded)).__repr__() == unpack(runfile.dump(ours())).__repr__()
+
+
+def test_a_rename_is_filed_as_a_deletion_and_a_new_file() -> None:
+    (commit,) = runfile.load(runfile.dump(ours())).commits
+    assert [(change.path, change.kind) for change in commit.changes] == [
+        ("a", ChangeKind.DELETED),
+        ("b", ChangeKind.ADDED),
+    ]
+
+
+def test_a_long_run_is_read_in_time_that_grows_with_it() -> None:
+    """What is done for each event must not look at all the others."""
+    events = [
+        {"uuid": f"e{n}", "type": "DEBUG_MESSAGE", "time": 1.0 + n, "data": "x", "breakpoints": []}
+        for n in range(30_000)
+    ]
+    commits = [{"id": f"c{n}", "date": 1.0 + n, "title": "t", "changes": []} for n in range(5000)]
+    document = DOCUMENT | {"events": events, "commits": commits}
+    assert runfile.load(pack(document)).run.rows == 30_000
+
+
+# ---- versions ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ["0", "0.0.1", __version__, "", "unknown", "0.0.1rc1", "²"])
+def test_an_older_file_is_read(version: str) -> None:
+    document = DOCUMENT | {"server_version": version}
+    assert runfile.load(pack(document)).run.name == "Recorded run"
+
+
+@pytest.mark.parametrize("version", ["999", "0.999.1", f"{__version__}.1", "9" * 9])
+def test_a_newer_file_is_refused_by_name(version: str) -> None:
+    with pytest.raises(ProtocolError) as error:
+        runfile.load(pack(DOCUMENT | {"server_version": version}))
+    assert error.value.code == "newer_import"
+    assert version in error.value.message
+    assert __version__ in error.value.message
+    assert "upgrade this one" in error.value.message
+
+
+# ---- damage -----------------------------------------------------------------------------------------
+
+
+def test_what_is_cut_off_is_refused_wherever_it_is_cut() -> None:
+    for length in range(0, len(RECORDED) - 3, 37):
+        refused(RECORDED[:length], "corrupt_import", "export it again")
+
+
+def test_a_flipped_bit_is_refused_or_harmless() -> None:
+    chance = random.Random(1)
+    for _ in range(400):
+        at, bit = chance.randrange(len(RECORDED)), 1 << chance.randrange(8)
+        damaged = RECORDED[:at] + bytes([RECORDED[at] ^ bit]) + RECORDED[at + 1 :]
+        try:
+            loaded = runfile.load(damaged)
+        except ProtocolError as error:
+            assert error.code == "corrupt_import"
+            assert len(error.message) < 300
+        else:
+            assert unpack(runfile.dump(loaded)) == DOCUMENT
+
+
+def changed(path: str, value: Any) -> bytes:
+    """The recorded run with one value of it changed, as `events.0.type`."""
+    document = json.loads(json.dumps(DOCUMENT))
+    *way, last = [int(step) if step.isdecimal() else step for step in path.split(".")]
+    place = document
+    for step in way:
+        place = place[step]
+    place[last] = value
+    return pack(document)
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "cut off"),
+        (b"nonsense!", "no .run file, or it is damaged"),
+        ("✓".encode(), "cut off"),
+        (base64.b64encode(b"not compressed"), "no .run file"),
+        (base64.b64encode(zlib.compress(b"not JSON")), "contents are damaged"),
+        (base64.b64encode(zlib.compress(b"\xff\xfe")), "contents are damaged"),
+        (base64.b64encode(zlib.compress(b"[" * 200_000)), "contents are damaged"),
+        (pack([]), "Expected `object`"),
+        (pack({}), "missing required field `uuid`"),
+        (changed("start_time", 1e300), r"at `\$.start_time`"),
+        (changed("start_time", float("nan")), "contents are damaged"),
+        (changed("server_version", 7), r"at `\$.server_version`"),
+        (changed("events.1.time", -1), r"at `\$.events\[1\].time`"),
+        (changed("events.1.type", "NAP"), "an event of unknown type “NAP”"),
+        (changed("events.1.type", "N" * 10_000), "an event of unknown type “N{80}”"),
+        (changed("events.1.breakpoints.0.uuid", 7), "contents are damaged"),
+        (changed("events.1.uuid", DOCUMENT["events"][0]["uuid"]), "has one event twice"),
+        (
+            changed("events.1.breakpoints.0.uuid", DOCUMENT["events"][0]["breakpoints"][0]["uuid"]),
+            "has one message twice",
+        ),
+        (changed("commits.0.id", DOCUMENT["commits"][1]["id"]), "has one commit twice"),
+        (changed("commits.1.changes.0.change_type", "nap"), "a damaged commit .“nap” is no change"),
+        (
+            changed("events.3.breakpoints", DOCUMENT["events"][0]["breakpoints"]),
+            "one message twice|debug message with breakpoints",
+        ),
+    ],
+    ids=range(21),
+)
+def test_what_is_no_run_is_refused(data: bytes, says: str) -> None:
+    refused(data, "corrupt_import", says)
+
+
+def test_a_debug_message_has_no_breakpoints() -> None:
+    point = DOCUMENT["events"][0]["breakpoints"][0] | {"uuid": "other"}
+    refused(changed("events.3.breakpoints", [point]), "corrupt_import", "debug message with")
+
+
+def test_lines_and_spaces_in_the_file_do_no_harm() -> None:
+    spaced = b"\r\n".join(RECORDED[at : at + 76] for at in range(0, len(RECORDED), 76)) + b"\n"
+    assert unpack(runfile.dump(runfile.load(spaced))) == DOCUMENT
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked() -> None:
+    limit = 4 * 1024**2
+    bomb = base64.b64encode(zlib.compress(b" " * (16 * limit)))
+    assert len(bomb) < limit
+    tracemalloc.start()
+    try:
+        refused(bomb, "too_large", "more than 4 MiB, the limit", limit=limit)
+        assert tracemalloc.get_traced_memory()[1] < 3 * limit
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_limit_is_what_may_be_unpacked() -> None:
+    size = len(zlib.decompress(base64.b64decode(RECORDED)))
+    assert runfile.load(RECORDED, limit=size).run.name == "Recorded run"
+    refused(RECORDED, "too_large", limit=size - 1)
+    assert runfile.MAX_UNPACKED == 512 * 1024**2

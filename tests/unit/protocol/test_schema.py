@@ -1,0 +1,58 @@
+"""The files that are made from the protocol are current, and describe what is really sent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from agentstepper_nb.protocol import schema
+from agentstepper_nb.protocol.codes import CODES, page
+from tests.unit.protocol.test_golden_agent import FROM_AGENT, TO_AGENT
+from tests.unit.protocol.test_golden_ui import FROM_UI, TO_UI
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize("path", schema.documents())
+def test_a_made_file_is_current(path: str) -> None:
+    assert (ROOT / path).read_text(encoding="utf-8") == schema.documents()[path]
+
+
+def test_the_tool_tells_what_is_stale_and_mends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path in schema.documents():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    assert schema.main(["--check"]) == 1
+    assert "docs/errors.md is stale: run python -m" in capsys.readouterr().out
+    assert schema.main([]) == 0
+    assert schema.main(["--check"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "side", "golden"),
+    [
+        ("docs/schema/agent.json", "FromAgent", FROM_AGENT),
+        ("docs/schema/agent.json", "ToAgent", TO_AGENT),
+        ("js/schema/protocol.json", "FromUi", FROM_UI),
+        ("js/schema/protocol.json", "ToUi", TO_UI),
+    ],
+)
+def test_the_golden_messages_fit_the_schema(path: str, side: str, golden: dict[str, Any]) -> None:
+    document = json.loads(schema.documents()[path])
+    for text in golden:
+        message = json.loads(text)
+        place = document["$defs"][side]["properties"][message["type"]]
+        jsonschema.validate(message["body"], {"$ref": place["$ref"], "$defs": document["$defs"]})
+
+
+def test_every_code_says_what_it_means_and_what_to_do() -> None:
+    for code, (means, to_do) in CODES.items():
+        assert f"| `{code}` | {means} | {to_do} |" in page()
+        assert means.endswith(".")
+        assert to_do.endswith(".")

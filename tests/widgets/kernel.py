@@ -1,0 +1,108 @@
+"""A kernel in a process of its own, and what its cells put out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from jupyter_client.blocking.client import BlockingKernelClient
+from jupyter_client.manager import KernelManager
+
+#: Seconds to wait for a message before the test fails.
+PATIENCE = 60
+
+
+@dataclass
+class Ran:
+    """What a cell came to.
+
+    Args:
+        status: Of the reply: ok, error or aborted.
+        error: Its exception's name.
+        outputs: The contents of its messages, in their order, each with its kind.
+    """
+
+    status: str = ""
+    error: str | None = None
+    outputs: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """What it printed."""
+        return "".join(c["text"] for kind, c in self.outputs if kind == "stream")
+
+    @property
+    def value(self) -> str | None:
+        """The text of its value."""
+        values = [c["data"]["text/plain"] for kind, c in self.outputs if kind == "execute_result"]
+        return values[-1] if values else None
+
+    @property
+    def traceback(self) -> str:
+        """Its traceback, as it is shown."""
+        return "\n".join("\n".join(c["traceback"]) for kind, c in self.outputs if kind == "error")
+
+
+class Kernel:
+    """A real ipykernel.
+
+    Args:
+        env: Its environment.
+        cwd: Its folder.
+    """
+
+    def __init__(self, env: dict[str, str], cwd: str) -> None:
+        self.manager = KernelManager(kernel_name="python3")
+        self.manager.start_kernel(env=env, cwd=cwd)
+        self.client: BlockingKernelClient = self.manager.client()
+        self.client.start_channels()
+        try:
+            self.client.wait_for_ready(timeout=PATIENCE)
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self, code: str, *during: Callable[[], object], on: str = "READY") -> Ran:
+        """Run a cell to its end.
+
+        Args:
+            code: Its text.
+            during: What to do meanwhile: each when the cell has printed the word once more.
+            on: The word.
+        """
+        todo = list(during)
+        id = self.client.execute(code, stop_on_error=False)
+        ran = Ran()
+        while True:
+            message = self.client.get_iopub_msg(timeout=PATIENCE)
+            if message["parent_header"].get("msg_id") != id:
+                continue
+            kind, content = message["msg_type"], message["content"]
+            if kind == "status" and content["execution_state"] == "idle":
+                break
+            ran.outputs.append((kind, content))
+            for _ in range(content.get("text", "").count(on) if todo else 0):
+                todo.pop(0)()
+        assert not todo, f"the cell did not print {on}: {ran}"
+        reply = self._reply(id)
+        ran.status, ran.error = reply["status"], reply.get("ename")
+        return ran
+
+    def _reply(self, id: str) -> dict[str, Any]:
+        while True:
+            message: dict[str, Any] = self.client.get_shell_msg(timeout=PATIENCE)
+            if message["parent_header"].get("msg_id") == id:
+                content: dict[str, Any] = message["content"]
+                return content
+
+    def interrupt(self) -> None:
+        """As the notebook's button does."""
+        self.manager.interrupt_kernel()
+
+    def close(self) -> None:
+        """End the kernel, whatever it does."""
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+        self.manager.cleanup_resources()
+        self.client.context.destroy()

@@ -1,0 +1,93 @@
+"""Somebody at a view: a small UI of version 2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Subprotocol
+
+from agentstepper_nb.protocol import ui as v2
+from agentstepper_nb.protocol.frame import MAX_MESSAGE, SUBPROTOCOL, VERSION
+from agentstepper_nb.protocol.values import Run
+
+PATIENCE = 60
+Message = TypeVar("Message")
+
+
+@contextmanager
+def sit_down(url: str) -> Iterator[Person]:
+    """Somebody at the Core whose UIs connect to `url`."""
+    with connect(
+        url,
+        subprotocols=[Subprotocol(SUBPROTOCOL)],
+        proxy=None,
+        compression=None,
+        max_size=MAX_MESSAGE,
+    ) as socket:
+        yield Person(socket)
+
+
+class Person:
+    """Watches all runs and presses buttons.
+
+    Args:
+        socket: Their connection to the Core.
+    """
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
+        self._sent = 0
+        self.runs: dict[str, Run] = {}
+        self._send(v2.UiHello(version=VERSION, client="test"))
+        for run in self._expect(v2.CoreHello).runs:
+            self.runs[run.id] = run
+
+    @property
+    def newest(self) -> Run:
+        """The run that began last, as far as was read."""
+        return list(self.runs.values())[-1]
+
+    def when(self, told: Callable[[Run], bool]) -> Run:
+        """Wait until some run is so, and give it."""
+        while True:
+            run = self._expect(v2.RunChanged).run
+            if told(run):
+                return run
+
+    def when_halted(self) -> Run:
+        """Wait until a run halts."""
+        return self.when(lambda run: bool(run.pending))
+
+    def when_over(self) -> Run:
+        """Wait until a run ends."""
+        return self.when(lambda run: not run.live)
+
+    def step(self, edit: str | None = None) -> None:
+        """Wait for the next halt and press Step."""
+        run = self.when_halted()
+        self.do(v2.Step(run=run.id, breakpoint=run.pending[0], revision=1, edit=edit))
+
+    def stop(self) -> None:
+        """Wait for the next halt and press Stop."""
+        self.do(v2.StopRun(run=self.when_halted().id))
+
+    def do(self, command: Any) -> None:
+        """Send a command and see it carried out."""
+        self._send(command)
+        self._expect(v2.Done)
+
+    def _send(self, message: Any) -> None:
+        self._sent += 1
+        self._socket.send(v2.from_ui.encode(message, self._sent, "c"))
+
+    def _expect(self, kind: type[Message]) -> Message:
+        while True:
+            _, message = v2.to_ui.decode(self._socket.recv(timeout=PATIENCE))
+            assert not isinstance(message, v2.UiError), message
+            if isinstance(message, v2.RunChanged):
+                self.runs[message.run.id] = message.run
+            if isinstance(message, kind):
+                return message

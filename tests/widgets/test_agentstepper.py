@@ -1,0 +1,72 @@
+"""`%agentstepper` in a real kernel."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.widgets.kernel import Kernel, Ran
+from tests.widgets.person import Person
+
+
+def shown_run(kernel: Kernel, ran: Ran) -> str:
+    """The run that the shown view has selected."""
+    views = [c["data"] for kind, c in ran.outputs if kind == "display_data"]
+    assert len(views) == 1
+    model = views[0]["application/vnd.jupyter.widget-view+json"]["model_id"]
+    code = f"import ipywidgets.widgets.widget as w\nw._instances[{model!r}].run"
+    value = kernel.run(code).value
+    assert value is not None
+    return value.strip("'")
+
+
+def test_newest_of_all_where_this_kernel_has_none(kernel: Kernel) -> None:
+    assert shown_run(kernel, kernel.run("%agentstepper")) == ""
+
+
+def test_newest_run_of_this_kernel(kernel: Kernel, person: Person) -> None:
+    kernel.run("%%step\npass")
+    kernel.run(
+        "import agentstepper_nb\n"
+        "made = agentstepper_nb.AgentStepper('plain', stop_on_entry=False)\nmade.close()"
+    )
+    newest = max(person.when(lambda run: run.program == "plain").id, *person.runs)
+    assert shown_run(kernel, kernel.run("%agentstepper")) == newest
+
+
+@pytest.mark.parametrize("line", ["nest", "nest off", "nonsense", "nest on now"])
+def test_lines_that_are_wrong(kernel: Kernel, line: str) -> None:
+    ran = kernel.run(f"%agentstepper {line}")
+    assert (ran.status, ran.error) == ("error", "UsageError")
+    assert "usage: %agentstepper [nest on]" in ran.text
+
+
+def test_nest_is_off_until_asked_for(kernel: Kernel) -> None:
+    code = "import asyncio\nasyncio.run(asyncio.sleep(0, 'slept'))"
+    kernel.run("import warnings; warnings.simplefilter('ignore')")  # of the loop that never ran
+    assert kernel.run(code).error == "RuntimeError"
+    told = kernel.run("%agentstepper nest on")
+    assert (told.status, told.error) == ("ok", None)
+    assert "is applied" in told.text
+    assert kernel.run(code).value == "'slept'"
+    assert kernel.run(f"%%step\n{code}").value == "'slept'"
+    assert kernel.run("%%step\nawait asyncio.sleep(0, 'slept')").value == "'slept'"
+
+
+def test_loading_twice(kernel: Kernel) -> None:
+    assert kernel.run("%reload_ext agentstepper_nb").status == "ok"
+    assert kernel.run("%%step\n1").value == "1"
+
+
+def test_loading_imports_little(
+    kernel: Kernel, environment: dict[str, str], folder: object
+) -> None:
+    fresh = Kernel(environment, str(folder))
+    try:
+        ran = fresh.run(
+            "%load_ext agentstepper_nb\nimport sys\n"
+            "sorted({'anywidget', 'websockets', 'git', 'openai', 'tornado.websocket',"
+            " 'agentstepper_nb.sdk', 'agentstepper_nb.widgets'} & set(sys.modules))"
+        )
+        assert ran.value == "[]"
+    finally:
+        fresh.close()

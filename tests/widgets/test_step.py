@@ -1,0 +1,326 @@
+"""`%%step` in a real kernel: where the cell runs, what it shows, and how it ends."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from agentstepper_nb.protocol.values import Ending
+from tests.widgets.kernel import Kernel, Ran
+from tests.widgets.person import Person
+
+#: Reaches one breakpoint and shows what came back.
+ASK = """
+print("READY")
+with dbg.llm({"q": 1}) as query:
+    query.response = query.prompt
+"""
+
+
+def plain(text: str) -> str:
+    """A text without its colours."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+# ---- what a cell is --------------------------------------------------------------------------------
+
+
+def test_a_cell_without_an_agent(kernel: Kernel, person: Person) -> None:
+    ran = kernel.run("%%step\nimport os\nx = 41\nprint('out')\nx + 1")
+    assert (ran.status, ran.text, ran.value) == ("ok", "out\n", "42")
+    assert kernel.run("_, dbg").value.startswith("(42, <AgentStepper 'My notebook', closed>")
+    run = person.when_over()
+    assert (run.program, run.ending) == ("My notebook", Ending.FINISHED)
+
+
+def test_the_view_stands_above_the_output(kernel: Kernel, person: Person) -> None:
+    ran = kernel.run("%%step named\nprint('out')")
+    shown = [c for kind, c in ran.outputs if kind in ("display_data", "stream")]
+    view, printed = shown
+    assert "application/vnd.jupyter.widget-view+json" in view["data"]
+    run = person.when_over()
+    assert run.program == "named"
+    assert view["data"]["text/plain"].startswith(f"AgentStepper: the view of run {run.id}")
+    assert printed["text"] == "out\n"
+
+
+@pytest.mark.parametrize(
+    "line", ["'two words'", "--main 'two words'", "'two words' --main", '"two words"']
+)
+def test_names(kernel: Kernel, person: Person, line: str) -> None:
+    assert kernel.run(f"%%step {line}\npass").status == "ok"
+    assert person.when_over().program == "two words"
+
+
+@pytest.mark.parametrize("line", ["a b", "--nonsense", "--workspace", "'unclosed"])
+def test_lines_that_are_wrong(kernel: Kernel, core: object, person: Person, line: str) -> None:
+    before = len(person.runs)
+    ran = kernel.run(f"%%step {line}\nraise SystemError")
+    assert (ran.status, ran.error) == ("error", "UsageError")
+    assert "usage: %%step [--main] [--workspace DIR] [name]" in str(ran.outputs)
+    assert len(person.runs) == before
+
+
+def test_variables_in_the_line(kernel: Kernel, person: Person, folder: object) -> None:
+    kernel.run("import pathlib; place = pathlib.Path('place'); place.mkdir(exist_ok=True)")
+    assert kernel.run("%%step --workspace {place}\npass").status == "ok"
+    assert person.when_over().workspace == f"{folder}/place"
+
+
+def test_a_silenced_value(kernel: Kernel) -> None:
+    assert kernel.run("%%step\n1 + 1;").value is None
+    assert kernel.run("%%step\nNone").value is None
+
+
+def test_magics_and_commands_inside(kernel: Kernel) -> None:
+    ran = kernel.run("%%step\nhere = %pwd\n!echo from a shell\nhere == str(pathlib.Path.cwd())")
+    assert (ran.text.strip(), ran.value) == ("from a shell", "True")
+
+
+def test_a_cell_that_is_no_python_opens_no_run(kernel: Kernel, person: Person) -> None:
+    ran = kernel.run("%%step\nx = 1\ny = = 2")
+    assert (ran.status, ran.error) == ("error", "SyntaxError")
+    assert "line 3" in plain(ran.traceback)
+    kernel.run("%%step after\npass")
+    assert person.when(lambda run: True).program == "after"
+
+
+# ---- where it runs ---------------------------------------------------------------------------------
+
+LOOPS = {
+    "asyncio.run": "import asyncio\nasyncio.run(work())",
+    "anyio.run": "import anyio\nanyio.run(work)",
+    "await": "await work()",
+    "tasks": "import asyncio\ntask = asyncio.create_task(work())\nawait task",
+    "async with": "import asyncio\nasync with asyncio.timeout(60):\n    x = await work()\nx",
+    "runner": "import asyncio\nwith asyncio.Runner() as r:\n    x = r.run(work())\nx",
+}
+
+
+@pytest.mark.parametrize("how", LOOPS)
+def test_event_loops(kernel: Kernel, how: str) -> None:
+    kernel.run(
+        "import asyncio\nasync def work():\n    await asyncio.sleep(0)\n    print('in')\n    return 7"
+    )
+    ran = kernel.run(f"%%step\n{LOOPS[how]}")
+    assert (ran.status, ran.text, ran.value) == ("ok", "in\n", "7")
+
+
+def test_threads(kernel: Kernel) -> None:
+    kernel.run("import threading; main = threading.main_thread()")
+    assert kernel.run("%%step\nthreading.current_thread() is main").value == "False"
+    assert kernel.run("%%step --main\nthreading.current_thread() is main").value == "True"
+
+
+def test_main_does_not_await(kernel: Kernel, person: Person) -> None:
+    ran = kernel.run("%%step --main\nawait work()")
+    assert (ran.status, ran.error) == ("error", "UsageError")
+    assert "Leave out --main" in str(ran.outputs)
+
+
+def test_context_variables_are_those_of_the_notebook(kernel: Kernel) -> None:
+    kernel.run("import contextvars; v = contextvars.ContextVar('v')")
+    assert kernel.run("v.set(3)\nget_ipython().run_cell_magic('step', '', 'v.get()')").value == "3"
+
+
+def test_output_of_what_the_cell_starts(kernel: Kernel) -> None:
+    ran = kernel.run(
+        "%%step\nimport subprocess, sys\n"
+        "from IPython.display import display\n"
+        "display('shown')\n"
+        "print('err', file=sys.stderr)\n"
+        "_ = subprocess.run(['echo', 'child'])"
+    )
+    assert {"child", "err"} <= set(ran.text.split())
+    assert "'shown'" in str(ran.outputs)
+
+
+# ---- stepping --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", ["", "--main"])
+def test_a_step_with_an_edit(kernel: Kernel, person: Person, option: str) -> None:
+    def two_steps() -> None:
+        person.step('{"q": 1.0}')
+        person.step()
+
+    ran = kernel.run(f"%%step agent {option}\n{ASK}\nquery.response", two_steps)
+    assert (ran.status, ran.value) == ("ok", "{'q': 1.0}")
+    assert person.when_over().ending is Ending.FINISHED
+
+
+def test_agents_in_the_cell_are_its_run(kernel: Kernel, person: Person) -> None:
+    code = """%%step outer
+import agentstepper_nb
+with agentstepper_nb.AgentStepper("inner") as dbg2:
+    print("READY")
+    dbg2.end_llm_query_breakpoint(dbg2.begin_llm_query_breakpoint("hi"))
+async def more():
+    async with agentstepper_nb.AsyncAgentStepper("inner") as dbg3:
+        await dbg3.end_llm_query_breakpoint(await dbg3.begin_llm_query_breakpoint("hi"))
+import asyncio
+asyncio.run(more())
+"""
+    before = len(person.runs)
+    ran = kernel.run(code, lambda: [person.step() for _ in range(4)])
+    assert ran.status == "ok", ran
+    assert person.when_over().program == "outer"
+    assert len(person.runs) == before + 1
+
+
+def test_a_top_level_await_at_a_breakpoint(kernel: Kernel, person: Person) -> None:
+    code = """%%step
+from agentstepper_nb import AsyncAgentStepper
+agent = await AsyncAgentStepper.connect("inner")
+print("READY")
+await agent.end_llm_query_breakpoint(await agent.begin_llm_query_breakpoint("hi"))
+"""
+    ran = kernel.run(code, lambda: [person.step(), person.step('"bye"')])
+    assert (ran.status, ran.value) == ("ok", "'bye'"), ran
+
+
+# ---- how it ends -----------------------------------------------------------------------------------
+
+
+def test_an_exception(kernel: Kernel, person: Person) -> None:
+    ran = kernel.run("%%step\ndef f():\n    1 / 0\nx = 1\nf()")
+    assert (ran.status, ran.error) == ("error", "ZeroDivisionError")
+    shown = plain(ran.traceback)
+    assert "----> 5 f()" in shown
+    assert "----> 3     1 / 0" in shown.replace("1/0", "1 / 0")
+    assert "worker.py" not in shown
+    assert "asyncio" not in shown
+    run = person.when_over()
+    assert run.ending is Ending.CRASHED
+    assert run.failure is not None
+    assert run.failure.type.endswith("ZeroDivisionError")
+    assert kernel.run("x").value == "1"
+
+
+def test_an_exception_of_a_cell_that_awaits(kernel: Kernel) -> None:
+    ran = kernel.run("%%step\nawait work()\n1 / 0")
+    assert ran.error == "ZeroDivisionError"
+    shown = plain(ran.traceback)
+    assert "----> 3 1 / 0" in shown.replace("1/0", "1 / 0")
+    assert "base_events.py" not in shown
+
+
+def test_leaving(kernel: Kernel, person: Person) -> None:
+    assert kernel.run("%%step\nimport sys\nsys.exit(3)").error == "SystemExit"
+    assert person.when_over().ending is Ending.CRASHED
+
+
+@pytest.mark.parametrize("option", ["", "--main"])
+def test_stop(kernel: Kernel, person: Person, option: str) -> None:
+    swallowing = f"""%%step agent {option}
+try:
+    print("READY")
+    with dbg.llm("hi") as q:
+        q.response = 1
+except Exception:
+    print("swallowed")
+print("went on")
+"""
+    ran = kernel.run(swallowing, person.stop)
+    assert (ran.status, ran.error) == ("ok", None)
+    assert ran.text == "READY\nStopped by you at line 4 of this cell.\n"
+    assert person.when_over().ending is Ending.STOPPED
+
+
+def test_stop_inside_of_tasks(kernel: Kernel, person: Person) -> None:
+    code = """%%step
+from agentstepper_nb import AsyncAgentStepper
+async def one(agent):
+    await agent.begin_llm_query_breakpoint("hi")
+agent = await AsyncAgentStepper.connect("inner")
+print("READY")
+async with asyncio.TaskGroup() as group:
+    group.create_task(one(agent))
+"""
+    ran = kernel.run(code, person.stop)
+    assert (ran.status, ran.error) == ("ok", None), ran
+    assert "Stopped by you at line 4 of this cell." in ran.text
+    assert person.when_over().ending is Ending.STOPPED
+
+
+# ---- interrupts ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", ["", "--main"])
+def test_interrupt_at_a_breakpoint(kernel: Kernel, person: Person, option: str) -> None:
+    def interrupt() -> None:
+        person.when_halted()
+        kernel.interrupt()
+
+    ran = kernel.run(f"%%step agent {option}\n{ASK}", interrupt)
+    assert (ran.status, ran.error) == ("error", "KeyboardInterrupt")
+    assert "goes on in the background" not in ran.traceback
+    run = person.when_over()
+    assert (run.ending, run.pending) == (Ending.STOPPED, ())
+    assert kernel.run("1").value == "1"
+
+
+BLOCKED = {
+    "busy": "while True: pass",
+    "top-level await": "await asyncio.Event().wait()",
+    "asyncio.run": "asyncio.run(asyncio.Event().wait())",
+    "anyio.run": "import anyio\nanyio.run(anyio.sleep_forever)",
+    "queue": "import queue\nqueue.Queue().get()",
+    "future": "import concurrent.futures as c\nc.Future().result()",
+    "event": "threading.Event().wait()",
+    "child": "import subprocess, sys\n"
+    "subprocess.run([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE)\n"
+    "subprocess.run(['sleep', '60'])",
+}
+
+
+@pytest.mark.parametrize("how", BLOCKED)
+def test_interrupt(kernel: Kernel, person: Person, how: str) -> None:
+    ran = kernel.run(f"%%step\nprint('READY')\n{BLOCKED[how]}", kernel.interrupt)
+    assert (ran.status, ran.error) == ("error", "KeyboardInterrupt")
+    assert "goes on in the background" not in ran.traceback
+    assert person.when_over().ending is Ending.STOPPED
+    assert kernel.run("1").value == "1"
+
+
+def test_interrupt_of_what_cannot_be(kernel: Kernel, person: Person) -> None:
+    """The cell gives up on a call of C; that the thread goes on, and where, is said."""
+    kernel.run("import os, agentstepper_nb.magics.worker as w\nw.GRACE = 0.01\nr, p = os.pipe()")
+    code = "%%step\nprint('READY')\nos.read(r, 1)\nprint('late')"
+    ran = kernel.run(code, kernel.interrupt)
+    assert (ran.status, ran.error) == ("error", "KeyboardInterrupt")
+    assert "goes on in the background" in plain(ran.traceback)
+    assert "line 3" in plain(ran.traceback)
+    assert person.when_over().ending is Ending.STOPPED
+    freed: Ran = kernel.run(
+        "import threading\n"
+        "worker = next(t for t in threading.enumerate() if t.name == 'agentstepper cell')\n"
+        "_ = os.write(p, b'x')\nworker.join()\n"
+    )
+    assert (freed.status, freed.text) == ("ok", "")
+
+
+# ---- no Core ---------------------------------------------------------------------------------------
+
+
+def test_no_core(kernel: Kernel) -> None:
+    kernel.run("import os; url = os.environ.pop('AGENTSTEPPER_URL')")
+    try:
+        ran = kernel.run("%%step\nprint('ran all the same')")
+    finally:
+        kernel.run("os.environ['AGENTSTEPPER_URL'] = url")
+    assert (ran.status, ran.error) == ("error", "UsageError")
+    assert "No AgentStepper Core is running" in str(ran.outputs)
+    assert "ran all the same" not in ran.text
+
+
+def test_a_core_that_does_not_answer(kernel: Kernel) -> None:
+    kernel.run("os.environ['AGENTSTEPPER_URL'] = 'ws://127.0.0.1:9'")
+    try:
+        ran = kernel.run("%%step\nprint('ran all the same')")
+    finally:
+        kernel.run("os.environ['AGENTSTEPPER_URL'] = url")
+    assert (ran.status, ran.error) == ("error", "UsageError")
+    assert "127.0.0.1:9" in str(ran.outputs)
+    assert "ran all the same" not in ran.text
