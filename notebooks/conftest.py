@@ -11,6 +11,9 @@ from agentstepper_nb.hub import AgentStepperCore
 
 from .driver import Driver
 
+#: What the tutorials make beside themselves: its tests are the agent's to run.
+collect_ignore = ["cart"]
+
 _running: list[tuple[AgentStepperCore, Driver]] = []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import nbformat
@@ -125,6 +125,24 @@ class DebuggerView:
         button = self.button(name)
         expect(button).not_to_have_attribute("aria-disabled", "true", timeout=20_000)
         button.click()
+
+    def step_to(self, words: str, *, before: Callable[[], None] = lambda: None) -> None:
+        """Step until the halted row says so.
+
+        Args:
+            words: What it says, with single spaces.
+            before: Called before each press.
+        """
+        halted = self.root.locator(".as-Row.as-mod-halted")
+        for _ in range(20):
+            expect(halted).to_have_count(1)
+            if words in " ".join(halted.inner_text().split()):
+                return
+            row = halted.get_attribute("data-row")
+            before()
+            self.press("Step")
+            expect(halted).not_to_have_attribute("data-row", row or "")
+        raise AssertionError(f"no halt at {words!r}")
 
     def rows(self) -> Locator:
         """The timeline's rows."""

@@ -40,18 +40,6 @@ class Corridor:
         self.spy.expect_blocked()
         self.view.press(name)
 
-    def step_to(self, words: str, *, limit: int = 20) -> None:
-        """Step until the halted row says so."""
-        halted = self.view.root.locator(".as-Row.as-mod-halted")
-        for _ in range(limit):
-            expect(halted).to_have_count(1)
-            if words in " ".join(halted.inner_text().split()):
-                return
-            before = halted.get_attribute("data-row")
-            self.press("Step")
-            expect(halted).not_to_have_attribute("data-row", before or "")
-        raise AssertionError(f"no halt at {words!r}")
-
     def expect_end(self, words: str) -> None:
         """Wait for the run's end, and for the queued cell, which now runs."""
         self.view.expect_state(words)
@@ -91,7 +79,7 @@ def test_step_edit_continue_halt_and_changes(
     corridor.lab.cell(1).scroll_into_view_if_needed()
     page.screenshot(path=screenshots / "lab-halted-light.png")
 
-    corridor.step_to("Agent → Tools write_file")
+    view.step_to("Agent → Tools write_file", before=spy.expect_blocked)
     edit_json(view, GUESS, RIGHT)
     page.screenshot(path=screenshots / "lab-edit-light.png")
     corridor.press("Step with edit")

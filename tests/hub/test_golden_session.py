@@ -81,7 +81,7 @@ class Replay:
             for one, other in zip(theirs, ours, strict=True):
                 self.compare(line, one, other, key)
         elif key in IDS and isinstance(theirs, str):
-            assert self.ids.setdefault(theirs, ours) == ours, where
+            assert ours == theirs or self.ids.setdefault(theirs, ours) == ours, where
         elif theirs == ENDED:
             assert ours.endswith("+0000"), where
         elif key == "agentState" and theirs is None:

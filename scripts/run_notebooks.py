@@ -1,0 +1,49 @@
+"""Run the tutorials with the driver and keep their outputs, without widgets' state.
+
+    python scripts/run_notebooks.py notebooks/*.ipynb
+"""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+
+from agentstepper_nb.hub import AgentStepperCore
+from notebooks.driver import Driver
+
+#: What a reader of the file can't see.
+_WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+def main(paths: list[str]) -> None:
+    with AgentStepperCore("127.0.0.1", 0, 0) as core:
+        driver = Driver(f"ws://127.0.0.1:{core.ui_port}")
+        driver.start()
+        os.environ["AGENTSTEPPER_URL"] = f"ws://127.0.0.1:{core.client_port}"
+        os.environ["JUPYTER_DATA_DIR"] = tempfile.mkdtemp()
+        for path in paths:
+            run(Path(path))
+        driver.stop()
+
+
+def run(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    client = NotebookClient(
+        notebook,
+        store_widget_state=False,
+        record_timing=False,
+        resources={"metadata": {"path": str(path.parent)}},
+    )
+    client.execute()
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            output.get("data", {}).pop(_WIDGET, None)
+    nbformat.write(notebook, path)
+    print(path)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

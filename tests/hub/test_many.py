@@ -1,0 +1,302 @@
+"""Several agents and several UIs at once, of both versions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from websockets.asyncio.server import ServerConnection, serve
+
+from agentstepper_nb.hub import Rights
+from agentstepper_nb.hub.gate import select_subprotocol
+from agentstepper_nb.hub.sockets import SocketConnection, converse
+from tests.hub.conftest import Stand
+from tests.hub.peers import AgentV1, AgentV2, Ui, UiV1, UiV2
+
+
+def test_each_agent_is_stepped_by_another_ui(stand: Stand) -> None:
+    uis = [stand.ui(version) for version in (1, 2, 1, 2)]
+    agents = [stand.started(version, f"P{n}") for n, version in enumerate((1, 2, 2, 1))]
+    runs = [uis[0].find(f"P{n}") for n in range(4)]
+    points = [agent.ask(n) for n, agent in enumerate(agents)]
+    for ui in uis:
+        assert [ui.halted(run) for run in runs] == points
+    # Each is stepped by one, in an order of its own, and only it goes on.
+    for n in (2, 0, 3, 1):
+        uis[n].step(runs[n])
+        assert agents[n].answer() == n
+    for ui in uis:
+        for run in runs:
+            assert ui.until(run, "step")["state"] == "step"
+
+
+def test_alternating_steps_leave_all_uis_the_same(stand: Stand) -> None:
+    uis = [stand.ui(2), stand.ui(2)]
+    assert all(isinstance(ui, UiV2) for ui in uis)
+    agents = [stand.started(2, "A"), stand.started(1, "B")]
+    runs = [uis[0].find("A"), uis[0].find("B")]
+    for ui in uis:
+        for run in runs:
+            ui.open(run)
+    for turn in range(20):
+        agent, run, ui = agents[turn % 2], runs[turn % 2], uis[turn // 2 % 2]
+        asked = agent.ask(turn)
+        ui.halted(run, asked)
+        ui.step(run)
+        assert agent.answer() == turn
+        for each in uis:
+            each.barrier()
+    rows = [ui.rows for ui in uis]
+    assert rows[0] == rows[1]
+    assert len(rows[0]) == 20
+    fresh = stand.ui(2)
+    assert isinstance(fresh, UiV2)
+    for run in runs:
+        for row in fresh.open(run)["rows"]:
+            assert rows[0][row["id"]] == row
+    assert {id: run["pending"] for id, run in fresh.runs.items()} == {run: [] for run in runs}
+
+
+def test_who_is_second_is_told_and_sees_the_new_state(stand: Stand) -> None:
+    first, second = stand.ui(2), stand.ui(2)
+    assert isinstance(first, UiV2)
+    assert isinstance(second, UiV2)
+    agent = stand.started()
+    run, asked = first.find("P"), agent.ask("hi")
+    for ui in (first, second):
+        assert ui.halted(run) == asked
+    first.command("step", run=run, breakpoint=asked, revision=1, edit='"first"')
+    error = second.refused("step", run=run, breakpoint=asked, revision=1, edit='"second"')
+    assert (error["code"], error["run"]) == ("stale", run)
+    assert second.pending(run) is None  # it was told before it was refused
+    assert agent.answer() == "first"
+
+
+def test_an_edit_meanwhile_makes_a_step_stale(stand: Stand) -> None:
+    first, second = stand.ui(2), stand.ui(2)
+    assert isinstance(first, UiV2)
+    assert isinstance(second, UiV2)
+    agent = stand.started()
+    run, asked = first.find("P"), agent.ask("hi")
+    second.open(second.find("P"))
+    first.halted(run)
+    first.edit(run, asked, "first")
+    error = second.refused("step", run=run, breakpoint=asked, revision=1)
+    assert "edited meanwhile" in error["message"]
+    assert (second.rows[asked]["revision"], second.rows[asked]["edited"]) == (2, True)
+    second.command("step", run=run, breakpoint=asked, revision=2)
+    assert agent.answer() == "first"
+
+
+def test_a_ui_of_version_1_that_is_second_does_no_harm(stand: Stand) -> None:
+    first, second = stand.ui(1), stand.ui(1)
+    agent = stand.started(1)
+    run, asked = first.find("P"), agent.ask("hi")
+    for ui in (first, second):
+        assert ui.halted(run) == asked
+    first.step(run)
+    second.step(run)
+    assert agent.answer() == "hi"
+    # The second step came when nothing was pending, and the next breakpoint halts.
+    assert first.halted(run, agent.reach("next")) is not None
+
+
+def test_renaming_and_deleting_reach_everybody_else(stand: Stand) -> None:
+    doer, other, view = stand.ui(1), stand.ui(1), stand.ui(2)
+    agent = stand.started(1)
+    run = doer.find("P")
+    for ui in (other, view):
+        ui.find("P")
+    doer.act("rename_run", run=run, name="mine")
+    assert isinstance(other, UiV1)
+    (renamed,) = other.hear_event("init_app_state")["runs"]
+    assert (renamed["uuid"], renamed["name"]) == (run, "mine")
+    agent.finish()
+    for ui in (doer, other, view):
+        ui.until(run, "idle")
+    doer.act("delete_run", run=run)
+    assert other.hear_event("init_app_state") == {"runs": [], "activeRun": None, "haltedAt": None}
+    while run in view.runs:
+        view.learn(view.hear())
+    assert stand.ui(2).runs == {}
+    # The one who did it was told nothing: its next message answers its next command.
+    assert doer.refused("step", run=run)["code"] == "unknown_run"
+
+
+def test_an_import_is_announced_to_all(stand: Stand) -> None:
+    one, other, view = stand.ui(1), stand.ui(1), stand.ui(2)
+    agent = stand.started(2, "Old")
+    agent.finish()
+    run = one.find("Old")
+    one.until(run, "idle")
+    assert isinstance(one, UiV1)
+    data = one.download(run)["data"]
+    other.act("import_run", data=data)
+    for ui in (one, other, view):
+        ui.until(run, "idle")
+        while len(ui.runs) < 2:
+            ui.learn(ui.hear())
+        (copy,) = (each for id, each in ui.runs.items() if id != run)
+        assert (copy["state"], copy["name"]) == ("idle", "Run #1 of Old")
+
+
+def test_the_snapshot_of_version_1_names_the_run_that_halted_last(stand: Stand) -> None:
+    ui = stand.ui(2)
+    first, second = stand.started(2, "A"), stand.started(1, "B")
+    runs = [ui.find("A"), ui.find("B")]
+    asked = first.ask()
+    ui.halted(runs[0])
+    late = stand.ui(1)
+    assert isinstance(late, UiV1)
+    assert (late.active, late.halted_at, list(late.runs)) == (runs[0], asked, runs)
+    first.finish()
+    ui.until(runs[0], "idle")
+    later = stand.ui(1)
+    assert isinstance(later, UiV1)
+    assert (later.active, later.halted_at) == (runs[1], None)
+    second.finish()
+
+
+def test_a_second_program_on_a_socket_of_version_1_ends_the_first(stand: Stand) -> None:
+    ui, agent = stand.ui(1), stand.started(1, "First")
+    agent.ask()
+    first = ui.find("First")
+    ui.halted(first)
+    agent.start("Second")
+    second = ui.find("Second")
+    assert ui.runs[first]["state"] == "idle"
+    agent.ask("hi")
+    ui.halted(second)
+    ui.step(second)
+    assert agent.answer() == "hi"
+    agent.finish()
+    ui.until(second, "idle")
+    agent.start("First")
+    while len(ui.runs) < 3:
+        ui.learn(ui.hear())
+    assert ui.runs[ui.find("First")]["name"] == "Run #2 of First"
+
+
+def test_threads_of_an_agent_are_answered_each_once(stand: Stand) -> None:
+    ui, agent = stand.ui(2), stand.started()
+    assert isinstance(agent, AgentV2)
+    assert isinstance(ui, UiV2)
+    run = ui.find("P")
+    points = [agent.ask(n) for n in range(4)]
+    while len(ui.runs[run]["pending"]) < 4:
+        ui.learn(ui.hear())
+    ui.command("step", run=run, breakpoint=points[2], revision=1)
+    agent.withdraw(points[0])
+    agent.withdraw(points[2])  # it crosses its answer
+    while len(ui.runs[run]["pending"]) > 2:
+        ui.learn(ui.hear())
+    ui.resume(run)
+    assert [agent.answered()["breakpoint"] for _ in range(3)] == [points[2], points[1], points[3]]
+    # Nothing more comes: the next message answers what is sent now.
+    last = agent.ask("last")
+    assert agent.answered()["breakpoint"] == last
+
+
+def test_version_2_is_told_of_a_run_only_what_a_list_shows_until_it_opens_it(stand: Stand) -> None:
+    ui, agent = stand.ui(2), stand.started()
+    assert isinstance(ui, UiV2)
+    run = ui.find("P")
+    ui.resume(run)
+    for turn in range(3):
+        agent.ask(turn)
+        agent.answer()
+    agent.post("look")
+    agent.commit()
+    asked = agent.ask("last")
+    agent.answer()
+    ui.barrier()
+    assert (ui.rows, ui.commits, ui.runs[run]["rows"]) == ({}, [], 0)
+    opened = ui.open(run)
+    assert (len(opened["rows"]), len(opened["commits"]), opened["run"]["rows"]) == (5, 1, 5)
+    agent.reach("answer")
+    agent.answer()
+    ui.barrier()
+    assert len(ui.rows) == 6
+    ui.command("close_run", run=run)
+    agent.ask("unseen")
+    agent.answer()
+    ui.barrier()
+    assert len(ui.rows) == 6
+    assert ui.rows[asked]["answer"] == "resume"
+
+
+# ---- rights -----------------------------------------------------------------------------------------
+
+#: Commands that change something, by the name they have in both versions.
+SHARED = ("step", "continue", "halt", "rename_run", "delete_run", "import_run")
+
+
+@contextmanager
+def watching(stand: Stand, version: int) -> Iterator[Ui]:
+    """A UI whose login may watch only, on a socket of its own."""
+
+    async def open_port() -> tuple[object, int]:
+        async def handle(socket: ServerConnection) -> None:
+            chosen = 1 if socket.subprotocol is None else 2
+            hub = stand.core.hub
+            session = hub.connect_ui(SocketConnection(socket), chosen, Rights(control=False))
+            await converse(socket, session)
+
+        server = await serve(handle, "127.0.0.1", 0, select_subprotocol=select_subprotocol)
+        return server, next(iter(server.sockets)).getsockname()[1]
+
+    async def close_port() -> None:
+        server.close()
+        await server.wait_closed()
+
+    server, port = asyncio.run_coroutine_threadsafe(open_port(), stand.core.loop).result()
+    try:
+        ui = (UiV1 if version == 1 else UiV2)(stand.socket(port, version))
+        ui.greet()
+        yield ui
+    finally:
+        asyncio.run_coroutine_threadsafe(close_port(), stand.core.loop).result()
+
+
+def test_who_may_watch_sees_all_and_changes_nothing(stand: Stand) -> None:
+    agent = stand.started()
+    with watching(stand, 1) as old, watching(stand, 2) as new:
+        assert isinstance(old, UiV1)
+        assert isinstance(new, UiV2)
+        assert new.hello["control"] is False
+        run, asked = old.find("P"), agent.ask("hi")
+        for ui in (old, new):
+            ui.halted(run)
+        named = {"run": run, "message": asked, "name": "x", "data": "eJw="}
+        for command in (*SHARED, "update_msg_content"):
+            error = old.refused(command, **named, content=1)
+            assert (error["code"], error["run"]) == ("watch_only", None)
+        new.open(run)
+        for command in (*SHARED, "stop", "edit"):
+            error = new.refused(command, **named, breakpoint=asked, revision=1, edit="1")
+            assert error["code"] == "watch_only"
+            assert "ask for the right to execute" in error["message"]
+        assert new.command("get_message", run=run, message=asked)["data"] == '"hi"'
+        assert old.download(run)["name"] == new.command("export_run", run=run)["name"]
+    control = stand.ui(2)
+    assert control.pending(run) == asked
+    control.step(run)
+    assert agent.answer() == "hi"
+
+
+def test_the_standalone_core_lets_everybody_control(stand: Stand) -> None:
+    ui = stand.ui(2)
+    assert isinstance(ui, UiV2)
+    assert ui.hello["control"] is True
+
+
+def test_a_ui_that_hangs_up_is_forgotten_and_others_go_on(stand: Stand) -> None:
+    gone, stays, agent = stand.ui(1), stand.ui(2), stand.started(1)
+    assert isinstance(agent, AgentV1)
+    run = stays.find("P")
+    gone.hang_up()
+    asked = agent.ask("hi")
+    assert stays.halted(run) == asked
+    stays.step(run)
+    assert agent.answer() == "hi"

@@ -1,0 +1,317 @@
+"""The Core as a class: its life, its ports, and its control from Python."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import stat
+import threading
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+from agentstepper_nb.errors import CommandError, ProtocolError
+from agentstepper_nb.hub import AgentStepperCore, standalone
+from tests.hub.conftest import Stand
+from tests.hub.peers import UiV1, UiV2
+
+
+def core_threads() -> list[str]:
+    return [each.name for each in threading.enumerate() if each.name.startswith("agentstepper")]
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+# ---- life -------------------------------------------------------------------------------------------
+
+
+def test_start_and_stop_may_be_called_again() -> None:
+    core = AgentStepperCore(client_port=0, ui_port=0)
+    core.stop()
+    core.start()
+    ports = core.client_port, core.ui_port
+    assert 0 not in ports
+    core.start()
+    assert (core.client_port, core.ui_port) == ports
+    assert core_threads().count("agentstepper-core") == 1
+    assert not any(is_free(port) for port in ports)
+    core.stop()
+    core.stop()
+    assert core_threads() == []
+    assert all(is_free(port) for port in ports)
+    with core:  # and once more, on the same ports
+        assert (core.client_port, core.ui_port) == ports
+    assert core_threads() == []
+
+
+def test_the_guides_arguments_may_come_by_position() -> None:
+    with AgentStepperCore("localhost", 0, 0, None, logging.getLogger("mine")) as core:
+        assert core.hub.runs() == []
+
+
+def test_a_model_is_not_used_yet_and_that_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    AgentStepperCore(model="m")
+    assert "summaries are made by rule: the model m is not used yet" in caplog.text
+
+
+def test_before_the_start_there_is_neither_hub_nor_loop() -> None:
+    core = AgentStepperCore()
+    with pytest.raises(RuntimeError, match=r"call start\(\)"):
+        _ = core.hub
+    with pytest.raises(RuntimeError, match=r"call start\(\)"):
+        _ = core.loop
+
+
+@pytest.mark.parametrize("taken", ["client_port", "ui_port"])
+def test_a_taken_port_leaves_nothing_running(taken: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        core = AgentStepperCore(**{"client_port": 0, "ui_port": 0} | {taken: port})
+        with pytest.raises(OSError, match="address already in use"):
+            core.start()
+        assert core_threads() == []
+    core.start()  # the port is free now
+    core.stop()
+
+
+def test_a_port_that_cannot_be_leaves_nothing_running() -> None:
+    core = AgentStepperCore(client_port=0, ui_port=70_000)
+    with pytest.raises(OverflowError):
+        core.start()
+    assert core_threads() == []
+
+
+def test_stop_ends_runs_and_tells_everybody_why(tmp_path: Path) -> None:
+    core = AgentStepperCore(client_port=0, ui_port=0, data=tmp_path)
+    core.start()
+    options: dict[str, Any] = {"proxy": None, "compression": None}
+    with (
+        connect(f"ws://127.0.0.1:{core.ui_port}", **options) as ui_socket,
+        connect(f"ws://127.0.0.1:{core.client_port}", **options) as agent_socket,
+    ):
+        ui = UiV1(ui_socket)
+        ui.greet()
+        agent_socket.send(
+            '{"message": "event", "data": {"uuid": "e", "type": "PROGRAM_STARTED", "time": 1.0, '
+            '"data": "Halted"}}'
+        )
+        ui.find("Halted")
+        core.stop()
+        for each in (ui_socket, agent_socket):
+            with pytest.raises(ConnectionClosed) as closed:
+                while True:
+                    each.recv(timeout=30)
+            assert closed.value.rcvd is not None
+            assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (
+                1001,
+                "The Core is stopping.",
+            )
+    assert core_threads() == []
+    (run,) = (tmp_path / "logs").glob("*.run")
+    assert run.name.startswith("Run #1 of Halted_")
+
+
+def test_stop_does_not_wait_for_who_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(standalone, "_GRACE", 0.1)
+    core = AgentStepperCore(client_port=0, ui_port=0)
+    core.start()
+    with socket.create_connection(("127.0.0.1", core.ui_port)) as silent:
+        with socket.create_connection(("127.0.0.1", core.client_port)) as half:
+            # One shakes hands and then doesn't answer the closing; one says nothing at all.
+            half.sendall(
+                b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+            )
+            assert half.recv(4096).startswith(b"HTTP/1.1 101")
+            core.stop()
+        silent.settimeout(30)
+        silent.recv(4096)
+    assert core_threads() == []
+
+
+# ---- control ----------------------------------------------------------------------------------------
+
+
+def run_on(core: AgentStepperCore, work: Coroutine[Any, Any, None]) -> None:
+    asyncio.run_coroutine_threadsafe(work, core.loop).result(30)
+
+
+def test_control_without_a_run_means_the_one_that_halted_last(stand: Stand) -> None:
+    core, ui = stand.core, stand.ui(2)
+    first, second = stand.started(1, "A"), stand.started(2, "B")
+    runs = [ui.find("A"), ui.find("B")]
+    second.ask("b")
+    ui.halted(runs[1])
+    first.ask("a")
+    ui.halted(runs[0])
+
+    run_on(core, core.step_over({"edited": True}))
+    assert first.answer() == {"edited": True}
+    run_on(core, core.step_over(None, runs[1]))
+    assert second.answer() == "b"
+
+    second.reach("answer")
+    ui.halted(runs[1])
+    run_on(core, core.continue_execution())
+    assert second.answer() == "answer"
+    second.ask("more")
+    assert second.answer() == "more"
+    run_on(core, core.halt_execution(runs[1]))
+    asked = second.ask("halts")
+    assert ui.halted(runs[1]) == asked
+
+
+def test_step_over_keeps_the_edit_that_was_made(stand: Stand) -> None:
+    ui, agent = stand.ui(2), stand.started()
+    run, asked = ui.find("P"), agent.ask("hi")
+    ui.halted(run)
+    ui.edit(run, asked, "edited")
+    run_on(stand.core, stand.core.step_over(None))
+    assert agent.answer() == "edited"
+
+
+@pytest.mark.parametrize("data", ["", {}, [], 0, False], ids=repr)
+def test_step_over_takes_empty_values(stand: Stand, data: object) -> None:
+    ui, agent = stand.ui(2), stand.started(1)
+    agent.ask("hi")
+    ui.halted(ui.find("P"))
+    run_on(stand.core, stand.core.step_over(data))
+    assert agent.answer() == data
+
+
+def test_step_over_where_nothing_is_halted(stand: Stand) -> None:
+    core, ui = stand.core, stand.ui(2)
+    with pytest.raises(RuntimeError, match="no run is halted"):
+        run_on(core, core.step_over(None))
+    agent = stand.started()
+    run = ui.find("P")
+    for named in (None, run):
+        with pytest.raises(RuntimeError, match="no run is halted"):
+            run_on(core, core.step_over(None, named))
+    agent.finish()
+    ui.until(run, "idle")
+    with pytest.raises(RuntimeError, match="no run is halted"):
+        run_on(core, core.step_over(None, run))
+
+
+@pytest.mark.parametrize("name", ["continue_execution", "halt_execution"])
+def test_control_of_what_is_not_there(stand: Stand, name: str) -> None:
+    core = stand.core
+    does: Callable[..., Coroutine[Any, Any, None]] = getattr(core, name)
+    with pytest.raises(CommandError, match="No run is live: start an agent first") as refused:
+        run_on(core, does())
+    assert refused.value.code == "unknown_run"
+    with pytest.raises(CommandError) as refused:
+        run_on(core, does("none"))
+    assert refused.value.code == "unknown_run"
+
+
+def test_step_over_refuses_what_the_agent_could_not_take(stand: Stand) -> None:
+    ui, agent = stand.ui(2), stand.started()
+    agent.call("ls")
+    ui.halted(ui.find("P"))
+    for data in ("ls", float("nan")):
+        with pytest.raises(ProtocolError) as refused:
+            run_on(stand.core, stand.core.step_over(data))
+        assert refused.value.code == "invalid_edit"
+    run_on(stand.core, stand.core.step_over(None))
+    assert agent.answer() == {"Tool": "ls", "Argument": None}
+
+
+# ---- runs on disk -----------------------------------------------------------------------------------
+
+
+def test_runs_that_ended_are_there_again_after_a_restart(
+    new_stand: Callable[..., Stand], tmp_path: Path
+) -> None:
+    stand = new_stand(data=tmp_path)
+    ui = stand.ui(2)
+    for version in (1, 2):
+        agent = stand.started(version, "P")
+        run = ui.find("P")
+        asked = agent.ask({"n": version})
+        ui.halted(run, asked)
+        ui.edit(run, asked, None if version == 1 else "edited")
+        ui.step(run)
+        agent.answer()
+        agent.finish()
+        ui.until(run, "idle")
+    deleted = stand.started(2, "Deleted")
+    deleted.finish()
+    ui.until(ui.find("Deleted"), "idle")
+    ui.act("delete_run", run=ui.find("Deleted"))
+    stand.core.stop()
+    assert len(list((tmp_path / "logs").iterdir())) == 4
+    assert all(stat.S_IMODE(f.stat().st_mode) == 0o600 for f in (tmp_path / "logs").iterdir())
+
+    again = new_stand(data=tmp_path).ui(2)
+    assert isinstance(again, UiV2)
+    assert [(run["name"], run["state"]) for run in again.runs.values()] == [
+        ("Run #1 of P", "idle"),
+        ("Run #2 of P", "idle"),
+    ]
+    rows = [again.open(run)["rows"] for run in again.runs]
+    assert [[row["summary"] for row in each] for each in rows] == [
+        ['{"n":1}', "Agent execution finished"],
+        ["edited", "Agent execution finished"],
+    ]
+
+
+def test_a_run_file_is_taken_in(stand: Stand, wire: Path, tmp_path: Path) -> None:
+    stand.core.import_file(wire / "recorded.run")
+    assert [run["name"] for run in stand.ui(1).runs.values()] == ["Recorded run"]
+    (tmp_path / "bad.run").write_bytes(b"x")
+    with pytest.raises(ProtocolError, match="no .run file"):
+        stand.core.import_file(tmp_path / "bad.run")
+    with pytest.raises(FileNotFoundError):
+        stand.core.import_file(tmp_path / "none.run")
+
+
+# ---- the log ----------------------------------------------------------------------------------------
+
+
+def test_the_log_has_a_line_a_connection_run_commit_and_refusal(
+    new_stand: Callable[..., Stand], caplog: pytest.LogCaptureFixture
+) -> None:
+    logger = logging.getLogger("test_standalone")
+    with caplog.at_level(logging.INFO, logger.name):
+        stand = new_stand(logger=logger)
+        ui, agent = stand.ui(1), stand.started(1, "two\nlines \x1b[31m")
+        run = ui.find("two\nlines \x1b[31m")
+        agent.commit("Add\nb.txt")
+        agent.begin("na\nture")
+        agent.error()
+        assert ui.refused("ju\nmp")["code"] == "unknown_command"
+        agent.finish()
+        ui.until(run, "idle")
+        ui.hang_up()
+        stand.core.stop()
+    lines = [record.getMessage() for record in caplog.records if record.name == logger.name]
+    said = "\n".join(lines)
+    for words in (
+        f"agents: ws://localhost:{stand.core.client_port}",
+        "UI connected, version 1",
+        "agent connected, version 1",
+        f"run {run} of two started",
+        ": Add",
+        "an agent's message was refused, invalid_message: “NA",
+        "a UI's message was refused, unknown_command: “ju",
+        f"run {run} ended: finished",
+        "UI disconnected",
+        "stopped",
+    ):
+        assert words in said
+    assert all(len(line.splitlines()) == 1 and line.isprintable() for line in lines)
