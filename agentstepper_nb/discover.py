@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import fcntl
 import json
 import os
 import secrets
@@ -282,23 +283,15 @@ def load_or_create_token(folder: Path | None = None) -> str:
         folder: The data folder; `data_dir()` where none is given.
     """
     folder = data_dir() if folder is None else folder
-    while True:
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with _locked(folder):  # of two that start at once, one makes it and both use it
         token = read_token(folder)
-        if token:
-            return token
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = folder / _TOKEN_FILE
-        draft = folder / f"{_TOKEN_FILE}.{secrets.token_hex(4)}.tmp"
-        _write_private(draft, secrets.token_urlsafe(32) + "\n")
-        try:
-            if path.exists():  # empty: a crash of long ago
-                draft.replace(path)
-            else:
-                os.link(draft, path)  # of two that start at once, one wins and both use its token
-        except FileExistsError:
-            pass
-        finally:
-            draft.unlink(missing_ok=True)
+        if token is None:
+            token = secrets.token_urlsafe(32)
+            draft = folder / f"{_TOKEN_FILE}.{secrets.token_hex(4)}.tmp"
+            _write_private(draft, token + "\n")
+            draft.replace(folder / _TOKEN_FILE)
+    return token
 
 
 def read_token(folder: Path | None = None) -> str | None:
@@ -313,6 +306,17 @@ def read_token(folder: Path | None = None) -> str | None:
         ).read_text().strip() or None
     except FileNotFoundError:
         return None
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold a folder, against other processes and threads that do the same."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _write_private(path: Path, text: str) -> None:

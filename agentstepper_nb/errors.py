@@ -107,7 +107,7 @@ class WorkspaceError(AgentStepperError, OSError):
     """The agent's workspace can't be tracked."""
 
 
-class AgentStopped(BaseException):  # noqa: N818 - as KeyboardInterrupt: an order, not an error
+class AgentStopped(BaseException):
     """The person pressed Stop.
 
     A `BaseException`, so that an agent's `except Exception` doesn't swallow it.

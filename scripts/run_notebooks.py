@@ -1,6 +1,6 @@
 """Run the tutorials with the driver and keep their outputs, without widgets' state.
 
-    python scripts/run_notebooks.py notebooks/*.ipynb
+python scripts/run_notebooks.py notebooks/*.ipynb
 """
 
 import os

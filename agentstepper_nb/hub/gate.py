@@ -47,12 +47,13 @@ def ui_gate(token: str | None, origins: Sequence[str]) -> Gate:
     """
 
     def check(connection: ServerConnection, request: Request) -> Response | None:
-        origin = request.headers.get("Origin")
-        if origin is not None and origin not in origins and not _LOCAL_ORIGIN.fullmatch(origin):
-            return connection.respond(
-                HTTPStatus.FORBIDDEN,
-                f"foreign_origin: {origin} may not control agents; --ui-origin would let it in.\n",
-            )
+        for origin in request.headers.get_all("Origin"):
+            if origin not in origins and not _LOCAL_ORIGIN.fullmatch(origin):
+                named = origin.encode("ascii", "replace").decode()
+                return connection.respond(
+                    HTTPStatus.FORBIDDEN,
+                    f"foreign_origin: {named} may not control agents; --ui-origin would let it in.\n",
+                )
         return _check_token(connection, request, token)
 
     return check
@@ -73,9 +74,9 @@ def _check_token(
 
 
 def _sent_token(request: Request) -> str:
-    header = request.headers.get("Authorization", "")
-    if header.startswith("Bearer "):
-        return header.removeprefix("Bearer ")
+    for header in request.headers.get_all("Authorization"):
+        if header.startswith("Bearer "):
+            return header.removeprefix("Bearer ")
     return parse_qs(request.path.partition("?")[2]).get("token", [""])[0]
 
 

@@ -41,7 +41,7 @@ class AgentStepperCore:
         ui_origins: Origins of web pages that may control agents, besides this machine's own.
 
     Raises:
-        ValueError: The host is reached from other machines and no token was given.
+        ValueError: The host is reached from other machines and no token was given, or a port can't be.
     """
 
     def __init__(
@@ -60,6 +60,11 @@ class AgentStepperCore:
             raise ValueError(
                 f"{host} is reached from other machines: pass a token, or listen on localhost."
             )
+        for port in (client_port, ui_port):
+            if not 0 <= port <= 65535:
+                raise ValueError(
+                    f"{port} is no port: take one from 1 to 65535, or 0 for a free one."
+                )
         self.host = host
         self.client_port = client_port
         self.ui_port = ui_port

@@ -7,5 +7,6 @@ connection, `workspace` the files.
 from .aclient import AsyncAgentStepper
 from .client import AgentStepper
 from .door import ambient
+from .session import newest_run
 
-__all__ = ["AgentStepper", "AsyncAgentStepper", "ambient"]
+__all__ = ["AgentStepper", "AsyncAgentStepper", "ambient", "newest_run"]

@@ -38,6 +38,7 @@ def dial(endpoint: Endpoint) -> AbstractContextManager[ClientConnection]:
         proxy=None,
         compression=None,
         max_size=MAX_MESSAGE,
+        open_timeout=_PATIENCE,
         # A process that was stopped for a while is no lost connection: only TCP says so.
         ping_timeout=None,
     )

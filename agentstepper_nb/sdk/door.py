@@ -145,6 +145,11 @@ class Door:
         """The run's id, by which views and exports name it."""
         return self._live().run
 
+    @property
+    def run_id(self) -> str:
+        """The id of its run, by which views find it."""
+        return self._live().run
+
     def _is_open(self) -> bool:
         return self._seat.session is not None and not self._seat.session.ended
 

@@ -17,8 +17,7 @@ from .jsontext import dump, load, walk
 _SUFFIXES: Final = ("KEY", "TOKEN", "SECRET")
 _SHORTEST: Final = 8
 
-#: Cheap words to look for before looking closely.
-_HINTS: Final = ("authorization", "api-key", "api_key", "apikey")
+_API_KEYS: Final = ("api-key", "api_key", "apikey")
 
 _HEADER_NAME = re.compile(r"(proxy-)?authorization|([a-z]+[-_])*api[-_]?key", re.IGNORECASE)
 _HEADER_TEXT = re.compile(
@@ -105,7 +104,9 @@ def _environment() -> list[tuple[str, str]]:
 
 def _hints_at_header(text: str) -> bool:
     lower = text.lower()
-    return any(hint in lower for hint in _HINTS)
+    if "authorization" in lower:
+        return True
+    return "api" in lower and any(word in lower for word in _API_KEYS)
 
 
 def _escaped(secret: str) -> str:

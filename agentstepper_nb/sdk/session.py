@@ -86,18 +86,30 @@ class Session:
         return self.link.closed
 
     def _ending(self, error: BaseException | None) -> tuple[Ending, Failure | None]:
-        match error:
-            case None | SystemExit(code=None | 0):
-                return Ending.FINISHED, None
-            case AgentStopped() | KeyboardInterrupt() | CancelledError() | GeneratorExit():
-                return Ending.STOPPED, None
+        if error is None or (isinstance(error, SystemExit) and error.code in (None, 0)):
+            return Ending.FINISHED, None
+        if _is_order(error):
+            return Ending.STOPPED, None
         try:
             return Ending.CRASHED, self.packer.failure(error)
         except Exception:  # the agent's redact=; the goodbye must not fail by it
             return Ending.CRASHED, Failure(type=type(error).__name__, message="")
 
 
+def _is_order(error: BaseException) -> bool:
+    """Whether an exception is an order to end, and nothing went wrong: also of several tasks at once."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(_is_order(each) for each in error.exceptions)
+    return isinstance(error, AgentStopped | KeyboardInterrupt | CancelledError | GeneratorExit)
+
+
 _sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+
+
+def newest_run() -> str | None:
+    """The id of the run that this process opened last, if it still has one."""
+    # Ids are UUIDv7, so that the greatest is the newest.
+    return max((session.run for session in list(_sessions)), default=None)
 
 
 def finish_all() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import ExitStack
 from typing import Any
 from uuid import uuid4
 
@@ -21,12 +22,15 @@ class Agent:
 
     def __init__(self, url: str, program: str = "demo", token: str | None = None) -> None:
         headers = {"Authorization": f"Bearer {token}"} if token else None
-        self._socket = connect(
-            url,
-            subprotocols=[Subprotocol(SUBPROTOCOL)],
-            additional_headers=headers,
-            compression=None,
-            proxy=None,
+        self._open = ExitStack()
+        self._socket = self._open.enter_context(
+            connect(
+                url,
+                subprotocols=[Subprotocol(SUBPROTOCOL)],
+                additional_headers=headers,
+                compression=None,
+                proxy=None,
+            )
         )
         self._sent = 0
         self.run = str(uuid4())
@@ -97,7 +101,7 @@ class Agent:
         self.close()
 
     def close(self) -> None:
-        self._socket.close()
+        self._open.close()
 
     def _send(self, message: Struct) -> None:
         self._sent += 1

@@ -1,0 +1,46 @@
+"""The command `agentstepper`. Each subcommand is a module, imported when it is asked for."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Final
+
+from .._version import __version__
+
+#: Exit codes, as shells and argparse have them.
+OK: Final = 0
+FAILED: Final = 1
+USAGE: Final = 2
+INTERRUPTED: Final = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        arguments: What follows the program's name; None takes them from the shell.
+
+    Returns:
+        The exit code: 0 when all went well, 1 when it failed, 2 when it was called wrongly.
+    """
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.command == "serve":
+        from .serve import run
+    else:
+        from .step import run
+    return run(options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="agentstepper", description="The debugger for LLM agents.", allow_abbrev=False
+    )
+    parser.add_argument("--version", action="version", version=f"agentstepper_nb {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    from .arguments import add_serve, add_step
+
+    add_serve(commands)
+    add_step(commands)
+    return parser

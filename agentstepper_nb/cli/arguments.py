@@ -1,0 +1,85 @@
+"""What the subcommands take."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    # Only the type checker knows that this class takes an argument.
+    _Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+LEVELS: Final = ("debug", "info", "warning", "error")
+DURABILITIES: Final = ("relaxed", "durable", "sync")
+
+_SERVE: Final = """\
+A debugger for agents on two WebSocket ports, one for agents and one for UIs. Agents of this user find
+it without an address. `agentstepper step` in another terminal steps them.
+"""
+_STEP: Final = """\
+Steps agents from the terminal: shows what they say and hear, halts, edits, goes on.
+"""
+
+
+def add_serve(commands: _Commands) -> None:
+    """Describe `agentstepper serve`. Nothing has a default here: a file may set it as well."""
+    parser = commands.add_parser(
+        "serve",
+        help="run a debugger of its own, without Jupyter",
+        description=_SERVE,
+        allow_abbrev=False,
+        argument_default=argparse.SUPPRESS,
+    )
+    add = parser.add_argument
+    add("--host", help="the address to listen on (localhost); any other demands a token")
+    add("--client-port", type=_port, help="the agents' port (8765); 0 takes a free one")
+    add("--ui-port", type=_port, help="the UIs' port (4567); 0 takes a free one")
+    add("--data", metavar="DIR", help="the folder where runs that ended are kept")
+    add(
+        "--ui-origin",
+        metavar="ORIGIN",
+        nargs="+",
+        action="extend",
+        help="web pages that may control agents, besides this machine's own",
+    )
+    add(
+        "--runs",
+        metavar="FILE",
+        nargs="+",
+        action="extend",
+        help=".run files to list as well",
+    )
+    add("--token", help="what callers must send; better put in AGENTSTEPPER_TOKEN")
+    add("--durability", choices=DURABILITIES, help="when an agent goes on: relaxed")
+    add("--model", metavar="NAME", help="a model for summaries; until then they are made by rule")
+    add("--log-level", choices=LEVELS, help="how much is told on the error output (info)")
+    add("--config", metavar="FILE", help="a TOML file that sets the same names; the shell wins")
+
+
+def add_step(commands: _Commands) -> None:
+    """Describe `agentstepper step`."""
+    parser = commands.add_parser(
+        "step",
+        help="step agents from the terminal",
+        description=_STEP,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--url", default="ws://127.0.0.1:4567", help="where UIs reach the debugger (%(default)s)")
+    add("--run", metavar="ID|NAME", help="the run to look at; else the one that halted last")
+    add("--token", help="what the debugger asks for; better put in AGENTSTEPPER_TOKEN")
+
+
+def _number(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        number = int(text)
+        if not low <= number <= high:
+            raise argparse.ArgumentTypeError(f"{number} is not between {low} and {high}")
+        return number
+
+    parse.__name__ = "number"
+    return parse
+
+
+_port: Any = _number(0, 65535)

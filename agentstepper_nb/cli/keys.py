@@ -1,0 +1,268 @@
+"""What a person types, and what it does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from msgspec import Struct
+
+from ..protocol import ui
+from ..protocol.values import Commit, Mode, Row, Run, RunState
+from .editing import EditorError
+from .lines import change_line, commit_line, run_line, way
+from .session import Session
+from .text import complaint, pretty, readable
+
+HELP: Final = """\
+s       step: let the agent go on with the message it is halted at, up to the next
+c       continue: let it go on without halting
+h       halt at its next message
+e       edit the message it is halted at, as JSON
+x       stop: end the agent at its next message
+v N     view message N whole; v alone, the one it is halted at
+d N     the files that changes N made, as diffs; d alone lists all changes
+r N     look at run N; r alone lists all runs
+q       quit; agents stay as they are\
+"""
+
+_WORDS: Final = {
+    "step": "s",
+    "continue": "c",
+    "halt": "h",
+    "edit": "e",
+    "stop": "x",
+    "view": "v",
+    "diff": "d",
+    "changes": "d",
+    "runs": "r",
+    "quit": "q",
+    "help": "?",
+}
+_FORM: Final = re.compile(r"([^\W\d]+|\?)\s*(\d*)")
+_STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
+
+
+class Keys:
+    """Carries out lines.
+
+    Args:
+        session: What is known, and the way to the Core.
+        edit: Opens the person's editor on a text and gives back what they saved; None where there is
+            no terminal: the text is then the next line.
+    """
+
+    def __init__(self, session: Session, edit: Callable[[str], str] | None = None) -> None:
+        self._session = session
+        self._screen = session.screen
+        self._edit_text = edit
+        self._draft: tuple[str, str] | None = None  # a breakpoint, and an edit that wasn't JSON
+        self._line_is_json = False
+        self._keys: dict[str, Callable[[str], None]] = {
+            "s": self._step,
+            "c": self._continue,
+            "h": self._halt,
+            "e": self._edit,
+            "x": self._stop,
+            "v": self._view,
+            "d": self._diff,
+            "r": self._runs,
+            "q": self._quit,
+            "?": self._help,
+        }
+
+    def line(self, text: str) -> None:
+        """Carry out a line."""
+        self._screen.answered()
+        if self._line_is_json:
+            self._line_is_json = False
+            self._send_edit(text)
+            return
+        form = _FORM.fullmatch(text.strip())
+        word = form[1].lower() if form else ""
+        key = self._keys.get(_WORDS.get(word, word))
+        if form and key:
+            key(form[2])
+            return
+        if text.strip():
+            self._screen.say(f"{text.strip()[:40]} means nothing here: ? lists the keys.", "yellow")
+        self._session.prompt()
+
+    # ---- control ------------------------------------------------------------------------------------
+
+    def _step(self, _: str) -> None:
+        run, halted = self._live_run(), self._session.halted
+        if run is None:
+            return
+        if halted:
+            command = ui.Step(run=run.id, breakpoint=halted.message, revision=halted.revision)
+            self._session.ask(command, self._nothing)
+        elif run.pending:
+            self._screen.say("The message it is halted at is still on its way.", "yellow")
+        elif run.mode is Mode.CONTINUE:
+            self._session.ask(ui.Step(run=run.id), self._will_halt)
+        else:
+            self._screen.say("The agent is running; it halts at its next message.")
+
+    def _continue(self, _: str) -> None:
+        run, halted = self._live_run(), self._session.halted
+        if run is None:
+            return
+        command = ui.Continue(run=run.id)
+        if halted:
+            command = ui.Continue(run=run.id, breakpoint=halted.message, revision=halted.revision)
+        self._session.ask(command, lambda _: self._screen.say("Going on. h halts.", "dim"))
+
+    def _halt(self, _: str) -> None:
+        run = self._live_run()
+        if run and run.state is RunState.HALTED:
+            self._screen.say("It is halted.")
+            self._session.prompt()
+        elif run:
+            self._session.ask(ui.Halt(run=run.id), self._will_halt)
+
+    def _stop(self, _: str) -> None:
+        run = self._live_run()
+        if run:
+            told = "It was told to stop." if run.pending else "It ends at its next message."
+            self._session.ask(ui.StopRun(run=run.id), lambda _: self._screen.say(told, "dim"))
+
+    def _live_run(self) -> Run | None:
+        run = self._session.run
+        if run is None:
+            self._screen.say("There is no run to look at yet. r lists those there are.", "yellow")
+        elif not run.live:
+            self._screen.say(
+                "This run has ended: start the agent again, or choose another: r.", "yellow"
+            )
+        else:
+            return run
+        return None
+
+    def _nothing(self, _: Struct) -> None:
+        """Nothing to say: rows tell what became of it."""
+
+    def _will_halt(self, _: Struct) -> None:
+        self._screen.say("It halts at its next message.", "dim")
+
+    # ---- editing ------------------------------------------------------------------------------------
+
+    def _edit(self, _: str) -> None:
+        halted = self._session.halted
+        if halted is None:
+            self._screen.say(
+                "Only the message that the agent is halted at can be edited.", "yellow"
+            )
+        elif self._edit_text is None:
+            self._line_is_json = True
+            self._screen.ask("The new message as a line of JSON; an empty line changes nothing: ")
+        else:
+            self._edit_in(self._edit_text, halted)
+
+    def _edit_in(self, edit: Callable[[str], str], halted: ui.MessageBody) -> None:
+        before = pretty(halted.data if halted.edit is None else halted.edit)
+        draft = self._draft
+        begin = draft[1] if draft and draft[0] == halted.message else before
+        self._draft = None
+        try:
+            text = edit(begin)
+        except EditorError as error:
+            self._screen.say(f"{error} Nothing was changed.", "red")
+            self._session.prompt()
+            return
+        self._send_edit("" if text == before else text)
+
+    def _send_edit(self, text: str) -> None:
+        run, halted = self._session.run, self._session.halted
+        if run is None or halted is None:
+            self._screen.say("The agent went on meanwhile. Nothing was changed.", "yellow")
+        elif not text.strip():
+            self._screen.say("Nothing was changed.")
+            self._session.prompt()
+        elif problem := complaint(text):
+            self._draft = (halted.message, text)
+            self._screen.say(f"This isn't JSON: {problem}. Nothing was sent; e tries again.", "red")
+            self._session.prompt()
+        else:
+            self._session.editing = halted.message
+            command = ui.Edit(
+                run=run.id, breakpoint=halted.message, revision=halted.revision, edit=text
+            )
+            self._session.ask(command, self._edited)
+
+    def _edited(self, _: Struct) -> None:
+        edited, self._session.editing = self._session.editing, None
+        if edited:
+            self._session.look(edited)
+
+    # ---- looking ------------------------------------------------------------------------------------
+
+    def _view(self, number: str) -> None:
+        halted = self._session.halted
+        if not number and halted:
+            row = self._session.rows.get(halted.message)
+        else:
+            row = next((row for row in self._session.rows.values() if str(row.seq) == number), None)
+        if row is None:
+            self._screen.say("Which message? v and its number shows it.", "yellow")
+            self._session.prompt()
+            return
+        run = self._session.current or ""
+        self._session.ask(ui.GetMessage(run=run, message=row.id), partial(self._viewed, row))
+
+    def _viewed(self, row: Row, body: Struct) -> None:
+        assert isinstance(body, ui.MessageBody)
+        self._screen.say(f"{row.seq}, {way(row)}:", "bold")
+        self._screen.say(readable(body.data))
+        if body.edit is not None:
+            self._screen.say("edited to:", "bold")
+            self._screen.say(readable(body.edit))
+        self._session.prompt()
+
+    def _diff(self, number: str) -> None:
+        commits = list(self._session.commits.values())
+        if number.isdecimal() and 0 < int(number) <= len(commits):
+            self._show_changes(int(number), commits[int(number) - 1])
+            return
+        for index, commit in enumerate(commits, 1):
+            self._screen.say(commit_line(index, commit), "cyan")
+        self._screen.say("d and a number shows its diffs." if commits else "No changes yet.")
+        self._session.prompt()
+
+    def _show_changes(self, number: int, commit: Commit) -> None:
+        self._screen.say(commit_line(number, commit), "cyan")
+        run = self._session.current or ""
+        for change in commit.changes:
+            command = ui.GetChange(run=run, commit=commit.id, path=change.path)
+            self._session.ask(command, partial(self._show_change, change_line(change)))
+
+    def _show_change(self, line: str, body: Struct) -> None:
+        assert isinstance(body, ui.ChangeBody)
+        self._screen.say(line, "bold")
+        if body.body is None:
+            self._screen.say("    binary, or too large to show")
+            return
+        for each in body.body.diff.splitlines():
+            self._screen.say(f"    {each}", _STYLES.get(each[:1], ""))
+
+    def _runs(self, number: str) -> None:
+        runs = list(self._session.runs.values())
+        if number.isdecimal() and 0 < int(number) <= len(runs):
+            self._session.choose(runs[int(number) - 1])
+            return
+        for index, run in enumerate(runs, 1):
+            mark = "*" if run.id == self._session.current else " "
+            self._screen.say(f"{index:>4}{mark} {run_line(run)}, {run.rows} messages")
+        self._screen.say("r and a number looks at it." if runs else "No runs yet.")
+        self._session.prompt()
+
+    # ---- the rest -----------------------------------------------------------------------------------
+
+    def _help(self, _: str) -> None:
+        self._screen.say(HELP)
+        self._session.prompt()
+
+    def _quit(self, _: str) -> None:
+        self._session.over = True

@@ -1,0 +1,81 @@
+"""Runs, rows and commits as lines."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..protocol.values import (
+    Actor,
+    AgentState,
+    ChangeKind,
+    Commit,
+    FileChange,
+    Outcome,
+    Row,
+    Run,
+    RunState,
+)
+
+_NAMES: Final = {Actor.LLM: "LLM"}
+_AGENT: Final = {
+    AgentState.LLM_THINKING: "the LLM is thinking",
+    AgentState.TOOL_EXECUTING: "a tool is running",
+    AgentState.HALTING: "halts at its next message",
+}
+_MARKS: Final = {
+    ChangeKind.ADDED: "+",
+    ChangeKind.CHANGED: "~",
+    ChangeKind.DELETED: "-",
+    ChangeKind.RENAMED: ">",
+}
+
+
+def way(row: Row) -> str:
+    """Who speaks to whom."""
+    return f"{_name(row.source)} → {_name(row.target)}"
+
+
+def _name(actor: Actor) -> str:
+    return _NAMES.get(actor, actor.value.capitalize())
+
+
+def row_line(row: Row) -> str:
+    """A row as one line: its number, from, to, and what it says."""
+    marks = ["edited"] if row.edited else []
+    if row.outcome is Outcome.ERROR:
+        marks.append("failed")
+    mark = f"  ({', '.join(marks)})" if marks else ""
+    return f"{row.seq:>4}  {way(row):<15} {'  ' * row.depth}{row.summary}{mark}"
+
+
+def run_line(run: Run) -> str:
+    """A run as one line: its name and how it stands."""
+    return f"{run.name}: {standing(run)}"
+
+
+def standing(run: Run) -> str:
+    """How a run stands."""
+    if not run.live:
+        failure = f" ({run.failure.type}: {run.failure.message})" if run.failure else ""
+        return f"{run.ending or 'ended'}{failure}"
+    if run.state is RunState.HALTED:
+        waiting = len(run.pending)
+        return "halted" if waiting == 1 else f"halted, {waiting} messages wait"
+    return _AGENT.get(run.agent_state, "running")
+
+
+def commit_line(number: int, commit: Commit) -> str:
+    """A commit as one line: its number, its title, how much it changed."""
+    added = sum(change.added for change in commit.changes)
+    removed = sum(change.removed for change in commit.changes)
+    files = len(commit.changes)
+    size = f"{files} file{'' if files == 1 else 's'}, +{added} -{removed}" if files else "no files"
+    return f"      changes {number}: {commit.title} ({size})"
+
+
+def change_line(change: FileChange) -> str:
+    """A changed file as one line."""
+    path = change.path
+    if change.previous_path:
+        path = f"{change.previous_path} → {path}"
+    return f"  {_MARKS[change.kind]} {path}  +{change.added} -{change.removed}"

@@ -1,0 +1,187 @@
+"""The connection to a Core, on a thread of its own: kept up, whatever happens to it."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Final, NamedTuple
+
+from msgspec import UNSET, Struct
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
+from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Subprotocol
+
+from .._version import __version__
+from ..errors import ProtocolError
+from ..protocol import ui
+from ..protocol.frame import MAX_MESSAGE, SUBPROTOCOL, VERSION
+
+#: Seconds until the first new try, and the most between two.
+_FIRST_DELAY: Final = 0.5
+_LONGEST_DELAY: Final = 10.0
+#: Seconds that a connection has to open.
+_PATIENCE: Final = 10.0
+
+
+class Connected(NamedTuple):
+    """The Core said hello."""
+
+    hello: ui.CoreHello
+
+
+class Received(NamedTuple):
+    """A message came; `id` is that of the command it answers."""
+
+    message: Struct
+    id: str | None
+
+
+class Lost(NamedTuple):
+    """The connection is gone and will be tried again."""
+
+    reason: str
+    delay: float  # seconds
+
+
+class Refused(NamedTuple):
+    """There is no connection, and trying again would not help."""
+
+    reason: str
+
+
+Happening = Connected | Received | Lost | Refused
+
+
+class RefusedError(Exception):
+    """The Core won't have us."""
+
+
+class Link(threading.Thread):
+    """Connects, says hello, reads; and again when the connection is lost.
+
+    Args:
+        url: Where UIs reach the Core.
+        token: What it asks for, where it does.
+        tell: Called with what happens, on this thread.
+    """
+
+    def __init__(self, url: str, token: str | None, tell: Callable[[Happening], None]) -> None:
+        super().__init__(name="agentstepper-link", daemon=True)
+        self._url = url
+        self._token = token
+        self._tell = tell
+        self._socket: ClientConnection | None = None
+        self._ids = itertools.count(1)
+        self._sent = 0
+        self._met = False  # once in its life
+        self._delay = _FIRST_DELAY
+        self._over = threading.Event()
+
+    def send(self, command: Struct) -> str | None:
+        """Send a command and return its id; None while there is no connection."""
+        socket = self._socket
+        if socket is None:
+            return None
+        id = f"c{next(self._ids)}"
+        self._sent += 1
+        try:
+            socket.send(ui.from_ui.encode(command, self._sent, id))
+        except ConnectionClosed:
+            return None
+        return id
+
+    def close(self) -> None:
+        """Close the connection and end the thread."""
+        self._over.set()
+        socket = self._socket
+        if socket is not None:
+            socket.close()
+        self.join(_PATIENCE)
+
+    def run(self) -> None:
+        """Keep the connection up."""
+        while not self._over.is_set():
+            try:
+                reason = self._converse()
+            except RefusedError as error:
+                self._tell(Refused(str(error)))
+                return
+            if not self._met:
+                help = "Start one with `agentstepper serve`, or name another with --url."
+                self._tell(Refused(f"{reason}. {help}"))
+                return
+            if not self._over.is_set():
+                self._wait(reason)
+
+    def _converse(self) -> str:
+        """Talk for as long as the connection holds, and tell why it ended."""
+        try:
+            with self._connect() as socket:
+                self._greet(socket)
+                while True:
+                    self._tell(_decode(socket))
+        except InvalidURI as error:
+            raise RefusedError(f"{error}.") from None
+        except InvalidStatus as error:
+            raise RefusedError(_status(error)) from None
+        except ConnectionClosed as error:
+            return (error.rcvd and error.rcvd.reason) or "it went away"
+        except (OSError, InvalidHandshake) as error:
+            return str(error)
+        finally:
+            self._socket = None
+
+    def _wait(self, reason: str) -> None:
+        """Wait before the next try: twice as long each time, until one succeeds."""
+        delay = self._delay
+        self._delay = min(2 * delay, _LONGEST_DELAY)
+        self._tell(Lost(reason, delay))
+        self._over.wait(delay)
+
+    def _connect(self) -> AbstractContextManager[ClientConnection]:
+        headers = {"Authorization": f"Bearer {self._token}"} if self._token else None
+        return connect(
+            self._url,
+            subprotocols=[Subprotocol(SUBPROTOCOL)],
+            additional_headers=headers,
+            compression=None,
+            max_size=MAX_MESSAGE,
+            open_timeout=_PATIENCE,
+            proxy=None,
+        )
+
+    def _greet(self, socket: ClientConnection) -> None:
+        if socket.subprotocol != SUBPROTOCOL:
+            raise RefusedError(
+                "it speaks version 1 only: is this the UIs' port of agentstepper_nb?"
+            )
+        self._sent = 1
+        hello = ui.UiHello(version=VERSION, client=f"agentstepper step {__version__}")
+        socket.send(ui.from_ui.encode(hello, 1, "hello"))
+        answer = _decode(socket).message
+        if isinstance(answer, ui.UiError):
+            raise RefusedError(answer.message)
+        if not isinstance(answer, ui.CoreHello):
+            raise RefusedError("it did not say hello: is this the UIs' port?")
+        self._met, self._delay = True, _FIRST_DELAY
+        self._socket = socket
+        self._tell(Connected(answer))
+
+
+def _decode(socket: ClientConnection) -> Received:
+    try:
+        envelope, message = ui.to_ui.decode(socket.recv())
+    except ProtocolError as error:
+        raise RefusedError(f"It said what this version doesn't know: {error} Upgrade.") from None
+    return Received(message, None if envelope.id is UNSET else envelope.id)
+
+
+def _status(error: InvalidStatus) -> str:
+    """A refused handshake, in words: the Core says why in the body."""
+    said = (error.response.body or b"").decode(errors="replace").strip()
+    code = error.response.status_code
+    if code in (401, 403):
+        return f"{said or f'HTTP {code}'} Give --token, or set AGENTSTEPPER_TOKEN."
+    return said or f"HTTP {code}: is this the UIs' port?"

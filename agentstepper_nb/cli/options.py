@@ -1,0 +1,91 @@
+"""What `agentstepper serve` is told: by its arguments, else the environment, else a file."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from argparse import Namespace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from ..discover import TOKEN_VARIABLE
+
+Port = Annotated[int, Meta(ge=0, le=65535)]
+
+
+class OptionError(Exception):
+    """An option that can't be, in words for a person."""
+
+
+class Options(Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
+    """The options, under the names that the command line and the file have."""
+
+    host: str = "localhost"
+    client_port: Port = 8765
+    ui_port: Port = 4567
+    data: str | None = None  # None: agentstepper/ in Jupyter's data folder
+    ui_origin: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
+    token: str | None = None
+    durability: Literal["relaxed", "durable", "sync"] = "relaxed"
+    model: str | None = None
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+
+def gather(given: Namespace) -> Options:
+    """Put the options together.
+
+    Args:
+        given: What the command line set, and nothing else.
+
+    Raises:
+        OptionError: The file can't be read or sets something that can't be.
+    """
+    said: dict[str, Any] = {**vars(given)}
+    said.pop("command", None)
+    config = said.pop("config", None)
+    options = read(Path(config)) if config else Options()
+    token = os.environ.get(TOKEN_VARIABLE)
+    if token:
+        options = replace(options, token=token)
+    for name in ("ui_origin", "runs"):
+        if name in said:
+            said[name] = tuple(said[name])
+    return _checked(replace(options, **said))
+
+
+def read(path: Path) -> Options:
+    """Read options from a TOML file; its relative paths start at its folder.
+
+    Args:
+        path: The file.
+
+    Raises:
+        OptionError: It can't be read or sets something that can't be.
+    """
+    try:
+        options = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Options)
+    except OSError as error:
+        raise OptionError(f"{path} can't be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeError) as error:
+        raise OptionError(f"{path} isn't TOML: {error}.") from None
+    except msgspec.ValidationError as error:
+        raise OptionError(f"{path}: {error}.") from None
+    return replace(
+        options,
+        data=options.data and str(path.parent / options.data),
+        runs=tuple(str(path.parent / run) for run in options.runs),
+    )
+
+
+def _checked(options: Options) -> Options:
+    if options.durability != "relaxed":
+        raise OptionError(
+            f"--durability {options.durability} comes with the SQLite store. Runs are kept in memory "
+            "and written when they end, which is relaxed: leave the option out."
+        )
+    return options

@@ -1,0 +1,152 @@
+"""`agentstepper serve`: a debugger of its own, without Jupyter."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import signal
+import sys
+import threading
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from .. import discover
+from ..errors import ProtocolError
+from ..hub import AgentStepperCore
+from ..protocol.v1 import runfile
+from ..protocol.values import Run
+from . import FAILED, OK, USAGE
+from .options import OptionError, Options, gather
+
+#: Addresses that mean "wherever I can be reached", and so also the loopback.
+_EVERYWHERE: Final = {"0.0.0.0", "::", ""}
+
+
+def run(given: Namespace) -> int:
+    """Run the command.
+
+    Args:
+        given: What the command line set, and nothing else.
+
+    Returns:
+        The exit code.
+    """
+    try:
+        options = gather(given)
+        core = _core(options)
+    except (OptionError, ValueError) as error:
+        return _fail(str(error), USAGE)
+    with _told_to_stop() as stop:
+        return _serve(core, options, stop)
+
+
+def _serve(core: AgentStepperCore, options: Options, stop: threading.Event) -> int:
+    try:
+        core.start()
+    except OSError as error:
+        return _fail(_why(error, core), FAILED)
+    try:
+        for path in options.runs:
+            _import(core, Path(path))
+        announcement = discover.write_runtime_file(
+            url=_url(core, core.client_port), token=options.token, name="agentstepper serve"
+        )
+        print(f"agents: {_url(core, core.client_port)}")
+        print(f"UIs:    {_url(core, core.ui_port)}", flush=True)
+        stop.wait()
+        discover.remove_runtime_file(announcement)
+    except (ProtocolError, OSError) as error:
+        return _fail(str(error), FAILED)
+    finally:
+        core.stop()
+    return OK
+
+
+def _core(options: Options) -> AgentStepperCore:
+    _log(options.log_level)
+    return AgentStepperCore(
+        options.host,
+        options.client_port,
+        options.ui_port,
+        options.model,
+        data=Path(options.data) if options.data else discover.data_dir(),
+        token=options.token,
+        ui_origins=options.ui_origin,
+    )
+
+
+def _log(level: str) -> None:
+    logging.basicConfig(
+        level=level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s"
+    )
+    logging.getLogger("websockets").setLevel(max(logging.WARNING, logging.root.level))
+
+
+def _import(core: AgentStepperCore, path: Path) -> None:
+    """List a run's file, unless the data folder has it from an earlier start."""
+    try:
+        run = runfile.load(path.read_bytes()).run
+        if _is_listed(run, core):
+            core.log.info("%s is listed already", path)
+        else:
+            core.import_file(path)
+    except ProtocolError as error:
+        raise ProtocolError(error.code, f"{path}: {error}") from None
+
+
+def _is_listed(run: Run, core: AgentStepperCore) -> bool:
+    """Whether a run of this program, name and start is listed; imports get a new id each time."""
+
+    async def runs() -> list[Run]:
+        return core.hub.runs()
+
+    listed = asyncio.run_coroutine_threadsafe(runs(), core.loop).result()
+    return any(
+        (each.program, each.name, each.started_at) == (run.program, run.name, run.started_at)
+        for each in listed
+    )
+
+
+@contextmanager
+def _told_to_stop() -> Iterator[threading.Event]:
+    """An event that the first SIGINT or SIGTERM sets; a second one ends the process at once."""
+    stop = threading.Event()
+    signals = (signal.SIGINT, signal.SIGTERM)
+
+    def told(*_: object) -> None:
+        stop.set()
+        for number in signals:
+            signal.signal(number, signal.SIG_DFL)
+
+    before = [signal.signal(number, told) for number in signals]
+    try:
+        yield stop
+    finally:
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)
+
+
+def _url(core: AgentStepperCore, port: int) -> str:
+    host = "127.0.0.1" if core.host in _EVERYWHERE else core.host
+    return f"ws://[{host}]:{port}" if ":" in host else f"ws://{host}:{port}"
+
+
+def _why(error: OSError, core: AgentStepperCore) -> str:
+    ports = [port for port in (core.client_port, core.ui_port) if port]
+    named = [port for port in ports if f", {port}" in str(error)]  # asyncio's text has the address
+    what = " or ".join(map(str, named or ports))
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"Port {what} of {core.host} is taken, perhaps by another `agentstepper serve`: "
+            "choose others with --client-port and --ui-port."
+        )
+    return f"Can't listen on port {what} of {core.host}: {error.strerror or error}."
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"agentstepper: {message}", file=sys.stderr)
+    return code

@@ -1,0 +1,253 @@
+"""One person's view of a Core, without I/O: what happens comes in, text and commands go out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from msgspec import Struct
+
+from ..protocol import ui
+from ..protocol.values import Commit, Row, Run
+from .lines import commit_line, row_line, run_line, standing, way
+from .link import Connected, Happening, Lost, Received, Refused
+from .screen import Screen
+from .text import folded, readable
+
+PROMPT: Final = "[s]tep [c]ontinue [h]alt [e]dit [x] stop [v]iew N [d]iff N [r]uns [q]uit [?] "
+
+
+class Session:
+    """What is known of the Core, the run that is looked at, and the message it is halted at.
+
+    Args:
+        screen: Where text goes.
+        send: Sends a command and returns its id; None while there is no connection.
+        wanted: The id or name of the run to look at; None takes the one that matters most.
+    """
+
+    def __init__(
+        self, screen: Screen, send: Callable[[Struct], str | None], wanted: str | None = None
+    ) -> None:
+        self.screen = screen
+        self.runs: dict[str, Run] = {}  # oldest first
+        self.current: str | None = None
+        self.rows: dict[str, Row] = {}  # of the current run, by id
+        self.commits: dict[str, Commit] = {}  # of the current run, by id
+        self.halted: ui.MessageBody | None = None  # the message the person saw last and may answer
+        self.editing: str | None = None  # the breakpoint whose edit is on its way
+        self.failed = False
+        self.over = False
+        self.met = False  # the Core said hello once
+        self._looking: str | None = None  # the message that is being fetched, to be shown
+        self._send = send
+        self._wanted = wanted
+        self._answers: dict[str, Callable[[Struct], None]] = {}  # what to do, by command
+
+    # ---- for what the person types ------------------------------------------------------------------
+
+    @property
+    def run(self) -> Run | None:
+        """The run that is looked at."""
+        return self.runs.get(self.current or "")
+
+    @property
+    def waits(self) -> bool:
+        """Whether an answer is on its way that the person should see first."""
+        return bool(self._answers)
+
+    def ask(self, command: Struct, answer: Callable[[Struct], None]) -> None:
+        """Send a command.
+
+        Args:
+            command: The command.
+            answer: Called with its answer, unless that is an error.
+        """
+        id = self._send(command)
+        if id is None:
+            self.screen.say("There is no connection right now: try again in a moment.", "yellow")
+        else:
+            self._answers[id] = answer
+
+    def choose(self, run: Run) -> None:
+        """Look at a run."""
+        if self.current not in (None, run.id):
+            self.ask(ui.CloseRun(run=self.current or ""), lambda _: None)
+        self.current = run.id
+        self.rows, self.commits = {}, {}
+        self.halted = self._looking = None
+        self.screen.say(f"— {run_line(run)} —", "bold")
+        self._open(run)
+
+    def prompt(self) -> None:
+        """Ask what to do, where something waits for it."""
+        if self.halted:
+            self.screen.ask(PROMPT)
+
+    def look(self, message: str) -> None:
+        """Fetch a pending message and show it."""
+        run = self.run
+        if run:
+            self._looking = message
+            self.ask(ui.GetMessage(run=run.id, message=message), self._show)
+
+    def _look_at_oldest(self, run: Run) -> None:
+        if run.pending and run.pending[0] != self._looking:
+            self.look(run.pending[0])
+
+    # ---- what happens -------------------------------------------------------------------------------
+
+    def happen(self, happening: Happening) -> None:
+        """Something happened on the link."""
+        match happening:
+            case Connected(hello=hello):
+                self._connected(hello)
+            case Received(message=message, id=id):
+                self._received(message, id)
+            case Lost(reason=reason, delay=delay):
+                self._answers.clear()
+                self.halted = self.editing = self._looking = None
+                self.screen.say(f"Connection lost: {reason}. Next try in {delay:g} s.", "yellow")
+            case Refused(reason=reason):
+                self.screen.say(f"No debugger here: {reason}", "red")
+                self.over = self.failed = True
+
+    def _connected(self, hello: ui.CoreHello) -> None:
+        self.met = True
+        self.runs = {run.id: run for run in hello.runs}
+        self.screen.say(f"Connected to {hello.core}.", "dim")
+        if not hello.control:
+            self.screen.say("This login may watch, not control.", "yellow")
+        run = self.run
+        if run:
+            self._open(run)
+        else:
+            self.current = None
+            self._pick()
+
+    def _pick(self) -> None:
+        """Look at the run that was wanted, or at the one that matters most."""
+        live = [run for run in self.runs.values() if run.live]
+        if self._wanted:
+            found = [run for run in self.runs.values() if self._is_wanted(run)]
+            waiting = f"There is no run {self._wanted} yet: waiting for it."
+        else:
+            found = sorted(live, key=lambda run: bool(run.pending))  # stable: newest last
+            waiting = "No agent is running: waiting for one."
+        if found:
+            self.choose(found[-1])
+        else:
+            earlier = f" r lists {len(self.runs)} earlier." if self.runs else ""
+            self.screen.say(f"{waiting}{earlier} q quits, ? tells more.")
+
+    def _is_wanted(self, run: Run) -> bool:
+        return self._wanted in (run.id, run.name)
+
+    def _open(self, run: Run) -> None:
+        self.ask(ui.OpenRun(run=run.id), self._opened)
+
+    def _opened(self, opened: Struct) -> None:
+        assert isinstance(opened, ui.RunOpened)
+        if opened.run.id != self.current:
+            return
+        for row in opened.rows:
+            self._row(row)
+        for commit in opened.commits:
+            self._commit(commit)
+        self._current_changed(opened.run)
+
+    def _received(self, message: Struct, id: str | None) -> None:
+        answer = self._answers.pop(id or "", None)
+        match message:
+            case ui.UiError():
+                self._refused(message)
+            case ui.RunChanged(run=run):
+                self._run_changed(run)
+            case ui.RunGone(run=run_id):
+                self._run_gone(run_id)
+            case ui.RowChanged(run=run_id, row=row) if run_id == self.current:
+                self._row(row)
+            case ui.CommitAdded(run=run_id, commit=commit) if run_id == self.current:
+                self._commit(commit)
+            case _ if answer:
+                answer(message)
+
+    def _refused(self, error: ui.UiError) -> None:
+        """A command was refused: the person decides anew, on what is there now."""
+        self.editing = self._looking = None
+        self.screen.say(f"Refused ({error.code}): {error.message}", "red")
+        run = self.run
+        if run:
+            self._look_at_oldest(run)
+            if not run.pending:
+                self.screen.say(run_line(run), "dim")
+
+    # ---- runs ---------------------------------------------------------------------------------------
+
+    def _run_changed(self, run: Run) -> None:
+        before = self.runs.get(run.id)
+        self.runs[run.id] = run
+        if run.id == self.current:
+            self._current_changed(run)
+        elif self._is_awaited(run, before):
+            self.choose(run)
+        elif before is None or (run.pending and not before.pending):
+            number = list(self.runs).index(run.id) + 1
+            self.screen.say(f"{run_line(run)}. r {number} looks at it.", "dim")
+
+    def _is_awaited(self, run: Run, before: Run | None) -> bool:
+        """Whether this is the run that was waited for, or a new one while nothing else goes on."""
+        current = self.run
+        if self._wanted:
+            return current is None and self._is_wanted(run)
+        return before is None and run.live and (current is None or not current.live)
+
+    def _current_changed(self, run: Run) -> None:
+        self.runs[run.id] = run
+        if not run.live:
+            self.halted = None
+            self.screen.say(f"— {run.name}: {standing(run)} —", "bold")
+        elif self.halted is None or self.halted.message not in run.pending:
+            self.halted = None
+            self._look_at_oldest(run)
+
+    def _run_gone(self, run_id: str) -> None:
+        gone = self.runs.pop(run_id, None)
+        if gone and run_id == self.current:
+            self.current = self.halted = None
+            self.screen.say(f"{gone.name} was deleted.", "yellow")
+            self._pick()
+
+    # ---- its contents -------------------------------------------------------------------------------
+
+    def _row(self, row: Row) -> None:
+        before = self.rows.get(row.id)
+        self.rows[row.id] = row
+        if before is None:
+            self.screen.say(row_line(row), "dim" if row.side is None else "")
+        elif before.revision != row.revision and row.id != self.editing:
+            self.screen.say(f"{row.seq:>4}  was edited by someone else.", "yellow")
+            if row.pending:
+                self.look(row.id)
+
+    def _commit(self, commit: Commit) -> None:
+        if commit.id not in self.commits:
+            self.commits[commit.id] = commit
+            self.screen.say(commit_line(len(self.commits), commit), "cyan")
+
+    def _show(self, body: Struct) -> None:
+        """Show the message that the run is halted at, unless it went on meanwhile."""
+        assert isinstance(body, ui.MessageBody)
+        self._looking = None
+        run, row = self.run, self.rows.get(body.message)
+        if run is None or row is None or run.id != body.run:
+            return
+        if body.message not in run.pending:
+            self._look_at_oldest(run)
+            return
+        self.halted = body
+        edited = "" if body.edit is None else ", edited"
+        self.screen.say(f"Halted at {row.seq}, {way(row)}{edited}:", "green")
+        current = body.data if body.edit is None else body.edit
+        self.screen.say(folded(readable(current), f"v {row.seq} shows all"))
+        self.prompt()

@@ -1,0 +1,106 @@
+"""`agentstepper step`: steps agents from a terminal, or through a pipe."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from argparse import Namespace
+from collections import deque
+
+from ..discover import TOKEN_VARIABLE
+from . import FAILED, INTERRUPTED, OK
+from .editing import edit
+from .inbox import Inbox
+from .keys import Keys
+from .link import Happening, Link
+from .screen import Screen, wants_colour
+from .session import Session
+
+
+def run(given: Namespace) -> int:
+    """Run the command.
+
+    Args:
+        given: What the command line set.
+
+    Returns:
+        The exit code.
+    """
+    token = given.token or os.environ.get(TOKEN_VARIABLE)
+    inbox: Inbox[Happening] = Inbox()
+    link = Link(given.url, token, inbox.put)
+    session = Session(_screen(), link.send, given.run)
+    keys = Keys(session, edit if sys.stdin.isatty() else None)
+    link.start()
+    try:
+        _converse(inbox, session, keys)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever read the output has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    finally:
+        link.close()
+        inbox.close()
+    return FAILED if session.failed else OK
+
+
+def _screen() -> Screen:
+    out = sys.stdout
+    if hasattr(out, "reconfigure"):
+        out.reconfigure(errors="backslashreplace")  # not every terminal speaks UTF-8
+    return Screen(out, colour=wants_colour(out), terminal=out.isatty() and sys.stdin.isatty())
+
+
+def _converse(inbox: Inbox[Happening], session: Session, keys: Keys) -> None:
+    """Take turns between what is typed and what happens, until the person has enough.
+
+    What was typed comes first: it is meant for what stands on the screen. A line waits for the Core,
+    and for the answer to the one before.
+    """
+    keyboard = Keyboard(sys.stdin.fileno())
+    while not session.over:
+        listens = session.met and not session.waits
+        if listens and keyboard.lines:
+            keys.line(keyboard.lines.popleft())
+        elif listens and keyboard.ended:
+            session.over = True
+        elif listens and _is_typed(keyboard, inbox):
+            keyboard.read()
+        else:
+            for happening in inbox.wait():
+                session.happen(happening)
+
+
+def _is_typed(keyboard: Keyboard, inbox: Inbox[Happening]) -> bool:
+    """Wait for whatever comes first, and tell whether it is the keyboard."""
+    sources: list[Keyboard | Inbox[Happening]] = [keyboard, inbox]
+    ready, _, _ = select.select(sources, [], [])
+    return keyboard in ready
+
+
+class Keyboard:
+    """The lines of a terminal or a pipe, as they come.
+
+    Args:
+        descriptor: Where they are read.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self.lines: deque[str] = deque()
+        self.ended = False
+        self._descriptor = descriptor
+        self._rest = b""
+
+    def fileno(self) -> int:
+        """Readable when something was typed."""
+        return self._descriptor
+
+    def read(self) -> None:
+        """Read what was typed; the last line may end without a line end."""
+        typed = os.read(self._descriptor, 65536)
+        *lines, self._rest = (self._rest + typed).split(b"\n")
+        if not typed:
+            self.ended = True
+            lines = [self._rest] if self._rest else []
+        self.lines.extend(line.decode(errors="replace") for line in lines)

@@ -1,0 +1,106 @@
+"""Text of agents, made ready for a terminal: inert, readable, not too long."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from typing import Final, NoReturn
+
+import msgspec
+
+#: Lines of a message that are shown at a halt, and how many of them are its last.
+LINES: Final = 40
+_TAIL: Final = 8
+#: Characters of one line that are shown at a halt.
+WIDTH: Final = 2000
+
+_LINE_ENDS: Final = re.compile(r"(?<!\\)((?:\\\\)*\\n)")
+#: A JSON line whose text has line ends is shown over several lines when it is longer than this.
+_LONG: Final = 100
+#: The two joiners hold emoji and scripts together.
+_KEPT: Final = "\n\u200c\u200d"
+
+
+def inert(text: str) -> str:
+    r"""Make what a terminal would act on visible: an escape is shown as `\x1b`.
+
+    Args:
+        text: Of an agent, or of anyone else.
+    """
+    text = text.replace("\r\n", "\n")
+    return "".join(character if _shows(character) else _escaped(character) for character in text)
+
+
+def _shows(character: str) -> bool:
+    if character.isprintable() or character in _KEPT:
+        return True
+    return unicodedata.category(character) == "Zs"  # spaces of all widths
+
+
+def _escaped(character: str) -> str:
+    if character == "\t":
+        return "    "
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def pretty(data: str) -> str:
+    """A JSON text, indented. Numbers, strings and the order of keys stay as they were written.
+
+    Args:
+        data: The text; one that isn't strict JSON is given back as it is.
+    """
+    try:
+        return msgspec.json.format(data, indent=2)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return data
+
+
+def readable(data: str) -> str:
+    r"""A JSON text for people: a text as such, all else indented, with line ends after `\n`."""
+    try:
+        value = msgspec.json.decode(data, type=str)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        return "\n".join(map(_broken, pretty(data).split("\n")))
+    return value
+
+
+def _broken(line: str) -> str:
+    if len(line) <= _LONG:
+        return line
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return _LINE_ENDS.sub(lambda end: f"{end[1]}\n{indent}", line)
+
+
+def folded(text: str, whole: str) -> str:
+    """A text, cut to what is read at a glance.
+
+    Args:
+        text: The text.
+        whole: How to see all of it.
+    """
+    lines = [line if len(line) <= WIDTH else _cut(line, whole) for line in text.split("\n")]
+    hidden = len(lines) - LINES
+    if hidden <= 0:
+        return "\n".join(lines)
+    head, tail = lines[: LINES - _TAIL], lines[-_TAIL:]
+    return "\n".join([*head, f"… {hidden} more lines: {whole}", *tail])
+
+
+def _cut(line: str, whole: str) -> str:
+    return f"{line[:WIDTH]}… {len(line) - WIDTH} more characters: {whole}"
+
+
+def complaint(text: str) -> str | None:
+    """What keeps a text from being JSON, with its line and column; None where it is JSON."""
+    try:
+        json.loads(text, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        return f"line {error.lineno}, column {error.colno}: {error.msg}"
+    except (ValueError, RecursionError) as error:
+        return str(error)
+    return None
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")

@@ -1,0 +1,1 @@
+"""What the debugger costs, measured side by side with what it can't cost less than."""

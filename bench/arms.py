@@ -1,0 +1,110 @@
+"""An arm: one server, one UI and one agent, each in a process or thread of its own, ready to measure."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Subprotocol
+
+from agentstepper_nb.protocol.frame import MAX_MESSAGE, SUBPROTOCOL
+
+from .conversation import (
+    ROUND_TRIPS,
+    Conversation,
+    ConversationV1,
+    ConversationV2,
+    Turn,
+    turns,
+)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What an arm measures."""
+
+    name: str
+    server: str  # of bench.server
+    subprotocol: str | None
+    conversation: Callable[[int], Conversation]
+
+
+FLOOR = Kind("floor", "floor", None, ConversationV1)
+VERSION_1 = Kind("version 1", "core", None, ConversationV1)
+VERSION_2 = Kind("version 2", "core", SUBPROTOCOL, ConversationV2)
+
+
+class Arm:
+    """A connected agent whose run continues, at one size of body."""
+
+    def __init__(self, socket: ClientConnection, conversation: Conversation) -> None:
+        self._socket = socket
+        self._conversation = conversation
+
+    def block(self, count: int) -> list[float]:
+        """Seconds a round trip, of `count` turns."""
+        prepared = list(turns(self._conversation, count))
+        return [self._turn(turn) for turn in prepared]
+
+    def _turn(self, turn: Turn) -> float:
+        send, receive = self._socket.send, self._socket.recv
+        begin = time.perf_counter()
+        send(turn.event)
+        send(turn.begin)
+        receive()
+        send(turn.end)
+        receive()
+        return (time.perf_counter() - begin) / ROUND_TRIPS
+
+
+@contextmanager
+def arm(kind: Kind, size: int) -> Iterator[Arm]:
+    """Start an arm's processes, connect its agent and let its run continue.
+
+    Args:
+        kind: What is measured.
+        size: Of each body, in bytes.
+    """
+    with ExitStack() as stack:
+        client_port, ui_port = json.loads(stack.enter_context(_process("server", kind.server)))
+        more = [kind.subprotocol] if kind.subprotocol else []
+        stack.enter_context(_process("viewer", str(ui_port), *more))
+        socket = stack.enter_context(_connect(client_port, kind.subprotocol))
+        conversation = kind.conversation(size)
+        _open(socket, conversation)
+        yield Arm(socket, conversation)
+
+
+def _connect(port: int, subprotocol: str | None) -> ClientConnection:
+    return connect(
+        f"ws://127.0.0.1:{port}",
+        subprotocols=[Subprotocol(subprotocol)] if subprotocol else None,
+        compression=None,
+        max_size=MAX_MESSAGE,
+        proxy=None,
+        ping_timeout=None,
+    )
+
+
+def _open(socket: ClientConnection, conversation: Conversation) -> None:
+    """Send the opening; hello's answer is passed over, the breakpoint's ends it."""
+    for message in conversation.opening():
+        socket.send(message)
+    while "breakpoint" not in socket.recv()[:80]:
+        pass
+
+
+@contextmanager
+def _process(module: str, *arguments: str) -> Iterator[str]:
+    """A module of the bench in a process of its own, and its first line; it ends with its input."""
+    command = [sys.executable, "-m", f"bench.{module}", *arguments]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    with process:
+        assert process.stdout
+        yield process.stdout.readline()

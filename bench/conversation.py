@@ -1,0 +1,159 @@
+"""The messages of one agent, encoded before the clock runs, in both versions' words.
+
+One *turn* is an LLM query: an event, its begin breakpoint and its end breakpoint. The Core answers each
+breakpoint, so that a turn has two round trips.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+from uuid import uuid4
+
+from msgspec import Raw, Struct
+
+from agentstepper_nb.protocol import agent as v2
+from agentstepper_nb.protocol.frame import VERSION
+from agentstepper_nb.protocol.values import EventKind, Side
+
+#: Round trips of one turn.
+ROUND_TRIPS = 2
+#: How version 1's events begin: the floor drops them, as the Core doesn't answer them.
+EVENT_PREFIX = '{"message": "event"'
+
+_SENTENCE = "The tests of the cart fail since the discount is taken twice. "
+
+
+class Turn(NamedTuple):
+    """One query, encoded."""
+
+    event: str
+    begin: str
+    end: str
+
+
+class Conversation(Protocol):
+    """One agent's side of a run."""
+
+    def opening(self) -> list[str]:
+        """What starts the run, up to a first breakpoint; the Core's last answer to it ends the start."""
+
+    def turn(self) -> Turn:
+        """The next query."""
+
+
+def body(size: int) -> dict[str, Any]:
+    """A prompt whose JSON is `size` bytes long."""
+    empty = {"model": "scripted", "messages": [{"role": "user", "content": ""}]}
+    room = size - len(json.dumps(empty))
+    text = (_SENTENCE * (room // len(_SENTENCE) + 1))[:room]
+    return {"model": "scripted", "messages": [{"role": "user", "content": text}]}
+
+
+class ConversationV1:
+    """Version 1, written as the original's client writes it.
+
+    Args:
+        size: Of each prompt and answer, in bytes.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._body = body(size)
+
+    def opening(self) -> list[str]:
+        event = str(uuid4())
+        return [
+            self._event(event, "PROGRAM_STARTED", "bench"),
+            self._breakpoint(event, "bench", "Agent program started."),
+        ]
+
+    def turn(self) -> Turn:
+        event = str(uuid4())
+        return Turn(
+            self._event(event, "LLM_QUERY", None),
+            self._breakpoint(event, self._body, None),
+            self._breakpoint(event, self._body, None),
+        )
+
+    def _event(self, event: str, kind: str, data: str | None) -> str:
+        fields = {
+            "uuid": event,
+            "type": kind,
+            "time": time.time(),
+            "data": data,
+            "breakpoints": [],
+        }
+        return json.dumps({"message": "event", "data": fields})
+
+    def _breakpoint(self, event: str, data: object, summary: str | None) -> str:
+        fields = {
+            "uuid": str(uuid4()),
+            "agent": "bench",
+            "event_id": event,
+            "time": time.time(),
+            "original_data": data,
+            "modified_data": None,
+            "summary": summary,
+        }
+        return json.dumps({"message": "breakpoint", "data": fields})
+
+
+class ConversationV2:
+    """Version 2, every breakpoint waiting.
+
+    Args:
+        size: Of each prompt and answer, in bytes.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._body = Raw(json.dumps(body(size)).encode())
+        self._sent = 0
+
+    def opening(self) -> list[str]:
+        event = str(uuid4())
+        hello = v2.Hello(
+            version=VERSION,
+            sdk="bench",
+            program="bench",
+            run=str(uuid4()),
+            secret="",
+            pid=0,
+            host="",
+            boot="",
+        )
+        started = v2.EventBegun(
+            id=event, kind=EventKind.PROGRAM_STARTED, at=time.time(), clock=time.monotonic()
+        )
+        point = self._breakpoint(event, Side.BEGIN, Raw(b'"bench"'))
+        return [self._encode(message) for message in (hello, started, point)]
+
+    def turn(self) -> Turn:
+        event = str(uuid4())
+        begun = v2.EventBegun(
+            id=event, kind=EventKind.LLM_QUERY, at=time.time(), clock=time.monotonic()
+        )
+        points = [self._breakpoint(event, side, self._body) for side in (Side.BEGIN, Side.END)]
+        return Turn(*(self._encode(message) for message in (begun, *points)))
+
+    def _breakpoint(self, event: str, side: Side, data: Raw) -> v2.BreakpointReached:
+        return v2.BreakpointReached(
+            id=str(uuid4()),
+            event=event,
+            side=side,
+            waits=True,
+            at=time.time(),
+            clock=time.monotonic(),
+            data=data,
+        )
+
+    def _encode(self, message: Struct) -> str:
+        self._sent += 1
+        return v2.from_agent.encode(message, self._sent)
+
+
+def turns(conversation: Conversation, count: int) -> Iterator[Turn]:
+    """The next turns of a conversation."""
+    for _ in range(count):
+        yield conversation.turn()

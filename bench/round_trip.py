@@ -1,0 +1,71 @@
+"""What one round trip costs, against the floor: blocks of all arms in turn, so that noise meets all."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from .arms import FLOOR, VERSION_1, VERSION_2, Arm, arm
+
+KINDS = (FLOOR, VERSION_1, VERSION_2)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A median and the middle half around it."""
+
+    low: float
+    middle: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        if len(values) < 2:
+            return cls(values[0], values[0], values[0])
+        return cls(*statistics.quantiles(values, n=4, method="inclusive"))
+
+
+@dataclass(frozen=True)
+class RoundTrip:
+    """One arm's result at one size."""
+
+    arm: str
+    size: int  # bytes of a body
+    seconds: Spread  # of the blocks' medians
+    ratio: Spread  # to the floor's block beside it
+
+
+def measure(size: int, blocks: int, count: int) -> list[RoundTrip]:
+    """Measure all arms at one size.
+
+    Args:
+        size: Of each body, in bytes.
+        blocks: Blocks of each arm.
+        count: Turns of each block.
+    """
+    with ExitStack() as stack:
+        arms = [stack.enter_context(arm(kind, size)) for kind in KINDS]
+        for each in arms:
+            each.block(count)  # to warm up
+        rounds = [_round(arms, index, count) for index in range(blocks)]
+    return [_result(index, size, rounds) for index in range(len(KINDS))]
+
+
+def _round(arms: list[Arm], index: int, count: int) -> list[float]:
+    """One block of each arm, another one first each time; each block's median."""
+    medians = [0.0] * len(arms)
+    for shift in range(len(arms)):
+        which = (index + shift) % len(arms)
+        medians[which] = statistics.median(arms[which].block(count))
+    return medians
+
+
+def _result(index: int, size: int, rounds: list[list[float]]) -> RoundTrip:
+    return RoundTrip(
+        arm=KINDS[index].name,
+        size=size,
+        seconds=Spread.of([medians[index] for medians in rounds]),
+        ratio=Spread.of([medians[index] / medians[0] for medians in rounds]),
+    )

@@ -1,0 +1,64 @@
+"""`python -m bench.viewer PORT [SUBPROTOCOL]`: one UI in a process of its own.
+
+It reads whatever comes, and at a halt opens the run and presses Continue. It says when it is connected,
+and ends with its input.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import msgspec
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.typing import Subprotocol
+
+from agentstepper_nb.protocol import ui as v2
+from agentstepper_nb.protocol.frame import MAX_MESSAGE, SUBPROTOCOL, VERSION
+
+#: The word both versions have for it stands within the first characters of a message.
+_HALTED, _HEAD = '"halted"', 600
+
+
+async def view(port: int, subprotocol: str | None) -> None:
+    async with connect(
+        f"ws://127.0.0.1:{port}",
+        subprotocols=[Subprotocol(subprotocol)] if subprotocol else None,
+        compression=None,
+        max_size=MAX_MESSAGE,
+        ping_timeout=None,
+    ) as socket:
+        if subprotocol:
+            await socket.send(v2.from_ui.encode(v2.UiHello(version=VERSION, client="bench"), 1))
+        print("connected", flush=True)
+        reading = asyncio.create_task(_drain(socket, subprotocol == SUBPROTOCOL))
+        await asyncio.to_thread(sys.stdin.read)
+        reading.cancel()
+
+
+async def _drain(socket: ClientConnection, is_v2: bool) -> None:
+    async for message in socket:
+        assert isinstance(message, str)
+        if _HALTED in message[:_HEAD]:
+            for command in _continue_v2(message) if is_v2 else _continue_v1(message):
+                await socket.send(command)
+
+
+def _continue_v1(message: str) -> list[str]:
+    run = msgspec.json.decode(message)["content"]["run"]
+    return [msgspec.json.encode({"event": "continue", "content": {"run": run}}).decode()]
+
+
+def _continue_v2(message: str) -> list[str]:
+    _, changed = v2.to_ui.decode(message)
+    if not isinstance(changed, v2.RunChanged):
+        return []
+    run = changed.run.id
+    return [
+        v2.from_ui.encode(v2.OpenRun(run=run), 2, "open"),
+        v2.from_ui.encode(v2.Continue(run=run), 3, "continue"),
+    ]
+
+
+if __name__ == "__main__":
+    asyncio.run(view(int(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else None))

@@ -1,0 +1,202 @@
+/** One changed file: before and after. */
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { diffTexts, type Hunk } from "../diff/lines";
+import { type Block, DiffTable, type Sides } from "../diff/table";
+import { parseUnified } from "../diff/unified";
+import { useSides } from "../diff/width";
+import { Icon } from "../icons/icon";
+import { CopyButton } from "../inspector/copy";
+import { type Segment, Segments } from "../inspector/segments";
+import type { Commit, FileBody, Model, Row } from "../model/model";
+import { Button } from "../view/button";
+import { size } from "../view/words";
+import { Diffstat } from "./diffstat";
+import type { FileChange } from "./tree";
+
+interface FileViewProps {
+  model: Model;
+  commit: Commit;
+  /** The row that made it. */
+  row: Row | undefined;
+  change: FileChange;
+}
+
+const SIDES: readonly Segment<Sides>[] = [
+  { key: "split", label: "Split", title: "Before and after side by side" },
+  { key: "unified", label: "Unified", title: "Before and after one under the other" },
+];
+
+/** What the person chose last; null leaves it to the room there is. */
+let chosen: Sides | null = null;
+
+export function FileView({ model, commit, row, change }: FileViewProps) {
+  const pane = useRef<HTMLElement>(null);
+  const fitting = useSides(pane);
+  const [wanted, setWanted] = useState(chosen);
+  const sides = wanted ?? fitting;
+  const stored = hasText(change);
+  const loading = useFile(model, commit, change, stored);
+  const hunks = useMemo(() => (loading.kind === "ready" ? hunksOf(loading.body) : []), [loading]);
+  const blocks = useMemo(() => (hunks.length > 0 ? [{ hunks }] : []), [hunks]);
+  return (
+    <section ref={pane} class="as-Pane as-Inspector" aria-label="Changed file">
+      <div class="as-PaneBar">
+        <h3 class="as-Title" title={change.path}>
+          <span class="as-Actor as-mod-system">
+            <Icon name="file" />
+          </span>
+          <span class="as-Ellipsis as-PathStart">{change.path}</span>
+          <Diffstat added={change.added} removed={change.removed} />
+        </h3>
+        <span class="as-Spring" />
+        {row && (
+          <>
+            <button
+              type="button"
+              class="as-Link as-Small as-MadeBy"
+              title={`Go to event ${row.seq} in the timeline`}
+              onClick={() => model.reveal(row.id)}
+            >
+              <span class="as-x-long">made by </span>
+              {`event ${row.seq}`}
+            </button>
+            {hunks.length > 0 && <span class="as-Rule" />}
+          </>
+        )}
+        {hunks.length > 0 && (
+          <Segments
+            label="Diff view"
+            segments={SIDES}
+            selected={sides}
+            onSelect={(next) => {
+              chosen = next;
+              setWanted(next);
+            }}
+          />
+        )}
+        {loading.kind === "ready" && loading.body && (
+          <CopyButton label="Copy the patch" text={() => patchOf(loading.body)} />
+        )}
+      </div>
+      {change.previous_path && <p class="as-Note">{`Renamed from ${change.previous_path}`}</p>}
+      <div
+        class="as-Scroll"
+        role="region"
+        aria-label={`${change.path} before and after`}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keys
+        tabIndex={0}
+      >
+        <Contents change={change} loading={loading} blocks={blocks} sides={sides} />
+      </div>
+    </section>
+  );
+}
+
+type Loading =
+  | { readonly kind: "loading" }
+  | { readonly kind: "ready"; readonly body: FileBody | null }
+  | { readonly kind: "failed"; readonly message: string; again(): void };
+
+interface ContentsProps {
+  change: FileChange;
+  loading: Loading;
+  /** None where the texts are the same. */
+  blocks: readonly Block[];
+  sides: Sides;
+}
+
+function Contents({ change, loading, blocks, sides }: ContentsProps) {
+  if (!hasText(change)) return <NotStored change={change} />;
+  if (loading.kind === "loading") return <p class="as-Note as-Late">Fetching the file…</p>;
+  if (loading.kind === "failed") {
+    return (
+      <div class="as-Empty">
+        <h3>The file could not be fetched</h3>
+        <p>{loading.message}</p>
+        <div class="as-Empty-actions">
+          <Button outline hint="Ask for the file again" onClick={loading.again}>
+            Try again
+          </Button>
+        </div>
+      </div>
+    );
+  }
+  if (loading.body === null) return <NotStored change={change} />;
+  if (blocks.length === 0) return <p class="as-Note">{SAME[change.kind]}</p>;
+  return (
+    <DiffTable
+      key={`${change.path} ${sides}`}
+      label={`${change.path} before and after`}
+      blocks={blocks}
+      sides={sides}
+      numbered
+    />
+  );
+}
+
+const SAME: Record<FileChange["kind"], string> = {
+  added: "The file is new and empty.",
+  changed: "Its text is the same; only its mode changed.",
+  deleted: "The file was empty.",
+  renamed: "Its text is the same.",
+};
+
+/** A file whose contents don't travel: what is known of it. */
+function NotStored({ change }: { change: FileChange }) {
+  const bytes = change.size == null ? undefined : size(change.size);
+  const what = change.binary ? "Binary" : "Large";
+  return (
+    <div class="as-Empty">
+      <h3>{bytes === undefined ? what : `${what}, ${bytes}`}</h3>
+      <p>
+        {change.kind === "deleted"
+          ? "The file was deleted. Its contents are not shown."
+          : "Its contents are not stored, only what tells one version from another."}
+      </p>
+      {change.digest && (
+        <div class="as-CodeLine">
+          <pre>{change.digest}</pre>
+          <CopyButton label="Copy the digest" text={() => change.digest ?? ""} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+function hasText(change: FileChange): boolean {
+  return !change.binary && change.digest == null;
+}
+
+function useFile(model: Model, commit: Commit, change: FileChange, wanted: boolean): Loading {
+  const [found, setFound] = useState<{ key: string; state: Loading } | null>(null);
+  const [tries, setTries] = useState(0);
+  const key = `${commit.id} ${change.path}`;
+  const open = model.connection.value.kind === "open";
+  useEffect(() => {
+    if (!wanted) return;
+    let still = true;
+    const take = (state: Loading) => still && setFound({ key, state });
+    model.change(commit.id, change.path).then(
+      (body) => take({ kind: "ready", body }),
+      (error: unknown) => {
+        const message = error instanceof Error ? error.message : String(error);
+        take({ kind: "failed", message, again: () => setTries(tries + 1) });
+      },
+    );
+    return () => {
+      still = false;
+    };
+  }, [model, key, wanted, tries, open]);
+  return found?.key === key ? found.state : { kind: "loading" };
+}
+
+/** Git's own hunks where they travelled with the commit: they name what they stand in. */
+function hunksOf(body: FileBody | null): Hunk[] {
+  if (!body) return [];
+  const hunks = parseUnified(body.diff);
+  return hunks.length > 0 ? hunks : diffTexts(body.previous_content, body.content);
+}
+
+function patchOf(body: FileBody | null): string {
+  return body?.diff || body?.content || "";
+}

@@ -1,0 +1,158 @@
+/** CodeMirror as the JSON editor: its look, its keys, and the mark of what is wrong. */
+import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
+import { json } from "@codemirror/lang-json";
+import {
+  bracketMatching,
+  HighlightStyle,
+  indentUnit,
+  syntaxHighlighting,
+} from "@codemirror/language";
+import {
+  Annotation,
+  EditorState,
+  type Extension,
+  RangeSet,
+  StateEffect,
+  StateField,
+} from "@codemirror/state";
+import {
+  Decoration,
+  type DecorationSet,
+  drawSelection,
+  EditorView,
+  GutterMarker,
+  gutterLineClass,
+  keymap,
+  lineNumbers,
+} from "@codemirror/view";
+import { tags } from "@lezer/highlight";
+import type { Problem } from "../inspector/json/problem";
+import { replacement } from "./text_sync";
+
+/** A change that came from the fields: not to be told to them again. */
+const fromOutside = Annotation.define<boolean>();
+const setProblem = StateEffect.define<Problem | null>();
+
+const COLOURS = HighlightStyle.define([
+  { tag: tags.propertyName, class: "as-k" },
+  { tag: tags.string, class: "as-s" },
+  { tag: tags.number, class: "as-num" },
+  { tag: [tags.bool, tags.null], class: "as-kw" },
+]);
+
+const LOOK = EditorView.theme({
+  "&": {
+    font: "var(--as-code)",
+    color: "var(--as-fg)",
+    backgroundColor: "transparent",
+    height: "100%",
+  },
+  "&.cm-focused": { outline: "none" },
+  ".cm-scroller": { fontFamily: "inherit", lineHeight: "18px", overflow: "auto" },
+  ".cm-content": { padding: "0", caretColor: "var(--as-fg)" },
+  ".cm-line": { padding: "0 8px" },
+  ".cm-gutters": { backgroundColor: "var(--as-raised)", color: "var(--as-muted)", border: "none" },
+  ".cm-lineNumbers .cm-gutterElement": { minWidth: "32px", padding: "0 9px 0 4px" },
+  ".cm-cursor": { borderLeftColor: "var(--as-fg)" },
+  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground":
+    {
+      background: "var(--as-select)",
+    },
+  "&.cm-focused .cm-matchingBracket": { backgroundColor: "var(--as-select)", outline: "none" },
+});
+
+class BadLine extends GutterMarker {
+  override elementClass = "as-Editor-badNumber";
+}
+const BAD_LINE = new BadLine();
+
+const problemField = StateField.define<Problem | null>({
+  create: () => null,
+  update: (problem, transaction) => {
+    const told = transaction.effects.find((effect) => effect.is(setProblem));
+    return told ? told.value : problem;
+  },
+  provide: (field) => [
+    EditorView.contentAttributes.compute([field], (state) => ({
+      "aria-invalid": String(state.field(field) !== null),
+    })),
+    EditorView.decorations.compute([field], (state) => marksOf(state, state.field(field))),
+    gutterLineClass.compute([field], (state) => {
+      const problem = state.field(field);
+      return problem ? RangeSet.of([BAD_LINE.range(lineAt(state, problem).from)]) : RangeSet.empty;
+    }),
+  ],
+});
+
+function lineAt(state: EditorState, problem: Problem) {
+  return state.doc.lineAt(Math.min(problem.at, state.doc.length));
+}
+
+function marksOf(state: EditorState, problem: Problem | null): DecorationSet {
+  if (!problem) return Decoration.none;
+  const line = lineAt(state, problem);
+  const from = Math.min(problem.at, line.to);
+  const to = Math.min(Math.max(problem.end, from), line.to);
+  // A place between characters is shown under the last one before it.
+  const start = from === to ? Math.max(line.from, from - 1) : from;
+  const marks = [Decoration.line({ class: "as-Editor-badLine" }).range(line.from)];
+  if (start < to) marks.push(Decoration.mark({ class: "as-Squiggle" }).range(start, to));
+  return Decoration.set(marks);
+}
+
+export interface CodeOptions {
+  parent: HTMLElement;
+  text: string;
+  label: string;
+  /** The id of the element that says what is wrong. */
+  errorId: string;
+  onText(text: string): void;
+}
+
+/** The editor in its element. Take it down with `destroy`. */
+export function codeEditor({ parent, text, label, errorId, onText }: CodeOptions): EditorView {
+  const root = parent.getRootNode();
+  return new EditorView({
+    parent,
+    ...(root instanceof ShadowRoot && { root }),
+    state: EditorState.create({
+      doc: text,
+      extensions: [
+        extensions(),
+        EditorView.contentAttributes.of({ "aria-label": label, "aria-describedby": errorId }),
+        EditorView.updateListener.of((update) => {
+          const outside = update.transactions.some((one) => one.annotation(fromOutside));
+          if (update.docChanged && !outside) onText(update.state.doc.toString());
+        }),
+      ],
+    }),
+  });
+}
+
+function extensions(): Extension {
+  return [
+    lineNumbers(),
+    history(),
+    drawSelection(),
+    indentUnit.of("  "),
+    json(),
+    syntaxHighlighting(COLOURS),
+    bracketMatching(),
+    EditorView.lineWrapping,
+    problemField,
+    LOOK,
+    // Tab stays the key that leaves the editor: no one is locked in.
+    keymap.of([...defaultKeymap, ...historyKeymap]),
+  ];
+}
+
+/** Show a text that was changed elsewhere. */
+export function showText(view: EditorView, text: string): void {
+  const changes = replacement(view.state.doc.toString(), text);
+  if (changes) view.dispatch({ changes, annotations: fromOutside.of(true) });
+}
+
+/** Mark what is wrong, or nothing. */
+export function showProblem(view: EditorView, problem: Problem | null): void {
+  view.dispatch({ effects: setProblem.of(problem) });
+}

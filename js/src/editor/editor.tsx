@@ -1,0 +1,136 @@
+/** The editor of a pending breakpoint: the chunk that holds CodeMirror, fetched when it is first needed. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Conflict } from "../inspector/drafted";
+import { OriginalButton } from "../inspector/pane_bar";
+import type { Shape } from "../inspector/read/reading";
+import { type Segment, Segments } from "../inspector/segments";
+import { NOUNS, Title } from "../inspector/title";
+import type { MessageBody, Model, Row } from "../model/model";
+import { useFocusBack } from "./focus_back";
+import { Foot } from "./foot";
+import { Form } from "./form";
+import { JsonPane } from "./json_pane";
+import { type Keeping, keepDraft } from "./keeping";
+import { EditSession } from "./session";
+
+export interface EditorProps {
+  model: Model;
+  row: Row;
+  body: MessageBody;
+  shape: Shape;
+  /** Whether the person asked for it just now: only then the focus goes there. */
+  focus: boolean;
+}
+
+type View = "both" | "fields" | "json";
+
+const VIEWS: readonly Segment<View>[] = [
+  { key: "both", label: "Both" },
+  { key: "fields", label: "Fields" },
+  { key: "json", label: "JSON" },
+];
+
+/** Who last chose how to edit goes on so. */
+const chosen: Partial<Record<Shape, View>> = {};
+const FIRST: Record<Shape, View> = {
+  prompt: "fields",
+  answer: "fields",
+  call: "both",
+  result: "both",
+  note: "both",
+};
+
+export function Editor({ model, row, body, shape, focus }: EditorProps) {
+  const editor = useRef<HTMLDivElement>(null);
+  useFocusBack(editor);
+  const { session, restart } = useSession(model, row, body, shape);
+  const [view, setView] = useState<View>(chosen[shape] ?? FIRST[shape]);
+  const [focusing, setFocusing] = useState(focus);
+  const fields = session.fields.value;
+  const hasFields = fields.length > 0;
+  // What is wrong in the JSON is said beside the JSON: it can't stay out of sight.
+  const wanted = !hasFields ? "json" : session.problem.value && view === "fields" ? "both" : view;
+
+  const close = () => {
+    model.editing.value = false;
+  };
+  return (
+    <div ref={editor} class="as-Edit">
+      <div class="as-PaneBar">
+        <Title row={row} editing />
+        <span class="as-Spring" />
+        <OriginalButton model={model} />
+        {hasFields && (
+          <Segments
+            label="Edit as"
+            segments={VIEWS}
+            selected={wanted}
+            onSelect={(next) => {
+              chosen[shape] = next;
+              setFocusing(false);
+              setView(next);
+            }}
+          />
+        )}
+      </div>
+      <Conflict model={model} row={row} body={body} onTaken={restart} />
+      <div class="as-Scroll">
+        {wanted !== "json" && (
+          <Form session={session} focus={focusing} showOriginal={model.showOriginal.value} />
+        )}
+        {wanted === "both" && <JsonHead session={session} />}
+        {wanted !== "fields" && (
+          <JsonPane
+            session={session}
+            label={`The ${NOUNS[shape]} as JSON`}
+            inline={wanted === "both"}
+            focus={focusing && wanted === "json"}
+            showOriginal={model.showOriginal.value && wanted === "json"}
+          />
+        )}
+      </div>
+      <Foot session={session} onDiscard={() => session.discard()} onClose={close} />
+    </div>
+  );
+}
+
+function JsonHead({ session }: { session: EditSession }) {
+  return (
+    <div class="as-Section">
+      <b>JSON</b>
+      {session.problem.value && <span>the fields above show the last valid JSON</span>}
+    </div>
+  );
+}
+
+/** The edit of a row, begun anew only where nothing of the person's can be lost. */
+function useSession(model: Model, row: Row, body: MessageBody, shape: Shape) {
+  const held = useRef<{ session: EditSession; body: MessageBody } | null>(null);
+  const [, redraw] = useState(0);
+  const untouched = held.current !== null && held.current.session.draft.value === null;
+  if (held.current === null || (untouched && held.current.body !== body)) {
+    held.current = { session: begin(model, row, body, shape), body };
+  }
+  const { session } = held.current;
+
+  const keeping = useRef<Keeping | null>(null);
+  useEffect(() => {
+    keeping.current = keepDraft(model, row, session);
+    return () => keeping.current?.close();
+  }, [session]);
+
+  const restart = () => {
+    held.current = null;
+    redraw((times) => times + 1);
+  };
+  return { session, restart };
+}
+
+function begin(model: Model, row: Row, body: MessageBody, shape: Shape): EditSession {
+  return new EditSession(
+    shape,
+    body.data,
+    body.edit ?? body.data,
+    model.draft(row.id).peek()?.text,
+  );
+}

@@ -1,0 +1,141 @@
+/** One edit: the JSON text, its fields, what is wrong with it, and the draft that it leaves behind. */
+import { computed, signal } from "@preact/signals";
+import { problemOf } from "../inspector/edit_problem";
+import { Value } from "../inspector/json/node";
+import { parse } from "../inspector/json/parse";
+import { pretty } from "../inspector/json/print";
+import type { Problem } from "../inspector/json/problem";
+import { sameJson } from "../inspector/json/same";
+import type { Shape } from "../inspector/read/reading";
+import { type Field, fieldsOf, literalOf, replaced, sameField } from "./fields";
+
+/** A field's text that isn't JSON (yet). */
+interface Unfit {
+  readonly field: Field;
+  readonly input: string;
+  readonly words: string;
+}
+
+/** Larger texts get no fields: JSON alone. */
+const MOST_FOR_FIELDS = 2_000_000;
+
+export class EditSession {
+  /** The original, laid out as the edit is: what both are compared by. */
+  readonly original: string;
+  readonly #standing: string;
+  readonly #text = signal("");
+  /** The last text without a problem; null where there was none yet. */
+  readonly #valid = signal<Value | null>(null);
+  readonly #problem = signal<Problem | null>(null);
+  readonly #unfit = signal<Unfit | null>(null);
+  readonly #originals: ReadonlyMap<string, Field>;
+  readonly #originalFields: readonly Field[];
+
+  /**
+   * @param original What the agent sent.
+   * @param standing What is sent without a draft: an edit that is set, or the original.
+   * @param draft Where editing goes on.
+   */
+  constructor(
+    readonly shape: Shape,
+    original: string,
+    standing: string,
+    draft?: string,
+  ) {
+    this.original = layOut(original);
+    const parsed = this.#fieldable(original) ? parse(this.original) : undefined;
+    this.#originalFields =
+      parsed && "root" in parsed ? fieldsOf(shape, new Value(this.original, parsed.root)) : [];
+    this.#originals = new Map(this.#originalFields.map((one) => [one.id, one]));
+    this.#standing = layOut(standing);
+    this.setText(draft === undefined ? this.#standing : layOut(draft));
+  }
+
+  /** The JSON text as it stands in the editor. */
+  get text(): string {
+    return this.#text.value;
+  }
+
+  readonly problem = computed(() => this.#problem.value);
+  readonly unfit = computed(() => this.#unfit.value);
+
+  /** Why this can't be sent, in a sentence; null where it can. */
+  readonly error = computed(() => {
+    const unfit = this.#unfit.value;
+    if (unfit) return `${unfit.field.label}: ${unfit.words}.`;
+    return this.#problem.value?.sentence(this.#text.value) ?? null;
+  });
+
+  /** The fields of the last valid JSON. */
+  readonly fields = computed<readonly Field[]>(() => {
+    const valid = this.#valid.value;
+    if (!valid) return this.#originalFields;
+    return this.#fieldable(valid.text) ? fieldsOf(this.shape, valid) : [];
+  });
+
+  readonly changed = computed(() => this.fields.value.filter((one) => this.isChanged(one)));
+
+  /** What is to be sent; null where that says the same as what is sent anyway. */
+  readonly draft = computed(() => {
+    const unfit = this.#unfit.value;
+    const text = unfit ? replaced(this.#text.value, unfit.field, unfit.input) : this.#text.value;
+    return sameJson(text, this.#standing) ? null : text;
+  });
+
+  isChanged(field: Field): boolean {
+    if (this.#unfit.value?.field.id === field.id) return true;
+    const original = this.#originals.get(field.id);
+    return original === undefined || !sameField(original, field);
+  }
+
+  originalOf(field: Field): Field | undefined {
+    return this.#originals.get(field.id);
+  }
+
+  /** Whether fields can be changed: not while they show another text than the JSON below them. */
+  canEdit(field: Field): boolean {
+    if (this.#problem.value) return false;
+    const unfit = this.#unfit.value;
+    return unfit === null || unfit.field.id === field.id;
+  }
+
+  setText(text: string): void {
+    this.#unfit.value = null;
+    this.#text.value = text;
+    const parsed = parse(text);
+    const problem = problemOf(this.shape, text, parsed);
+    this.#problem.value = problem;
+    if ("root" in parsed && !problem) this.#valid.value = new Value(text, parsed.root);
+  }
+
+  setField(field: Field, input: string): void {
+    if (!this.canEdit(field)) return;
+    const literal = literalOf(field, input);
+    const parsed = parse(literal);
+    if ("problem" in parsed) {
+      this.#unfit.value = { field, input, words: parsed.problem.words };
+      return;
+    }
+    this.setText(replaced(this.#text.value, field, literal));
+  }
+
+  restore(field: Field): void {
+    const original = this.#originals.get(field.id);
+    if (!original) return;
+    this.#unfit.value = null;
+    this.setText(replaced(this.#text.value, field, original.value.literal));
+  }
+
+  discard(): void {
+    this.setText(this.#standing);
+  }
+
+  #fieldable(text: string): boolean {
+    return text.length <= MOST_FOR_FIELDS;
+  }
+}
+
+/** JSON on one line is laid out; JSON that somebody laid out is left alone. */
+function layOut(text: string): string {
+  return text.includes("\n") ? text : pretty(text);
+}

@@ -1,0 +1,171 @@
+/** The contents in the view that is wanted. */
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { EditDiff } from "../diff/edit_diff";
+import type { MessageBody, Model, Row } from "../model/model";
+import { duration, size } from "../view/words";
+import { documentOf, type Shown, shownText } from "./body";
+import { FIRST_ALONE } from "./fold";
+import { promptsBefore, unchanged } from "./news";
+import { read, type Shape } from "./read/reading";
+import type { Message, Reading } from "./read/types";
+import type { Wanted } from "./row_pane";
+import { LongText } from "./show/long_text";
+import { AnswerNote, Failure } from "./show/notes";
+import type { Known } from "./show/prompt";
+import { Raw } from "./show/raw";
+import { ShownReading } from "./show/reading";
+import { textBytes } from "./words";
+
+interface ContentsProps {
+  model: Model;
+  row: Row;
+  shape: Shape;
+  body: MessageBody;
+  view: Wanted;
+}
+
+export function Contents({ model, row, shape, body, view }: ContentsProps) {
+  const draft = row.pending ? model.draft(row.id).value?.text : undefined;
+  const shown = shownText(body, draft, model.showOriginal.value);
+  if (view === "diff") return <Compared row={row} shape={shape} body={body} draft={draft} />;
+  if (view === "raw") return <Raw text={shown.text} note={rawNote(shown, body)} />;
+  return (
+    <>
+      {row.failure && <Failure failure={row.failure} />}
+      <AnswerNote row={row} />
+      {draft !== undefined && shown.from !== "draft" && !model.showOriginal.value && (
+        <p class="as-Note as-You">Your draft isn't valid JSON yet: this is what it replaces.</p>
+      )}
+      {!(row.failure && shown.text.trim() === "null") && (
+        <Read
+          model={model}
+          row={row}
+          shape={shape}
+          text={shown.text}
+          strict={body.strict || shown.from !== "original"}
+        />
+      )}
+    </>
+  );
+}
+
+function rawNote({ text, from }: Shown, body: MessageBody): string {
+  const whose = {
+    original: "JSON as the agent sent it",
+    edit: "JSON of the edit",
+    draft: "JSON of the draft",
+  };
+  return `${whose[from]}${body.strict || from !== "original" ? "" : ", not strict"} · ${size(textBytes(text))}`;
+}
+
+function Compared({
+  row,
+  shape,
+  body,
+  draft,
+}: Pick<ContentsProps, "row" | "shape" | "body"> & { draft: string | undefined }) {
+  const edited = draft ?? body.edit ?? body.data;
+  const cost = [
+    row.name,
+    row.duration != null && duration(row.duration),
+    size(textBytes(body.data)),
+  ];
+  return (
+    <EditDiff
+      shape={shape}
+      original={body.data}
+      edited={edited}
+      originalNote={cost.filter(Boolean).join(", ")}
+      editedTitle={draft === undefined ? "Edited" : "Your draft"}
+      editedNote={editedNote(row, draft)}
+    />
+  );
+}
+
+function editedNote(row: Row, draft: string | undefined): string {
+  if (draft !== undefined) return "not sent yet";
+  return row.pending ? "not sent yet: Step sends it" : "sent to the agent";
+}
+
+// ---- reading ----------------------------------------------------------------------------------------
+
+/** Larger bodies are read on demand: taking them apart takes seconds. */
+const READ_AT_ONCE = 8_000_000;
+
+interface ReadProps {
+  model: Model;
+  row: Row;
+  shape: Shape;
+  text: string;
+  strict: boolean;
+}
+
+function Read({ model, row, shape, text, strict }: ReadProps) {
+  const [anyway, setAnyway] = useState(false);
+  const wait = text.length > READ_AT_ONCE && !anyway;
+  const reading = useMemo(
+    () => (wait || !strict ? undefined : readText(shape, text)),
+    [shape, text, wait, strict],
+  );
+  const known = useKnown(model, row, reading);
+  if (reading) return <ShownReading row={row} shape={shape} reading={reading} known={known} />;
+  return (
+    <>
+      <p class="as-Note">
+        {wait
+          ? `These are ${size(text.length)}, shown as text. `
+          : "This is not strict JSON (it may hold NaN), so it is shown as the text it is."}
+        {wait && (
+          <button type="button" class="as-Link" onClick={() => setAnyway(true)}>
+            Read them all the same
+          </button>
+        )}
+      </p>
+      <div class="as-Alone">
+        <LongText text={text} code limit={FIRST_ALONE} />
+      </div>
+    </>
+  );
+}
+
+function readText(shape: Shape, text: string): Reading | undefined {
+  const value = documentOf(text);
+  return value && read(shape, value);
+}
+
+/** How much of a prompt stood in one before; found out beside, the prompt doesn't wait for it. */
+function useKnown(model: Model, row: Row, reading: Reading | undefined): Known | undefined {
+  const [known, setKnown] = useState<Known>();
+  useEffect(() => {
+    setKnown(undefined);
+    if (reading?.kind !== "prompt") return;
+    let wanted = true;
+    findKnown(model, row, reading.messages).then(
+      (found) => wanted && setKnown(found),
+      () => {}, // not to be had: the prompt is shown whole
+    );
+    return () => {
+      wanted = false;
+    };
+  }, [model, row.id, reading]);
+  return known;
+}
+
+async function findKnown(
+  model: Model,
+  row: Row,
+  messages: readonly Message[],
+): Promise<Known | undefined> {
+  for (const before of promptsBefore(model.rows.peek(), row)) {
+    const body = await model.body(before);
+    const texts = body.edit == null ? [body.data] : [body.data, body.edit];
+    const count = Math.max(...texts.map((text) => unchanged(messages, messagesOf(text))));
+    if (count > 0) return { count, seq: before.seq };
+  }
+  return undefined;
+}
+
+function messagesOf(text: string): readonly Message[] {
+  const reading = readText("prompt", text);
+  return reading?.kind === "prompt" ? reading.messages : [];
+}

@@ -1,0 +1,155 @@
+/** What is said of edits while reading: a draft that waits, one that came too late, one that was sent. */
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { Icon } from "../icons/icon";
+import type { MessageBody, Model, Row } from "../model/model";
+import { Button } from "../view/button";
+import { CopyButton } from "./copy";
+import { problemOf } from "./edit_problem";
+import { sameJson } from "./json/same";
+import type { Shape } from "./read/reading";
+import { NOUNS } from "./title";
+
+interface DraftFootProps {
+  model: Model;
+  row: Row;
+  shape: Shape;
+  /** The draft's. */
+  text: string;
+}
+
+/** The foot while a draft waits to be sent. */
+export function DraftFoot({ model, row, shape, text }: DraftFootProps) {
+  const problem = useMemo(() => problemOf(shape, text), [shape, text]);
+  return (
+    <div class="as-Foot">
+      <div class="as-FootBar">
+        <span class="as-Inline as-You">
+          <Icon name="pencil" small />
+          Draft
+        </span>
+        <span class="as-Muted as-Small as-Ellipsis">
+          {problem ? "Can’t be sent yet: press Edit to see why" : "Step sends it"}
+        </span>
+        <span class="as-Spring" />
+        <Discard
+          onDiscard={() => {
+            model.draft(row.id).value = null;
+            model.draftError.value = null;
+          }}
+        />
+      </div>
+    </div>
+  );
+}
+
+const ASKED_MS = 4000;
+
+/** The draft is gone after this: it asks first, in its own place. */
+export function Discard({ onDiscard }: { onDiscard(): void }) {
+  const [asked, setAsked] = useState(false);
+  useEffect(() => {
+    if (!asked) return;
+    const timer = setTimeout(() => setAsked(false), ASKED_MS);
+    return () => clearTimeout(timer);
+  }, [asked]);
+  return (
+    <Button
+      icon="undo"
+      hint={asked ? "Press again: the draft is gone then" : "Back to the original; asks first"}
+      class={asked ? "as-Bad" : undefined}
+      onClick={() => (asked ? onDiscard() : setAsked(true))}
+    >
+      {asked ? "Really discard" : "Discard edit"}
+    </Button>
+  );
+}
+
+/** The foot of a row whose edit is in force. */
+export function EditedFoot({
+  row,
+  shape,
+  original,
+}: {
+  row: Row;
+  shape: Shape;
+  original: boolean;
+}) {
+  const noun = NOUNS[shape];
+  const words = row.pending
+    ? `This ${noun} is edited; Step sends the edit.`
+    : original
+      ? `The agent never saw this original ${noun}: it went on with the edit.`
+      : `The agent went on with the edited ${noun}. The original is kept with the run.`;
+  return (
+    <div class="as-Foot">
+      <p class="as-Muted as-Small as-Ellipsis">{words}</p>
+    </div>
+  );
+}
+
+interface ConflictProps {
+  model: Model;
+  row: Row;
+  body: MessageBody;
+  /** The draft is given up. */
+  onTaken?(): void;
+}
+
+/** A draft that can't be sent as it is: somebody else was faster. Nothing of it is thrown away. */
+export function Conflict({ model, row, body, onTaken }: ConflictProps) {
+  const draft = model.draft(row.id);
+  const kept = draft.value;
+  const sent = kept !== null && !row.pending && body.edit != null && sameJson(kept.text, body.edit);
+  useEffect(() => {
+    if (sent) draft.value = null; // it is what the agent got
+  }, [sent]);
+
+  if (kept === null || sent) return null;
+  if (row.pending && kept.revision === row.revision) return null;
+  const words = row.pending ? MEANWHILE : TOO_LATE;
+  return (
+    <div class="as-Conflict" role="status">
+      <Icon name="warn" />
+      <div>
+        <b>{words.title}</b>
+        <span class="as-Small">{words.text}</span>
+      </div>
+      <div class="as-Conflict-acts">
+        <CopyButton label="Copy the draft" text={() => kept.text} wordy />
+        {row.pending && (
+          <Button
+            hint="Send your draft instead of the other edit"
+            onClick={() => {
+              draft.value = { ...kept, revision: row.revision };
+            }}
+          >
+            Keep mine
+          </Button>
+        )}
+        <Button
+          hint={words.hint}
+          onClick={() => {
+            draft.value = null;
+            model.draftError.value = null;
+            onTaken?.();
+          }}
+        >
+          {words.drop}
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+const MEANWHILE = {
+  title: "Edited elsewhere meanwhile",
+  text: "Another view edited this after you began. Your draft is kept.",
+  drop: "Take theirs",
+  hint: "Drop your draft and go on from the other edit",
+};
+const TOO_LATE = {
+  title: "Answered before your edit was sent",
+  text: "The agent went on without it. Your draft is kept here.",
+  drop: "Discard",
+  hint: "Drop the draft",
+};

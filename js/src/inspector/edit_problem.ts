@@ -1,0 +1,40 @@
+/** What the Core would refuse an edit for. */
+import { type Member, Value } from "./json/node";
+import { type Parsed, parse } from "./json/parse";
+import { Problem } from "./json/problem";
+import type { Shape } from "./read/reading";
+
+/** What is wrong with an edit's text; null where it can be sent. */
+export function problemOf(
+  shape: Shape,
+  text: string,
+  parsed: Parsed = parse(text),
+): Problem | null {
+  if ("problem" in parsed) return parsed.problem;
+  return shape === "call" ? callProblem(new Value(text, parsed.root)) : null;
+}
+
+/** A tool call must stay {"Tool": text, "Argument": any}: the Core refuses anything else. */
+function callProblem(root: Value): Problem | null {
+  const { start, end } = root.node;
+  const whole = (words: string) => new Problem(start, Math.min(end, start + 1), words);
+  if (!root.members) return whole('a tool call must stay {"Tool": …, "Argument": …}');
+  const tool = root.get("Tool");
+  if (!tool) return whole("“Tool” is missing: a tool call names its tool");
+  if (tool.string === undefined) {
+    return new Problem(
+      tool.node.start,
+      tool.node.end,
+      "the value of “Tool” must be text, the tool's name",
+    );
+  }
+  if (!root.get("Argument")) return whole("“Argument” is missing: a tool call has one, be it null");
+  const other = membersOf(root).find(({ key }) => key !== "Tool" && key !== "Argument");
+  return other
+    ? new Problem(other.at.start, other.at.end, "a tool call holds only “Tool” and “Argument”")
+    : null;
+}
+
+function membersOf({ node }: Value): readonly Member[] {
+  return node.kind === "object" ? node.members : [];
+}

@@ -1,0 +1,43 @@
+/** The inspector: the selected row's contents, to read, compare and edit. */
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { rowOf } from "../model/fold";
+import type { Model } from "../model/model";
+import { RowPane, type Wanted } from "./row_pane";
+
+export function Inspector({ model }: { model: Model }) {
+  // Which view is wanted stays when the row changes: who reads Raw goes on reading Raw.
+  const [wanted, setWanted] = useState<Wanted>("read");
+  const row = rowOf(model.rows.value, model.selectedRow.value);
+
+  // A row that was answered is read again.
+  const answered = row !== null && !row.pending;
+  useEffect(() => {
+    if (answered) model.editing.value = false;
+  }, [row?.id, answered]);
+
+  // The same element where the row is the same: other rows' news must not lay a large body out again.
+  const pane = useMemo(
+    () =>
+      row && <RowPane key={row.id} model={model} row={row} wanted={wanted} onWanted={setWanted} />,
+    [model, row, wanted],
+  );
+  return (
+    <section class="as-Pane as-Inspector" aria-label="Inspector">
+      {pane ?? <Nothing model={model} />}
+    </section>
+  );
+}
+
+function Nothing({ model }: { model: Model }) {
+  const waiting = model.rows.value.length === 0 && model.run.value?.state !== "idle";
+  return (
+    <div class="as-Empty">
+      <h3>{waiting ? "Nothing has happened yet" : "No event is selected"}</h3>
+      <p>
+        {waiting
+          ? "The agent's first event will be shown here."
+          : "Pick one in the timeline to read what was said."}
+      </p>
+    </div>
+  );
+}

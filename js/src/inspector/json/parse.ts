@@ -1,0 +1,206 @@
+/** Strict JSON to a tree of places, or to the first problem in words. */
+
+import {
+  isSpace,
+  numberEnd,
+  QUOTE,
+  skipSpace,
+  strayProblem,
+  stringEnd,
+  wordAt,
+  wordEnd,
+} from "./lex";
+import { decode, type JsonNode, type Member } from "./node";
+import { lineOf, Problem, quoted } from "./problem";
+
+export type Parsed = { readonly root: JsonNode } | { readonly problem: Problem };
+
+/** Deeper than this, Python's own parsers give up too. */
+const DEEPEST = 900;
+
+/** Parse a text that must be one JSON value. */
+export function parse(text: string): Parsed {
+  try {
+    return { root: new Parser(text).document() };
+  } catch (problem) {
+    if (problem instanceof Problem) return { problem };
+    throw problem;
+  }
+}
+
+class Parser {
+  private at = 0;
+  private depth = 0;
+
+  constructor(private readonly text: string) {}
+
+  document(): JsonNode {
+    this.space();
+    if (this.done)
+      throw new Problem(0, 0, "nothing stands here; write null where there is no value");
+    const root = this.value("the value");
+    this.space();
+    if (!this.done) throw this.afterRoot(root);
+    return root;
+  }
+
+  /** `name` is how a sentence calls this value: “the value of “path””. */
+  private value(name: string): JsonNode {
+    const start = this.at;
+    const code = this.text.charCodeAt(start);
+    if (code === QUOTE) {
+      this.at = stringEnd(this.text, start);
+      return { kind: "string", start, end: this.at };
+    }
+    if (code === 0x7b || code === 0x5b) return this.nested(code, name);
+    if (code === 0x2d || code === 0x2b || code === 0x2e || (code >= 0x30 && code <= 0x39)) {
+      this.at = numberEnd(this.text, start);
+      return { kind: "number", start, end: this.at };
+    }
+    this.at = wordEnd(this.text, start);
+    return { kind: "literal", start, end: this.at };
+  }
+
+  private nested(code: number, name: string): JsonNode {
+    this.depth += 1;
+    if (this.depth > DEEPEST) throw new Problem(this.at, this.at + 1, "this is nested too deeply");
+    const node = code === 0x7b ? this.dict() : this.list(name);
+    this.depth -= 1;
+    return node;
+  }
+
+  private dict(): JsonNode {
+    const start = this.at;
+    const members: Member[] = [];
+    this.at += 1;
+    this.space();
+    if (this.take("}")) return { kind: "object", start, end: this.at, members };
+    for (;;) {
+      const member = this.member(start, members.length > 0);
+      members.push(member);
+      const name = `the value of ${quoted(member.key)}`;
+      if (this.next("}", "{", start, name)) return { kind: "object", start, end: this.at, members };
+    }
+  }
+
+  private member(open: number, afterComma: boolean): Member {
+    const at = this.key(open, afterComma);
+    const key = decode(this.text.slice(at.start, at.end));
+    this.space();
+    if (!this.take(":")) {
+      throw new Problem(at.start, at.end, `a colon is missing after the key ${quoted(key)}`);
+    }
+    const colon = this.at;
+    this.space();
+    const name = `the value of ${quoted(key)}`;
+    if (this.done || this.sees(",") || this.sees("}") || this.sees("]")) {
+      throw new Problem(colon - 1, colon, `${name} is missing`);
+    }
+    return { key, at, value: this.value(name) };
+  }
+
+  private key(open: number, afterComma: boolean): { start: number; end: number } {
+    const start = this.at;
+    if (this.text.charCodeAt(start) === QUOTE) {
+      this.at = stringEnd(this.text, start);
+      return { start, end: this.at };
+    }
+    if (this.done) throw this.unclosed("{", open);
+    if (this.sees("}") && afterComma) throw this.commaTooMany("}");
+    if (this.sees(",")) throw new Problem(start, start + 1, "there is a comma too many");
+    const word = wordAt(this.text, start);
+    if (word !== undefined) {
+      throw new Problem(start, start + word.length, `the key ${quoted(word)} needs double quotes`);
+    }
+    if (this.sees("'"))
+      throw new Problem(start, start + 1, "a key needs double quotes, not single ones");
+    if (this.sees("]")) throw this.wrongCloser("{", "}", open);
+    const stray = strayProblem(this.text, start);
+    const words = stray.words.replace("where a value is expected", "where a key is expected");
+    throw new Problem(stray.at, stray.end, words);
+  }
+
+  private list(name: string): JsonNode {
+    const start = this.at;
+    const items: JsonNode[] = [];
+    const owner = name.startsWith("the value of ")
+      ? name.slice("the value of ".length)
+      : "the list";
+    this.at += 1;
+    this.space();
+    if (this.take("]")) return { kind: "array", start, end: this.at, items };
+    for (;;) {
+      if (this.done) throw this.unclosed("[", start);
+      if (this.sees("]") && items.length > 0) throw this.commaTooMany("]");
+      if (this.sees(",")) throw new Problem(this.at, this.at + 1, "there is a comma too many");
+      if (this.sees("}")) throw this.wrongCloser("[", "]", start);
+      const item = `item ${items.length + 1} of ${owner}`;
+      items.push(this.value(item));
+      if (this.next("]", "[", start, item)) return { kind: "array", start, end: this.at, items };
+    }
+  }
+
+  /** After a value: true where its container is closed, false where a comma leads on. */
+  private next(closer: string, opener: string, open: number, name: string): boolean {
+    const end = this.at;
+    this.space();
+    if (this.take(closer)) return true;
+    if (this.take(",")) {
+      this.space();
+      return false;
+    }
+    if (this.done) throw this.unclosed(opener, open);
+    if (this.sees("}") || this.sees("]")) throw this.wrongCloser(opener, closer, open);
+    throw this.commaMissing(end, name);
+  }
+
+  private commaMissing(end: number, name: string): Problem {
+    // Letters that touch a closing quote: most likely the quote was meant to be part of the text.
+    const touching = this.at === end && this.text.charCodeAt(end - 1) === QUOTE;
+    const also = touching ? ', or a quote inside it must be written \\"' : "";
+    const stop = isSpace(this.text.charCodeAt(end)) || end === this.text.length ? end : end + 1;
+    return new Problem(end, stop, `a comma is missing after ${name}${also}`);
+  }
+
+  private commaTooMany(before: string): Problem {
+    const comma = this.text.lastIndexOf(",", this.at);
+    return new Problem(comma, comma + 1, `there is a comma too many before ${before}`);
+  }
+
+  private unclosed(opener: string, open: number): Problem {
+    const closer = opener === "{" ? "}" : "]";
+    const line = lineOf(this.text, open);
+    const end = this.text.trimEnd().length;
+    return new Problem(end, end, `the ${opener} of line ${line} is never closed with ${closer}`);
+  }
+
+  private wrongCloser(opener: string, closer: string, open: number): Problem {
+    const line = lineOf(this.text, open);
+    const found = this.text.charAt(this.at);
+    const words = `the ${opener} of line ${line} must be closed with ${closer}, not ${found}`;
+    return new Problem(this.at, this.at + 1, words);
+  }
+
+  private afterRoot(root: JsonNode): Problem {
+    const what = { object: "the object", array: "the list" }[root.kind as "object"] ?? "the value";
+    return new Problem(this.at, this.text.length, `something follows after the end of ${what}`);
+  }
+
+  private get done(): boolean {
+    return this.at >= this.text.length;
+  }
+
+  private space(): void {
+    this.at = skipSpace(this.text, this.at);
+  }
+
+  private sees(char: string): boolean {
+    return this.text[this.at] === char;
+  }
+
+  private take(char: string): boolean {
+    if (!this.sees(char)) return false;
+    this.at += 1;
+    return true;
+  }
+}

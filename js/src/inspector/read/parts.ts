@@ -1,0 +1,110 @@
+/**
+ * Contents of messages: OpenAI's chat and responses, Anthropic's blocks, plain text.
+ *
+ * The shapes don't contradict each other, so that one reader takes them all, by what a block looks like
+ * rather than by which API it is said to come from.
+ */
+
+import { size } from "../../view/words";
+import { Value } from "../json/node";
+import { parse } from "../json/parse";
+
+import type { Arguments, Part } from "./types";
+
+/** Names of tool calls by their ids, so that a result can say whose it is. */
+export type Calls = Map<string, string>;
+
+const TEXTS = new Set(["text", "input_text", "output_text", "summary_text", "reasoning_text"]);
+const THINKING = new Set(["thinking", "redacted_thinking", "reasoning"]);
+const CALLS = new Set(["tool_use", "server_tool_use", "function_call", "custom_tool_call"]);
+const RESULTS = new Set(["tool_result", "function_call_output", "custom_tool_call_output"]);
+
+/** A message's content: a text, a list of blocks, or something else. */
+export function readContent(content: Value | undefined, calls: Calls): Part[] {
+  if (content === undefined || content.isNull) return [];
+  const text = content.string;
+  if (text !== undefined) return text === "" ? [] : [{ kind: "text", text }];
+  const items = content.items;
+  if (items) return items.flatMap((item) => readBlock(item, calls));
+  return readBlock(content, calls);
+}
+
+/** One block of a list. */
+export function readBlock(block: Value, calls: Calls): Part[] {
+  const text = block.string;
+  if (text !== undefined) return [{ kind: "text", text }];
+  const type = block.str("type") ?? "";
+  if (TEXTS.has(type)) return [{ kind: "text", text: block.str("text") ?? "" }];
+  if (type === "refusal") return [{ kind: "refusal", text: block.str("refusal") ?? "" }];
+  if (THINKING.has(type)) return [readThinking(block)];
+  if (CALLS.has(type)) return [readCall(block, calls)];
+  if (RESULTS.has(type)) return [readResult(block, calls)];
+  return [readMedia(block, type) ?? { kind: "data", value: block }];
+}
+
+function readThinking(block: Value): Part {
+  const summary = block.get("summary")?.items?.map((item) => item.str("text") ?? "");
+  const text = block.str("thinking") ?? block.str("text") ?? summary?.join("\n\n") ?? "";
+  return { kind: "thinking", text: text || "(kept back by the model)" };
+}
+
+/** A tool call of any API: OpenAI's two, Anthropic's. */
+export function readCall(call: Value, calls: Calls): Part {
+  const inner = call.get("function") ?? call.get("custom") ?? call;
+  const name = inner.str("name") ?? "?";
+  const id = call.str("call_id") ?? call.str("id");
+  if (id !== undefined) calls.set(id, name);
+  const args = inner.get("arguments") ?? inner.get("input");
+  return { kind: "call", name, args: readArguments(args) };
+}
+
+/** Arguments: an object, or a text that holds one (OpenAI's), or a text that doesn't. */
+export function readArguments(args: Value | undefined): Arguments {
+  if (args === undefined) return { kind: "entries", entries: [] };
+  const text = args.string;
+  if (text === undefined) return entriesOf(args) ?? { kind: "value", value: args };
+  if (text.trim() === "") return { kind: "entries", entries: [] };
+  const parsed = parse(text);
+  if ("problem" in parsed) return { kind: "broken", text };
+  const inner = new Value(text, parsed.root);
+  return entriesOf(inner) ?? { kind: "value", value: inner };
+}
+
+function entriesOf(value: Value): Arguments | undefined {
+  const members = value.members;
+  return (
+    members && { kind: "entries", entries: members.map(([name, one]) => ({ name, value: one })) }
+  );
+}
+
+function readResult(block: Value, calls: Calls): Part {
+  const id = block.str("tool_use_id") ?? block.str("call_id");
+  return {
+    kind: "result",
+    name: id === undefined ? undefined : calls.get(id),
+    failed: block.get("is_error")?.literal === "true",
+    parts: readContent(block.get("content") ?? block.get("output"), calls),
+  };
+}
+
+function readMedia(block: Value, type: string): Part | undefined {
+  if (!/image|audio|video|file|document/.test(type)) return undefined;
+  const source = block.get("source") ?? block.get(type) ?? block;
+  const url = source.str("url") ?? source.str("image_url") ?? block.str("image_url");
+  const data = source.str("data") ?? source.str("file_data");
+  const what = source.str("media_type") ?? source.str("filename") ?? source.str("format") ?? type;
+  const inline = url?.startsWith("data:") ? url : data;
+  if (inline !== undefined)
+    return { kind: "media", words: `${mediaType(inline) ?? what}, ${sizeOf(inline)}` };
+  if (url !== undefined) return { kind: "media", words: `${what} at ${url}` };
+  return { kind: "media", words: what };
+}
+
+function mediaType(data: string): string | undefined {
+  return /^data:([^;,]+)/.exec(data)?.[1];
+}
+
+/** The size of base64, decoded. */
+function sizeOf(data: string): string {
+  return size(Math.floor(((data.length - data.indexOf(",") - 1) * 3) / 4));
+}

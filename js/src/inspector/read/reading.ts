@@ -1,0 +1,159 @@
+/** Bodies to readings, by what their row is. */
+
+import type { Row } from "../../model/model";
+import type { Value } from "../json/node";
+import { readMessage, readMessages } from "./messages";
+import { type Calls, readArguments, readContent } from "./parts";
+import type { Entry, Message, Reading, Tokens, Tool } from "./types";
+
+/** What a body is, before anyone looks inside. */
+export type Shape = "prompt" | "answer" | "call" | "result" | "note";
+
+export function shapeOf(row: Pick<Row, "kind" | "side">): Shape {
+  if (row.kind === "llm_query") return row.side === "end" ? "answer" : "prompt";
+  if (row.kind === "tool_invocation") return row.side === "end" ? "result" : "call";
+  return "note";
+}
+
+/** Read a body. What no shape fits is shown as the data that it is, never refused. */
+export function read(shape: Shape, value: Value): Reading {
+  return READERS[shape](value) ?? readAny(value);
+}
+
+const READERS: Record<Shape, (value: Value) => Reading | undefined> = {
+  prompt: readPrompt,
+  answer: readAnswer,
+  call: readToolCall,
+  result: readResult,
+  note: () => undefined,
+};
+
+/** A text, named values, or data. */
+function readAny(value: Value): Reading {
+  const text = value.string;
+  if (text !== undefined) return { kind: "text", text };
+  const entries = entriesOf(value);
+  return entries && entries.length > 0 ? { kind: "entries", entries } : { kind: "data", value };
+}
+
+function entriesOf(value: Value): Entry[] | undefined {
+  return value.members?.map(([name, one]) => ({ name, value: one }));
+}
+
+// ---- prompts ----------------------------------------------------------------------------------------
+
+/** Where each API keeps its messages, and what it says ahead of them. */
+const MESSAGES = ["messages", "input"];
+const AHEAD = ["system", "instructions"];
+
+function readPrompt(value: Value): Reading | undefined {
+  const items = value.items;
+  if (items) {
+    const messages = items.length > 0 ? readMessages(items) : undefined;
+    return messages && { kind: "prompt", messages, settings: [], tools: [] };
+  }
+  const key = MESSAGES.find((name) => value.get(name) !== undefined);
+  const list = key === undefined ? undefined : value.get(key);
+  const messages = list && readSaid(list);
+  if (!messages) return undefined;
+  const ahead = AHEAD.flatMap((name) => {
+    const one = value.get(name);
+    return one && !one.isNull ? [spoken("system", one)] : [];
+  });
+  const settings = (entriesOf(value) ?? []).filter(({ name }) => !isSpoken(name, key));
+  return { kind: "prompt", messages: [...ahead, ...messages], settings, tools: readTools(value) };
+}
+
+function readSaid(list: Value): Message[] | undefined {
+  if (list.string !== undefined) return [spoken("user", list)];
+  return list.items && readMessages(list.items);
+}
+
+function isSpoken(name: string, key: string | undefined): boolean {
+  return name === key || AHEAD.includes(name) || name === "tools";
+}
+
+function spoken(role: string, value: Value): Message {
+  return { role, name: undefined, parts: readContent(value, new Map()), source: value.literal };
+}
+
+function readTools(value: Value): Tool[] {
+  return (value.get("tools")?.items ?? []).map((tool) => {
+    const inner = tool.get("function") ?? tool;
+    const name = inner.str("name") ?? inner.str("type") ?? tool.string ?? "?";
+    return { name, about: inner.str("description"), value: tool };
+  });
+}
+
+// ---- answers ----------------------------------------------------------------------------------------
+
+function readAnswer(value: Value): Reading | undefined {
+  const calls: Calls = new Map();
+  const messages = answerMessages(value, calls);
+  if (!messages) return undefined;
+  const choice = value.get("choices")?.items?.[0];
+  const ended = choice?.str("finish_reason") ?? value.str("stop_reason") ?? value.str("status");
+  return { kind: "answer", messages, tokens: readTokens(value.get("usage")), ended };
+}
+
+function answerMessages(value: Value, calls: Calls): Message[] | undefined {
+  const choices = value.get("choices")?.items;
+  if (choices && choices.length > 0) return all(choices.map((choice) => readChoice(choice, calls)));
+  const output = value.get("output")?.items; // OpenAI's responses
+  if (output && output.length > 0) return readMessages(output, calls);
+  if (
+    value.items?.every((item) => item.str("type") !== undefined && item.str("role") === undefined)
+  ) {
+    const message = spoken("assistant", value); // Anthropic's bare list of blocks
+    return message.parts.length > 0 && message.parts.every((part) => part.kind !== "data")
+      ? [message]
+      : undefined;
+  }
+  if (value.items) return value.items.length > 0 ? readMessages(value.items, calls) : undefined;
+  const message = readMessage(value, calls);
+  return message && [message];
+}
+
+function readChoice(choice: Value, calls: Calls): Message | undefined {
+  const message = choice.get("message");
+  if (message) return readMessage(message, calls);
+  const text = choice.get("text"); // completions without chat
+  return text && spoken("assistant", text);
+}
+
+function all<T>(items: (T | undefined)[]): T[] | undefined {
+  return items.every((item) => item !== undefined) ? items : undefined;
+}
+
+function readTokens(usage: Value | undefined): Tokens | undefined {
+  const number = (...names: string[]) =>
+    names.map((name) => usage?.get(name)).find((one) => one?.node.kind === "number")?.literal;
+  const input = number("prompt_tokens", "input_tokens");
+  const output = number("completion_tokens", "output_tokens");
+  return input === undefined && output === undefined ? undefined : { input, output };
+}
+
+// ---- tools ------------------------------------------------------------------------------------------
+
+function readToolCall(value: Value): Reading | undefined {
+  const name = value.str("Tool");
+  const argument = value.get("Argument");
+  if (name === undefined || argument === undefined) return undefined;
+  const args = readArguments(argument);
+  // A text that isn't an object in disguise is an argument like any other.
+  return {
+    kind: "call",
+    name,
+    args: args.kind === "entries" ? args : { kind: "value", value: argument },
+  };
+}
+
+/** A result that comes as blocks (MCP and Anthropic) is its texts. */
+function readResult(value: Value): Reading | undefined {
+  const blocks = value.items ?? value.get("content")?.items;
+  if (!blocks || blocks.length === 0 || blocks.some((block) => block.str("type") !== "text"))
+    return undefined;
+  if ((value.members?.length ?? 1) > 1 && value.get("isError")?.literal !== "false")
+    return undefined;
+  return { kind: "text", text: blocks.map((block) => block.str("text") ?? "").join("\n\n") };
+}

@@ -1,0 +1,45 @@
+/** One message: who says it, how large it is, what it says. */
+import { Icon, type IconName } from "../../icons/icon";
+import { cx } from "../../view/classes";
+import { size } from "../../view/words";
+import type { Message } from "../read/types";
+import { textBytes } from "../words";
+import { Parts } from "./part";
+
+/** Orange is kept for the person at this view: a message of the user's is the program's own. */
+const LOOKS: Record<string, { icon: IconName; actor: string }> = {
+  assistant: { icon: "llm", actor: "llm" },
+  model: { icon: "llm", actor: "llm" },
+  user: { icon: "user", actor: "agent" },
+  tool: { icon: "tools", actor: "tools" },
+  function: { icon: "tools", actor: "tools" },
+};
+const OTHER = { icon: "system", actor: "system" } as const;
+
+interface ShownMessageProps {
+  message: Message;
+  /** Not in the prompt before. */
+  fresh?: boolean;
+  /** At the right edge, instead of the message's size. */
+  figure?: string | undefined;
+}
+
+export function ShownMessage({ message, fresh, figure }: ShownMessageProps) {
+  const look = LOOKS[message.role] ?? OTHER;
+  return (
+    <article class={cx("as-Message", fresh && "as-mod-new")}>
+      <div class="as-Message-head">
+        <span class={`as-Actor as-mod-${look.actor}`}>
+          <Icon name={look.icon} small />
+          <b>{message.role}</b>
+        </span>
+        {message.name && <span class="as-Muted as-Code as-Ellipsis">{message.name}</span>}
+        <span class="as-Spring" />
+        <span class="as-Muted">{figure ?? size(textBytes(message.source))}</span>
+      </div>
+      <div class="as-Message-body">
+        <Parts parts={message.parts} code={look.actor === "tools"} />
+      </div>
+    </article>
+  );
+}

@@ -1,0 +1,79 @@
+/** One part of a message: text, a tool call, its result, or what is only named. */
+import { Icon } from "../../icons/icon";
+import { size } from "../../view/words";
+import { pretty } from "../json/print";
+import type { Part } from "../read/types";
+import { textBytes } from "../words";
+import { FoldRow } from "./fold_row";
+import { LongText } from "./long_text";
+import { ShownArguments } from "./value";
+
+interface PartProps {
+  part: Part;
+  /** Whether texts are data rather than prose: what tools say. */
+  code?: boolean;
+}
+
+export function ShownPart({ part, code }: PartProps) {
+  switch (part.kind) {
+    case "text":
+      return <LongText text={part.text} code={code} />;
+    case "thinking":
+      return (
+        <div class="as-Thinking">
+          <FoldRow label="Thinking" figure={size(textBytes(part.text))}>
+            {() => <LongText text={part.text} />}
+          </FoldRow>
+        </div>
+      );
+    case "refusal":
+      return (
+        <>
+          <span class="as-Tag as-mod-bad">refused</span>
+          <LongText text={part.text} />
+        </>
+      );
+    case "call":
+      return (
+        <div class="as-Call">
+          <div class="as-Call-head">
+            <Icon name="tools" small />
+            <span class="as-Muted">Calls</span>
+            <code class="as-Code">{part.name}</code>
+          </div>
+          <ShownArguments args={part.args} />
+        </div>
+      );
+    case "result":
+      return <ShownResult part={part} />;
+    case "media":
+      return <p class="as-Muted as-Small as-Text">{`${part.words} (not shown)`}</p>;
+    case "data":
+      return <LongText text={pretty(part.value.literal)} code boxed />;
+  }
+}
+
+function ShownResult({ part }: { part: Extract<Part, { kind: "result" }> }) {
+  return (
+    <div class="as-Call">
+      <div class="as-Call-head">
+        <Icon name="tools" small />
+        <span class="as-Muted">Result of</span>
+        <code class="as-Code">{part.name ?? "a tool"}</code>
+        {part.failed && <span class="as-Tag as-mod-bad">failed</span>}
+      </div>
+      <Parts parts={part.parts} code />
+    </div>
+  );
+}
+
+export function Parts({ parts, code = false }: { parts: readonly Part[]; code?: boolean }) {
+  if (parts.length === 0) return <p class="as-Muted as-Small">Empty</p>;
+  return (
+    <>
+      {parts.map((part, at) => (
+        <ShownPart key={at} part={part} code={code} />
+      ))}
+    </>
+  );
+}

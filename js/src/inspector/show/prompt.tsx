@@ -1,0 +1,105 @@
+/** A prompt: what is new in it first to the eye, the rest folded but near. */
+import { useState } from "preact/hooks";
+import { count, size } from "../../view/words";
+import { oneLine } from "../json/print";
+import type { Entry, Message, Reading, Tool } from "../read/types";
+import { textBytes } from "../words";
+import { FoldRow } from "./fold_row";
+import { LongText } from "./long_text";
+import { ShownMessage } from "./message";
+import { Entries } from "./value";
+
+type Prompt = Extract<Reading, { kind: "prompt" }>;
+
+/** How much of the conversation is known from before. */
+export interface Known {
+  /** How many messages at its start. */
+  readonly count: number;
+  /** The row they stood in. */
+  readonly seq: number;
+}
+
+/** As many messages are put on the page at once. */
+const BATCH = 30;
+
+export function ShownPrompt({ prompt, known }: { prompt: Prompt; known: Known | undefined }) {
+  const { messages, settings, tools } = prompt;
+  const earlier = known?.count ?? 0;
+  return (
+    <>
+      <Settings settings={settings} tools={tools} />
+      {known && earlier > 0 && (
+        <FoldRow
+          label={count(earlier, "earlier message")}
+          note={`unchanged since event ${known.seq}`}
+          figure={sizeOf(messages.slice(0, earlier))}
+        >
+          {() => <Messages messages={messages.slice(0, earlier)} />}
+        </FoldRow>
+      )}
+      {earlier > 0 && <div class="as-NewLine">New since the last prompt</div>}
+      <Messages messages={messages.slice(earlier)} fresh={earlier > 0} />
+      {messages.length === 0 && <p class="as-Note">A prompt without messages</p>}
+    </>
+  );
+}
+
+/** Messages, the last ones first on the page; earlier ones in pieces. */
+function Messages({ messages, fresh = false }: { messages: readonly Message[]; fresh?: boolean }) {
+  const [shown, setShown] = useState(BATCH);
+  const hidden = Math.max(0, messages.length - shown);
+  const more = Math.min(hidden, shown);
+  return (
+    <>
+      {hidden > 0 && (
+        <button type="button" class="as-Fold" onClick={() => setShown(shown + more)}>
+          {`Show ${more === hidden ? "" : `${more} of `}${count(hidden, "earlier message")}`}
+          <span class="as-Spring" />
+          <span>{sizeOf(messages.slice(0, hidden))}</span>
+        </button>
+      )}
+      {messages.slice(hidden).map((message, at) => (
+        <ShownMessage key={hidden + at} message={message} fresh={fresh} />
+      ))}
+    </>
+  );
+}
+
+function sizeOf(messages: readonly Message[]): string {
+  return size(messages.reduce((sum, one) => sum + textBytes(one.source), 0));
+}
+
+/** Model, temperature, tools: one line, opened on demand. */
+function Settings({ settings, tools }: { settings: readonly Entry[]; tools: readonly Tool[] }) {
+  if (settings.length === 0 && tools.length === 0) return null;
+  const short = settings.map((one) => `${one.name} ${shortValue(one)}`);
+  const label = tools.length > 0 ? count(tools.length, "tool") : short.join(", ");
+  const note = tools.length > 0 ? short.join(", ") : undefined;
+  return (
+    <FoldRow label={tools.length > 0 ? label : "Settings"} note={note ?? label}>
+      {() => (
+        <div class="as-Opened">
+          <Entries entries={settings} />
+          {tools.map((tool, at) => (
+            <ShownTool key={at} tool={tool} />
+          ))}
+        </div>
+      )}
+    </FoldRow>
+  );
+}
+
+function shortValue({ value }: Entry): string {
+  const text =
+    value.string ?? (value.node.end - value.node.start < 60 ? oneLine(value.literal) : "…");
+  return text.length > 40 ? `${text.slice(0, 39)}…` : text;
+}
+
+function ShownTool({ tool }: { tool: Tool }) {
+  return (
+    <div class="as-Tool">
+      <code class="as-Code as-Tools">{tool.name}</code>
+      {tool.about && <LongText text={tool.about} limit={{ lines: 3, chars: 300 }} />}
+    </div>
+  );
+}

@@ -1,0 +1,78 @@
+/** What the selected row is, in a few words. */
+import { Icon, type IconName } from "../icons/icon";
+import type { Row } from "../model/model";
+import { type Shape, shapeOf } from "./read/reading";
+
+interface TitleWords {
+  icon: IconName;
+  actor: string;
+  /** Before the name. */
+  text: string;
+  /** Said where there is room: " to gpt-5-mini". */
+  also?: string;
+  /** A tool's name. */
+  code?: string;
+}
+
+export function titleOf(row: Row): TitleWords {
+  const name = row.name ?? undefined;
+  switch (shapeOf(row)) {
+    case "prompt":
+      return { icon: "llm", actor: "llm", text: "Prompt", ...(name && { also: ` to ${name}` }) };
+    case "answer":
+      return { icon: "llm", actor: "llm", text: "Answer", ...(name && { also: ` from ${name}` }) };
+    case "call":
+      return { icon: "tools", actor: "tools", text: "Call", code: name ?? "a tool" };
+    case "result":
+      return { icon: "tools", actor: "tools", text: "Result of", code: name ?? "a tool" };
+    case "note":
+      return NOTES[row.kind] ?? DEBUG_MESSAGE;
+  }
+}
+
+const DEBUG_MESSAGE: TitleWords = { icon: "agent", actor: "agent", text: "Debug message" };
+const NOTES: Partial<Record<Row["kind"], TitleWords>> = {
+  program_started: { icon: "system", actor: "system", text: "Agent program started" },
+  program_finished: { icon: "system", actor: "system", text: "Agent program finished" },
+};
+
+/** How buttons and labels call the row's contents: "Copy the prompt". */
+export const NOUNS: Record<Shape, string> = {
+  prompt: "prompt",
+  answer: "answer",
+  call: "call",
+  result: "result",
+  note: "message",
+};
+
+export function Title({
+  row,
+  editing,
+  tag,
+}: {
+  row: Row;
+  editing?: boolean;
+  tag?: string | undefined;
+}) {
+  const words = titleOf(row);
+  const text = editing ? `Edit ${words.text.toLowerCase()}` : words.text;
+  const whole = `${text}${words.also ?? ""}${words.code ? ` ${words.code}` : ""}`;
+  return (
+    <h3 class="as-Title" title={whole}>
+      <span class={`as-Actor as-mod-${words.actor}`}>
+        <Icon name={words.icon} />
+      </span>
+      <span class="as-Ellipsis">
+        {text}
+        {words.also && <span class="as-x-pane">{words.also}</span>}
+        {words.code && <code class="as-Code as-Title-code">{` ${words.code}`}</code>}
+      </span>
+      {tag && (
+        <span class="as-Tag as-mod-you" title={tag}>
+          <Icon name="pencil" small />
+          <span class="as-Tag-word">{tag}</span>
+        </span>
+      )}
+    </h3>
+  );
+}

@@ -1,0 +1,137 @@
+/** What the person orders of the shown run. A refusal is put beside the controls, never thrown. */
+import { type Client, CommandError, LinkLost } from "../client/client";
+import type { Debugger } from "./debugger";
+import type { Row, Run } from "./model";
+
+/** The fields by which a command names what it answers. */
+interface Aim {
+  breakpoint: string;
+  revision: number;
+  edit: string | null;
+}
+
+export class Commands {
+  readonly #model: Debugger;
+  readonly #client: Client;
+
+  constructor(model: Debugger, client: Client) {
+    this.#model = model;
+    this.#client = client;
+  }
+
+  /** Answer the target. With none there is nothing to do: a running agent is halted by `halt`. */
+  async step(): Promise<void> {
+    const target = this.#model.target.peek();
+    if (!target) return;
+    await this.#answer([target], (run, aim) =>
+      this.#client.request("step", { run: run.id, ...aim }),
+    );
+  }
+
+  /** Answer all that is pending and go on. */
+  async resume(): Promise<void> {
+    const target = this.#model.target.peek();
+    const pending = this.#model.pending.peek();
+    if (!target) {
+      const nothing = { breakpoint: null, revision: null, edit: null };
+      await this.#order((run) => this.#client.request("continue", { run: run.id, ...nothing }));
+      return;
+    }
+    // The target's edit travels with the command; those of the others go before.
+    const others = pending.filter(({ id }) => id !== target.id);
+    await this.#answer([target, ...others], async (run, aim) => {
+      for (const row of others) await this.#sendDraft(run, row);
+      await this.#client.request("continue", { run: run.id, ...aim });
+    });
+  }
+
+  async halt(): Promise<void> {
+    await this.#order(({ id }) => this.#client.request("halt", { run: id }));
+  }
+
+  async stop(): Promise<void> {
+    await this.#order(({ id }) => this.#client.request("stop", { run: id }));
+  }
+
+  async rename(name: string, id?: string): Promise<void> {
+    const run = id ?? this.#model.run.peek()?.id;
+    if (run) await this.#attempt(() => this.#client.request("rename_run", { run, name }));
+  }
+
+  async remove(id?: string): Promise<void> {
+    const run = id ?? this.#model.run.peek()?.id;
+    if (run) await this.#attempt(() => this.#client.request("delete_run", { run }));
+  }
+
+  /** Answer rows, the first being the aim; until the Core says so they count as answered. */
+  async #answer(rows: Row[], order: (run: Run, aim: Aim) => Promise<unknown>): Promise<void> {
+    const [target] = rows;
+    if (!target || rows.some((row) => !this.#sendable(row))) return;
+    const ids = rows.map(({ id }) => id);
+    this.#mark(ids, true);
+    const taken = await this.#order((run) => order(run, this.#aim(target)));
+    if (!taken) {
+      this.#mark(ids, false);
+      return;
+    }
+    for (const id of ids) this.#model.draft(id).value = null;
+    this.#model.goAlong();
+  }
+
+  #aim(row: Row): Aim {
+    const draft = this.#model.draft(row.id).peek();
+    return {
+      breakpoint: row.id,
+      revision: draft?.revision ?? row.revision,
+      edit: draft?.text ?? null,
+    };
+  }
+
+  /** Whether a row's draft is JSON, or there is none; else show the person where to look. */
+  #sendable(row: Row): boolean {
+    const draft = this.#model.draft(row.id).peek();
+    if (!draft) return true;
+    try {
+      JSON.parse(draft.text);
+      return true;
+    } catch (error) {
+      this.#model.reveal(row.id);
+      this.#model.editing.value = true;
+      this.#model.trouble("invalid_edit", `The edit isn't JSON yet: ${(error as Error).message}.`);
+      return false;
+    }
+  }
+
+  async #sendDraft(run: Run, row: Row): Promise<void> {
+    const { breakpoint, revision, edit } = this.#aim(row);
+    if (edit !== null) {
+      await this.#client.request("edit", { run: run.id, breakpoint, revision, edit });
+    }
+  }
+
+  #mark(ids: string[], sent: boolean): void {
+    const now = new Set(this.#model.sent.peek());
+    for (const id of ids) sent ? now.add(id) : now.delete(id);
+    this.#model.sent.value = now;
+  }
+
+  /** Send an order to the shown run; tells whether it was taken. */
+  async #order(send: (run: Run) => Promise<unknown>): Promise<boolean> {
+    const run = this.#model.run.peek();
+    return run ? this.#attempt(() => send(run)) : false;
+  }
+
+  async #attempt(send: () => Promise<unknown>): Promise<boolean> {
+    if (!this.#model.control.peek()) return false;
+    try {
+      await send();
+      this.#model.problem.value = null;
+      return true;
+    } catch (error) {
+      // A lost link says so itself, in the header.
+      if (error instanceof CommandError) this.#model.trouble(error.code, error.message);
+      else if (!(error instanceof LinkLost)) throw error;
+      return false;
+    }
+  }
+}

@@ -1,0 +1,72 @@
+/** Which controls are possible now, and why the others are not. Pure. */
+import type { Connection, Run } from "./model";
+
+export interface Control {
+  /** Why it is impossible now; null where it is possible. */
+  held: string | null;
+  /** The one filled button. */
+  primary?: boolean;
+}
+
+export interface Controls {
+  step: Control;
+  resume: Control;
+  halt: Control;
+  /** Null where the agent can't be stopped from here at all. */
+  stop: Control | null;
+}
+
+interface Situation {
+  connection: Connection;
+  run: Run | null;
+  /** What is wrong with the edit that Step would send. */
+  draftError: string | null;
+}
+
+export function controls({ connection, run, draftError }: Situation): Controls {
+  const shut = closed(connection, run);
+  const stop = !run || run.can_stop;
+  if (shut !== null || !run) {
+    const held = { held: shut };
+    // An ended run has no next step: nothing is filled.
+    return { step: held, resume: held, halt: held, stop: stop ? held : null };
+  }
+  return { ...running(run, draftError), stop: stop ? stopping(run) : null };
+}
+
+function running(run: Run, draftError: string | null): Omit<Controls, "stop"> {
+  if (run.state === "halted") {
+    const held = draftError === null ? null : `The edit isn’t valid JSON: ${draftError}`;
+    return {
+      step: { held, primary: true },
+      resume: { held },
+      halt: { held: "Already halted" },
+    };
+  }
+  if (run.mode === "continue") {
+    const held = "The agent isn’t halted";
+    return {
+      step: { held },
+      resume: { held: "Already running on" },
+      halt: { held: null, primary: true },
+    };
+  }
+  return {
+    step: { held: "The agent hasn’t reached its next breakpoint yet", primary: true },
+    resume: { held: null },
+    halt: { held: "The agent halts at its next breakpoint anyway" },
+  };
+}
+
+function stopping(run: Run): Control {
+  return {
+    held: run.stopping ? "Stop is on its way: the agent ends at its next breakpoint" : null,
+  };
+}
+
+function closed(connection: Connection, run: Run | null): string | null {
+  if (connection.kind !== "open") return "Not connected to the Core";
+  if (!run) return "There is no run yet";
+  if (run.state === "idle") return "The run has ended";
+  return connection.control ? null : "This login may watch, not control";
+}

@@ -1,0 +1,105 @@
+/**
+ * What the view shows and what it can ask for: the seam between the components and the Core.
+ *
+ * State of the run lives in the Core and is only mirrored here (the read-only signals). What only the
+ * person looking needs (selection, tab, an unsent edit) lives here and nowhere else.
+ *
+ * How the parts meet:
+ * - `src/inspector/index.tsx` exports `Inspector({ model })`, a `<section class="as-Pane">` for the
+ *   selected row; `src/changes/index.tsx` exports `Changes({ model })`, the whole body of its tab, two
+ *   panes in a `Split` (`src/view/split.tsx`, name "changes").
+ * - Icons: `<Icon name="pencil" />` from `src/icons/icon.tsx`. Actors and times: `src/view/words.ts`.
+ * - Styles: `src/styles/`, one file a part; `inspector.css`, `editor.css`, `diff.css` and `changes.css`
+ *   belong to the folders of those names.
+ * - CodeMirror is only reached by `import("../editor/editor")`: that module is the editor chunk.
+ */
+import type { ReadonlySignal, Signal } from "@preact/signals";
+import type { Commit, FileBody, MessageBody, Row, Run } from "../protocol/types.gen";
+
+export type { Commit, FileBody, MessageBody, Row, Run };
+
+/** How the view stands with the Core. */
+export type Connection =
+  | { kind: "connecting" }
+  | { kind: "open"; control: boolean; core: string }
+  | { kind: "lost"; attempt: number; retryInMs: number }
+  | { kind: "refused"; message: string };
+
+/** The unsent edit of one pending row: JSON text, and the row's revision that it was begun at. */
+export interface Draft {
+  text: string;
+  revision: number;
+}
+
+/** A command that the Core refused, to be shown in place. */
+export interface Problem {
+  code: string;
+  message: string;
+}
+
+export type Tab = "timeline" | "changes";
+
+export interface Model {
+  readonly connection: ReadonlySignal<Connection>;
+  /** Whether this login may step and edit, and the Core hears us now. */
+  readonly control: ReadonlySignal<boolean>;
+  /** All runs, oldest first. */
+  readonly runs: ReadonlySignal<readonly Run[]>;
+  /** The shown run's header. */
+  readonly run: ReadonlySignal<Run | null>;
+  /** The shown run's rows, by seq. */
+  readonly rows: ReadonlySignal<readonly Row[]>;
+  /** The shown run's commits, oldest first; their changes without contents. */
+  readonly commits: ReadonlySignal<readonly Commit[]>;
+  /** The pending row that Step answers: the selected one if it is pending, else the oldest. */
+  readonly target: ReadonlySignal<Row | null>;
+
+  readonly tab: Signal<Tab>;
+  /** Selected by us or by `select`; components that act for the person call `select` or `reveal`. */
+  readonly selectedRow: Signal<string | null>;
+  readonly selectedCommit: Signal<string | null>;
+  readonly selectedPath: Signal<string | null>;
+  /** Whether the timeline stays at its end. */
+  readonly follow: Signal<boolean>;
+  /** What the timeline is filtered by. */
+  readonly filter: Signal<string>;
+  /** Whether the selected pending row is being edited (key `e`, Esc); put back when the row changes. */
+  readonly editing: Signal<boolean>;
+  /** Whether the original is shown beside or in place of an edit (key `o`). */
+  readonly showOriginal: Signal<boolean>;
+  /** The last refused command; null once dismissed or another command was taken. */
+  readonly problem: Signal<Problem | null>;
+
+  /** The unsent edit of a row; kept per run and row in this browser, so that it survives a reload. */
+  draft(rowId: string): Signal<Draft | null>;
+  /**
+   * Set by the editor while the draft it shows isn't valid JSON: holds Step and Continue back. The
+   * model drops it when the selection moves, and checks the draft itself before it sends one.
+   */
+  readonly draftError: Signal<string | null>;
+
+  /** The person picks a row. */
+  select(rowId: string): void;
+  /** Go to a row from elsewhere: timeline tab, selected, scrolled to, unfiltered. */
+  reveal(rowId: string): void;
+
+  /** A row's contents; cached by id and revision. Rejects with `CommandError` or when the link is lost. */
+  body(row: Row): Promise<MessageBody>;
+  /** A changed file's contents; null where it is binary or too large. Cached. */
+  change(commit: string, path: string): Promise<FileBody | null>;
+
+  /** Show another run. */
+  openRun(id: string): void;
+  /** Answer the target, with its draft as the edit where there is one. */
+  step(): Promise<void>;
+  /** Continue, with the drafts of pending rows as edits. */
+  resume(): Promise<void>;
+  halt(): Promise<void>;
+  stop(): Promise<void>;
+  /** Name a run; without an id the shown one. */
+  rename(name: string, id?: string): Promise<void>;
+  /** Delete a run that has ended; without an id the shown one. */
+  remove(id?: string): Promise<void>;
+  /** Try to connect now instead of waiting for the next attempt. */
+  retry(): void;
+}

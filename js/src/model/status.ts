@@ -1,0 +1,120 @@
+/** What a run is doing, in words, shape and tone: who waits for whom. Pure. */
+import type { IconName } from "../icons/icon";
+import type { Connection, Row, Run } from "./model";
+
+export interface Status {
+  words: string;
+  /** What follows from it, in smaller type where there is room. */
+  detail: string;
+  icon: IconName;
+  tone: "you" | "llm" | "tools" | "agent" | "good" | "bad" | "off";
+  spin?: boolean;
+}
+
+type AboutLink = Exclude<Connection, { kind: "open" }>;
+
+interface Shown {
+  run: Run | null;
+  /** The rows that wait. */
+  pending: readonly Row[];
+  /** Whether a certain run was asked for. */
+  awaited: boolean;
+  /** Whether its contents are on their way. */
+  opening: boolean;
+}
+
+/** The view's state: that of the link while it doesn't stand, else that of the run. */
+export function viewStatus(
+  connection: Connection,
+  { run, pending, awaited, opening }: Shown,
+): Status {
+  if (connection.kind !== "open") return linkStatus(connection);
+  if (run) return runStatus(run, pending);
+  if (opening) return busy("Opening the run…", "", "off");
+  const words = awaited ? "Waiting for the run" : "No run yet";
+  return { words, detail: "", icon: "diamond", tone: "off" };
+}
+
+/**
+ * A run's state.
+ *
+ * @param pending The rows that wait, where they are known: they say what the agent is halted at.
+ */
+export function runStatus(run: Run, pending: readonly Row[] = []): Status {
+  if (run.state === "idle") return endStatus(run);
+  if (run.state === "halted") return haltStatus(run, pending);
+  if (run.stopping) return busy("Stopping…", "at the agent’s next breakpoint", "agent");
+  switch (run.agent_state) {
+    case "llm_thinking":
+      return busy("LLM thinking…", "the agent waits for it", "llm");
+    case "tool_executing":
+      return busy("Tool executing…", "the agent waits for it", "tools");
+    case "halting":
+      return busy("Halting…", "at the agent’s next breakpoint", "agent");
+    default:
+      return busy("Agent running…", "", "agent");
+  }
+}
+
+function linkStatus(connection: AboutLink): Status {
+  switch (connection.kind) {
+    case "connecting":
+      return busy("Connecting…", "", "off");
+    case "lost":
+      return {
+        words: `Connection lost — ${again(connection.retryInMs)}`,
+        detail: "",
+        icon: "unplug",
+        tone: "bad",
+      };
+    case "refused":
+      return { words: "Not connected", detail: "", icon: "unplug", tone: "bad" };
+  }
+}
+
+function again(ms: number): string {
+  return ms > 0 ? `trying again in ${Math.ceil(ms / 1000)} s` : "trying again…";
+}
+
+function haltStatus(run: Run, pending: readonly Row[]): Status {
+  const detail = run.stopping ? "Stop is on its way" : "the agent waits for you";
+  const words =
+    run.pending.length > 1 ? `Halted at ${run.pending.length} breakpoints` : haltedAt(pending[0]);
+  return { words, detail, icon: "halted", tone: "you" };
+}
+
+function haltedAt(row: Row | undefined): string {
+  const side = row?.side === "end" ? "after" : "before";
+  switch (row?.kind) {
+    case "llm_query":
+      return `Halted ${side} LLM query`;
+    case "tool_invocation":
+      return `Halted ${side} tool call`;
+    case "program_started":
+      return "Halted at the start";
+    case "program_finished":
+      return "Halted at the end";
+    default:
+      return "Halted";
+  }
+}
+
+function endStatus({ ending, failure }: Run): Status {
+  const why = failure ? `${failure.type}: ${failure.message}` : "";
+  switch (ending) {
+    case "finished":
+      return { words: "Finished", detail: why, icon: "check", tone: "good" };
+    case "stopped":
+      return { words: "Stopped", detail: "by a person", icon: "stop", tone: "off" };
+    case "crashed":
+      return { words: "Crashed", detail: why, icon: "crash", tone: "bad" };
+    case "lost":
+      return { words: "Lost", detail: "the agent’s process is gone", icon: "unplug", tone: "bad" };
+    default:
+      return { words: "Ended", detail: "", icon: "check", tone: "off" };
+  }
+}
+
+function busy(words: string, detail: string, tone: Status["tone"]): Status {
+  return { words, detail, icon: "spin", tone, spin: true };
+}

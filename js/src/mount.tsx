@@ -1,0 +1,70 @@
+/** The one door of the app: put a view into an element. */
+import { signal } from "@preact/signals";
+import { render as draw } from "preact";
+import type { Transport } from "./client/transport";
+import { Debugger } from "./model/debugger";
+import { addStyles } from "./styles";
+import type { Place } from "./view/place";
+import { Root } from "./view/root";
+
+declare const VERSION: string;
+
+export interface MountOptions {
+  shell?: Place["shell"];
+  /** The address of the view's own page, for one run. */
+  pageUrl?: (run: string) => string;
+  /** The height to begin with, in pixels. */
+  height?: number;
+}
+
+/** Takes the view away again; `show` leads it to another run. */
+export interface Mounted {
+  (): void;
+  show(run: string): void;
+}
+
+/**
+ * Show the debugger in an element.
+ *
+ * @param run The run to show; "" shows the newest.
+ */
+export function mount(
+  element: HTMLElement,
+  transport: Transport,
+  run: string,
+  { shell = "inline", pageUrl, height }: MountOptions = {},
+): Mounted {
+  addStyles(element);
+  const model = new Debugger({ transport, run, name: `agentstepper_nb view ${VERSION}` });
+  const place: Place = {
+    shell,
+    resizable: shell === "inline",
+    overlay: signal(null),
+    ...(height !== undefined && { height }),
+    ...(pageUrl && { pageUrl: () => pageUrl(model.run.value?.id ?? "") }),
+  };
+  draw(<Root model={model} place={place} />, element);
+  const leave = retryWhenBack(model);
+  model.start();
+  const unmount = () => {
+    leave();
+    model.close();
+    draw(null, element);
+  };
+  return Object.assign(unmount, {
+    show: (id: string) => (id === "" ? undefined : model.openRun(id)),
+  });
+}
+
+/** The network or the person is back: no need to sit out the wait. */
+function retryWhenBack(model: Debugger): () => void {
+  const retry = () => {
+    if (model.connection.peek().kind === "lost" && !document.hidden) model.retry();
+  };
+  window.addEventListener("online", retry);
+  document.addEventListener("visibilitychange", retry);
+  return () => {
+    window.removeEventListener("online", retry);
+    document.removeEventListener("visibilitychange", retry);
+  };
+}

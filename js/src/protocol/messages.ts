@@ -1,0 +1,62 @@
+/** Version 2's frame, the view's side: which answer each command gets, and the envelope around both. */
+import type { FromUi, ToUi } from "./types.gen";
+
+export const VERSION = 2;
+/** The WebSocket subprotocol that chooses version 2. */
+export const SUBPROTOCOL = "agentstepper.v2";
+
+export type CommandName = keyof FromUi;
+/** What the Core sends unasked. */
+export type PushName = "run" | "run_gone" | "row" | "commit";
+
+/** The name of each command's answer, where it isn't an error. */
+export interface Answers extends Record<CommandName, keyof ToUi> {
+  hello: "hello";
+  open_run: "run_opened";
+  close_run: "ok";
+  get_message: "message";
+  get_change: "change";
+  step: "ok";
+  continue: "ok";
+  halt: "ok";
+  stop: "ok";
+  edit: "ok";
+  rename_run: "ok";
+  delete_run: "ok";
+  export_run: "run_exported";
+  import_run: "run_imported";
+}
+export type AnswerTo<C extends CommandName> = ToUi[Answers[C]];
+
+/** A message in its envelope; its body is believed to be what its type says. */
+export interface Envelope {
+  n: number;
+  type: string;
+  id?: string;
+  body: unknown;
+}
+
+/** Encode one command. */
+export function encode<C extends CommandName>(n: number, type: C, id: string, body: FromUi[C]) {
+  return JSON.stringify({ n, type, id, body });
+}
+
+/** The envelope of a message of the Core; null where it is none. */
+export function decode(text: string): Envelope | null {
+  try {
+    const envelope: unknown = JSON.parse(text);
+    return isEnvelope(envelope) ? envelope : null;
+  } catch {
+    return null;
+  }
+}
+
+function isEnvelope(value: unknown): value is Envelope {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "type" in value &&
+    typeof value.type === "string" &&
+    "body" in value
+  );
+}

@@ -1,0 +1,27 @@
+/** The view's one stylesheet, put into the document once. Every class begins with `as-`. */
+import base from "./base.css";
+import changes from "./changes.css";
+import diff from "./diff.css";
+import editor from "./editor.css";
+import header from "./header.css";
+import inspector from "./inspector.css";
+import layout from "./layout.css";
+import states from "./states.css";
+import timeline from "./timeline.css";
+import tokens from "./tokens.css";
+
+// layout.css is last: its container queries override what stands before.
+const PARTS = [tokens, base, header, timeline, inspector, editor, diff, changes, states, layout];
+const MARK = "data-agentstepper";
+
+/** Put the stylesheet where an element finds it, unless this very one is there. */
+export function addStyles(element: Element): void {
+  const root = element.getRootNode();
+  const into = root instanceof ShadowRoot ? root : element.ownerDocument.head;
+  const text = PARTS.join("\n");
+  const old = into.querySelector(`style[${MARK}]`);
+  if (old?.textContent === text) return;
+  const style = old ?? into.appendChild(element.ownerDocument.createElement("style"));
+  style.setAttribute(MARK, "");
+  style.textContent = text;
+}

@@ -1,0 +1,126 @@
+/** Where there is nothing to show: what this is, and what to do next. */
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import type { Debugger } from "../model/debugger";
+import { Button } from "./button";
+
+/** What stands in place of the run; null where a run can be shown. */
+export function emptyState(model: Debugger) {
+  const connection = model.connection.value;
+  if (connection.kind === "refused") return <Refused model={model} message={connection.message} />;
+  if (model.run.value) return null;
+  if (connection.kind === "lost") return <Unreachable model={model} />;
+  if (connection.kind === "connecting" || model.opening.value) return <Empty title="" />;
+  return model.wanted.value === "" ? <NoRun /> : <Awaited model={model} />;
+}
+
+interface EmptyProps {
+  title: string;
+  children?: ComponentChildren;
+}
+
+function Empty({ title, children }: EmptyProps) {
+  return (
+    <div class="as-Scroll">
+      <div class="as-Empty">
+        <h3>{title}</h3>
+        {children}
+      </div>
+    </div>
+  );
+}
+
+const CELL = "%%step my-agent\nagent.run(…)";
+const PROGRAM = `from agentstepper_nb import AgentStepper
+
+with AgentStepper("my-agent") as dbg:
+    with dbg.llm(prompt) as q:
+        q.response = model(q.prompt)`;
+
+function NoRun() {
+  return (
+    <Empty title="Run an agent to step it">
+      <p>Put this line on top of the cell that runs your agent. It halts before its first step.</p>
+      <CodeLine code={CELL} copies="%%step my-agent" />
+      <p>Or wrap its calls yourself, in a notebook or in a program:</p>
+      <CodeLine code={PROGRAM} />
+    </Empty>
+  );
+}
+
+function Awaited({ model }: { model: Debugger }) {
+  const others = model.runs.value.length > 0;
+  return (
+    <Empty title="This run isn’t here">
+      <p>
+        It has not begun yet, or it was deleted. The view shows it as soon as the Core knows it
+        {others ? "; the other runs are in the list above." : "."}
+      </p>
+      {others && (
+        <div class="as-Empty-actions">
+          <Button
+            outline
+            hint="Show the run that began last"
+            onClick={() => {
+              const newest = model.runs.peek().at(-1);
+              if (newest) model.openRun(newest.id);
+            }}
+          >
+            Show the newest run
+          </Button>
+        </div>
+      )}
+    </Empty>
+  );
+}
+
+function Unreachable({ model }: { model: Debugger }) {
+  return (
+    <Empty title="The server does not answer">
+      <p>
+        It may be restarting, or the network is down. An agent that is halted stays halted and loses
+        nothing. The view goes on trying.
+      </p>
+      <Retry model={model} />
+    </Empty>
+  );
+}
+
+function Refused({ model, message }: { model: Debugger; message: string }) {
+  return (
+    <Empty title="The server refuses this view">
+      <p>{message}</p>
+      <Retry model={model} />
+    </Empty>
+  );
+}
+
+function Retry({ model }: { model: Debugger }) {
+  return (
+    <div class="as-Empty-actions">
+      <Button outline icon="retry" hint="Connect now" onClick={model.retry}>
+        Retry now
+      </Button>
+    </div>
+  );
+}
+
+/** Code to paste, with a button that copies it. */
+function CodeLine({ code, copies = code }: { code: string; copies?: string }) {
+  const [done, setDone] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(copies);
+    setDone(true);
+    setTimeout(() => setDone(false), 1500);
+  };
+  return (
+    <div class="as-CodeLine">
+      <pre>{code}</pre>
+      <Button
+        icon={done ? "check" : "copy"}
+        hint={done ? "Copied" : "Copy"}
+        onClick={() => void copy()}
+      />
+    </div>
+  );
+}

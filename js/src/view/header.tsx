@@ -1,0 +1,142 @@
+/** The header: who waits for whom, which run, and what can be done about it. */
+import { Icon } from "../icons/icon";
+import { controls } from "../model/controls";
+import type { Debugger } from "../model/debugger";
+import { viewStatus } from "../model/status";
+import { Button } from "./button";
+import { cx } from "./classes";
+import type { Place } from "./place";
+import { RunPicker } from "./runs/picker";
+import { type Steady, useSteady } from "./steady";
+
+interface HeaderProps {
+  model: Debugger;
+  place: Place;
+}
+
+interface PartProps extends Steady {
+  model: Debugger;
+}
+
+export function Header({ model, place }: HeaderProps) {
+  const steady = useSteady(model);
+  return (
+    <header class="as-Header">
+      <State model={model} {...steady} />
+      <RunPicker model={model} place={place} />
+      <span class="as-Spring" />
+      <Controls model={model} place={place} {...steady} />
+    </header>
+  );
+}
+
+function State({ model, run, pending }: PartProps) {
+  const awaited = model.wanted.value !== "";
+  const { words, detail, icon, tone, spin } = viewStatus(model.connection.value, {
+    run,
+    pending,
+    awaited,
+    opening: model.opening.value !== null,
+  });
+  return (
+    <div
+      class={cx("as-State", `as-mod-${tone}`)}
+      role="status"
+      aria-live="polite"
+      title={detail ? `${words}: ${detail}` : words}
+    >
+      <Icon name={icon} spin={spin ?? false} />
+      <span class="as-Ellipsis">{words}</span>
+      {detail && <small class="as-Ellipsis">{detail}</small>}
+    </div>
+  );
+}
+
+function Controls({ model, place, run }: HeaderProps & PartProps) {
+  const connection = model.connection.value;
+  const possible = controls({ connection, run, draftError: model.heldBy.value });
+  const drafted = model.drafted.value;
+  return (
+    <div class="as-Controls" role="toolbar" aria-label="Run control">
+      {connection.kind === "lost" && (
+        <Button
+          outline
+          icon="retry"
+          name="Retry now"
+          hint="Connect now"
+          class="as-Retry"
+          onClick={model.retry}
+        >
+          <span class="as-x-narrow">Retry now</span>
+        </Button>
+      )}
+      <Button
+        icon="step"
+        name={drafted ? "Step with edit" : "Step"}
+        hint={drafted ? "Step, sending your edit (F10)" : "Step to the next breakpoint (F10)"}
+        {...possible.step}
+        onClick={() => void model.step()}
+      >
+        Step{drafted && <span class="as-x-narrow">with edit</span>}
+      </Button>
+      <Button
+        icon="play"
+        hint="Continue without halting (F9)"
+        {...possible.resume}
+        onClick={() => void model.resume()}
+      >
+        Continue
+      </Button>
+      <Button
+        icon="pause"
+        hint="Halt at the next breakpoint (F6)"
+        {...possible.halt}
+        onClick={() => void model.halt()}
+      >
+        Halt
+      </Button>
+      {possible.stop && (
+        <Button
+          icon="stop"
+          hint="Stop the agent (Shift+F9)"
+          name="Stop"
+          {...possible.stop}
+          onClick={() => void model.stop()}
+        >
+          <span class="as-x-medium">Stop</span>
+        </Button>
+      )}
+      <span class="as-Rule as-x-medium" />
+      <More place={place} />
+    </div>
+  );
+}
+
+/** What is no run control: the page of its own, and the keys. */
+function More({ place }: { place: Place }) {
+  const { pageUrl } = place;
+  return (
+    <>
+      {pageUrl && (
+        <a
+          class="as-Button as-mod-icon as-mod-push"
+          href={pageUrl()}
+          target="_blank"
+          rel="noopener"
+          title="Open on its own page, which also works after a reload while the kernel is busy"
+          aria-label="Open on its own page"
+        >
+          <Icon name="open" />
+        </a>
+      )}
+      <Button
+        icon="keys"
+        hint="Keys (?)"
+        class={cx("as-x-slim", !pageUrl && "as-mod-push")}
+        onClick={() => {
+          place.overlay.value = "keys";
+        }}
+      />
+    </>
+  );
+}

@@ -1,0 +1,66 @@
+/** The list of all keys, over the view until it is closed. */
+import { useEffect, useRef } from "preact/hooks";
+import { Button } from "./button";
+import type { Place } from "./place";
+
+const KEYS: [string, string[]][] = [
+  ["Step", ["F10"]],
+  ["Continue", ["F9"]],
+  ["Halt", ["F6"]],
+  ["Stop the agent", ["Shift", "F9"]],
+  ["Edit what is halted", ["e"]],
+  ["Show the original", ["o"]],
+  ["Back to reading", ["Esc"]],
+  ["Go through the events", ["↑", "↓"]],
+  ["First, last event", ["Home", "End"]],
+  ["Filter the events", ["/"]],
+  ["Timeline, Changes", ["1", "2"]],
+  ["Choose a run", ["r"]],
+  ["This list", ["?"]],
+];
+
+export function Help({ place }: { place: Place }) {
+  const box = useRef<HTMLDivElement>(null);
+  const before = useRef(document.activeElement);
+  const close = () => {
+    place.overlay.value = null;
+  };
+  useEffect(() => {
+    box.current?.focus();
+    return () => {
+      if (before.current instanceof HTMLElement) before.current.focus({ preventScroll: true });
+    };
+  }, []);
+  return (
+    <div class="as-Shade" onPointerDown={close}>
+      <div
+        ref={box}
+        class="as-Help"
+        role="dialog"
+        aria-label="Keys"
+        tabIndex={-1}
+        onPointerDown={(event) => event.stopPropagation()}
+      >
+        <div class="as-Help-head">
+          <h3>Keys</h3>
+          <Button icon="close" hint="Close (Esc)" onClick={close} />
+        </div>
+        <p class="as-Muted as-Small">They act while the focus is in this view.</p>
+        <dl>
+          {KEYS.map(([what, keys]) => (
+            <div key={what}>
+              <dt>{what}</dt>
+              <dd>
+                {keys.map((key) => (
+                  <kbd key={key} class="as-Kbd">
+                    {key}
+                  </kbd>
+                ))}
+              </dd>
+            </div>
+          ))}
+        </dl>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,15 @@
+/** What the shell gives the view, and what is open in it for a moment. */
+import type { Signal } from "@preact/signals";
+
+export interface Place {
+  /** The shell's name: sizes are kept for each. */
+  shell: "inline" | "page";
+  /** The view's address on a page of its own; absent where it is on it, or none is served. */
+  pageUrl?: () => string;
+  /** Who draws the height: the person by the lower edge, or the shell. */
+  resizable: boolean;
+  /** The height to begin with, in pixels. */
+  height?: number;
+  /** What lies over the view. */
+  readonly overlay: Signal<"keys" | "runs" | null>;
+}

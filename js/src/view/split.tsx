@@ -1,0 +1,124 @@
+/** Two panes and a splitter: side by side where there is room, else one above the other. */
+import { type ComponentChildren, createContext } from "preact";
+import { useContext, useEffect, useRef, useState } from "preact/hooks";
+import { browserMemory } from "../model/storage";
+import { cx } from "./classes";
+
+/** Below this width (that of layout.css) the second pane opens under the first. */
+const NARROW = 560;
+const LEAST = 20;
+const MOST = 75;
+const KEY_STEP = 16;
+
+/** Which shell the view sits in: sizes are kept for each. */
+export const ShellName = createContext("inline");
+
+interface SplitProps {
+  /** What the sizes are kept under. */
+  name: string;
+  /** What the splitter's label says. */
+  label: string;
+  class?: string;
+  children: [ComponentChildren, ComponentChildren];
+}
+
+export function Split({ name, label, class: extra, children }: SplitProps) {
+  const body = useRef<HTMLDivElement>(null);
+  const narrow = useNarrow(body);
+  const key = `split:${useContext(ShellName)}:${name}:${narrow ? "rows" : "columns"}`;
+  const [share, setShare] = useKept(key);
+
+  const style: Record<string, string> = {};
+  if (share !== null) style[narrow ? "--as-vsplit" : "--as-split"] = `${share}%`;
+  return (
+    <div ref={body} class={cx("as-Body", extra)} style={style}>
+      {children[0]}
+      <Splitter body={body} narrow={narrow} share={share} label={label} onShare={setShare} />
+      {children[1]}
+    </div>
+  );
+}
+
+interface SplitterProps {
+  body: { current: HTMLDivElement | null };
+  narrow: boolean;
+  share: number | null;
+  label: string;
+  onShare(share: number | null): void;
+}
+
+function Splitter({ body, narrow, share, label, onShare }: SplitterProps) {
+  const moveTo = (x: number, y: number) => {
+    const box = body.current?.getBoundingClientRect();
+    if (!box) return;
+    const part = narrow ? (y - box.top) / box.height : (x - box.left) / box.width;
+    onShare(Math.min(MOST, Math.max(LEAST, 100 * part)));
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const by = ARROWS[event.key]?.[narrow ? 1 : 0];
+    if (!by) return;
+    const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
+    moveTo(box.left + by, box.top + by);
+    event.preventDefault();
+  };
+  return (
+    <div
+      class="as-Splitter"
+      role="separator"
+      tabIndex={0}
+      aria-label={label}
+      aria-orientation={narrow ? "horizontal" : "vertical"}
+      aria-valuemin={LEAST}
+      aria-valuemax={MOST}
+      aria-valuenow={Math.round(share ?? 50)}
+      title="Drag, or arrow keys; double-click resets"
+      onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
+      onPointerMove={(event) => {
+        if (event.currentTarget.hasPointerCapture(event.pointerId))
+          moveTo(event.clientX, event.clientY);
+      }}
+      onDblClick={() => onShare(null)}
+      onKeyDown={onKeyDown}
+    />
+  );
+}
+
+// Along x when side by side, along y when one above the other.
+const ARROWS: Record<string, [number, number]> = {
+  ArrowLeft: [-KEY_STEP, 0],
+  ArrowRight: [KEY_STEP, 0],
+  ArrowUp: [0, -KEY_STEP],
+  ArrowDown: [0, KEY_STEP],
+};
+
+function useNarrow(element: { current: HTMLElement | null }): boolean {
+  const [narrow, setNarrow] = useState(false);
+  useEffect(() => {
+    if (!element.current) return;
+    const observer = new ResizeObserver(([entry]) => {
+      if (entry) setNarrow(entry.contentRect.width <= NARROW);
+    });
+    observer.observe(element.current);
+    return () => observer.disconnect();
+  }, []);
+  return narrow;
+}
+
+const memory = browserMemory();
+
+/** A share in percent, kept under a key; null is what the stylesheet says. */
+function useKept(key: string): [number | null, (share: number | null) => void] {
+  const [kept, setKept] = useState<{ key: string; share: number | null }>({ key: "", share: null });
+  const share = kept.key === key ? kept.share : readShare(key);
+  const keep = (next: number | null) => {
+    setKept({ key, share: next });
+    if (next === null) memory.remove(key);
+    else memory.set(key, next.toFixed(2));
+  };
+  return [share, keep];
+}
+
+function readShare(key: string): number | null {
+  const share = Number.parseFloat(memory.get(key) ?? "");
+  return share >= LEAST && share <= MOST ? share : null;
+}

@@ -1,0 +1,130 @@
+/** The strip under the header: tabs, and on the same line the run's figures or what was refused. */
+import { useEffect, useState } from "preact/hooks";
+import type { Debugger } from "../model/debugger";
+import type { Run, Tab } from "../model/model";
+import { Button } from "./button";
+import { clock, elapsed } from "./words";
+
+export function Strip({ model }: { model: Debugger }) {
+  return (
+    <div class="as-Strip">
+      <Tabs model={model} />
+      {model.problem.value ? <Notice model={model} /> : <Figures model={model} />}
+    </div>
+  );
+}
+
+const TABS: { id: Tab; label: string; key: string }[] = [
+  { id: "timeline", label: "Timeline", key: "1" },
+  { id: "changes", label: "Changes", key: "2" },
+];
+
+function Tabs({ model }: { model: Debugger }) {
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+    model.tab.value = model.tab.value === "timeline" ? "changes" : "timeline";
+    const list = event.currentTarget as HTMLElement;
+    requestAnimationFrame(() => {
+      list.querySelector<HTMLElement>('[aria-selected="true"]')?.focus();
+    });
+    event.preventDefault();
+  };
+  const commits = model.commits.value.length;
+  return (
+    <div class="as-Tabs" role="tablist" aria-label="Views" onKeyDown={onKeyDown}>
+      {TABS.map(({ id, label, key }) => {
+        const selected = model.tab.value === id;
+        return (
+          <button
+            key={id}
+            type="button"
+            class="as-Tab"
+            role="tab"
+            aria-selected={selected}
+            tabIndex={selected ? 0 : -1}
+            title={`${label} (${key})`}
+            onClick={() => {
+              model.tab.value = id;
+            }}
+          >
+            <span class="as-Tab-label" data-label={label}>
+              {label}
+            </span>
+            {id === "changes" && commits > 0 && <span class="as-Count">{commits}</span>}
+          </button>
+        );
+      })}
+    </div>
+  );
+}
+
+function Figures({ model }: { model: Debugger }) {
+  const run = model.run.value;
+  if (!run) return null;
+  const connection = model.connection.value;
+  return (
+    <div class="as-Figures">
+      {connection.kind === "open" && !connection.control && (
+        <span class="as-Tag" title="This login may watch, not control">
+          Watching only
+        </span>
+      )}
+      <span>
+        <b>{run.rows.toLocaleString("en-US")}</b> {run.rows === 1 ? "event" : "events"}
+      </span>
+      <Elapsed run={run} />
+      <Agent run={run} away={connection.kind !== "open"} />
+    </div>
+  );
+}
+
+function Elapsed({ run }: { run: Run }) {
+  const now = useNow(run.state !== "idle");
+  const end = run.ended_at ?? now;
+  return <b title={`Started ${clock(run.started_at)}`}>{elapsed(end - run.started_at)}</b>;
+}
+
+/** The time in seconds; it goes on by itself while `ticking`. */
+function useNow(ticking: boolean): number {
+  const [now, setNow] = useState(() => Date.now() / 1000);
+  useEffect(() => {
+    if (!ticking) return;
+    const timer = setInterval(() => setNow(Date.now() / 1000), 1000);
+    return () => clearInterval(timer);
+  }, [ticking]);
+  return now;
+}
+
+function Agent({ run, away }: { run: Run; away: boolean }) {
+  if (run.state === "idle") {
+    return run.ended_at === null ? null : (
+      <span class="as-x-wide">Ended {clock(run.ended_at)}</span>
+    );
+  }
+  return (
+    <span class="as-x-wide">
+      <i class={away ? "as-Dot as-mod-off" : "as-Dot"} />
+      {away ? "Agent not seen" : "Agent connected"}
+    </span>
+  );
+}
+
+/** A refused command, said in place of the figures: nothing moves for it. */
+function Notice({ model }: { model: Debugger }) {
+  const problem = model.problem.value;
+  if (!problem) return null;
+  return (
+    <div class="as-Notice" role="alert">
+      <span class="as-Notice-text" title={`${problem.message} (${problem.code})`}>
+        {problem.message}
+      </span>
+      <Button
+        icon="close"
+        hint="Dismiss"
+        onClick={() => {
+          model.problem.value = null;
+        }}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,77 @@
+/** When the timeline scrolls: for who follows, and for who moves by keys. Never under a reader. */
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { ROW } from "./virtual";
+
+/** A scroll position with the memory of where the view itself last put it. */
+export interface Scroller {
+  readonly current: HTMLElement | null;
+  /** For the element's `ref`. */
+  attach(element: HTMLElement | null): void;
+  toEnd(): void;
+  /** Scroll as little as needed to show a row whole. */
+  toRow(index: number): void;
+  /** Whether the person has scrolled back since. To be called on each scroll event. */
+  wentBack(): boolean;
+}
+
+export function useScroller(): Scroller {
+  const held = useRef<Scroller | null>(null);
+  held.current ??= makeScroller();
+  return held.current;
+}
+
+function makeScroller(): Scroller {
+  let element: HTMLElement | null = null;
+  let last = 0;
+  const put = (top: number) => {
+    if (!element) return;
+    element.scrollTop = top;
+    last = element.scrollTop;
+  };
+  /** Scroll so that this is the last row in sight. Whole rows stay whole: what is left over is air. */
+  const putLast = (index: number) => {
+    const over = (index + 1) * ROW - (element?.clientHeight ?? 0);
+    put(Math.max(0, Math.ceil(over / ROW) * ROW));
+  };
+  return {
+    get current() {
+      return element;
+    },
+    attach(to) {
+      element = to;
+    },
+    toEnd() {
+      // A row of air stands below the last one.
+      if (element) putLast(Math.round(element.scrollHeight / ROW) - 2);
+    },
+    toRow(index) {
+      if (!element) return;
+      const top = index * ROW;
+      const { scrollTop, clientHeight } = element;
+      if (top < scrollTop) put(top);
+      else if (top + ROW > scrollTop + clientHeight) putLast(index);
+    },
+    wentBack() {
+      if (!element) return false;
+      const { scrollTop, scrollHeight, clientHeight } = element;
+      // A view that grows or a list that shrinks moves the end to here: that isn't the person.
+      const back = scrollTop < last - 1 && scrollHeight - clientHeight > scrollTop + 1;
+      last = scrollTop;
+      return back;
+    },
+  };
+}
+
+/** Hold the timeline at its end while it sticks there, whatever comes or changes size. */
+export function useStick(scroller: Scroller, sticks: boolean, count: number): void {
+  useLayoutEffect(() => {
+    if (sticks) scroller.toEnd();
+  }, [sticks, count]);
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    if (!sticks || !element) return;
+    const observer = new ResizeObserver(() => scroller.toEnd());
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [sticks]);
+}

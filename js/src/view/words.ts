@@ -1,0 +1,73 @@
+/** How actors, times and sizes are said. Pure; one place, so that every part says them alike. */
+import type { IconName } from "../icons/icon";
+import type { Actor } from "../protocol/types.gen";
+
+const ACTORS: Record<Actor, { label: string; icon: IconName }> = {
+  agent: { label: "Agent", icon: "agent" },
+  llm: { label: "LLM", icon: "llm" },
+  tools: { label: "Tools", icon: "tools" },
+  system: { label: "System", icon: "system" },
+};
+
+export const actorLabel = (actor: Actor): string => ACTORS[actor].label;
+export const actorIcon = (actor: Actor): IconName => ACTORS[actor].icon;
+
+/** "1 event", "2 events". */
+export function count(n: number, noun: string): string {
+  return `${n.toLocaleString("en-US")} ${n === 1 ? noun : `${noun}s`}`;
+}
+
+/** A duration as a row's figure: "4 ms", "1.84 s", "12.3 s", "3:07". */
+export function duration(seconds: number): string {
+  if (seconds < 0.0005) return "0 ms";
+  if (seconds < 0.9995) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 9.995) return `${seconds.toFixed(2)} s`;
+  if (seconds < 59.95) return `${seconds.toFixed(1)} s`;
+  return elapsed(seconds);
+}
+
+/** Time gone by, as a clock counts it: "0:41", "12:05", "1:02:30". */
+export function elapsed(seconds: number): string {
+  const whole = Math.max(0, Math.floor(seconds));
+  const s = String(whole % 60).padStart(2, "0");
+  const minutes = Math.floor(whole / 60);
+  if (minutes < 60) return `${minutes}:${s}`;
+  return `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, "0")}:${s}`;
+}
+
+/** Bytes: "812 B", "1.2 KB", "3.4 MB". */
+export function size(bytes: number): string {
+  if (bytes < 1000) return `${bytes} B`;
+  const units = ["KB", "MB", "GB"];
+  let value = bytes / 1000;
+  let unit = 0;
+  while (value >= 999.5 && unit < units.length - 1) {
+    value /= 1000;
+    unit += 1;
+  }
+  return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+}
+
+const CLOCK = new Intl.DateTimeFormat(undefined, {
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hourCycle: "h23",
+});
+const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+
+/** The time of day of a moment in POSIX seconds: "14:02:31". */
+export const clock = (at: number): string => CLOCK.format(at * 1000);
+
+/** When something was, from now: "14:02" today, "Yesterday 17:22", "18 Nov 09:15". */
+export function when(at: number, now = Date.now() / 1000): string {
+  const time = clock(at).slice(0, -3);
+  const days = dayNumber(now) - dayNumber(at);
+  if (days <= 0) return time;
+  return days === 1 ? `Yesterday ${time}` : `${DAY.format(at * 1000)} ${time}`;
+}
+
+function dayNumber(at: number): number {
+  const day = new Date(at * 1000);
+  return Math.round(new Date(day.getFullYear(), day.getMonth(), day.getDate()).getTime() / 864e5);
+}

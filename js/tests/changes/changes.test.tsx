@@ -1,0 +1,200 @@
+import { render } from "preact";
+import { act } from "preact/test-utils";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Changes } from "../../src/changes";
+import type { Commit, FileBody, Run } from "../../src/model/model";
+import { type FakeModel, fakeModel, row } from "../inspector/fake_model";
+
+let host: HTMLElement;
+beforeEach(() => {
+  host = document.body.appendChild(document.createElement("div"));
+});
+afterEach(() => {
+  render(null, host);
+  host.remove();
+});
+
+type FileChange = Commit["changes"][number];
+const change = (path: string, more: Partial<FileChange> = {}): FileChange => ({
+  path,
+  kind: "changed",
+  previous_path: null,
+  added: 1,
+  removed: 1,
+  binary: false,
+  size: null,
+  digest: null,
+  body: null,
+  ...more,
+});
+const commit = (
+  id: string,
+  title: string,
+  changes: FileChange[],
+  more: Partial<Commit> = {},
+): Commit => ({
+  id,
+  run: "r",
+  at: 1_764_000_000,
+  title,
+  description: "",
+  event: null,
+  seq: 1,
+  changes,
+  ...more,
+});
+const body = (before: string, after: string): FileBody => ({
+  diff: "",
+  previous_content: before,
+  content: after,
+});
+
+const FIRST = commit("0000000aaaa", "Initialized repository", []);
+const SECOND = commit(
+  "1111111bbbb",
+  "Round once",
+  [
+    change("src/cart.py"),
+    change("src/old.py", { kind: "deleted", added: 0 }),
+    change("src/new.py", { kind: "renamed", previous_path: "lib/new.py" }),
+    change("model.bin", { kind: "added", binary: true, size: 200_000_000, digest: "d1g35t" }),
+  ],
+  { event: "e2", seq: 2 },
+);
+
+function model(commits: Commit[] = [FIRST, SECOND]): FakeModel {
+  const made = fakeModel([
+    [row({ id: "a", seq: 1, event: "e1" }), { data: "1" }],
+    [row({ id: "b", seq: 2, event: "e2" }), { data: "2" }],
+  ]);
+  made.commits.value = commits;
+  made.files.set("1111111bbbb src/cart.py", body("a\nb\n", "a\nc\n"));
+  made.files.set("1111111bbbb src/new.py", body("same", "same"));
+  return made;
+}
+
+const settled = () => act(async () => await new Promise((done) => setTimeout(done, 5)));
+async function shown(of: FakeModel): Promise<void> {
+  await act(async () => render(<Changes model={of} />, host));
+  await settled();
+}
+const text = () => host.textContent ?? "";
+const all = (selector: string) => [...host.querySelectorAll<HTMLElement>(selector)];
+const item = (name: string) => {
+  const found = all("[data-item]").find((one) => one.textContent?.includes(name));
+  if (!found) throw new Error(`no ${name} in ${text()}`);
+  return found;
+};
+const click = async (element: HTMLElement | undefined) => {
+  await act(async () => element?.click());
+  await settled();
+};
+const press = async (key: string) => {
+  const event = new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true });
+  await act(async () => {
+    document.activeElement?.dispatchEvent(event);
+  });
+  await settled();
+};
+
+test("the newest commit with something to see, its first file, before and after", async () => {
+  await shown(model());
+  expect(all(".as-Commit").map((one) => one.getAttribute("aria-selected"))).toEqual([
+    "true",
+    "false",
+  ]);
+  expect(all(".as-Item").map((one) => one.textContent)).toEqual([
+    "src",
+    "cart.py+1−1M",
+    "new.py ← lib/new.py+1−1R",
+    "old.py−1D",
+    "model.binbinaryA",
+  ]);
+  expect(all("td.d.t")[0]?.textContent).toContain("b");
+  expect(all("td.a.t")[0]?.textContent).toContain("c");
+});
+
+test("a newer commit does not take the reader away", async () => {
+  const made = model();
+  await shown(made);
+  await act(async () => {
+    made.commits.value = [...made.commits.value, commit("2222222cccc", "Later", [change("x.py")])];
+  });
+  expect(item("Round once").getAttribute("aria-selected")).toBe("true");
+  expect(item("Later").getAttribute("aria-selected")).toBe("false");
+});
+
+test("a commit leads to the event that made it", async () => {
+  const made = model();
+  await shown(made);
+  await click(all(".as-Commit button")[0]);
+  await click(all(".as-MadeBy")[0]);
+  expect(made.revealed).toEqual(["b", "b"]);
+});
+
+test("files that don't travel are named with size and digest, and not asked for", async () => {
+  const made = model();
+  const asked = vi.spyOn(made, "change");
+  await shown(made);
+  asked.mockClear();
+  await click(item("model.bin"));
+  expect(text()).toContain("Binary, 200 MB");
+  expect(text()).toContain("d1g35t");
+  expect(asked).not.toHaveBeenCalled();
+});
+
+test("a renamed file says what it was", async () => {
+  await shown(model());
+  await click(item("new.py"));
+  expect(text()).toContain("Renamed from lib/new.py");
+  expect(text()).toContain("Its text is the same");
+});
+
+test("the tree is one tab stop; arrows move, Left and Right fold", async () => {
+  const made = model();
+  await shown(made);
+  const stops = () => all("[role=tree] [tabindex='0']").map((one) => one.textContent?.slice(0, 7));
+  expect(stops()).toEqual(["cart.py"]);
+  item("cart.py").focus();
+  await press("ArrowDown");
+  await vi.waitFor(() => expect(document.activeElement?.textContent).toContain("new.py"));
+  expect(made.selectedPath.value).toBe("src/new.py");
+  await press("ArrowLeft");
+  await vi.waitFor(() => expect(document.activeElement?.textContent).toBe("src"));
+  await press("ArrowLeft");
+  expect(all(".as-Item").map((one) => one.textContent)).toEqual(["src", "model.binbinaryA"]);
+  await press("ArrowRight");
+  expect(all(".as-Item")).toHaveLength(5);
+  expect(stops()).toEqual(["src"]);
+});
+
+test("commits are a list box that arrows move in", async () => {
+  const made = model();
+  await shown(made);
+  item("Round once").focus();
+  await press("End");
+  expect(made.selectedCommit.value).toBe(FIRST.id);
+  expect(document.activeElement?.textContent).toContain("Initialized repository");
+  expect(text()).toContain("This commit changes no file");
+});
+
+test("empty states say what to do next", async () => {
+  const made = model([]);
+  await shown(made);
+  expect(text()).toContain("%%step --workspace");
+  await act(async () => {
+    made.run.value = { workspace: "/home/me/shop" } as Run;
+  });
+  expect(text()).toContain("/home/me/shop");
+  expect(text()).toContain("commit_agent_changes");
+});
+
+test("a file that does not come is said", async () => {
+  const made = model();
+  made.change = async () => {
+    throw new Error("the link is gone");
+  };
+  await shown(made);
+  expect(text()).toContain("could not be fetched");
+  expect(text()).toContain("the link is gone");
+});

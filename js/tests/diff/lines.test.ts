@@ -1,0 +1,120 @@
+import { describe, expect, test } from "vitest";
+import { diffTexts, type Hunk, linesBetween, pairs, stacked } from "../../src/diff/lines";
+import { parseUnified } from "../../src/diff/unified";
+import { wordMarks } from "../../src/diff/words";
+import { pick, seeded } from "../inspector/random_json";
+
+const SIGNS = { same: " ", del: "-", add: "+" };
+const drawn = (hunk: Hunk) =>
+  hunk.lines.map((line) => `${line.old ?? ""}|${line.now ?? ""}${SIGNS[line.kind]}${line.text}`);
+
+const random = seeded(7);
+const text = () =>
+  Array.from({ length: Math.floor(random() * 12) }, () => pick(random, ["a", "b", "c", ""])).join(
+    "\n",
+  );
+
+describe("lines", () => {
+  test("both texts can be read back from their lines", () => {
+    for (let round = 0; round < 200; round += 1) {
+      const [before, after] = [text(), text()];
+      const lines = linesBetween(before, after);
+      const side = (without: string) =>
+        lines.filter((one) => one.kind !== without).map((one) => one.text);
+      const plain = (whole: string) => (whole === "" ? [] : whole.replace(/\n$/, "").split("\n"));
+      expect(side("add")).toEqual(plain(before));
+      expect(side("del")).toEqual(plain(after));
+      expect(pairs(lines).flatMap((one) => (one.left ? [one.left.text] : []))).toEqual(
+        plain(before),
+      );
+      expect(stacked(lines).map((one) => one.line)).toEqual(lines);
+    }
+  });
+
+  test("hunks hold three lines around a change, and join where they would touch", () => {
+    const before = Array.from({ length: 30 }, (_, at) => `line ${at + 1}`);
+    const after = before.with(1, "two").with(20, "twenty-one");
+    const hunks = diffTexts(before.join("\n"), after.join("\n"));
+    expect(hunks.map((hunk) => [hunk.lines[0]?.old, hunk.lines.at(-1)?.old])).toEqual([
+      [1, 5],
+      [18, 24],
+    ]);
+    expect(diffTexts("a\nb", "a\nc").map(drawn)).toEqual([["1|1 a", "2|-b", "|2+c"]]);
+  });
+
+  test("a line break at the end alone is no difference", () => {
+    expect(diffTexts("a\n", "a")).toEqual([]);
+    expect(diffTexts("a", "a")).toEqual([]);
+  });
+
+  test("texts without a common line are given up on soon", () => {
+    const [before, after] = ["x", "y"].map((mark) =>
+      Array.from({ length: 20_000 }, (_, at) => `${mark}${at}`).join("\n"),
+    );
+    const hunks = diffTexts(before ?? "", after ?? "");
+    expect(hunks[0]?.lines.length).toBe(40_000);
+  });
+
+  test("side by side, what was taken out stands beside what was put in", () => {
+    const lines = linesBetween("a\nb\nc\nd", "a\nB\nd\ne");
+    expect(pairs(lines).map((one) => [one.left?.text, one.right?.text])).toEqual([
+      ["a", "a"],
+      ["b", "B"],
+      ["c", undefined],
+      ["d", "d"],
+      [undefined, "e"],
+    ]);
+  });
+});
+
+describe("git's own diff", () => {
+  test("hunks with their numbers and surroundings", () => {
+    const diff = [
+      "diff --git a/cart.py b/cart.py",
+      "--- a/cart.py",
+      "+++ b/cart.py",
+      "@@ -10,3 +11,4 @@ def total(self):",
+      "     s = 0",
+      "--- a comment",
+      "+++ another",
+      "+more",
+      "     return s",
+      "@@ -20 +22,0 @@",
+      "-gone",
+      "\\ No newline at end of file",
+      "",
+    ].join("\n");
+    const hunks = parseUnified(diff);
+    expect(hunks.map(drawn)).toEqual([
+      ["10|11     s = 0", "11|--- a comment", "|12+++ another", "|13+more", "12|14     return s"],
+      ["20|-gone"],
+    ]);
+    expect(hunks.map((one) => one.within)).toEqual(["def total(self):", undefined]);
+  });
+
+  test("no hunks in other texts", () => {
+    expect(parseUnified("")).toEqual([]);
+    expect(parseUnified("Binary files a and b differ")).toEqual([]);
+  });
+});
+
+describe("words", () => {
+  const drawnWords = (before: string, after: string) =>
+    wordMarks(before, after)?.map((side) =>
+      side.map((one) => (one.changed ? `[${one.text}]` : one.text)).join(""),
+    );
+
+  test("marks words, and the blanks between marked words", () => {
+    expect(drawnWords("s = 0.0", "s = Decimal(0)")).toEqual(["s = [0.0]", "s = [Decimal(0)]"]);
+    const start = "The sum is kept in a float. I will ";
+    expect(drawnWords(`${start}round the result`, `${start}sum in Decimal`)).toEqual([
+      `${start}[round the result]`,
+      `${start}[sum in Decimal]`,
+    ]);
+  });
+
+  test("leaves lines alone that share too little, and very long ones", () => {
+    expect(drawnWords("alpha beta gamma", "one two three")).toBeUndefined();
+    expect(drawnWords("x".repeat(5000), "y")).toBeUndefined();
+  });
+});

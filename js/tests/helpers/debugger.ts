@@ -1,0 +1,35 @@
+/** A model on a scripted Core, whose frames come when the test says so. */
+import { Debugger } from "../../src/model/debugger";
+import type { Commit, Row, Run } from "../../src/protocol/types.gen";
+import { Peer, settled, TestTimers } from "./peer";
+import { testMemory } from "./values";
+
+export function aModel({ run = "", memory = testMemory() } = {}) {
+  const peer = new Peer();
+  const timers = new TestTimers();
+  let frame: (() => void) | null = null;
+  const schedule = (then: () => void) => {
+    frame = then;
+  };
+  const model = new Debugger({ transport: peer, run, name: "test", memory, schedule, timers });
+  model.start();
+  /** Draw the next frame: what was pushed is seen. */
+  const draw = async () => {
+    frame?.();
+    frame = null;
+    await settled();
+  };
+  /** Answer the `open_run` that is next. */
+  const opens = async (opened: Run, rows: Row[] = [], commits: Commit[] = []) => {
+    await peer.answer(peer.take("open_run"), "run_opened", { run: opened, rows, commits });
+  };
+  return { model, peer, timers, draw, opens, memory };
+}
+
+/** A model that shows a run. */
+export async function showing(run: Run, rows: Row[], commits: Commit[] = []) {
+  const all = aModel();
+  await all.peer.greet([run]);
+  await all.opens(run, rows, commits);
+  return all;
+}

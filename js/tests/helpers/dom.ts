@@ -1,0 +1,41 @@
+/** A document with just enough layout for the timeline: every scroller is 400 px high. */
+import { afterEach, beforeEach, vi } from "vitest";
+import { settled } from "./peer";
+
+export const SCROLLER_HEIGHT = 400;
+
+/** Give elements a size, since no layout is done here; put all back after each test. */
+export function useLayout(): void {
+  beforeEach(() => {
+    const height = { configurable: true, get: () => SCROLLER_HEIGHT };
+    for (const name of ["offsetHeight", "clientHeight"]) {
+      Object.defineProperty(HTMLElement.prototype, name, height);
+    }
+    Object.defineProperty(HTMLElement.prototype, "scrollHeight", {
+      configurable: true,
+      get(this: HTMLElement) {
+        const rows = this.querySelector<HTMLElement>(".as-Rows");
+        return rows ? Number.parseFloat(rows.style.height) + 26 : SCROLLER_HEIGHT;
+      },
+    });
+  });
+  afterEach(() => {
+    document.body.replaceChildren();
+    vi.restoreAllMocks();
+  });
+}
+
+/** Press a key where the focus is. */
+export async function press(key: string, fields: KeyboardEventInit = {}): Promise<void> {
+  const event = new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...fields });
+  (document.activeElement ?? document.body).dispatchEvent(event);
+  await drawn();
+}
+
+/** Wait until what was changed is drawn. */
+export async function drawn(): Promise<void> {
+  for (let turn = 0; turn < 3; turn += 1) {
+    await settled();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}

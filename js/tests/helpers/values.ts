@@ -1,0 +1,83 @@
+/** Runs and rows with what a test doesn't care about filled in. */
+import type { Memory } from "../../src/model/storage";
+import type { Commit, Row, Run } from "../../src/protocol/types.gen";
+
+export function aRun(id: string, fields: Partial<Run> = {}): Run {
+  return {
+    id,
+    name: `run ${id}`,
+    program: "agent.py",
+    started_at: 1000,
+    ended_at: null,
+    state: "step",
+    agent_state: "running",
+    mode: "step",
+    pending: [],
+    ending: null,
+    failure: null,
+    can_stop: true,
+    stopping: false,
+    rows: 0,
+    commits: 0,
+    workspace: null,
+    pid: 1,
+    host: "here",
+    ...fields,
+  };
+}
+
+/** A run halted at some rows. */
+export const haltedRun = (id: string, ...pending: string[]): Run =>
+  aRun(id, { state: "halted", agent_state: "halted", pending });
+
+export const endedRun = (id: string): Run =>
+  aRun(id, { state: "idle", agent_state: "finished", ending: "finished", ended_at: 1041 });
+
+export function aRow(seq: number, fields: Partial<Row> = {}): Row {
+  return {
+    id: `r${seq}`,
+    seq,
+    event: `e${seq}`,
+    kind: "llm_query",
+    side: "begin",
+    source: "agent",
+    target: "llm",
+    summary: `event ${seq}`,
+    at: 1000 + seq,
+    size: 2,
+    name: null,
+    depth: 0,
+    pending: false,
+    revision: 1,
+    edited: false,
+    answer: "resume",
+    outcome: null,
+    failure: null,
+    usage: null,
+    duration: null,
+    ...fields,
+  };
+}
+
+export const pendingRow = (seq: number, fields: Partial<Row> = {}): Row =>
+  aRow(seq, { pending: true, answer: null, ...fields });
+
+export const rowsTo = (last: number): Row[] =>
+  Array.from({ length: last }, (_, index) => aRow(index + 1));
+
+export function aCommit(id: string): Commit {
+  return { id, run: "a", at: 1, title: id, description: "", event: null, seq: 0, changes: [] };
+}
+
+/** A browser's memory that a test can look into. */
+export function testMemory(
+  kept = new Map<string, string>(),
+): Memory & { kept: Map<string, string> } {
+  return {
+    kept,
+    get: (key) => kept.get(key) ?? null,
+    set: (key, value) => void kept.set(key, value),
+    remove: (key) => void kept.delete(key),
+    keys: (start) => [...kept.keys()].filter((key) => key.startsWith(start)),
+  };
+}

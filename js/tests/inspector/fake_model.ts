@@ -1,0 +1,104 @@
+/** A model without a Core: rows and bodies that a test lays down. */
+import { computed, type Signal, signal } from "@preact/signals";
+import type { Commit, Draft, FileBody, MessageBody, Model, Row, Run } from "../../src/model/model";
+
+export function row(more: Partial<Row> & Pick<Row, "id">): Row {
+  return {
+    seq: 1,
+    event: more.id,
+    kind: "llm_query",
+    side: "begin",
+    source: "agent",
+    target: "llm",
+    summary: "",
+    at: 1_764_000_000,
+    size: 100,
+    name: null,
+    depth: 0,
+    pending: false,
+    revision: 1,
+    edited: false,
+    answer: null,
+    outcome: null,
+    failure: null,
+    usage: null,
+    duration: null,
+    ...more,
+  };
+}
+
+export interface Content {
+  data: string;
+  edit?: string;
+  strict?: boolean;
+}
+
+export interface FakeModel extends Model {
+  readonly rows: Signal<readonly Row[]>;
+  readonly run: Signal<Run | null>;
+  readonly commits: Signal<readonly Commit[]>;
+  readonly control: Signal<boolean>;
+  readonly contents: Map<string, Content>;
+  readonly files: Map<string, FileBody | null>;
+  /** What was asked to be revealed. */
+  readonly revealed: string[];
+}
+
+export function fakeModel(laid: [Row, Content][] = []): FakeModel {
+  const drafts = new Map<string, Signal<Draft | null>>();
+  const contents = new Map(laid.map(([{ id }, content]) => [id, content]));
+  const rows = signal<readonly Row[]>(laid.map(([one]) => one));
+  const selectedRow = signal<string | null>(rows.peek().at(-1)?.id ?? null);
+  const revealed: string[] = [];
+  const files = new Map<string, FileBody | null>();
+  const nothing = async () => {};
+  return {
+    connection: signal({ kind: "open", control: true, core: "test" } as const),
+    control: signal(true),
+    runs: signal([]),
+    run: signal<Run | null>(null),
+    rows,
+    commits: signal<readonly Commit[]>([]),
+    target: computed(() => rows.value.find((one) => one.pending) ?? null),
+    tab: signal("timeline" as const),
+    selectedRow,
+    selectedCommit: signal<string | null>(null),
+    selectedPath: signal<string | null>(null),
+    follow: signal(true),
+    filter: signal(""),
+    editing: signal(false),
+    showOriginal: signal(false),
+    problem: signal(null),
+    draftError: signal<string | null>(null),
+    draft(id) {
+      const known = drafts.get(id) ?? signal<Draft | null>(null);
+      drafts.set(id, known);
+      return known;
+    },
+    select: (id) => {
+      selectedRow.value = id;
+    },
+    reveal: (id) => {
+      revealed.push(id);
+      selectedRow.value = id;
+    },
+    body: async ({ id, revision }): Promise<MessageBody> => {
+      const content = contents.get(id);
+      if (!content) throw new Error(`no contents of ${id}`);
+      const { data, edit = null, strict = true } = content;
+      return { run: "r", message: id, revision, data, edit, strict };
+    },
+    change: async (commit, path) => files.get(`${commit} ${path}`) ?? null,
+    openRun: () => {},
+    step: nothing,
+    resume: nothing,
+    halt: nothing,
+    stop: nothing,
+    rename: nothing,
+    remove: nothing,
+    retry: () => {},
+    contents,
+    files,
+    revealed,
+  } as FakeModel;
+}

@@ -1,0 +1,260 @@
+import { render } from "preact";
+import { act } from "preact/test-utils";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { Inspector } from "../../src/inspector";
+import { type Content, type FakeModel, fakeModel, row } from "./fake_model";
+
+let host: HTMLElement;
+beforeEach(() => {
+  host = document.body.appendChild(document.createElement("div"));
+});
+afterEach(() => {
+  render(null, host);
+  host.remove();
+});
+
+async function shown(model: FakeModel): Promise<void> {
+  await act(async () => render(<Inspector model={model} />, host));
+  await settled(); // the contents
+  await settled(); // what is found out beside them
+}
+/** Effects run at the end of an act: each lets one round of requests be answered. */
+const settled = () => act(async () => await new Promise((done) => setTimeout(done, 5)));
+const text = () => host.textContent ?? "";
+const button = (name: string) => {
+  const found = [...host.querySelectorAll("button")].find(
+    (one) => one.textContent === name || one.getAttribute("aria-label") === name,
+  );
+  if (!found) throw new Error(`no button ${name} in ${host.innerHTML}`);
+  return found;
+};
+const click = async (name: string) => {
+  await act(async () => button(name).click());
+  await settled();
+};
+const one = (id: string, content: Content, more: Parameters<typeof row>[0] = { id }) =>
+  fakeModel([[row(more), content]]);
+
+describe("reading", () => {
+  test("what agents say is text: no element comes of it", async () => {
+    const evil =
+      '<img src=x onerror="alert(1)"><a href="https://x.test">link</a><script>1</script>';
+    const message = {
+      role: evil,
+      name: evil,
+      content: [{ type: "text", text: evil }, { type: evil }],
+    };
+    await shown(
+      one("a", {
+        data: JSON.stringify({
+          [evil]: evil,
+          messages: [message],
+          tools: [{ name: evil, description: evil }],
+        }),
+      }),
+    );
+    await click("Raw");
+    await click("As sent");
+    expect(host.querySelectorAll("img, a, script, iframe")).toHaveLength(0);
+    expect(text()).toContain("<img src=x");
+  });
+
+  test("a long text names what is folded, and opens in pieces", async () => {
+    const lines = Array.from({ length: 5000 }, (_, at) => `line ${at}`).join("\n");
+    await shown(one("a", { data: JSON.stringify([{ role: "user", content: lines }]) }));
+    expect(text()).toMatch(/line 13\b/);
+    expect(text()).not.toMatch(/line 14\b/);
+    await click("Show 4,986 more lines · 49 KB");
+    expect(text()).toMatch(/line 1013/);
+    expect(text()).toContain("Show 3,986 more lines");
+    await click("Fold");
+    expect(text()).not.toMatch(/line 1013/);
+  });
+
+  test("Raw is the exact text: nothing is re-encoded", async () => {
+    const data = '{"a":1.0,"b":12345678901234567890,"a":"\\u00e9"}';
+    await shown(one("a", { data }));
+    await click("Raw");
+    expect(host.querySelector("pre")?.textContent).toBe(
+      '{\n  "a": 1.0,\n  "b": 12345678901234567890,\n  "a": "\\u00e9"\n}',
+    );
+    await click("As sent");
+    expect(host.querySelector("pre")?.textContent).toBe(data);
+  });
+
+  test("what is new since the prompt before is told apart, other conversations between them or not", async () => {
+    const prompt = (...texts: string[]) =>
+      JSON.stringify(texts.map((content) => ({ role: "user", content })));
+    const model = fakeModel([
+      [row({ id: "a", seq: 2 }), { data: prompt("one", "two") }],
+      [row({ id: "b", seq: 4 }), { data: prompt("other") }],
+      [row({ id: "c", seq: 6 }), { data: prompt("one", "two", "three") }],
+    ]);
+    await shown(model);
+    expect(text()).toContain("2 earlier messages");
+    expect(text()).toContain("unchanged since event 2");
+    expect([...host.querySelectorAll(".as-mod-new")].map((found) => found.textContent)).toEqual([
+      expect.stringContaining("three"),
+    ]);
+    await act(async () => model.select("a"));
+    await settled();
+    expect(text()).not.toContain("New since");
+  });
+
+  test("text that is not strict JSON is shown as it is, with a note", async () => {
+    await shown(one("a", { data: '{"x": NaN}', strict: false }));
+    expect(text()).toContain("not strict JSON");
+    expect(host.querySelector("pre")?.textContent).toBe('{"x": NaN}');
+  });
+
+  test("a failure says its type and message", async () => {
+    const failed = {
+      id: "a",
+      kind: "tool_invocation",
+      side: "end",
+      failure: { type: "KeyError", message: "'price'" },
+    } as const;
+    await shown(one("a", { data: "null" }, failed));
+    expect(text()).toContain("KeyError");
+    expect(text()).toContain("'price'");
+    expect(text()).not.toContain("null");
+  });
+
+  test("contents that don't come are said, and asked for again", async () => {
+    const model = one("a", { data: '"here"' });
+    model.contents.delete("a");
+    await shown(model);
+    expect(text()).toContain("could not be fetched");
+    model.contents.set("a", { data: '"here"' });
+    await click("Try again");
+    expect(text()).toContain("here");
+  });
+
+  test("without a row it says what to do", async () => {
+    await shown(fakeModel());
+    expect(text()).toContain("Nothing has happened yet");
+  });
+});
+
+describe("an edit that was sent", () => {
+  const edited = () =>
+    one("a", { data: '"before"', edit: '"after"' }, { id: "a", edited: true, side: "end" });
+
+  test("stands in the original's place; the original is a press away", async () => {
+    const model = edited();
+    await shown(model);
+    expect(text()).toContain("after");
+    await act(async () => {
+      model.showOriginal.value = true;
+    });
+    expect(host.querySelector(".as-Scroll")?.textContent).toBe("before");
+  });
+
+  test("is compared with the original", async () => {
+    await shown(edited());
+    await click("Diff");
+    expect(host.querySelector("td.d.t")?.textContent).toContain("before");
+    expect(host.querySelector("td.a.t")?.textContent).toContain("after");
+  });
+
+  test("there is no Diff where nothing was edited", async () => {
+    await shown(one("a", { data: '"a"' }));
+    expect([...host.querySelectorAll("[role=tab]")].map((tab) => tab.textContent)).toEqual([
+      "Messages",
+      "Raw",
+    ]);
+  });
+});
+
+describe("editing", () => {
+  const pending = () => one("a", { data: '"before"' }, { id: "a", pending: true });
+  const type = async (value: string) => {
+    const area = host.querySelector<HTMLTextAreaElement>("textarea");
+    if (!area) throw new Error(host.innerHTML);
+    await act(async () => {
+      area.value = value;
+      area.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+  };
+  const opened = async (model: FakeModel) => {
+    await shown(model);
+    await click("Edit this prompt");
+    await vi.waitFor(() => expect(host.querySelector("textarea")).not.toBeNull());
+  };
+
+  test("the draft is kept as it is typed, and closing keeps it", async () => {
+    const model = pending();
+    await opened(model);
+    await type("after");
+    expect(model.draft("a").value).toEqual({ text: '"after"', revision: 1 });
+    await click("Close");
+    expect(text()).toContain("draft");
+    expect(host.querySelector(".as-Scroll")?.textContent).toBe("after");
+
+    await click("Discard edit");
+    expect(model.draft("a").value).not.toBeNull();
+    await click("Really discard");
+    expect(model.draft("a").value).toBeNull();
+    expect(host.querySelector(".as-Scroll")?.textContent).toBe("before");
+  });
+
+  test("the original typed again is no draft", async () => {
+    const model = pending();
+    await opened(model);
+    await type("after");
+    await type("before");
+    expect(model.draft("a").value).toBeNull();
+  });
+
+  test("only a pending row is edited, and only by who may", async () => {
+    await shown(one("a", { data: '"a"' }));
+    expect(() => button("Edit this prompt")).toThrow();
+    const model = pending();
+    model.control.value = false;
+    await shown(model);
+    expect(() => button("Edit this prompt")).toThrow();
+  });
+
+  test("a draft that came too late is kept and offered", async () => {
+    const model = pending();
+    await opened(model);
+    await type("after");
+    await act(async () => {
+      model.contents.set("a", { data: '"before"', edit: '"theirs"' });
+      model.rows.value = [row({ id: "a", edited: true, revision: 2 })];
+    });
+    await settled();
+    expect(text()).toContain("Answered before your edit was sent");
+    expect(button("Copy the draft")).toBeTruthy();
+    await click("Discard");
+    expect(model.draft("a").value).toBeNull();
+  });
+
+  test("a draft that was sent is not one that came too late", async () => {
+    const model = pending();
+    model.draft("a").value = { text: '"after"', revision: 1 };
+    model.contents.set("a", { data: '"before"', edit: '"after"' });
+    model.rows.value = [row({ id: "a", edited: true, revision: 2 })];
+    await shown(model);
+    expect(text()).not.toContain("Answered before");
+    expect(model.draft("a").value).toBeNull();
+  });
+
+  test("another view's edit meanwhile: keep mine, or take theirs", async () => {
+    const model = pending();
+    await opened(model);
+    await type("mine");
+    await act(async () => {
+      model.contents.set("a", { data: '"before"', edit: '"theirs"' });
+      model.rows.value = [row({ id: "a", pending: true, edited: true, revision: 2 })];
+    });
+    await settled();
+    expect(text()).toContain("Edited elsewhere meanwhile");
+    expect(host.querySelector("textarea")?.value).toBe("mine");
+    await click("Take theirs");
+    expect(host.querySelector("textarea")?.value).toBe("theirs");
+    expect(model.draft("a").value).toBeNull();
+    await type("mine again");
+    expect(model.draft("a").value).toEqual({ text: '"mine again"', revision: 2 });
+  });
+});

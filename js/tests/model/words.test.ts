@@ -1,0 +1,107 @@
+import { expect, test } from "vitest";
+import { controls } from "../../src/model/controls";
+import type { Connection, Run } from "../../src/model/model";
+import { runStatus, viewStatus } from "../../src/model/status";
+import { duration, elapsed, size, when } from "../../src/view/words";
+import { aRun, endedRun, haltedRun, pendingRow } from "../helpers/values";
+
+const OPEN: Connection = { kind: "open", control: true, core: "" };
+
+test.each([
+  ["Halted before LLM query", pendingRow(1)],
+  ["Halted after LLM query", pendingRow(1, { side: "end" })],
+  ["Halted before tool call", pendingRow(1, { kind: "tool_invocation" })],
+  ["Halted after tool call", pendingRow(1, { kind: "tool_invocation", side: "end" })],
+  ["Halted at the start", pendingRow(1, { kind: "program_started" })],
+])("%s", (words, row) => {
+  expect(runStatus(haltedRun("a", "r1"), [row]).words).toBe(words);
+});
+
+test.each<[string, Partial<Run>]>([
+  ["Agent running…", {}],
+  ["LLM thinking…", { agent_state: "llm_thinking" }],
+  ["Tool executing…", { agent_state: "tool_executing" }],
+  ["Halting…", { agent_state: "halting" }],
+  ["Stopping…", { stopping: true }],
+  ["Halted at 2 breakpoints", { state: "halted", pending: ["r1", "r2"] }],
+  ["Finished", { state: "idle", ending: "finished" }],
+  ["Stopped", { state: "idle", ending: "stopped" }],
+  ["Crashed", { state: "idle", ending: "crashed" }],
+  ["Lost", { state: "idle", ending: "lost" }],
+  ["Ended", { state: "idle", ending: null }],
+])("%s", (words, fields) => {
+  expect(runStatus(aRun("a", fields)).words).toBe(words);
+});
+
+const shown = (run: Run | null) => ({ run, pending: [], awaited: false, opening: false });
+
+test("the link's state comes before the run's", () => {
+  const lost: Connection = { kind: "lost", attempt: 2, retryInMs: 2100 };
+  expect(viewStatus(lost, shown(aRun("a"))).words).toBe("Connection lost — trying again in 3 s");
+  expect(viewStatus({ ...lost, retryInMs: 0 }, shown(null)).words).toMatch(/trying again…$/);
+  expect(viewStatus({ kind: "refused", message: "" }, shown(null)).words).toBe("Not connected");
+  expect(viewStatus(OPEN, shown(null)).words).toBe("No run yet");
+  expect(viewStatus(OPEN, { ...shown(null), awaited: true }).words).toBe("Waiting for the run");
+});
+
+function held(run: Run | null, { connection = OPEN, draftError = null as string | null } = {}) {
+  const now = controls({ connection, run, draftError });
+  const open = [now.step, now.resume, now.halt, now.stop].map((each) => each && each.held === null);
+  const primary = Object.entries(now).filter(([, control]) => control?.primary);
+  return [open, primary.map(([name]) => name)];
+}
+
+test("what is possible, and which button is the filled one", () => {
+  expect(held(haltedRun("a", "r1"))).toEqual([[true, true, false, true], ["step"]]);
+  expect(held(aRun("a"))).toEqual([[false, true, false, true], ["step"]]);
+  const going = aRun("a", { state: "continue", mode: "continue" });
+  expect(held(going)).toEqual([[false, false, true, true], ["halt"]]);
+  expect(held(endedRun("a"))).toEqual([[false, false, false, false], []]);
+  expect(held(null)).toEqual([[false, false, false, false], []]);
+});
+
+test("Stop is absent where the agent can't be stopped, held once it was pressed", () => {
+  expect(held(aRun("a", { can_stop: false }))[0]).toEqual([false, true, false, null]);
+  expect(held(aRun("a", { stopping: true }))[0]).toEqual([false, true, false, false]);
+});
+
+test("a draft that isn't JSON holds Step and Continue back", () => {
+  expect(held(haltedRun("a", "r1"), { draftError: "line 4" })[0]).toEqual([
+    false,
+    false,
+    false,
+    true,
+  ]);
+});
+
+test("who watches can press nothing, and is told why", () => {
+  const connection: Connection = { kind: "open", control: false, core: "" };
+  const now = controls({ connection, run: haltedRun("a", "r1"), draftError: null });
+  expect(now.step.held).toMatch(/watch/);
+  expect(held(haltedRun("a"), { connection })[0]).toEqual([false, false, false, false]);
+});
+
+test("durations, times and sizes", () => {
+  expect([0, 0.004, 0.9996, 1.84, 12.34, 187].map(duration)).toEqual([
+    "0 ms",
+    "4 ms",
+    "1.00 s",
+    "1.84 s",
+    "12.3 s",
+    "3:07",
+  ]);
+  expect([-1, 41, 725, 3750].map(elapsed)).toEqual(["0:00", "0:41", "12:05", "1:02:30"]);
+  expect([812, 1234, 999_960, 34_000_000].map(size)).toEqual([
+    "812 B",
+    "1.2 KB",
+    "1.0 MB",
+    "34 MB",
+  ]);
+});
+
+test("when a run was: less is said the nearer it is", () => {
+  const now = new Date(2026, 10, 21, 14, 2).getTime() / 1000;
+  expect(when(now - 60, now)).toBe("14:01");
+  expect(when(now - 86_400, now)).toBe("Yesterday 14:02");
+  expect(when(now - 3 * 86_400, now)).toMatch(/18.* 14:02|Nov.* 14:02/);
+});

@@ -1,0 +1,240 @@
+import { signal } from "@preact/signals";
+import { render } from "preact";
+import { beforeEach, describe, expect, test } from "vitest";
+import type { Place } from "../../src/view/place";
+import { Root } from "../../src/view/root";
+import { aModel, showing } from "../helpers/debugger";
+import { drawn, press, useLayout } from "../helpers/dom";
+import { aRow, aRun, endedRun, haltedRun, pendingRow, rowsTo } from "../helpers/values";
+
+useLayout();
+
+let box: HTMLElement;
+beforeEach(() => {
+  localStorage.clear();
+  box = document.body.appendChild(document.createElement("div"));
+});
+
+async function draw(all: Awaited<ReturnType<typeof showing>>) {
+  const place: Place = { shell: "inline", resizable: true, overlay: signal(null) };
+  render(<Root model={all.model} place={place} />, box);
+  await drawn();
+  return { ...all, place };
+}
+
+const halted = () => showing(haltedRun("a", "r2"), [aRow(1), pendingRow(2)]);
+const state = () => box.querySelector("[role=status]")?.textContent;
+const button = (name: string) =>
+  [...box.querySelectorAll("button")].find(
+    (each) => (each.getAttribute("aria-label") ?? each.textContent) === name,
+  ) as HTMLButtonElement;
+
+async function focusRow(id: string): Promise<void> {
+  box.querySelector<HTMLElement>(`[data-row="${id}"]`)?.focus();
+}
+
+describe("keys", () => {
+  test("F10, F9, F6 and Shift+F9 step, continue, halt and stop", async () => {
+    const { peer } = await draw(await halted());
+    await focusRow("r2");
+    peer.inbox.length = 0;
+    await press("F10");
+    await peer.answer(peer.take("step"), "ok", {});
+    await press("F9", { shiftKey: true });
+    await peer.answer(peer.take("stop"), "ok", {});
+    await press("F6");
+    expect(peer.inbox).toEqual([]); // halted already
+  });
+
+  test("letters act, but not in a text field; F keys act there too", async () => {
+    const { model, peer, place } = await draw(await halted());
+    await focusRow("r2");
+    await press("2");
+    expect(model.tab.value).toBe("changes");
+    await press("/");
+    await new Promise((resolve) => setTimeout(resolve, 40));
+    expect((document.activeElement as HTMLElement).className).toContain("as-Filter");
+    await press("?");
+    await press("1");
+    expect(place.overlay.value).toBeNull();
+    peer.inbox.length = 0;
+    await press("F10");
+    peer.take("step");
+  });
+
+  test("e edits what is halted, Esc goes back to reading", async () => {
+    const { model } = await draw(await halted());
+    model.select("r1");
+    await drawn();
+    await focusRow("r1");
+    await press("e");
+    expect([model.selectedRow.value, model.editing.value]).toEqual(["r2", true]);
+    await press("Escape");
+    expect(model.editing.value).toBe(false);
+  });
+
+  test("Esc closes what lies over the view first", async () => {
+    const { model, place } = await draw(await halted());
+    await focusRow("r2");
+    model.editing.value = true;
+    await press("?");
+    expect(box.querySelector("[role=dialog]")?.textContent).toContain("Step");
+    await press("Escape");
+    expect([place.overlay.value, model.editing.value]).toEqual([null, true]);
+  });
+
+  test("the focus stays in the view when what had it goes", async () => {
+    const { model } = await draw(await halted());
+    await focusRow("r2");
+    await press("2");
+    expect(document.activeElement?.textContent).toContain("Changes");
+    await press("1");
+    model.trouble("stale", "too late");
+    await drawn();
+    button("Dismiss").focus();
+    button("Dismiss").click();
+    await drawn();
+    expect((document.activeElement as HTMLElement).dataset.row).toBe("r2");
+  });
+
+  test("the focus is not taken from who has gone elsewhere", async () => {
+    const { model } = await draw(await halted());
+    const cell = document.body.appendChild(document.createElement("input"));
+    await focusRow("r2");
+    cell.focus();
+    model.tab.value = "changes";
+    await drawn();
+    expect(document.activeElement).toBe(cell);
+  });
+
+  test("JupyterLab's own stay out", async () => {
+    await draw(await halted());
+    const marked = (element: Element | null) => element?.getAttribute("data-lm-suppress-shortcuts");
+    expect(marked(box.querySelector(".as-Root"))).toBe("true");
+    await focusRow("r2");
+    expect(marked(document.activeElement)).toBe("true");
+    button("Step").focus();
+    expect(marked(button("Step"))).toBe("true");
+  });
+});
+
+describe("controls", () => {
+  test("what is impossible keeps its place and says why", async () => {
+    const { peer } = await draw(await halted());
+    const halt = button("Halt");
+    expect(halt.getAttribute("aria-disabled")).toBe("true");
+    expect([halt.disabled, halt.title]).toEqual([false, "Already halted"]);
+    peer.inbox.length = 0;
+    halt.click();
+    expect(peer.inbox).toEqual([]);
+  });
+
+  test("Step says that it sends an edit", async () => {
+    const { model } = await draw(await halted());
+    model.draft("r2").value = { text: "1", revision: 1 };
+    await drawn();
+    expect(button("Step with edit")).toBeDefined();
+  });
+
+  test("a refusal stands in place of the figures until it is dismissed", async () => {
+    const { peer } = await draw(await halted());
+    peer.inbox.length = 0;
+    button("Step").click();
+    await peer.refuse(peer.take("step"), "stale", "Another UI was faster.");
+    await drawn();
+    expect(box.querySelector("[role=alert]")?.textContent).toContain("Another UI was faster.");
+    button("Dismiss").click();
+    await drawn();
+    expect(box.querySelector("[role=alert]")).toBeNull();
+    expect(box.querySelector(".as-Figures")).not.toBeNull();
+  });
+});
+
+describe("a quick step", () => {
+  test("doesn't flicker, a slow one is told", async () => {
+    const { peer, draw: frame } = await draw(await halted());
+    const before = state();
+    await peer.push("run", { run: aRun("a", { agent_state: "llm_thinking" }) });
+    await frame();
+    await drawn();
+    expect(state()).toBe(before);
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    await drawn();
+    expect(state()).toContain("LLM thinking…");
+  });
+});
+
+describe("states", () => {
+  test("no run yet: what to do, with the line to paste", async () => {
+    const all = aModel();
+    await all.peer.greet([]);
+    await draw(all);
+    expect(state()).toBe("No run yet");
+    expect(box.textContent).toContain("%%step my-agent");
+  });
+
+  test("a lost connection says so, keeps all in sight and can be tried now", async () => {
+    const { peer } = await draw(await halted());
+    await peer.drop();
+    await drawn();
+    expect(state()).toContain("Connection lost — trying again in 1 s");
+    expect(box.querySelectorAll(".as-Row").length).toBe(2);
+    expect(button("Step").title).toBe("Not connected to the Core");
+    button("Retry now").click();
+    expect(peer.links).toBe(2);
+  });
+
+  test("a refusal says what to do", async () => {
+    const { peer } = await draw(await halted());
+    peer.explanation = "Install it.";
+    await peer.drop({ opened: false });
+    await drawn();
+    expect(box.textContent).toContain("Install it.");
+  });
+
+  test("a crash shows its error", async () => {
+    const failure = { type: "KeyError", message: "'price'" };
+    const run = { ...endedRun("a"), ending: "crashed" as const, failure };
+    await draw(await showing(run, rowsTo(3)));
+    expect(state()).toContain("Crashed");
+    expect(box.querySelector(".as-Banner")?.textContent).toContain("KeyError: 'price'");
+  });
+});
+
+describe("the run switcher", () => {
+  test("lists the newest first, is moved through by keys and closed by Esc", async () => {
+    const all = await draw(await showing(endedRun("a"), rowsTo(1)));
+    await all.peer.push("run", { run: endedRun("b") });
+    await all.draw();
+    all.model.openRun("a");
+    await drawn();
+    await focusRow("r1");
+    await press("r");
+    const names = () =>
+      [...box.querySelectorAll(".as-RunItem-name")].map((each) => each.textContent);
+    expect(names().map((name) => name?.slice(0, 5))).toEqual(["run b", "run a"]);
+    expect(document.activeElement?.textContent).toContain("run a");
+    await press("ArrowUp");
+    expect(document.activeElement?.textContent).toContain("run b");
+    await press("Escape");
+    expect(box.querySelector(".as-Popover")).toBeNull();
+    expect((document.activeElement as HTMLElement).className).toContain("as-Run");
+  });
+
+  test("renames in place and deletes only after asking", async () => {
+    const { peer, place } = await draw(await showing(endedRun("a"), rowsTo(1)));
+    place.overlay.value = "runs";
+    await drawn();
+    await press("F2");
+    const input = document.activeElement as HTMLInputElement;
+    input.value = "better";
+    peer.inbox.length = 0;
+    await press("Enter");
+    expect(peer.take("rename_run").body).toEqual({ run: "a", name: "better" });
+    await press("Delete");
+    expect(document.activeElement?.textContent).toBe("Keep");
+    expect(peer.inbox).toEqual([]);
+    button("Delete").click();
+    expect(peer.take("delete_run").body).toEqual({ run: "a" });
+  });
+});

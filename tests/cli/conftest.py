@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pexpect
+import pytest
+from pexpect.popen_spawn import PopenSpawn
+
+from agentstepper_nb.hub import AgentStepperCore
+
+COMMAND = [sys.executable, "-m", "agentstepper_nb"]
+RECORDED = Path(__file__).parents[1] / "wire" / "recorded.run"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Nothing of whoever runs the tests is read or written."""
+    for name in ("JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+    for name in ("AGENTSTEPPER_URL", "AGENTSTEPPER_TOKEN", "NO_COLOR", "VISUAL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    return tmp_path
+
+
+class Served:
+    """`agentstepper serve` in a process of its own."""
+
+    def __init__(self, *arguments: str) -> None:
+        ports = () if "--config" in arguments else ("--client-port", "0", "--ui-port", "0")
+        self.process = subprocess.Popen(
+            [*COMMAND, "serve", *ports, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout
+        self.agents = self._url(self.process.stdout.readline())
+        self.uis = self._url(self.process.stdout.readline())
+
+    def _url(self, line: str) -> str:
+        found = re.search(r"ws://\S+", line)
+        if not found:
+            raise AssertionError(f"{line!r}, {self.process.communicate()}")
+        return found[0]
+
+    def stop(self, number: int = 2) -> str:
+        """Send a signal; returns what it wrote on its error output."""
+        self.process.send_signal(number)
+        rest, errors = self.process.communicate()
+        assert rest == ""
+        return errors
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Served]]:
+    started: list[Served] = []
+
+    def start(*arguments: str) -> Served:
+        served = Served(*arguments)
+        started.append(served)
+        return served
+
+    yield start
+    for served in started:
+        if served.process.poll() is None:
+            served.stop()
+        assert served.process.returncode == 0
+
+
+@pytest.fixture
+def core() -> Iterator[AgentStepperCore]:
+    with AgentStepperCore("127.0.0.1", 0, 0) as core:
+        yield core
+
+
+Step = Callable[..., pexpect.spawnbase.SpawnBase]
+
+
+@pytest.fixture
+def on_terminal() -> Iterator[Step]:
+    """Starts `agentstepper step` on a terminal."""
+    with ExitStack() as stack:
+
+        def start(*arguments: str) -> pexpect.spawn:
+            step = pexpect.spawn(
+                COMMAND[0],
+                [*COMMAND[1:], "step", *arguments],
+                encoding="utf-8",
+                timeout=30,
+                dimensions=(50, 200),
+            )
+            step.delaybeforesend = None
+            stack.callback(step.close, force=True)
+            return step
+
+        yield start
+
+
+@pytest.fixture
+def through_pipes() -> Iterator[Step]:
+    """Starts `agentstepper step` between pipes."""
+    with ExitStack() as stack:
+
+        def start(*arguments: str) -> PopenSpawn:
+            step = PopenSpawn(
+                [*COMMAND, "step", *arguments],
+                encoding="utf-8",
+                timeout=30,
+                env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+            )
+            stack.callback(end, step)
+            return step
+
+        yield start
+
+
+def end(step: PopenSpawn) -> None:
+    step.proc.kill()
+    step._read_thread.join()
+    with step.proc:  # closes its pipes
+        pass

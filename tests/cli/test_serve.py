@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from websockets.exceptions import ConnectionClosedError, ConnectionClosedOK, InvalidStatus
+from websockets.sync.client import connect
+
+from agentstepper_nb import discover
+from agentstepper_nb.cli import main
+
+from .agent import Agent
+from .conftest import COMMAND, RECORDED, Served
+
+Serve = Callable[..., Served]
+
+
+def runs(url: str) -> list[dict[str, object]]:
+    """The runs of a Core, as a UI of version 1 is told."""
+    with connect(url, proxy=None) as ui:
+        state = json.loads(ui.recv(timeout=30))
+    assert state["event"] == "init_app_state"
+    found: list[dict[str, object]] = state["content"]["runs"]
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_until_it_is_told_to_stop(number: int, serve: Serve) -> None:
+    served = serve()
+    agent = Agent(served.agents, "demo")
+    with connect(served.uis, proxy=None) as ui:
+        assert json.loads(ui.recv(timeout=30))["content"]["runs"][0]["programName"] == "demo"
+        errors = served.stop(number)
+        with pytest.raises((ConnectionClosedOK, ConnectionClosedError)) as closed:
+            while True:
+                ui.recv(timeout=30)
+    assert closed.value.rcvd and closed.value.rcvd.code == 1001
+    assert served.process.returncode == 0
+    assert "Traceback" not in errors
+    assert "of demo started" in errors
+    agent.close()
+
+
+def test_agents_find_it_while_it_runs(serve: Serve) -> None:
+    served = serve()
+    assert discover.discover() == discover.Endpoint(served.agents, None)
+    served.stop()
+    assert list(discover.running_servers()) == []
+
+
+def test_runs_that_ended_are_listed_after_a_restart(serve: Serve, home: Path) -> None:
+    first = serve("--data", str(home / "data"))
+    agent = Agent(first.agents, "keeper")
+    agent.end()
+    first.stop()
+    second = serve("--data", str(home / "data"))
+    assert [run["name"] for run in runs(second.uis)] == ["Run #1 of keeper"]
+
+
+def test_run_files_are_listed_once(serve: Serve, home: Path) -> None:
+    options = ["--data", str(home / "data"), "--runs", str(RECORDED)]
+    first = serve(*options)
+    listed = runs(first.uis)
+    assert [run["programName"] for run in listed] == ["Recorder"]
+    first.stop()
+    assert [run["name"] for run in runs(serve(*options).uis)] == [listed[0]["name"]]
+
+
+@pytest.mark.parametrize("content", [b"garbage", None])
+def test_a_bad_run_file_ends_it_with_a_line(content: bytes | None, home: Path) -> None:
+    path = home / "bad.run"
+    if content:
+        path.write_bytes(content)
+    failed = refused("--client-port", "0", "--ui-port", "0", "--runs", str(path))
+    assert failed.returncode == 1
+    assert str(path) in failed.stderr.splitlines()[-2 if "stopped" in failed.stderr else -1]
+    assert "Traceback" not in failed.stderr
+
+
+@pytest.mark.parametrize("option", ["--client-port", "--ui-port"])
+def test_a_taken_port_is_named(option: str) -> None:
+    other = "--ui-port" if option == "--client-port" else "--client-port"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        failed = refused(option, str(port), other, "0")
+    assert failed.returncode == 1
+    assert failed.stdout == ""
+    assert failed.stderr.startswith(f"agentstepper: Port {port} of localhost is taken")
+    assert failed.stderr.count("\n") == 1
+
+
+def test_a_host_that_is_not_this_machines_fails_with_a_line() -> None:
+    failed = refused("--host", "203.0.113.1", "--token", "t")
+    assert failed.returncode == 1
+    assert failed.stderr.startswith("agentstepper: Can't listen on port 8765 of 203.0.113.1")
+
+
+def test_a_token_is_demanded(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTSTEPPER_TOKEN", "from the environment")
+    served = serve("--host", "0.0.0.0", "--token", "secret")
+    assert served.agents.startswith("ws://127.0.0.1:")
+    assert "secret" not in served.stop()
+    served = serve("--token", "secret")
+    for url in (served.agents, served.uis):
+        with pytest.raises(InvalidStatus) as caught:
+            with connect(url, proxy=None):
+                pass
+        assert caught.value.response.status_code == 401
+    Agent(served.agents, token="secret").close()
+    assert discover.discover().token == "secret"
+
+
+def test_a_file_sets_the_same_names(serve: Serve, home: Path) -> None:
+    (home / "runs").mkdir()
+    (home / "runs" / "one.run").write_bytes(RECORDED.read_bytes())
+    config = home / "agentstepper.toml"
+    config.write_text(
+        'host = "127.0.0.1"\nclient-port = 0\nui-port = 1\ndata = "kept"\ntoken = "t"\n'
+        'runs = ["runs/one.run"]\nui-origin = ["https://example.org"]\nlog-level = "warning"\n'
+    )
+    served = serve("--config", str(config), "--ui-port", "0")
+    with connect(f"{served.uis}?token=t", origin="https://example.org", proxy=None) as ui:  # type: ignore[arg-type]
+        assert len(json.loads(ui.recv(timeout=30))["content"]["runs"]) == 1
+    assert served.stop() == ""
+    assert [path.suffix for path in sorted((home / "kept" / "logs").iterdir())] == [".log", ".run"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("port = 1", "unknown field `port`"),
+        ('client-port = "x"', "Expected `int`, got `str` - at `$.client-port`"),
+        ("ui-port = 70000", "`int` <= 65535 - at `$.ui-port`"),
+        ("client-port 8765", "isn't TOML"),
+        (None, "can't be read"),
+    ],
+)
+def test_what_a_file_sets_wrongly_is_said(
+    text: str | None, message: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = home / "bad.toml"
+    if text is not None:
+        config.write_text(text)
+    assert main(["serve", "--config", str(config)]) == 2
+    said = capsys.readouterr().err
+    assert str(config) in said
+    assert message in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--durability", "sync"], "comes with the SQLite store"),
+        (["--durability", "durable"], "comes with the SQLite store"),
+    ],
+)
+def test_what_it_cannot_do_it_says(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["serve", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_host_that_others_reach_demands_a_token() -> None:
+    failed = refused("--host", "0.0.0.0")
+    assert failed.returncode == 2
+    assert "pass a token" in failed.stderr
+    assert failed.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["serve", "--client-port", "70000"], "70000 is not between 0 and 65535"),
+        (["serve", "--durability", "never"], "invalid choice: 'never'"),
+        (["serve", "--client", "1"], "unrecognized arguments: --client"),
+        (["dance"], "invalid choice: 'dance'"),
+        ([], "required: COMMAND"),
+    ],
+)
+def test_wrong_arguments_are_named(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_model_is_taken_and_said_to_wait(serve: Serve) -> None:
+    served = serve("--model", "gpt-x", "--durability", "relaxed")
+    assert "summaries are made by rule: the model gpt-x is not used yet" in served.stop()
+
+
+def test_the_socket_librarys_own_lines_stay_out(serve: Serve) -> None:
+    served = serve("--log-level", "debug")
+    Agent(served.agents).end()
+    errors = served.stop()
+    assert "run" in errors
+    assert "connection open" not in errors
+
+
+def test_the_version_is_told() -> None:
+    told = subprocess.run([*COMMAND, "--version"], capture_output=True, text=True, check=True)
+    assert told.stdout.startswith("agentstepper_nb 0")
+
+
+def refused(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, "serve", *arguments], capture_output=True, text=True)

@@ -1,0 +1,259 @@
+"""What a person is shown, message by message, without a Core."""
+
+from __future__ import annotations
+
+import io
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agentstepper_nb.cli.keys import Keys
+from agentstepper_nb.cli.link import Connected, Lost, Received, Refused
+from agentstepper_nb.cli.screen import Screen
+from agentstepper_nb.cli.session import Session
+from agentstepper_nb.protocol import ui
+from agentstepper_nb.protocol.values import (
+    Actor,
+    Ending,
+    EventKind,
+    Failure,
+    Mode,
+    Row,
+    Run,
+    RunState,
+    Side,
+)
+
+RUN = Run(id="r1", name="Run #1 of demo", program="demo", started_at=0.0)
+ROW = Row(
+    id="b1",
+    seq=1,
+    event="e1",
+    kind=EventKind.LLM_QUERY,
+    side=Side.BEGIN,
+    source=Actor.AGENT,
+    target=Actor.LLM,
+    summary="a prompt",
+    at=0.0,
+    size=10,
+    pending=True,
+)
+HALTED = replace(RUN, state=RunState.HALTED, pending=("b1",))
+
+
+class Stage:
+    """A session without a Core: what it sends is answered by the test."""
+
+    def __init__(self, wanted: str | None = None) -> None:
+        self._out = io.StringIO()
+        self.sent: list[Struct] = []
+        self.connected = True
+        screen = Screen(self._out, colour=False, terminal=False)
+        self.session = Session(screen, self._send, wanted)
+        self.keys = Keys(self.session)
+
+    def _send(self, command: Struct) -> str | None:
+        if not self.connected:
+            return None
+        self.sent.append(command)
+        return str(len(self.sent))
+
+    def hello(self, *runs: Run, control: bool = True) -> None:
+        hello = ui.CoreHello(version=2, core="a Core", control=control, runs=runs)
+        self.session.happen(Connected(hello))
+
+    def comes(self, message: Struct) -> None:
+        """The Core pushes a message."""
+        self.session.happen(Received(message, None))
+
+    def answers(self, message: Struct) -> Struct:
+        """The Core answers the last command, which is returned."""
+        self.session.happen(Received(message, str(len(self.sent))))
+        return self.sent[-1]
+
+    def opens(self, run: Run, *rows: Row) -> None:
+        command = self.sent[-1]
+        assert command == ui.OpenRun(run=run.id)
+        self.answers(ui.RunOpened(run=run, rows=rows, commits=()))
+
+    def halts(self, data: str = '"a prompt"', revision: int = 1, message: str = "b1") -> None:
+        command = self.sent[-1]
+        assert command == ui.GetMessage(run="r1", message=message)
+        self.answers(
+            ui.MessageBody(
+                run="r1", message=message, revision=revision, data=data, edit=None, strict=True
+            )
+        )
+
+    def shown(self) -> str:
+        """What was written since the last time."""
+        text = self._out.getvalue()
+        self._out.seek(0)
+        self._out.truncate()
+        return text
+
+
+def halted() -> Stage:
+    stage = Stage()
+    stage.hello(HALTED)
+    stage.opens(HALTED, ROW)
+    stage.halts()
+    stage.shown()
+    return stage
+
+
+def test_the_run_that_halted_is_chosen() -> None:
+    other = replace(RUN, id="r2", name="Run #2 of demo")
+    ended = replace(RUN, id="r3", name="Run #3 of demo", state=RunState.IDLE)
+    stage = Stage()
+    stage.hello(HALTED, other, ended)
+    assert stage.sent == [ui.OpenRun(run="r1")]
+
+
+def test_a_run_is_waited_for_by_its_name() -> None:
+    stage = Stage("Run #2 of demo")
+    stage.hello(RUN)
+    assert "no run Run #2 of demo yet: waiting for it. r lists 1 earlier" in stage.shown()
+    stage.comes(ui.RunChanged(run=replace(RUN, id="r3", name="Run #3 of demo")))
+    assert stage.sent == []
+    stage.comes(ui.RunChanged(run=replace(RUN, id="r2", name="Run #2 of demo")))
+    assert stage.sent == [ui.OpenRun(run="r2")]
+
+
+def test_a_new_run_follows_the_one_that_ended() -> None:
+    stage = halted()
+    failure = Failure(type="ValueError", message="no \x1b[1m luck")
+    stage.comes(
+        ui.RunChanged(
+            run=replace(
+                RUN, state=RunState.IDLE, pending=(), ending=Ending.CRASHED, failure=failure
+            )
+        )
+    )
+    assert "Run #1 of demo: crashed (ValueError: no \\x1b[1m luck)" in stage.shown()
+    stage.comes(ui.RunChanged(run=replace(RUN, id="r2", name="Run #2 of demo")))
+    assert stage.sent[-2:] == [ui.CloseRun(run="r1"), ui.OpenRun(run="r2")]
+
+
+def test_after_a_reconnect_only_what_is_new_is_shown() -> None:
+    stage = halted()
+    stage.session.happen(Lost("it went away", 0.5))
+    assert stage.shown() == "Connection lost: it went away. Next try in 0.5 s.\n"
+    stage.connected = False
+    stage.keys.line("s")
+    assert "still on its way" in stage.shown()
+    stage.keys.line("c")
+    assert "no connection right now" in stage.shown()
+    stage.connected = True
+    stage.hello(HALTED)
+    second = replace(ROW, id="b2", seq=2, summary="new")
+    stage.opens(replace(HALTED, pending=("b1", "b2")), ROW, second)
+    stage.halts()
+    shown = stage.shown()
+    assert "   1  " not in shown
+    assert "   2  Agent → LLM     new" in shown
+    assert "Halted at 1" in shown
+
+
+def test_a_run_that_is_gone_after_a_reconnect() -> None:
+    stage = halted()
+    stage.session.happen(Lost("", 0.5))
+    stage.hello()
+    assert "No agent is running" in stage.shown()
+
+
+def test_what_another_person_edits_is_shown_again() -> None:
+    stage = halted()
+    stage.comes(ui.RowChanged(run="r1", row=replace(ROW, revision=2, edited=True)))
+    assert "was edited by someone else" in stage.shown()
+    stage.halts('"edited"', revision=2)
+    stage.keys.line("s")
+    assert stage.sent[-1] == ui.Step(run="r1", breakpoint="b1", revision=2)
+
+
+def test_a_message_that_was_answered_while_it_was_fetched_is_not_shown() -> None:
+    stage = Stage()
+    stage.hello(HALTED)
+    stage.opens(HALTED, ROW)
+    stage.comes(ui.RunChanged(run=replace(RUN, mode=Mode.CONTINUE, state=RunState.CONTINUE)))
+    stage.halts()
+    assert "Halted" not in stage.shown()
+    assert not stage.session.waits
+
+
+def test_what_is_refused_is_said_and_the_state_shown_again() -> None:
+    stage = halted()
+    stage.keys.line("s")
+    stage.answers(ui.UiError(code="stale", message="Answered meanwhile.", run="r1"))
+    assert "Refused (stale): Answered meanwhile." in stage.shown()
+    stage.halts()
+    assert "Halted at 1" in stage.shown()
+    stage.comes(ui.RunChanged(run=RUN))
+    stage.keys.line("h")
+    stage.answers(ui.UiError(code="watch_only", message="Only watch.", run="r1"))
+    assert "Run #1 of demo: running" in stage.shown()
+
+
+def test_keys_without_a_run() -> None:
+    stage = Stage()
+    stage.hello(control=False)
+    assert "This login may watch, not control." in stage.shown()
+    for key in "schx":
+        stage.keys.line(key)
+        assert "There is no run to look at yet" in stage.shown()
+    for key, said in (
+        ("e", "can be edited"),
+        ("v", "Which message?"),
+        ("v 7", "Which message?"),
+        ("d", "No changes yet"),
+        ("r", "No runs yet"),
+        ("", ""),
+        ("zap 3 4", "zap 3 4 means nothing here"),
+    ):
+        stage.keys.line(key)
+        assert said in stage.shown()
+    assert stage.sent == []
+
+
+def test_keys_while_it_is_halted() -> None:
+    stage = halted()
+    stage.keys.line("h")
+    assert "It is halted." in stage.shown()
+    stage.keys.line("continue")
+    command = stage.answers(ui.Done())
+    assert command == ui.Continue(run="r1", breakpoint="b1", revision=1)
+
+
+def test_keys_while_it_runs() -> None:
+    stage = halted()
+    stage.comes(ui.RunChanged(run=RUN))
+    stage.keys.line("s")
+    assert "it halts at its next message" in stage.shown()
+    stage.comes(ui.RunChanged(run=replace(RUN, mode=Mode.CONTINUE, state=RunState.CONTINUE)))
+    stage.keys.line("s")
+    assert stage.answers(ui.Done()) == ui.Step(run="r1")
+    assert "halts at its next message" in stage.shown()
+    stage.keys.line("x")
+    assert stage.answers(ui.Done()) == ui.StopRun(run="r1")
+    assert "It ends at its next message" in stage.shown()
+
+
+def test_an_edit_that_comes_too_late_changes_nothing() -> None:
+    stage = halted()
+    stage.keys.line("e")
+    stage.comes(ui.RunChanged(run=RUN))
+    stage.keys.line('"edit"')
+    assert "The agent went on meanwhile" in stage.shown()
+
+
+def test_a_run_that_was_deleted() -> None:
+    stage = halted()
+    stage.comes(ui.RunGone(run="r1"))
+    assert "Run #1 of demo was deleted." in stage.shown()
+    assert stage.session.run is None
+
+
+def test_a_refusal_ends_it() -> None:
+    stage = Stage()
+    stage.session.happen(Refused("unauthorized"))
+    assert stage.session.over and stage.session.failed

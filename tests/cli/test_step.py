@@ -1,0 +1,365 @@
+"""Whole walks: a real Core, a real `agentstepper step`, an agent that does what the test says."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from agentstepper_nb.hub import AgentStepperCore
+from agentstepper_nb.protocol.values import (
+    ChangeKind,
+    Ending,
+    EventKind,
+    FileBody,
+    FileChange,
+    Side,
+)
+
+from .agent import Agent
+from .conftest import Served, Step
+
+PROMPT = r"\[q\]uit \[\?\]"
+
+
+@pytest.fixture
+def ui_url(core: AgentStepperCore) -> str:
+    return f"ws://127.0.0.1:{core.ui_port}"
+
+
+@pytest.fixture
+def agent(core: AgentStepperCore) -> Agent:
+    return Agent(f"ws://127.0.0.1:{core.client_port}")
+
+
+@pytest.fixture(params=["terminal", "pipes"])
+def start(request: pytest.FixtureRequest) -> Step:
+    name = "on_terminal" if request.param == "terminal" else "through_pipes"
+    found: Step = request.getfixturevalue(name)
+    return found
+
+
+def quits(step: pexpect.spawnbase.SpawnBase) -> None:
+    step.sendline("q")
+    step.expect(pexpect.EOF)
+    assert step.wait() == 0
+
+
+def test_a_whole_walk(start: Step, ui_url: str, agent: Agent) -> None:
+    step = start("--url", ui_url)
+    step.expect("Run #1 of demo: running")
+    event = agent.begin(EventKind.PROGRAM_STARTED)
+    agent.reach(event, Side.BEGIN, '"demo"')
+    step.expect("Halted at 1, System → Agent:")
+    step.expect(PROMPT)
+    step.sendline("s")
+    assert agent.answer() == "resume"
+
+    query = agent.asks({"messages": [{"role": "user", "content": "fix it"}], "n": 1.0})
+    step.expect("2  Agent → LLM     fix it")
+    step.expect("Halted at 2, Agent → LLM:")
+    step.expect(r'"n": 1\.0')
+    step.expect(PROMPT)
+    step.sendline("step")
+    assert agent.answer() == "resume"
+
+    agent.reach(query, Side.END, '"done"')
+    step.expect("3  LLM → Agent     done")
+    step.expect(PROMPT)
+    step.sendline("c")
+    assert agent.answer() == "resume"
+    step.expect("Going on")
+    agent.calls("read", path="a.py")
+    assert agent.answer() == "resume"
+    step.expect(r"4  Agent → Tools   read\(a\.py\)")
+
+    step.sendline("h")
+    step.expect("It halts at its next message")
+    agent.calls("write", path="a.py", text="x")
+    step.expect("Halted at 5, Agent → Tools:")
+    step.expect(PROMPT)
+    step.sendline("x")
+    assert agent.answer() == "stop"
+    step.expect("It was told to stop")
+    agent.end(Ending.STOPPED)
+    step.expect("Run #1 of demo: stopped")
+    step.sendline("s")
+    step.expect("This run has ended")
+    quits(step)
+
+
+def test_an_edit_as_a_line(through_pipes: Step, ui_url: str, agent: Agent) -> None:
+    step = through_pipes("--url", ui_url)
+    agent.calls("add", a=1)
+    step.expect(PROMPT)
+    step.sendline("e")
+    step.expect("as a line of JSON")
+    step.sendline('{"Tool": "add",}')
+    step.expect("This isn't JSON: line 1, column 1")
+    step.expect("Nothing was sent")
+    step.sendline("e")
+    step.expect("as a line of JSON")
+    step.sendline('{"Tool": 1}')
+    step.expect(r"Refused \(invalid_edit\): .* must stay")
+    step.expect(PROMPT)
+    step.sendline("e")
+    step.expect("as a line of JSON")
+    step.sendline("")
+    step.expect("Nothing was changed")
+    step.expect(PROMPT)
+    step.sendline("e")
+    step.expect("as a line of JSON")
+    step.sendline('{"Tool": "add", "Argument": {"a": 2.0}}')
+    step.expect("Halted at 1, Agent → Tools, edited:")
+    step.expect(r'"a": 2\.0')
+    step.expect(PROMPT)
+    step.sendline("v1")
+    step.expect('"a": 1\\s')
+    step.expect("edited to:")
+    step.expect(r'"a": 2\.0')
+    step.sendline("s")
+    assert json.loads(agent.answer()) == {"Tool": "add", "Argument": {"a": 2.0}}
+    quits(step)
+
+
+def test_an_edit_in_the_editor(
+    on_terminal: Step, ui_url: str, agent: Agent, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = home / "editor.py"
+    script.write_text(
+        "import sys, pathlib\n"
+        "path = pathlib.Path(sys.argv[1]); text = path.read_text()\n"
+        "if 'broken' in text: path.write_text('\"mended\"')\n"
+        "elif 'keep' not in text: path.write_text(text.replace('[', '[broken'))\n"
+    )
+    monkeypatch.setenv("EDITOR", f"{sys.executable} {script}")
+    step = on_terminal("--url", ui_url)
+    event = agent.asks("keep me")
+    step.expect(PROMPT)
+    step.sendline("e")
+    step.expect("Nothing was changed")
+    step.expect(PROMPT)
+    step.sendline("s")
+    assert agent.answer() == "resume"
+    agent.reach(event, Side.END, "[1]")
+    step.expect(PROMPT)
+    step.sendline("e")
+    step.expect("This isn't JSON: line 1, column 2")
+    step.expect(PROMPT)
+    step.sendline("e")  # the broken text again, which the script then mends
+    step.expect("edited:")
+    step.expect(PROMPT)
+    step.sendline("s")
+    assert agent.answer() == '"mended"'
+    quits(step)
+
+
+@pytest.mark.parametrize(
+    ("editor", "said"),
+    [("/no/such/editor", "can't be started"), ("false", "false ended with 1")],
+)
+def test_an_editor_that_fails(
+    editor: str,
+    said: str,
+    on_terminal: Step,
+    ui_url: str,
+    agent: Agent,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("EDITOR", editor)
+    step = on_terminal("--url", ui_url)
+    agent.asks("a prompt")
+    step.expect(PROMPT)
+    step.sendline("e")
+    step.expect(said)
+    step.expect("Nothing was changed")
+    quits(step)
+
+
+def test_who_was_too_late_is_told(through_pipes: Step, ui_url: str, agent: Agent) -> None:
+    late, fast = through_pipes("--url", ui_url), through_pipes("--url", ui_url)
+    query = agent.asks("a prompt")
+    late.expect(PROMPT)
+    fast.expect(PROMPT)
+    late.proc.send_signal(signal.SIGSTOP)
+    late.sendline("s")  # typed while its screen shows the old state
+    fast.sendline("s")
+    assert agent.answer() == "resume"
+    agent.reach(query, Side.END, '"an answer"')
+    fast.expect("Halted at 2")
+    late.proc.send_signal(signal.SIGCONT)
+    late.expect(r"Refused \(stale\): .* decide again")
+    late.expect("Halted at 2, LLM → Agent:")
+    late.expect(PROMPT)
+    late.sendline("s")
+    assert agent.answer() == "resume"
+    quits(late)
+    quits(fast)
+
+
+def test_changes_are_shown_as_diffs(start: Step, ui_url: str, agent: Agent) -> None:
+    step = start("--url", ui_url)
+    step.expect("running")
+    step.sendline("d")
+    step.expect("No changes yet")
+    body = FileBody(diff="@@ -1 +1 @@\n-old\n+new \x1b[2J\n", content="new", previous_content="old")
+    agent.commit(
+        "Change a.py, add logo.png",
+        FileChange(path="a.py", kind=ChangeKind.CHANGED, added=1, removed=1, body=body),
+        FileChange(path="logo.png", kind=ChangeKind.ADDED, binary=True),
+    )
+    step.expect(r"changes 1: Change a.py, add logo.png \(2 files, \+1 -1\)")
+    step.sendline("d 1")
+    step.expect(r"~ a.py  \+1 -1")
+    step.expect("-old")
+    step.expect(r"\+new \\x1b\[2J")
+    step.expect(r"\+ logo.png")
+    step.expect("binary")
+    quits(step)
+
+
+def test_what_agents_say_is_inert(start: Step, ui_url: str, agent: Agent) -> None:
+    step = start("--url", ui_url)
+    agent.begin(EventKind.DEBUG_MESSAGE, data="hello \x1b]0;owned\x07 there")
+    agent.asks("first\n\x1b[2Jsecond")
+    step.expect(PROMPT)
+    step.sendline("v 1")
+    step.expect("1, Agent → System:")
+    step.expect("there")
+    quits(step)
+    shown = step.before
+    assert "\x1b]" not in shown and "\x1b[2J" not in shown and "\x07" not in shown
+
+
+def test_runs_are_listed_and_chosen(start: Step, core: AgentStepperCore, ui_url: str) -> None:
+    agents = f"ws://127.0.0.1:{core.client_port}"
+    first, second = Agent(agents, "one"), Agent(agents, "two")
+    step = start("--url", ui_url, "--run", "Run #1 of one")
+    step.expect("Run #1 of one: running")
+    second.asks("from two")
+    step.expect("Run #1 of two: halted. r 2 looks at it")
+    step.sendline("r")
+    step.expect(r"1\* Run #1 of one: running, 0 messages")
+    step.expect("2  Run #1 of two: halted, 1 messages")
+    step.sendline("r 2")
+    step.expect("Halted at 1, Agent → LLM:")
+    step.expect("from two")
+    step.expect(PROMPT)
+    step.sendline("s")
+    assert second.answer() == "resume"
+    first.asks("from one")
+    step.expect("Run #1 of one: halted. r 1 looks at it")
+    quits(step)
+
+
+def test_a_lost_connection_is_found_again(
+    start: Step, serve: Callable[..., Served], home: Path
+) -> None:
+    data = ["--data", str(home / "data")]
+    served = serve(*data)
+    port = served.uis.rpartition(":")[2]
+    step = start("--url", served.uis.replace("localhost", "127.0.0.1"))
+    step.expect("No agent is running: waiting for one")
+    agent = Agent(served.agents)
+    agent.begin(EventKind.DEBUG_MESSAGE, data="still here")
+    step.expect("1  Agent → System  still here")
+    served.stop()
+    step.expect("Run #1 of demo: lost|Connection lost: The Core is stopping")
+    step.expect(r"Next try in 0\.5 s")
+    again = serve("--ui-port", port, *data)
+    step.expect("Connected to agentstepper_nb")
+    step.sendline("r")
+    step.expect("Run #1 of demo: ")
+    other = Agent(again.agents, "another")
+    other.asks("hello again")
+    step.expect(PROMPT)
+    quits(step)
+
+
+def test_without_a_debugger_it_says_what_to_do(start: Step) -> None:
+    step = start("--url", "ws://127.0.0.1:1")
+    step.expect("No debugger here: .*refused.*agentstepper serve")
+    step.expect(pexpect.EOF)
+    assert step.wait() == 1
+
+
+def test_the_end_of_the_input_quits(through_pipes: Step, ui_url: str, agent: Agent) -> None:
+    step = through_pipes("--url", ui_url)
+    agent.asks("a prompt")
+    step.expect(PROMPT)
+    step.write("s")  # a last line without its end
+    step.sendeof()
+    assert agent.answer() == "resume"
+    step.expect(pexpect.EOF)
+    assert step.wait() == 0
+
+
+def test_lines_that_come_at_once_are_taken_one_by_one(
+    through_pipes: Step, ui_url: str, agent: Agent
+) -> None:
+    agent.asks("a prompt")
+    step = through_pipes("--url", ui_url)
+    step.write("r\nv 1\nbogus\n?\n")
+    step.expect(r"1\* Run #1 of demo: halted")
+    step.expect("1, Agent → LLM:")
+    step.expect("bogus means nothing here")
+    step.expect("quit; agents stay as they are")
+    quits(step)
+
+
+def test_ctrl_c_leaves(on_terminal: Step, ui_url: str) -> None:
+    step = on_terminal("--url", ui_url)
+    step.expect("waiting for one")
+    step.sendintr()
+    step.expect(pexpect.EOF)
+    assert step.wait() == 130
+    assert "Traceback" not in step.before
+
+
+def test_colours_are_for_terminals(
+    start: Step, ui_url: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    step = start("--url", ui_url)
+    step.expect("waiting for one")
+    coloured = "\x1b[2mConnected" in step.before
+    assert coloured == ("[terminal]" in request.node.name)
+    quits(step)
+    monkeypatch.setenv("NO_COLOR", "1")
+    step = start("--url", ui_url)
+    step.expect("waiting for one")
+    assert "\x1b[" not in step.before
+    quits(step)
+
+
+def test_output_that_nobody_reads_ends_it(ui_url: str, agent: Agent) -> None:
+    """`agentstepper step | head -1` ends quietly."""
+    command = f"{sys.executable} -m agentstepper_nb step --url {ui_url} 2>&1 | head -1"
+    pipe = pexpect.spawn("/bin/sh", ["-c", command], encoding="utf-8", timeout=30)
+    pipe.expect("Connected")
+    agent.asks("this meets a closed pipe")
+    pipe.expect(pexpect.EOF)
+    assert "Traceback" not in pipe.before
+    pipe.close()
+
+
+def test_a_token_is_sent(
+    through_pipes: Step, serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = serve("--token", "secret")
+    step = through_pipes("--url", served.uis)
+    step.expect("No debugger here: unauthorized: .*--token")
+    step.expect(pexpect.EOF)
+    assert step.wait() == 1
+    step = through_pipes("--url", served.uis, "--token", "secret")
+    step.expect("waiting for one")
+    quits(step)
+    monkeypatch.setitem(os.environ, "AGENTSTEPPER_TOKEN", "secret")
+    step = through_pipes("--url", served.uis)
+    step.expect("waiting for one")
+    quits(step)

@@ -1,0 +1,305 @@
+"""What agents may get wrong: each is told what and what to do, and everything goes on."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.hub.conftest import Stand
+from tests.hub.peers import Agent, AgentV1, AgentV2
+from tests.hub.scene import Scene, reads_well
+
+DEEP = "[" * 100_000 + "]" * 100_000
+Does = Callable[[Any], object]
+
+
+def saying(text: str | bytes) -> Does:
+    return lambda agent: agent.say(text)
+
+
+def ends_twice(agent: Agent) -> None:
+    agent.begin()
+    for _ in range(3):
+        agent.reach("x", waits=False) if isinstance(agent, AgentV2) else agent.reach("x")
+
+
+def reaches_a_message(agent: Agent) -> None:
+    agent.post("look")
+    agent.reach("x")
+
+
+def same_commit(agent: AgentV1 | AgentV2) -> None:
+    for _ in range(2):
+        agent.commit(id="c" * 40)
+
+
+# ---- what both may get wrong, in a run --------------------------------------------------------------
+
+BOTH: dict[str, tuple[Does, str, str]] = {
+    "nothing": (saying(""), "malformed", "."),
+    "no JSON": (saying("hello"), "malformed", "JSON is malformed"),
+    "half": (saying('{"message": "event", "type": "event"'), "malformed", "."),
+    "a list": (saying("[]"), "malformed", "."),
+    "null": (saying("null"), "malformed", "."),
+    "a number": (saying("7"), "malformed", "."),
+    "deep": (saying(DEEP), "malformed", "."),
+    "deep inside": (
+        saying(f'{{"message": "event", "n": 1, "type": "event", "data": {DEEP}, "body": {DEEP}}}'),
+        "malformed",
+        "recursion depth",
+    ),
+    "binary": (saying(b'{"n": 1}'), "binary_frame", "Send text frames"),
+    "binary noise": (saying(bytes(range(256))), "binary_frame", "Send text frames"),
+    "unknown event": (
+        lambda a: a.reach("x", event="none"),
+        "unknown_event",
+        "send the event before",
+    ),
+    "ended event": (ends_twice, "event_ended", "has ended: begin an event of its own"),
+    "message's breakpoint": (reaches_a_message, "event_ended", "has ended"),
+    "same commit": (same_commit, "duplicate", "Commit c+ was sent before"),
+}
+
+OLD: dict[str, tuple[Does, str, str]] = {
+    "unknown envelope": (
+        lambda a: a.send("nap", {}),
+        "unknown_message",
+        "event, breakpoint, commit",
+    ),
+    "unknown type": (lambda a: a.begin("nap"), "invalid_message", "“NAP” is no event type; known:"),
+    "type in small": (lambda a: a.begin(type="llm_query"), "invalid_message", "no event type"),
+    "missing field": (lambda a: a.send("event", {}), "invalid_message", "field `uuid`"),
+    "wrong type": (lambda a: a.begin(uuid=7), "invalid_message", r"got `int` - at `\$.uuid`"),
+    "empty id": (lambda a: a.begin(uuid=""), "invalid_message", r"at `\$.uuid`"),
+    "long id": (lambda a: a.begin(uuid="x" * 10_000), "invalid_message", r"length <= 200"),
+    "huge time": (lambda a: a.begin(time=1e300), "invalid_message", r"at `\$.time`"),
+    "time without end": (lambda a: a.begin(time=float("inf")), "invalid_message", r"at `\$.time`"),
+    "time that is none": (lambda a: a.begin(time=float("nan")), "invalid_message", r"at `\$.time`"),
+    "huge number": (lambda a: a.begin(time=10**400), "invalid_message", r"at `\$.time`"),
+    "breakpoint's time": (lambda a: a.reach(1, time=-1), "invalid_message", r"at `\$.time`"),
+    "commit's date": (lambda a: a.commit(date=1e12), "invalid_message", r"at `\$.date`"),
+    "changes": (lambda a: a.commit(changes={}), "invalid_message", r"at `\$.changes`"),
+    "a change": (
+        lambda a: a.commit(changes=[{"path": "a", "change_type": "nap"}]),
+        "invalid_message",
+        "“nap” is no change type; known: new file",
+    ),
+    "same event": (lambda a: a.begin(uuid=a.event), "duplicate", "was sent before"),
+    "an error": (
+        lambda a: a.send("error", {"code": "x", "message": "y"}),
+        "unknown_message",
+        "Only the Core sends errors",
+    ),
+}
+
+NEW: dict[str, tuple[Does, str, str]] = {
+    "unknown message": (lambda a: a.send("nap"), "unknown_message", "none of those known here: "),
+    "ui's message": (lambda a: a.send("step", run="r"), "unknown_message", "“step”"),
+    "missing field": (lambda a: a.send("event"), "invalid_message", "field `id`"),
+    "wrong type": (lambda a: a.begin(id=7), "invalid_message", r"at `\$.id`"),
+    "huge time": (lambda a: a.begin(at=1e300), "invalid_message", r"at `\$.at`"),
+    "second hello": (lambda a: a.hello(), "already_open", "said hello before: open another"),
+    "same event": (lambda a: a.begin(id=a.event), "duplicate", "was sent before"),
+    "end without begin": (
+        lambda a: (a.begin(), a.reach("x", side="end")),
+        "event_ended",
+        "has not begun: send its begin",
+    ),
+    "begin twice": (
+        lambda a: (a.begin(), a.reach("x", waits=False), a.reach("y", side="begin")),
+        "event_ended",
+        "has begun before: it can only end",
+    ),
+    "same breakpoint": (
+        lambda a: [(a.begin(), a.reach("x", id="b", waits=False)) for _ in range(2)],
+        "duplicate",
+        "Breakpoint b was sent before",
+    ),
+    "finished as an event": (
+        lambda a: a.begin("program_finished"),
+        "invalid_message",
+        "ends with bye: send that",
+    ),
+    "NaN": (lambda a: a.reach(float("nan")), "malformed", "invalid character"),
+    "half a pair": (lambda a: a.reach("\ud800"), "malformed", "."),
+    "a bad end": (lambda a: a.finish("well"), "invalid_message", "'well'"),
+}
+
+
+def is_refused(scene: Scene, does: Does, code: str, says: str) -> dict[str, Any]:
+    """The agent does it, and is told; what was carried out before is heard, too."""
+    does(scene.agent)
+    while (message := scene.agent.hear()).get("message", message.get("type")) != "error":
+        pass
+    error: dict[str, Any] = message.get("data") or message["body"]
+    assert error["code"] == code
+    assert_match(says, error["message"])
+    reads_well(error)
+    return error
+
+
+def assert_match(pattern: str, text: str) -> None:
+    assert re.search(pattern, text), text
+
+
+def cases(*tables: dict[str, tuple[Does, str, str]]) -> Any:
+    rows = {name: row for table in tables for name, row in table.items()}
+    return pytest.mark.parametrize(("does", "code", "says"), rows.values(), ids=rows)
+
+
+@cases(BOTH, OLD)
+@pytest.mark.parametrize("halted", [False, True], ids=["runs", "halted"])
+def test_version_1(stand: Stand, halted: bool, does: Does, code: str, says: str) -> None:
+    scene = Scene(stand, agent=1, ui=1)
+    run = scene.start()
+    if halted:
+        scene.agent.ask("waits")
+        scene.ui.halted(run)
+    is_refused(scene, does, code, says)
+    scene.all_is_well()
+
+
+@cases(BOTH, NEW)
+@pytest.mark.parametrize("halted", [False, True], ids=["runs", "halted"])
+def test_version_2(stand: Stand, halted: bool, does: Does, code: str, says: str) -> None:
+    scene = Scene(stand, agent=2, ui=2)
+    run = scene.start()
+    if halted:
+        scene.agent.ask("waits")
+        scene.ui.halted(run)
+    is_refused(scene, does, code, says)
+    scene.all_is_well()
+
+
+# ---- out of order -----------------------------------------------------------------------------------
+
+TOO_EARLY: dict[str, Does] = {
+    "an event": lambda a: a.begin(),
+    "a breakpoint": lambda a: a.reach("x", event="e"),
+    "a commit": lambda a: a.commit(),
+    "the end": lambda a: a.finish(),
+}
+
+
+@pytest.mark.parametrize("does", TOO_EARLY.values(), ids=TOO_EARLY)
+@pytest.mark.parametrize("version", [1, 2])
+def test_before_the_first_message(stand: Stand, version: int, does: Does) -> None:
+    scene = Scene(stand, agent=version)
+    is_refused(scene, does, "hello_expected", "The|the first message must be")
+    scene.all_is_well()
+
+
+@pytest.mark.parametrize("does", TOO_EARLY.values(), ids=TOO_EARLY)
+def test_after_the_end_of_version_1(stand: Stand, does: Does) -> None:
+    scene = Scene(stand, agent=1)
+    run = scene.start()
+    scene.agent.finish()
+    scene.ui.until(run, "idle")
+    is_refused(scene, does, "hello_expected", "the event PROGRAM_STARTED")
+    scene.all_is_well()
+
+
+@pytest.mark.parametrize(
+    "does", [*TOO_EARLY.values(), lambda a: a.withdraw("b")], ids=[*TOO_EARLY, "a withdrawal"]
+)
+def test_after_the_end_of_version_2(stand: Stand, does: Does) -> None:
+    scene = Scene(stand, agent=2)
+    run = scene.start()
+    scene.agent.finish()
+    scene.ui.until(run, "idle")
+    is_refused(scene, does, "run_ended", "said bye: open a new connection")
+    is_refused(scene, lambda agent: agent.hello(), "already_open", "said hello before")
+    scene.agent = stand.agent(2)
+    scene.all_is_well()
+
+
+# ---- hello ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "says"),
+    [
+        (
+            {"version": 3},
+            "version_mismatch",
+            "The SDK speaks version 3, this Core 2: upgrade the Core",
+        ),
+        ({"version": 1}, "version_mismatch", "this Core 2: upgrade the agent's SDK"),
+        ({"version": 10**300}, "version_mismatch", "upgrade the Core"),
+        ({"version": "2"}, "invalid_message", r"at `\$.version`"),
+        ({"run": ""}, "invalid_message", r"at `\$.run`"),
+        ({"run": "x" * 201}, "invalid_message", r"at `\$.run`"),
+        ({"pid": -1}, "invalid_message", r"at `\$.pid`"),
+        ({"program": None}, "invalid_message", r"at `\$.program`"),
+        ({"program": "x" * 2000}, "invalid_message", r"at `\$.program`"),
+    ],
+    ids=range(9),
+)
+def test_a_hello_that_is_refused_may_be_said_again(
+    stand: Stand, fields: dict[str, Any], code: str, says: str
+) -> None:
+    scene = Scene(stand, agent=2)
+    is_refused(scene, lambda agent: agent.hello(**{"program": "R"} | fields), code, says)
+    scene.all_is_well()
+
+
+def test_a_run_that_exists_is_not_opened_again(stand: Stand) -> None:
+    scene = Scene(stand, agent=2)
+    run = scene.start()
+    second = stand.agent(2)
+    assert isinstance(second, AgentV2)
+    second.hello(run=run)
+    assert second.error()["code"] == "already_open"
+    second.hang_up()  # it was never this run's
+    scene.all_is_well()
+    assert scene.ui.runs[run]["state"] != "idle"
+
+
+def test_errors_of_version_2_name_the_message(stand: Stand) -> None:
+    agent = stand.started(2)
+    assert isinstance(agent, AgentV2)
+    agent.send("nap")
+    assert agent.error()["n"] == agent.send("nap") - 1
+    assert agent.error()["n"] == agent._sent
+    for text, n in (
+        ("{", None),
+        ('{"n": 77}', 77),
+        (json.dumps({"n": 10**300, "type": "nap", "body": {}}), None),
+        (json.dumps({"n": "x", "type": "nap", "body": {}}), None),
+    ):
+        agent.say(text)
+        assert agent.error()["n"] == n
+
+
+def test_withdrawing_what_is_not_pending_is_no_error(stand: Stand) -> None:
+    scene = Scene(stand, agent=2)
+    scene.start()
+    assert isinstance(scene.agent, AgentV2)
+    scene.agent.withdraw("never sent")
+    scene.all_is_well()
+
+
+def test_what_a_newer_sdk_adds_is_passed_over(stand: Stand) -> None:
+    for version in (1, 2):
+        agent, ui = stand.started(version, f"P{version}"), stand.ui(2)
+        assert isinstance(agent, (AgentV1, AgentV2))
+        run = ui.find(f"P{version}")
+        agent.begin(later={"x": [1]})
+        asked = agent.reach("hi", later=None)
+        ui.halted(run, asked)
+        ui.step(run)
+        assert agent.answer() == "hi"
+
+
+def test_text_that_is_no_utf_8_ends_that_connection_only(stand: Stand) -> None:
+    """WebSocket itself demands it: RFC 6455, 8.1."""
+    scene = Scene(stand, agent=2)
+    run = scene.start()
+    scene.agent.socket.send(b"\xff\xfe", text=True)
+    assert scene.ui.until(run, "idle")["ending"] == "lost"
+    scene.agent = stand.agent(2)
+    scene.all_is_well()

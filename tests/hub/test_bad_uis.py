@@ -1,0 +1,359 @@
+"""What UIs may get wrong: each is told what and what to do, and everything goes on."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from agentstepper_nb._version import __version__
+from tests.hub.conftest import Stand
+from tests.hub.peers import Json, Ui, UiV1, UiV2
+from tests.hub.scene import Scene, reads_well
+from tests.hub.test_bad_agents import DEEP
+
+Refusal = tuple[str | bytes, str, str]
+
+
+def assert_error(error: Json, code: str, says: str) -> None:
+    assert error["code"] == code
+    assert re.search(says, error["message"]), error["message"]
+    assert set(error) == {"code", "message", "run"}
+    reads_well(error)
+
+
+def parametrized(cases: dict[str, Any]) -> Any:
+    return pytest.mark.parametrize("case", cases.values(), ids=cases)
+
+
+@pytest.fixture(params=["runs", "halted"])
+def halted(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param == "halted")
+
+
+def scene_of(stand: Stand, version: int, halted: bool) -> Scene:
+    scene = Scene(stand, agent=3 - version, ui=version)
+    run = scene.start()
+    if halted:
+        scene.ui.halted(run, scene.agent.ask("waits"))
+    return scene
+
+
+# ---- frames -----------------------------------------------------------------------------------------
+
+BOTH: dict[str, Refusal] = {
+    "nothing": ("", "malformed", "."),
+    "no JSON": ("hello", "malformed", "JSON is malformed"),
+    "half": ('{"event": "step"', "malformed", "."),
+    "a list": ("[]", "malformed", "Expected `object`, got `array`"),
+    "null": ("null", "malformed", "got `null`"),
+    "an empty object": ("{}", "malformed", "missing required field"),
+    "deep": (DEEP, "malformed", "."),
+    "deep inside": (
+        f'{{"event": "step", "content": {DEEP}, "n": 1, "type": "step", "body": {DEEP}}}',
+        "malformed",
+        "recursion depth",
+    ),
+    "NaN": (
+        '{"event": "step", "content": NaN, "n": 1, "type": "step", "body": NaN}',
+        "malformed",
+        "invalid character",
+    ),
+    "binary": (b'{"event": "step"}', "binary_frame", "Send text frames"),
+    "binary noise": (bytes(range(256)), "binary_frame", "Send text frames"),
+}
+
+
+def v1(event: Any, **content: Any) -> str:
+    return json.dumps({"event": event, "content": content})
+
+
+OLD: dict[str, Refusal] = {
+    "unknown command": (
+        v1("jump"),
+        "unknown_command",
+        "“jump” is no command; known are: step, cont",
+    ),
+    "our command": (v1("open_run", run="r"), "unknown_command", "“open_run”"),
+    "no text": (v1(7), "malformed", r"Expected `str`, got `int` - at `\$.event`"),
+    "no content": ('{"event": "step"}', "invalid_message", "field `run`"),
+    "null content": ('{"event": "step", "content": null}', "invalid_message", "got `null`"),
+    "wrong type": (v1("step", run=7), "invalid_message", r"got `int` - at `\$.run`"),
+    "missing field": (v1("rename_run", run="r"), "invalid_message", "field `name`"),
+    "missing content": (
+        v1("update_msg_content", run="r", message="m"),
+        "invalid_message",
+        "field `content`",
+    ),
+    "no file": (v1("import_run", data=None), "invalid_message", r"at `\$.data`"),
+}
+
+
+def v2(type: Any, n: Any = 1, **body: Any) -> str:
+    return json.dumps({"n": n, "type": type, "id": "bad", "body": body})
+
+
+NEW: dict[str, Refusal] = {
+    "unknown command": (v2("jump"), "unknown_command", "“jump” is none of those known here: close"),
+    "agent's message": (v2("bye"), "unknown_command", "“bye”"),
+    "no text": (v2(7), "malformed", r"at `\$.type`"),
+    "no number": (v2("step", "1"), "malformed", r"at `\$.n`"),
+    "huge number": (v2("step", 10**300), "malformed", r"at `\$.n`"),
+    "wrong type": (v2("step", run=7), "invalid_message", r"got `int` - at `\$.run`"),
+    "missing field": (v2("get_change", run="r"), "invalid_message", "field `commit`"),
+    "edit as a value": (v2("step", run="r", edit={}), "invalid_message", r"at `\$.edit`"),
+    "second hello": (v2("hello", version=2, client="x"), "already_open", "said hello before"),
+    "other version": (
+        v2("hello", version=3, client="x"),
+        "version_mismatch",
+        "upgrade the server's",
+    ),
+    "old version": (v2("hello", version=1, client="x"), "version_mismatch", "upgrade the view"),
+}
+
+
+@parametrized(BOTH | OLD)
+def test_frames_of_version_1(stand: Stand, halted: bool, case: Refusal) -> None:
+    text, code, says = case
+    scene = scene_of(stand, 1, halted)
+    scene.ui.say(text)
+    assert_error(scene.ui.error(), code, says)
+    scene.all_is_well()
+
+
+@parametrized(BOTH | NEW)
+def test_frames_of_version_2(stand: Stand, halted: bool, case: Refusal) -> None:
+    text, code, says = case
+    scene = scene_of(stand, 2, halted)
+    scene.ui.say(text)
+    named = isinstance(text, str) and '"id": "bad"' in text
+    assert isinstance(scene.ui, UiV2)
+    error = scene.ui.result("bad")["body"] if named else scene.ui.error()
+    assert_error(error, code, says)
+    scene.all_is_well()
+
+
+# ---- commands ---------------------------------------------------------------------------------------
+
+Does = Callable[[Ui, str, str], Json]
+
+
+def importing(document: Any) -> Does:
+    """Import a file; what is no bytes is packed as one."""
+    if isinstance(document, str):
+        data = document
+    else:
+        data = base64.b64encode(zlib.compress(json.dumps(document).encode())).decode()
+    return lambda ui, run, message: ui.refused("import_run", data=data)
+
+
+RUN = {
+    "uuid": "u",
+    "name": "N",
+    "program_name": "P",
+    "start_time": 1.0,
+    "events": [],
+    "commits": [],
+}
+
+
+def edit(ui: Ui, run: str, message: str, value: Any) -> Json:
+    named: dict[str, Any] = {"run": run, "message": message, "breakpoint": message, "revision": 1}
+    if isinstance(ui, UiV1):
+        return ui.refused("update_msg_content", **named, content=value)
+    return ui.refused("edit", **named, edit=json.dumps(value))
+
+
+#: What may be refused of either version: run is the subject's, message what it is halted at.
+COMMANDS: dict[str, tuple[Does, str, str]] = {
+    **{
+        f"{command} an unknown run": (
+            lambda ui, run, message, command=command: ui.refused(command, run="none", name="x"),
+            "unknown_run",
+            "There is no run none: it may have been deleted. Choose one of the list",
+        )
+        for command in ("step", "continue", "halt", "rename_run", "delete_run")
+    },
+    "export an unknown run": (
+        lambda ui, run, message: ui.refused("download_run_request", run="none"),
+        "unknown_run",
+        "There is no run none",
+    ),
+    "edit in an unknown run": (
+        lambda ui, run, message: edit(ui, "none", message, 1),
+        "unknown_run",
+        "There is no run none",
+    ),
+    "delete a live run": (
+        lambda ui, run, message: ui.refused("delete_run", run=run),
+        "run_is_live",
+        "stop the agent, or wait for its end",
+    ),
+    "an empty name": (
+        lambda ui, run, message: ui.refused("rename_run", run=run, name=" \n "),
+        "invalid_message",
+        "can't be empty: type one",
+    ),
+    "a tool call out of form": (
+        lambda ui, run, message: edit(ui, run, message, {"Tool": "ls"}),
+        "invalid_edit",
+        'must stay of the form {"Tool": text, "Argument": any}',
+    ),
+    "no file": (importing("hello!"), "corrupt_import", "no .run file, or it is damaged"),
+    "an empty file": (importing(""), "corrupt_import", "cut off: export it again"),
+    "no run": (importing([]), "corrupt_import", "contents are damaged"),
+    "a damaged run": (importing(RUN | {"start_time": "x"}), "corrupt_import", r"\$.start_time"),
+    "an unknown event": (
+        importing(RUN | {"events": [{"uuid": "e", "type": "NAP", "time": 1.0}]}),
+        "corrupt_import",
+        "event of unknown type “NAP”",
+    ),
+    "a newer file": (
+        importing(RUN | {"server_version": "999.1"}),
+        "newer_import",
+        f"written by version 999.1, this is {re.escape(__version__)}: upgrade this one",
+    ),
+}
+
+
+@parametrized(COMMANDS)
+@pytest.mark.parametrize("version", [1, 2])
+def test_commands(stand: Stand, version: int, case: tuple[Does, str, str]) -> None:
+    does, code, says = case
+    scene = Scene(stand, agent=3 - version, ui=version)
+    run = scene.start()
+    message = scene.ui.halted(run, scene.agent.call("ls", "."))
+    assert_error(does(scene.ui, run, message), code, says)
+    scene.all_is_well()
+    names = [each["name"] for each in stand.ui(2).runs.values()]
+    assert names == ["Run #1 of Other", "Run #1 of Subject"]
+
+
+@pytest.mark.parametrize("command", ["step", "continue", "halt"])
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_run_that_ended_is_not_stepped(stand: Stand, version: int, command: str) -> None:
+    scene = Scene(stand, agent=1, ui=version)
+    run = scene.start()
+    scene.agent.finish()
+    scene.ui.until(run, "idle")
+    error = scene.ui.refused(command, run=run)
+    assert_error(error, "run_is_over", "start the agent again")
+    assert error["run"] == run
+    scene.all_is_well()
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_edit_of_what_is_not_pending(stand: Stand, version: int) -> None:
+    """Version 1 names no revision, so that it isn't told of another's."""
+    scene = Scene(stand, agent=2, ui=version)
+    run = scene.start()
+    code = "not_pending" if version == 1 else "stale"
+    says = "isn't waiting (at a breakpoint|any more)"
+    assert_error(edit(scene.ui, run, "none", 1), code, says)
+    asked = scene.ui.halted(run, scene.agent.ask("hi"))
+    scene.ui.step(run)
+    assert_error(edit(scene.ui, run, asked, 1), code, says)
+    scene.all_is_well()
+
+
+# ---- version 2 alone --------------------------------------------------------------------------------
+
+ONLY_NEW: dict[str, tuple[str, Json, str, str]] = {
+    "a message that isn't": (
+        "get_message",
+        {"message": "none"},
+        "unknown_content",
+        "no such message: open the run again",
+    ),
+    "a commit that isn't": (
+        "get_change",
+        {"commit": "none", "path": "a"},
+        "unknown_content",
+        "no such commit or file",
+    ),
+    "an unknown run's message": (
+        "get_message",
+        {"run": "none", "message": "m"},
+        "unknown_run",
+        "no run none",
+    ),
+    "open an unknown run": ("open_run", {"run": "none"}, "unknown_run", "no run none"),
+    "stop an unknown run": ("stop", {"run": "none"}, "unknown_run", "no run none"),
+    "another revision": ("step", {"revision": 7}, "stale", "edited meanwhile: look at the new"),
+    "another breakpoint": ("step", {"breakpoint": "none"}, "stale", "isn't waiting any more"),
+    "an edit of nothing": (
+        "step",
+        {"breakpoint": None, "edit": "1"},
+        "invalid_message",
+        "needs the breakpoint and the revision",
+    ),
+    "an edit that isn't JSON": (
+        "step",
+        {"edit": '{"a": 1,\n}'},
+        "invalid_edit",
+        "line 2, column 1: Expecting property name",
+    ),
+    "an edit to NaN": ("continue", {"edit": "[NaN]"}, "invalid_edit", "line 1, column 2: NaN is"),
+    "a deep edit": ("edit", {"edit": DEEP}, "invalid_edit", "nested too deeply"),
+}
+
+
+@parametrized(ONLY_NEW)
+def test_commands_of_version_2(stand: Stand, case: tuple[str, Json, str, str]) -> None:
+    command, fields, code, says = case
+    scene = Scene(stand, agent=1, ui=2)
+    run = scene.start()
+    asked = scene.ui.halted(run, scene.agent.ask("hi"))
+    named = {"run": run, "breakpoint": asked, "revision": 1} | fields
+    assert_error(scene.ui.refused(command, **named), code, says)
+    assert scene.ui.pending(run) == asked
+    scene.all_is_well()
+
+
+def test_before_hello_nothing_is_told_or_done(stand: Stand) -> None:
+    agent = stand.started()
+    ui = UiV2(stand.socket(stand.core.ui_port, 2))
+    seer = stand.ui(2)
+    run = seer.find("P")
+    seer.halted(run, agent.ask("hi"))
+    for command in ("step", "open_run", "import_run", "close_run"):
+        ui.say(v2(command, run=run, data=""))
+        message = ui.hear()
+        assert (message["type"], message["id"]) == ("error", "bad")
+        assert_error(message["body"], "hello_expected", "first message must be hello: send it now")
+    ui.greet()
+    ui.step(run)
+    assert agent.answer() == "hi"
+
+
+def test_a_version_that_is_refused_may_be_said_again(stand: Stand) -> None:
+    ui = UiV2(stand.socket(stand.core.ui_port, 2))
+    error = ui.refused("hello", version=3, client="x")
+    assert_error(error, "version_mismatch", "The view speaks version 3, this Core 2: upgrade the s")
+    ui.greet()
+    assert ui.runs == {}
+
+
+def test_a_command_without_an_id_is_carried_out_and_answered(stand: Stand) -> None:
+    ui, agent = stand.ui(2), stand.started()
+    run = ui.find("P")
+    ui.halted(run, agent.ask("hi"))
+    ui.say(json.dumps({"n": 9, "type": "step", "body": {"run": run}}))
+    assert agent.answer() == "hi"
+    while (message := ui.hear())["type"] != "ok":
+        ui.learn(message)
+    assert "id" not in message
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_what_a_newer_ui_adds_is_passed_over(stand: Stand, version: int) -> None:
+    ui, agent = stand.ui(version), stand.started()
+    run = ui.find("P")
+    ui.halted(run, agent.ask("hi"))
+    ui.act("step", run=run, later={"x": [1]})
+    assert agent.answer() == "hi"

@@ -1,0 +1,104 @@
+"""A person at the debugger: a view of version 2, over a real socket."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Self
+
+from msgspec import Struct
+from websockets.sync.client import connect
+from websockets.typing import Subprotocol
+
+from agentstepper_nb.protocol import ui
+from agentstepper_nb.protocol.frame import MAX_MESSAGE, SUBPROTOCOL
+from agentstepper_nb.protocol.values import Row, Run, RunState
+from tests.sdk.scripted_core import PATIENCE
+
+
+class Person:
+    """Watches all runs, and acts on the newest.
+
+    Args:
+        port: The Core's port for UIs.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._connection = connect(
+            f"ws://127.0.0.1:{port}",
+            subprotocols=[Subprotocol(SUBPROTOCOL)],
+            proxy=None,
+            max_size=MAX_MESSAGE,
+        )
+        self.runs: dict[str, Run] = {}
+        self._sent = 0
+
+    def __enter__(self) -> Self:
+        self._socket = self._connection.__enter__()
+        self._command(ui.UiHello(version=2, client="test"))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._socket.close()
+
+    @property
+    def run(self) -> Run:
+        return list(self.runs.values())[-1]
+
+    def until(self, true: Callable[[Run], bool]) -> Run:
+        """Watch until the newest run is as asked."""
+        while not (self.runs and true(self.run)):
+            self._take()
+        return self.run
+
+    def halted(self) -> str:
+        """Watch until the run halts; the breakpoint it halts at."""
+        return self.until(lambda run: bool(run.pending)).pending[0]
+
+    def over(self) -> Run:
+        """Watch until the run has ended."""
+        return self.until(lambda run: run.state is RunState.IDLE)
+
+    def step(self, edit: Any = ...) -> None:
+        """Step the oldest pending breakpoint, with an edit where one is given."""
+        breakpoint = self.halted()
+        if edit is ...:
+            self._command(ui.Step(run=self.run.id, breakpoint=breakpoint, revision=1))
+            return
+        text = json.dumps(edit)
+        self._command(
+            ui.Step(run=self.run.id, breakpoint=breakpoint, revision=1, edit=text),
+        )
+
+    def go_on(self) -> None:
+        self._command(ui.Continue(run=self.run.id))
+
+    def halt(self) -> None:
+        self._command(ui.Halt(run=self.run.id))
+
+    def stop(self) -> None:
+        self._command(ui.StopRun(run=self.run.id))
+
+    def rows(self) -> list[Row]:
+        return list(self._command(ui.OpenRun(run=self.run.id), ui.RunOpened).rows)
+
+    def body(self, row: Row) -> Any:
+        found = self._command(ui.GetMessage(run=self.run.id, message=row.id), ui.MessageBody)
+        return json.loads(found.data if found.edit is None else found.edit)
+
+    def _command(self, command: Struct, answer: type[Any] | None = None) -> Any:
+        self._sent += 1
+        id = f"c{self._sent}"
+        self._socket.send(ui.from_ui.encode(command, self._sent, id))
+        while True:
+            got, message = self._take()
+            if got == id:
+                assert not isinstance(message, ui.UiError), message
+                assert answer is None or isinstance(message, answer)
+                return message
+
+    def _take(self) -> tuple[Any, Any]:
+        envelope, message = ui.to_ui.decode(self._socket.recv(timeout=PATIENCE))
+        if isinstance(message, ui.RunChanged):
+            self.runs[message.run.id] = message.run
+        return envelope.id, message

@@ -1,0 +1,232 @@
+"""Threads and tasks: each waits on its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import msgspec
+import pytest
+
+from agentstepper_nb import AgentStepper, AsyncAgentStepper
+from agentstepper_nb.protocol.agent import BreakpointReached, EventBegun, Withdraw
+from agentstepper_nb.protocol.values import Outcome, Side
+from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, edit, go_on
+
+MANY = 20
+
+
+def only_the_start(peer: Peer, point: BreakpointReached) -> Any:
+    return go_on(peer, point) if point.summary else None
+
+
+@pytest.fixture(autouse=True)
+def held(core: ScriptedCore) -> None:
+    core.policy = only_the_start
+
+
+def waiting_point(peer: Peer) -> BreakpointReached:
+    """The next breakpoint after the start."""
+    point = peer.next(BreakpointReached)
+    return waiting_point(peer) if point.summary else point
+
+
+def answer_out_of_order(peer: Peer, side: Side) -> None:
+    """Take all twenty, then answer them with twice their number, in a fixed disorder."""
+    points = []
+    while len(points) < MANY:
+        point = peer.next(BreakpointReached)
+        if not point.summary:
+            assert point.side is side
+            points.append(point)
+    random.Random(1).shuffle(points)
+    for point in points:
+        peer.answer(point.id, edit(str(2 * msgspec.json.decode(point.data))))
+
+
+def test_twenty_threads(core: ScriptedCore) -> None:
+    def work(dbg: AgentStepper, n: int) -> Any:
+        prompt = dbg.begin_llm_query_breakpoint(n)
+        return prompt, dbg.end_llm_query_breakpoint(n + 100)
+
+    with AgentStepper("T", "127.0.0.1", core.port) as dbg, ThreadPoolExecutor(MANY) as pool:
+        results = [pool.submit(work, dbg, n) for n in range(MANY)]
+        peer = core.peer()
+        answer_out_of_order(peer, Side.BEGIN)
+        answer_out_of_order(peer, Side.END)
+        assert [r.result(PATIENCE) for r in results] == [
+            (2 * n, 2 * (n + 100)) for n in range(MANY)
+        ]
+    assert len({point.event for point in peer.points}) == MANY + 1
+
+
+def test_twenty_tasks(core: ScriptedCore) -> None:
+    async def work(dbg: AsyncAgentStepper, n: int) -> Any:
+        async with dbg.tool("t", n) as t:
+            t.result = n
+        return t.result
+
+    async def main() -> Any:
+        async with AsyncAgentStepper("T", "127.0.0.1", core.port) as dbg:
+            return await asyncio.gather(*(work(dbg, n) for n in range(MANY)))
+
+    def answer() -> None:
+        peer = core.peer()
+        held = []
+        while len(held) < MANY:
+            point = peer.next(BreakpointReached)
+            if not point.summary:
+                held.append(point)
+        for point in reversed(held):
+            peer.answer(point.id)
+        answer_out_of_order(peer, Side.END)
+
+    with ThreadPoolExecutor(1) as pool:
+        answering = pool.submit(answer)
+        assert asyncio.run(main()) == [2 * n for n in range(MANY)]
+        answering.result(PATIENCE)
+
+
+def test_the_loop_goes_on_while_a_task_waits(core: ScriptedCore) -> None:
+    async def main() -> None:
+        async with AsyncAgentStepper("T", "127.0.0.1", core.port) as dbg:
+            peer = core.peer()
+            waiting = asyncio.create_task(dbg.begin_llm_query_breakpoint("p"))
+            point = await asyncio.to_thread(waiting_point, peer)
+            assert not waiting.done()
+            peer.answer(point.id, edit('"q"'))
+            assert await waiting == "q"
+
+    asyncio.run(main())
+
+
+def test_a_cancelled_task_withdraws(core: ScriptedCore) -> None:
+    async def main() -> Any:
+        async with AsyncAgentStepper("T", "127.0.0.1", core.port) as dbg:
+            peer = core.peer()
+            task = asyncio.create_task(dbg.begin_tool_invocation_breakpoint("t", {}))
+            await asyncio.to_thread(waiting_point, peer)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            core.policy = go_on
+            assert await dbg.begin_llm_query_breakpoint("again") == "again"
+            return peer
+
+    peer = asyncio.run(main())
+    begin, withdraw, end = peer.sent[3:6]
+    assert withdraw == Withdraw(breakpoint=begin.id)
+    assert (end.event, end.outcome, end.waits) == (begin.event, Outcome.STOPPED, False)
+    assert end.failure.type.endswith("CancelledError")
+    assert peer.events[2].parent is None, "the cancelled event isn't open any more"
+
+
+def test_a_time_limit_at_the_end_withdraws(core: ScriptedCore) -> None:
+    async def main() -> Peer:
+        async with AsyncAgentStepper("T", "127.0.0.1", core.port) as dbg:
+            peer = core.peer()
+            core.policy = go_on
+            await dbg.begin_llm_query_breakpoint("p")
+            core.policy = only_the_start
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.01):
+                    await dbg.end_llm_query_breakpoint("r")
+            return peer
+
+    peer = asyncio.run(main())
+    peer.ends()
+    withdrawn = [message for message in peer.sent if isinstance(message, Withdraw)]
+    assert [w.breakpoint for w in withdrawn] == [peer.points[2].id]
+    assert len(peer.points) == 3
+
+
+def test_cancelled_while_connecting_leaves_nothing(core: ScriptedCore) -> None:
+    core.policy = lambda peer, point: None
+
+    async def main() -> Peer:
+        task = asyncio.create_task(AsyncAgentStepper.connect("T", "127.0.0.1", core.port))
+        peer = await asyncio.to_thread(core.peer)
+        await asyncio.to_thread(peer.next, BreakpointReached)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return peer
+
+    bye = asyncio.run(main()).ends()
+    assert bye is not None
+    assert bye.ending.value == "stopped"
+
+
+# ---- contexts ---------------------------------------------------------------------------------------
+
+
+def test_events_belong_to_the_thread_that_began_them(core: ScriptedCore) -> None:
+    core.policy = go_on
+    with AgentStepper("T", "127.0.0.1", core.port) as dbg:
+        dbg.begin_llm_query_breakpoint("p")
+        with ThreadPoolExecutor(1) as pool:
+            error = pool.submit(dbg.end_llm_query_breakpoint, "r").exception(PATIENCE)
+        assert isinstance(error, RuntimeError)
+        assert dbg.end_llm_query_breakpoint("r") == "r"
+
+
+def test_a_copied_context_names_the_parent(core: ScriptedCore) -> None:
+    core.policy = go_on
+    with AgentStepper("T", "127.0.0.1", core.port) as dbg:
+        with dbg.tool("outer", {}):
+            context = contextvars.copy_context()
+            thread = threading.Thread(target=context.run, args=(_query, dbg))
+            thread.start()
+            thread.join(PATIENCE)
+        with dbg.llm("after"):
+            pass
+    peer = core.peer()
+    peer.ends()
+    _, outer, inner, after = peer.events
+    assert inner.parent == outer.id
+    assert after.parent is None
+
+
+def _query(dbg: AgentStepper) -> None:
+    with dbg.llm("p"):
+        pass
+
+
+def test_tasks_inside_an_event_name_it_as_parent(core: ScriptedCore) -> None:
+    core.policy = go_on
+
+    async def inner(dbg: AsyncAgentStepper) -> None:
+        async with dbg.llm("p"):
+            pass
+
+    async def main() -> None:
+        async with AsyncAgentStepper("T", "127.0.0.1", core.port) as dbg:
+            async with dbg.tool("outer", {}):
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(3):
+                        group.create_task(inner(dbg))
+
+    asyncio.run(main())
+    peer = core.peer()
+    peer.ends()
+    _, outer, *tasks = peer.events
+    assert [event.parent for event in tasks] == [outer.id] * 3
+
+
+def test_two_agents_in_one_process_do_not_mix(core: ScriptedCore) -> None:
+    core.policy = go_on
+    with (
+        AgentStepper("A", "127.0.0.1", core.port) as a,
+        AgentStepper("B", "127.0.0.1", core.port) as b,
+    ):
+        with a.tool("of a", {}), b.llm("of b"), pytest.raises(RuntimeError):
+            b.end_tool_invocation_breakpoint("r")
+    first, second = core.peer(), core.peer()
+    first.ends()
+    second.ends()
+    of_b = first if first.hello and first.hello.program == "B" else second
+    assert [e.parent for e in of_b.events if isinstance(e, EventBegun)] == [None, None]

@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from agentstepper_nb import AgentStepper, DiscoveryError, discover
+from agentstepper_nb.discover import Endpoint
+from tests.sdk.scripted_core import ScriptedCore
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> Path:
+    folder = tmp_path / "jupyter-runtime"  # as conftest sets it
+    folder.mkdir()
+    return folder
+
+
+def write(pid: int, url: str, token: str | None = "t") -> Path:
+    return discover.write_runtime_file(url=url, token=token, name=f"server {pid}", pid=pid)
+
+
+def dead_pid() -> int:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+@pytest.fixture
+def other() -> Iterator[int]:
+    """A process of this user's that is alive, and no ancestor of ours."""
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    yield process.pid
+    process.communicate(b"\n")
+
+
+def test_arguments_come_first(monkeypatch: pytest.MonkeyPatch, runtime: Path) -> None:
+    write(os.getpid(), "ws://here")
+    monkeypatch.setenv("AGENTSTEPPER_URL", "ws://env")
+    monkeypatch.setenv("AGENTSTEPPER_TOKEN", "of the env")
+    assert discover.discover("ws://arg", "mine") == Endpoint("ws://arg", "mine")
+    assert discover.discover() == Endpoint("ws://env", "of the env")
+    assert discover.discover(token="mine") == Endpoint("ws://env", "mine")
+
+
+def test_a_token_goes_only_where_it_belongs(monkeypatch: pytest.MonkeyPatch, runtime: Path) -> None:
+    write(os.getpid(), "ws://here", "of the file")
+    monkeypatch.setenv("AGENTSTEPPER_URL", "http://env/x")
+    monkeypatch.setenv("AGENTSTEPPER_TOKEN", "of the env")
+    assert discover.discover("ws://env/x") == Endpoint("ws://env/x", "of the env")
+    assert discover.discover("ws://elsewhere") == Endpoint("ws://elsewhere", None)
+    assert discover.discover("ws://here") == Endpoint("ws://here", "of the file")
+    assert discover.endpoint("localhost", 1) == Endpoint("ws://localhost:1", None)
+    monkeypatch.delenv("AGENTSTEPPER_URL")
+    assert discover.discover("ws://any") == Endpoint("ws://any", "of the env")
+
+
+@pytest.mark.parametrize(
+    ("address", "port", "url"),
+    [
+        ("localhost", 1234, "ws://localhost:1234"),
+        (None, 1234, "ws://localhost:1234"),
+        ("box", None, "ws://box:8765"),
+        ("::1", 0, "ws://[::1]:0"),
+        ("[::1]", 7, "ws://[::1]:7"),
+    ],
+)
+def test_address_and_port(address: str | None, port: int | None, url: str) -> None:
+    assert discover.endpoint(address, port) == Endpoint(url, None)
+
+
+@pytest.mark.parametrize(
+    ("url", "as_websocket"),
+    [
+        ("http://h:1/a", "ws://h:1/a"),
+        ("https://h/", "wss://h/"),
+        ("ws://h", "ws://h"),
+        ("h:1", "h:1"),
+    ],
+)
+def test_web_addresses_become_websocket_ones(url: str, as_websocket: str) -> None:
+    assert discover.websocket_url(url) == as_websocket
+
+
+def test_the_only_running_server(runtime: Path, other: int) -> None:
+    write(other, "ws://one")
+    assert discover.discover() == Endpoint("ws://one", "t")
+
+
+def test_none_says_what_to_do(runtime: Path) -> None:
+    with pytest.raises(DiscoveryError, match="agentstepper serve"):
+        discover.discover()
+    with pytest.raises(DiscoveryError):
+        AgentStepper("T")
+
+
+def test_several_are_listed_and_never_guessed(runtime: Path, other: int) -> None:
+    write(os.getpid(), "ws://one")
+    write(other, "ws://two")
+    with pytest.raises(DiscoveryError) as caught:
+        discover.discover()
+    text = str(caught.value)
+    assert "ws://one" in text
+    assert f"ws://two  server {other} (pid {other})" in text
+    assert "AGENTSTEPPER_URL" in text
+
+
+def test_the_server_whose_kernel_this_is(
+    monkeypatch: pytest.MonkeyPatch, runtime: Path, other: int
+) -> None:
+    write(other, "ws://other")
+    write(os.getpid(), "ws://ours")
+    monkeypatch.setenv("JPY_PARENT_PID", str(os.getpid()))
+    assert discover.discover().url == "ws://ours"
+    monkeypatch.setenv("JPY_PARENT_PID", "no number")
+    program = "from agentstepper_nb import discover; print(discover.discover().url)"
+    # A child, and a child's child: found by their ancestors.
+    nested = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {program!r}])"
+    for code in (program, nested):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.stdout == "ws://ours\n", done.stderr
+
+
+def test_files_of_the_dead_are_removed_and_of_others_passed_over(runtime: Path, other: int) -> None:
+    stale = write(dead_pid(), "ws://gone")
+    live = write(other, "ws://one")
+    (runtime / "agentstepper-x.json").write_text("{not json")
+    (runtime / "agentstepper-y.json").write_text('{"pid": 1}')
+    (runtime / "agentstepper-z.json").write_text('{"pid": "1", "url": "ws://text"}')
+    (runtime / "jpserver-1.json").write_text('{"pid": 1, "url": "ws://jupyter"}')
+    assert [server.url for server in discover.running_servers()] == ["ws://one"]
+    assert not stale.exists()
+    assert live.exists()
+
+
+def test_a_file_of_a_newer_version_is_read_as_far_as_it_is_known(runtime: Path) -> None:
+    path = write(os.getpid(), "ws://here")
+    document = json.loads(path.read_text())
+    path.write_text(json.dumps({**document, "colour": "blue"}))
+    assert discover.discover().url == "ws://here"
+
+
+def test_what_a_runtime_file_says(runtime: Path) -> None:
+    path = discover.write_runtime_file(
+        url="ws://here", token="secret", name="n", base_url="/b/", root_dir="/r", version="1"
+    )
+    assert path == runtime / f"agentstepper-{os.getpid()}.json"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    document = json.loads(path.read_text())
+    assert document.pop("started") > 0
+    assert document == {
+        "pid": os.getpid(),
+        "url": "ws://here",
+        "token": "secret",
+        "name": "n",
+        "base_url": "/b/",
+        "root_dir": "/r",
+        "version": "1",
+    }
+    assert [p.name for p in runtime.iterdir()] == [path.name]
+    discover.remove_runtime_file(path)
+    discover.remove_runtime_file(path)
+    assert list(runtime.iterdir()) == []
+
+
+@pytest.mark.parametrize("fork", [False, True])
+def test_it_goes_with_its_process(runtime: Path, fork: bool) -> None:
+    program = """
+import os, sys
+from agentstepper_nb import discover
+path = discover.write_runtime_file(url="ws://here", token=None)
+if len(sys.argv) > 1 and os.fork() == 0:
+    sys.exit()
+if len(sys.argv) > 1:
+    os.wait()
+assert path.exists()
+"""
+    command = [sys.executable, "-c", program, *(["fork"] if fork else [])]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert list(runtime.iterdir()) == []
+
+
+def test_an_agent_finds_its_core(core: ScriptedCore, runtime: Path) -> None:
+    write(os.getpid(), core.url)
+    with AgentStepper("T") as dbg:
+        assert dbg.begin_llm_query_breakpoint("p") == "p"
+    assert core.peers[0].socket.request is not None
+    assert core.peers[0].socket.request.headers["Authorization"] == "Bearer t"
+
+
+# ---- the agents' token ------------------------------------------------------------------------------
+
+
+def test_a_token_outlives_its_process(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    assert discover.read_token(folder) is None
+    token = discover.load_or_create_token(folder)
+    assert len(token) >= 32
+    assert discover.load_or_create_token(folder) == token == discover.read_token(folder)
+    [path] = folder.iterdir()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_of_many_that_start_at_once_all_get_the_same(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        tokens = list(pool.map(discover.load_or_create_token, [tmp_path / "data"] * 64))
+    assert len(set(tokens)) == 1
+    assert len(list((tmp_path / "data").iterdir())) == 1
+
+
+def test_an_empty_token_file_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "agent-token").write_text("")
+    token = discover.load_or_create_token(tmp_path)
+    assert token == discover.read_token(tmp_path)
+
+
+def test_the_data_folder(tmp_path: Path) -> None:
+    assert discover.data_dir() == tmp_path / "jupyter-data" / "agentstepper"

@@ -1,0 +1,335 @@
+"""Interrupts, garbage, exits, kills and forks: how a run ends when nobody calls close()."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+
+import pytest
+
+from agentstepper_nb import AgentStepper
+from agentstepper_nb.protocol.agent import BreakpointReached, Bye, EventBegun, Withdraw
+from agentstepper_nb.protocol.values import Ending, Outcome
+from tests.sdk.processes import agent, outcome
+from tests.sdk.scripted_core import Peer, ScriptedCore, go_on
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+
+
+def only_the_start(peer: Peer, point: BreakpointReached) -> object:
+    return go_on(peer, point) if point.summary else None
+
+
+def waiting(peer: Peer) -> BreakpointReached:
+    """The next breakpoint that waits, after the start."""
+    while True:
+        point = peer.next(BreakpointReached)
+        if point.waits and not point.summary:
+            return point
+
+
+# ---- interrupts -------------------------------------------------------------------------------------
+
+
+def test_an_interrupt_withdraws_and_the_agent_goes_on(core: ScriptedCore) -> None:
+    core.policy = only_the_start
+    program = """
+    with AgentStepper("T", "127.0.0.1", PORT) as dbg:
+        for attempt in "begin", "block":
+            try:
+                if attempt == "begin":
+                    dbg.begin_llm_query_breakpoint("p")
+                else:
+                    with dbg.tool("t", {}):
+                        dbg.begin_llm_query_breakpoint("p")
+            except KeyboardInterrupt:
+                print("interrupted", flush=True)
+        print(dbg.begin_llm_query_breakpoint("still usable"))
+        print(dbg.end_llm_query_breakpoint("r"))
+    """
+    with agent(core, program) as process:
+        peer = core.peer()
+        begin = waiting(peer)
+        process.send_signal(signal.SIGINT)
+        assert peer.next(Withdraw).breakpoint == begin.id
+        assert peer.next(BreakpointReached).outcome is Outcome.STOPPED
+
+        outer = waiting(peer)
+        peer.answer(outer.id)
+        inner = waiting(peer)
+        process.send_signal(signal.SIGINT)
+        assert peer.next(Withdraw).breakpoint == inner.id
+        ends = [peer.next(BreakpointReached) for _ in range(2)]
+        assert [(end.event, end.outcome) for end in ends] == [
+            (inner.event, Outcome.STOPPED),
+            (outer.event, Outcome.STOPPED),
+        ]
+        core.policy = go_on
+        peer.answer(waiting(peer).id)
+        peer_end = waiting(peer)
+        code, out, err = outcome(process)
+    assert (code, out.split("\n")) == (
+        0,
+        ["interrupted", "interrupted", "still usable", "r", ""],
+    ), err
+    assert peer_end.outcome is Outcome.OK
+    assert peer.ends() == Bye(ending=Ending.FINISHED)
+
+
+def test_an_interrupt_at_the_start_ends_the_run(core: ScriptedCore) -> None:
+    core.policy = lambda peer, point: None
+    with agent(core, 'AgentStepper("T", "127.0.0.1", PORT)') as process:
+        peer = core.peer()
+        start = peer.next(BreakpointReached)
+        process.send_signal(signal.SIGINT)
+        assert peer.next(Withdraw).breakpoint == start.id
+        code, _, err = outcome(process)
+    assert code == -signal.SIGINT
+    assert "KeyboardInterrupt" in err
+    assert peer.ends() == Bye(ending=Ending.STOPPED)
+
+
+def test_an_interrupt_of_asyncio_run(core: ScriptedCore) -> None:
+    core.policy = only_the_start
+    program = """
+    import asyncio
+    async def main():
+        async with AsyncAgentStepper("T", "127.0.0.1", PORT) as dbg:
+            await dbg.begin_llm_query_breakpoint("p")
+    asyncio.run(main())
+    """
+    with agent(core, program) as process:
+        peer = core.peer()
+        point = waiting(peer)
+        process.send_signal(signal.SIGINT)
+        assert peer.next(Withdraw).breakpoint == point.id
+        code, _, err = outcome(process)
+    assert code == -signal.SIGINT, err
+    assert peer.ends() == Bye(ending=Ending.STOPPED)
+
+
+# ---- garbage and exits ------------------------------------------------------------------------------
+
+
+def test_garbage_collection_ends_the_run(core: ScriptedCore) -> None:
+    dbg = AgentStepper("T", "127.0.0.1", core.port)
+    peer = core.peer()
+    del dbg
+    gc.collect()
+    assert peer.ends() == Bye(ending=Ending.FINISHED)
+
+
+def test_a_cycle_of_garbage_ends_the_run(core: ScriptedCore) -> None:
+    dbg = AgentStepper("T", "127.0.0.1", core.port)
+    peer = core.peer()
+
+    @dbg.traced_tool
+    def tool() -> None: ...
+
+    dbg.itself = (dbg, tool)
+    del dbg, tool
+    gc.collect()
+    assert peer.ends() == Bye(ending=Ending.FINISHED)
+
+
+@pytest.mark.parametrize(
+    ("last", "code", "ending"),
+    [
+        ("pass", 0, Ending.FINISHED),
+        ("sys.exit(0)", 0, Ending.FINISHED),
+        ("raise ValueError('a bug')", 1, Ending.CRASHED),
+        ("raise KeyboardInterrupt", -signal.SIGINT, Ending.STOPPED),
+    ],
+)
+def test_leaving_the_interpreter_ends_the_run(
+    core: ScriptedCore, last: str, code: int, ending: Ending
+) -> None:
+    program = f"""
+    dbg = AgentStepper("T", "127.0.0.1", PORT)
+    keep = [dbg]
+    dbg.post_debug_message("the last words")
+    {last}
+    """
+    with agent(core, program) as process:
+        returned, _, err = outcome(process)
+    peer = core.peer()
+    bye = peer.ends()
+    assert returned == code, err
+    assert bye is not None
+    assert bye.ending is ending
+    assert bytes(peer.events[-1].data) == b'"the last words"'
+
+
+def test_a_thread_at_a_breakpoint_does_not_keep_the_agent_from_exiting(core: ScriptedCore) -> None:
+    core.policy = only_the_start
+    program = """
+    import threading
+    dbg = AgentStepper("T", "127.0.0.1", PORT)
+    threading.Thread(target=dbg.begin_llm_query_breakpoint, args=["p"], daemon=True).start()
+    sys.stdin.readline()
+    """
+    import subprocess
+
+    from tests.sdk.processes import PRELUDE
+
+    process = subprocess.Popen(
+        [sys.executable, "-c", PRELUDE + program.replace("\n    ", "\n"), str(core.port)],
+        stdin=subprocess.PIPE,
+        text=True,
+    )
+    peer = core.peer()
+    waiting(peer)
+    process.communicate("go\n", timeout=60)
+    assert process.returncode == 0
+    assert peer.ends() == Bye(ending=Ending.FINISHED)
+
+
+def test_a_core_that_reads_nothing_does_not_keep_the_agent_from_exiting(
+    core: ScriptedCore,
+) -> None:
+    """The Core's process hangs: here its thread does, in the policy."""
+    import threading
+
+    hang = threading.Event()
+
+    def policy(peer: Peer, point: BreakpointReached) -> object:
+        if not point.summary:
+            hang.wait(60)
+        return go_on(peer, point)
+
+    core.policy = policy
+    program = """
+    import threading
+    dbg = AgentStepper("T", "127.0.0.1", PORT)
+    big = "x" * 10_000_000
+    threading.Thread(target=dbg.begin_llm_query_breakpoint, args=["p"], daemon=True).start()
+    for _ in range(5):
+        threading.Thread(target=dbg.begin_llm_query_breakpoint, args=[big], daemon=True).start()
+    """
+    with agent(core, program) as process:
+        code, _, err = outcome(process)
+        hang.set()
+    assert code == 0, err
+
+
+def test_kill_9_is_a_closed_connection_without_a_goodbye(core: ScriptedCore) -> None:
+    core.policy = only_the_start
+    with agent(
+        core, 'AgentStepper("T", "127.0.0.1", PORT).begin_llm_query_breakpoint("p")'
+    ) as process:
+        peer = core.peer()
+        waiting(peer)
+        process.kill()
+        assert peer.ends() is None
+
+
+# ---- forks ------------------------------------------------------------------------------------------
+
+
+@needs_fork
+def test_a_forked_child_opens_a_run_of_its_own(core: ScriptedCore) -> None:
+    program = """
+    dbg = AgentStepper("T", "127.0.0.1", PORT)
+    with dbg.tool("outer", {}) as t:
+        pid = os.fork()
+        if pid == 0:
+            try:
+                dbg.end_tool_invocation_breakpoint("the parent's")
+            except RuntimeError as error:
+                print(error, flush=True)
+            with dbg.llm("from the child") as q:
+                q.response = "r"
+            sys.exit(0)
+        os.waitpid(pid, 0)
+        t.result = "of the parent"
+    dbg.close()
+    print("parent done", pid)
+    """
+    with agent(core, program) as process:
+        code, out, err = outcome(process)
+    assert code == 0, err
+    assert "hasn't begun" in out
+    parent, child = core.peer(), core.peer()
+    assert parent.hello is not None
+    assert child.hello is not None
+    pid = int(out.split()[-1])
+    assert child.hello.program == f"T (child {pid})"
+    assert child.hello.pid == pid
+    assert child.hello.run != parent.hello.run
+    assert parent.ends() == Bye(ending=Ending.FINISHED)
+    assert child.ends() == Bye(ending=Ending.FINISHED)
+    assert [point.waits for point in child.points] == [False, True, True]
+    assert [event.parent for event in child.events] == [None, None]
+    assert [point.outcome for point in parent.points] == [None, None, Outcome.OK]
+
+
+@needs_fork
+def test_a_child_that_calls_nothing_leaves_no_trace(core: ScriptedCore) -> None:
+    program = """
+    with AgentStepper("T", "127.0.0.1", PORT) as dbg:
+        with dbg.tool("t", {}):
+            pid = os.fork()
+            if pid == 0:
+                sys.exit(0)
+            os.waitpid(pid, 0)
+        dbg.post_debug_message("still connected")
+    """
+    with agent(core, program) as process:
+        code, _, err = outcome(process)
+    assert code == 0, err
+    peer = core.peer()
+    assert peer.ends() == Bye(ending=Ending.FINISHED)
+    assert bytes(peer.events[-1].data) == b'"still connected"'
+    assert len(core.peers) == 1
+
+
+@needs_fork
+def test_a_child_does_not_hold_the_parents_connection_open(core: ScriptedCore) -> None:
+    program = """
+    dbg = AgentStepper("T", "127.0.0.1", PORT)
+    if os.fork() == 0:
+        print("forked", flush=True)
+        sys.stdout.close()
+        os.read(0, 1)
+        os._exit(0)
+    dbg.begin_llm_query_breakpoint("p")
+    """
+    core.policy = only_the_start
+    with agent(core, program) as process:
+        peer = core.peer()
+        waiting(peer)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "forked\n"
+        process.kill()
+        assert peer.ends() is None
+
+
+@needs_fork
+def test_multiprocessing_children_say_goodbye(core: ScriptedCore) -> None:
+    program = """
+    import multiprocessing
+    dbg = AgentStepper("T", "127.0.0.1", PORT)
+
+    def work(n):
+        with dbg.llm(n) as q:
+            q.response = n
+        return n
+
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map(work, range(4), chunksize=2) == [0, 1, 2, 3]
+        pool.close()
+        pool.join()
+    """
+    with agent(core, program) as process:
+        code, _, err = outcome(process)
+    assert code == 0, err
+    first = core.peer()
+    assert first.ends() == Bye(ending=Ending.FINISHED)
+    children = core.peers[1:]
+    assert children
+    for child in children:
+        assert child.ends() == Bye(ending=Ending.FINISHED)
+    assert sum(len(child.events) - 1 for child in children) == 4
+    assert all(isinstance(event, EventBegun) for event in first.events)

@@ -1,0 +1,432 @@
+"""Connections that don't come about, and connections that are lost."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.server import ServerConnection, serve
+from websockets.typing import Subprotocol
+
+from agentstepper_nb import AgentStepper, ConnectionLostError, DiscoveryError, ProtocolError
+from agentstepper_nb.protocol.agent import AgentError, BreakpointReached, Bye, EventBegun, Welcome
+from agentstepper_nb.protocol.frame import SUBPROTOCOL
+from agentstepper_nb.protocol.values import Ending, EventKind
+from agentstepper_nb.sdk import aclient, client, dialing
+from agentstepper_nb.sdk.dialects import Version2
+from agentstepper_nb.sdk.flow import Flow
+from agentstepper_nb.sdk.packing import Packer
+from tests.sdk.doors import both, run
+from tests.sdk.scripted_core import PATIENCE, ScriptedCore, go_on
+
+
+async def nothing(dbg: Any) -> None:
+    pass
+
+
+async def query(dbg: Any) -> Any:
+    return await dbg.begin_llm_query_breakpoint("p")
+
+
+# ---- opening ----------------------------------------------------------------------------------------
+
+
+@both
+def test_nobody_listens(door: str, core: ScriptedCore) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        core.port = closed.getsockname()[1]
+    with pytest.raises(DiscoveryError, match="agentstepper serve") as caught:
+        run(door, core, nothing)
+    assert f"ws://127.0.0.1:{core.port}" in str(caught.value)
+    assert isinstance(caught.value, ConnectionError)
+
+
+@both
+@pytest.mark.parametrize("token", [None, "wrong"])
+def test_a_missing_or_wrong_token(door: str, token: str | None) -> None:
+    with ScriptedCore(token="right") as core:
+        with pytest.raises(ConnectionLostError, match="AGENTSTEPPER_TOKEN") as caught:
+            run(door, core, nothing, token=token)
+        assert "no token, no entry" in str(caught.value)
+        run(door, core, nothing, token="right")
+
+
+@both
+@pytest.mark.parametrize(
+    ("welcome", "said"),
+    [
+        (Welcome(version=3, core="newer", run="r"), "the Core 3: upgrade"),
+        (AgentError(code="version_mismatch", message="Upgrade the SDK."), "Upgrade the SDK."),
+    ],
+    ids=["another version", "refused"],
+)
+def test_hello_is_refused(door: str, welcome: Any, said: str) -> None:
+    with ScriptedCore(welcome=welcome) as core, pytest.raises(ConnectionLostError, match=said):
+        run(door, core, nothing)
+
+
+def test_something_else_listens() -> None:
+    def reply(connection: Any, request: Any) -> Any:
+        return connection.respond(404, "<html>not here</html>")
+
+    with serve(lambda _: None, "127.0.0.1", 0, process_request=reply) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        port = server.socket.getsockname()[1]
+        with pytest.raises(DiscoveryError, match="no Core on this path"):
+            AgentStepper("T", url=f"http://127.0.0.1:{port}/lab")
+        server.shutdown()
+        thread.join()
+
+
+def test_an_address_that_is_none() -> None:
+    with pytest.raises(DiscoveryError, match="must be ws://"):
+        AgentStepper("T", url="ftp://somewhere")
+
+
+def test_arguments_that_contradict() -> None:
+    with pytest.raises(ValueError, match="either url= or address"):
+        AgentStepper("T", "localhost", url="ws://localhost")
+    with pytest.raises(ValueError, match="there is: 'raise'"):
+        AgentStepper("T", "localhost", 1, on_disconnect="wait")
+
+
+@both
+def test_a_core_that_does_not_answer_hello(door: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dialing, "_PATIENCE", 0.1)
+    with silent_server() as port, pytest.raises(ConnectionLostError, match="is it stuck"):
+        run(door, SimpleNamespace(port=port), nothing)
+
+
+@both
+@pytest.mark.parametrize(
+    ("welcome", "said"),
+    [("nonsense", "isn't readable"), ("", "isn't readable"), (None, "closed it with 1000")],
+)
+def test_a_core_that_answers_nonsense(door: str, welcome: str | None, said: str) -> None:
+    with silent_server(welcome) as port, pytest.raises(ConnectionLostError, match=said):
+        run(door, SimpleNamespace(port=port), nothing)
+
+
+@contextmanager
+def silent_server(*says: str | None) -> Iterator[int]:
+    """Chooses version 2, hears hello, and says one thing at most."""
+
+    def handle(connection: ServerConnection) -> None:
+        connection.recv()
+        if says and says[0] is not None:
+            connection.send(says[0])
+        if not says or says[0] is not None:
+            with suppress(ConnectionClosed):
+                connection.recv()
+
+    protocol = Subprotocol(SUBPROTOCOL)
+    with serve(handle, "127.0.0.1", 0, select_subprotocol=lambda *_: protocol) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.socket.getsockname()[1]
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (b"220 mail.example ESMTP\r\n", "it is no Core"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", "answered 200 instead.*says: hi"),
+        (
+            b'HTTP/1.1 403 No\r\nContent-Length: 36\r\n\r\n{"code":"x","message":"Origin bad."}',
+            "says: Origin bad",
+        ),
+    ],
+    ids=["mail", "web", "jupyter"],
+)
+def test_another_server(reply: bytes, said: str) -> None:
+    def answer(server: socket.socket) -> None:
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(10_000)
+            connection.sendall(reply)
+            connection.recv(10_000)
+
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
+        answered = pool.submit(answer, server)
+        with pytest.raises(ConnectionError, match=said):
+            AgentStepper("T", "127.0.0.1", server.getsockname()[1])
+        answered.result(PATIENCE)
+
+
+def test_a_name_that_does_not_resolve() -> None:
+    with pytest.raises(DiscoveryError, match="No Core listens"):
+        AgentStepper("T", "no.such.host.invalid", 1)
+
+
+# ---- losing -----------------------------------------------------------------------------------------
+
+
+@both
+def test_lost_while_waiting_and_for_good(door: str, core: ScriptedCore) -> None:
+    async def scenario(dbg: Any) -> None:
+        with pytest.raises(ConnectionLostError, match="Connection lost"):
+            await dbg.begin_llm_query_breakpoint("p")
+        for call in (
+            dbg.begin_llm_query_breakpoint,
+            dbg.post_debug_message,
+        ):
+            with pytest.raises(ConnectionError, match="start the agent again"):
+                await call("x")
+        with pytest.raises(RuntimeError, match="hasn't begun"):
+            await dbg.end_llm_query_breakpoint("r")
+
+    core.policy = lambda peer, point: go_on(peer, point) if point.summary else peer.drop()
+    run(door, core, scenario)
+
+
+@both
+def test_lost_inside_a_block_does_not_hide_its_error(door: str, core: ScriptedCore) -> None:
+    async def scenario(dbg: Any) -> None:
+        async with dbg.tool("t", {}):
+            peer = core.peer()
+            peer.drop()
+            peer.ends()
+            raise LookupError("the block's own")
+
+    with pytest.raises(LookupError, match="the block's own"):
+        run(door, core, scenario)
+
+
+def test_every_waiting_thread_hears_of_it(core: ScriptedCore) -> None:
+    core.policy = lambda peer, point: go_on(peer, point) if point.summary else None
+
+    def wait(dbg: AgentStepper, n: int) -> str:
+        with pytest.raises(ConnectionLostError) as caught:
+            dbg.begin_llm_query_breakpoint(n)
+        return str(caught.value)
+
+    with AgentStepper("T", "127.0.0.1", core.port) as dbg, ThreadPoolExecutor(8) as pool:
+        results = [pool.submit(wait, dbg, n) for n in range(8)]
+        peer = core.peer()
+        for _ in range(9):
+            peer.next(BreakpointReached)
+        peer.drop()
+        assert len({result.result(PATIENCE) for result in results}) == 1
+
+
+@both
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (1009, "larger than the Core takes"),
+        (1001, "1001 going away"),
+        (1000, "1000"),
+        (4000, "4000 bye"),
+    ],
+)
+def test_why_it_was_closed(door: str, code: int, said: str, core: ScriptedCore) -> None:
+    def policy(peer: Any, point: Any) -> Any:
+        if point.summary:
+            return go_on(peer, point)
+        peer.socket.close(code, {1001: "going away", 4000: "bye"}.get(code, ""))
+        return None
+
+    core.policy = policy
+    with pytest.raises(ConnectionLostError, match=said):
+        run(door, core, query)
+
+
+def test_a_message_larger_than_the_core_takes() -> None:
+    with ScriptedCore(max_size=100_000) as core, pytest.raises(ConnectionLostError, match="larger"):
+        run("sync", core, _ask_much)
+
+
+async def _ask_much(dbg: Any) -> None:
+    await dbg.begin_llm_query_breakpoint("x" * 200_000)
+
+
+@both
+def test_a_value_above_the_limit_is_refused_here_and_the_run_goes_on(
+    door: str, core: ScriptedCore
+) -> None:
+    async def scenario(dbg: Any) -> None:
+        with pytest.raises(ProtocolError, match=r"This prompt has 65.0 MiB.*64 MiB.*redact="):
+            await dbg.begin_llm_query_breakpoint("x" * (65 * 1024 * 1024))
+        assert await dbg.begin_llm_query_breakpoint("x") == "x"
+
+    run(door, core, scenario)
+
+
+@both
+def test_a_refused_breakpoint_does_not_wait_for_ever(door: str, core: ScriptedCore) -> None:
+    def policy(peer: Any, point: BreakpointReached) -> Any:
+        if point.summary:
+            return go_on(peer, point)
+        error = AgentError(code="event_ended", message="It has ended.", n=len(peer.sent) + 1)
+        peer.say(error)
+        return None
+
+    core.policy = policy
+
+    async def scenario(dbg: Any) -> None:
+        with pytest.raises(ProtocolError, match="It has ended"):
+            await dbg.begin_llm_query_breakpoint("p")
+        core.policy = go_on
+        assert await dbg.begin_llm_query_breakpoint("q") == "q"
+
+    run(door, core, scenario)
+
+
+def test_a_refusal_without_a_number_is_the_only_waiting_one_s(core: ScriptedCore) -> None:
+    def policy(peer: Any, point: BreakpointReached) -> Any:
+        if point.summary:
+            return go_on(peer, point)
+        peer.say(AgentError(code="malformed", message="Unreadable."))
+        return None
+
+    core.policy = policy
+    with pytest.raises(ProtocolError, match="Unreadable"):
+        run("sync", core, query)
+
+
+def test_answers_that_nobody_waits_for_are_passed_over(core: ScriptedCore) -> None:
+    with AgentStepper("T", "127.0.0.1", core.port) as dbg:
+        peer = core.peer()
+        peer.answer("01234567-0000-7000-8000-000000000000")
+        peer.say(AgentError(code="stale", message="?", n=1))
+        assert dbg.begin_llm_query_breakpoint("p") == "p"
+
+
+def test_an_unreadable_answer_ends_the_connection(core: ScriptedCore) -> None:
+    def policy(peer: Any, point: BreakpointReached) -> Any:
+        if point.summary:
+            return go_on(peer, point)
+        peer.socket.send("not JSON")
+        return None
+
+    core.policy = policy
+    with pytest.raises(ConnectionLostError, match="Not of the form"):
+        run("sync", core, query)
+
+
+# ---- closing ----------------------------------------------------------------------------------------
+
+
+@both
+def test_close_twice_and_then_call(door: str, core: ScriptedCore) -> None:
+    async def scenario(dbg: Any) -> None:
+        await dbg.close()
+        await dbg.close()
+        with pytest.raises(ConnectionLostError, match="is closed"):
+            await dbg.begin_llm_query_breakpoint("p")
+        with pytest.raises(ConnectionLostError, match="is closed"):
+            await dbg.post_debug_message("m")
+
+    run(door, core, scenario)
+    assert core.peer().ends() == Bye(ending=Ending.FINISHED)
+
+
+def test_closing_frees_the_threads_that_wait(core: ScriptedCore) -> None:
+    core.policy = lambda peer, point: go_on(peer, point) if point.summary else None
+    with AgentStepper("T", "127.0.0.1", core.port) as dbg, ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(dbg.begin_llm_query_breakpoint, "p")
+        core.peer().next(EventBegun)
+        dbg.close()
+        assert isinstance(waiting.exception(PATIENCE), ConnectionLostError)
+
+
+def test_messages_sent_before_close_arrive(core: ScriptedCore) -> None:
+    with AgentStepper("T", "127.0.0.1", core.port) as dbg:
+        for n in range(200):
+            dbg.post_debug_message(str(n))
+    peer = core.peer()
+    peer.ends()
+    assert [bytes(e.data) for e in peer.events[1:]] == [b'"%d"' % n for n in range(200)]
+
+
+@both
+def test_a_core_that_does_not_let_go_is_cut_off(
+    door: str, core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (client, aclient):
+        monkeypatch.setattr(module, "CLOSE_PATIENCE", 0.1)
+    hang = threading.Event()
+
+    def policy(peer: Any, point: BreakpointReached) -> Any:
+        if not point.summary:
+            hang.wait(PATIENCE)
+        return go_on(peer, point)
+
+    core.policy = policy
+
+    async def scenario(dbg: Any) -> Any:
+        stepper = getattr(dbg, "dbg", dbg)
+        link = stepper._live().link
+        point = Flow(stepper.run_id, "T", Packer()).begin(EventKind.LLM_QUERY, "x" * 30_000_000)
+        ask = next(point)
+        link.ask(*ask)
+        point.close()
+        await dbg.close()
+        return link
+
+    link = run(door, core, scenario)
+    link.closed.result(PATIENCE)
+    hang.set()
+
+
+def test_a_goodbye_in_a_garbage_collection_takes_no_lock(core: ScriptedCore) -> None:
+    """It may run on any thread, also on one that holds the link's lock."""
+    dbg = AgentStepper("T", "127.0.0.1", core.port)
+    session = dbg._live()
+    with session.link._lock:
+        closed = session.finish()
+    assert closed is not None
+    closed.result(PATIENCE)
+
+
+def test_what_can_t_be_written_is_a_lost_connection(
+    core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with AgentStepper("T", "127.0.0.1", core.port) as dbg:
+
+        def broken(*args: Any) -> str:
+            raise RuntimeError("a bug")
+
+        monkeypatch.setattr(Version2, "encode", broken)
+        with pytest.raises(ConnectionLostError):
+            dbg.begin_llm_query_breakpoint("p")
+
+
+def test_what_is_to_be_done_at_the_end_is_done_once_and_errors_are_logged(
+    core: ScriptedCore, caplog: pytest.LogCaptureFixture
+) -> None:
+    done: list[str] = []
+
+    def fail() -> None:
+        raise OSError("a bug")
+
+    with AgentStepper("T", "127.0.0.1", core.port) as dbg:
+        link = dbg._live().link
+        link.at_end(fail)
+        link.at_end(lambda: done.append("at the end"))
+    link.at_end(lambda: done.append("after it"))
+    assert done == ["at the end", "after it"]
+    assert "Cleaning up after a run failed" in caplog.text
+
+
+def test_hello_names_the_process(core: ScriptedCore) -> None:
+    with AgentStepper("T", "127.0.0.1", core.port) as dbg:
+        hello = core.peer().hello
+    assert hello is not None
+    assert (hello.pid, hello.host) == (os.getpid(), socket.gethostname())
+    assert hello.version == 2
+    assert len(hello.secret) >= 32
+    assert uuid.UUID(hello.run).version == 7
+    assert "T" in repr(dbg)

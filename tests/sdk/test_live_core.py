@@ -1,0 +1,198 @@
+"""The SDK at a real Core, with a person at the other side."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from agentstepper_nb import AgentStepperCore, AgentStopped, ConnectionLostError
+from agentstepper_nb.protocol.values import AgentState, Ending, Outcome, RunState
+from tests.sdk.doors import both, run
+from tests.sdk.person import Person
+from tests.sdk.processes import agent, outcome
+from tests.sdk.scripted_core import PATIENCE
+
+
+@pytest.fixture
+def live() -> Iterator[AgentStepperCore]:
+    core = AgentStepperCore("127.0.0.1", client_port=0, ui_port=0)
+    core.start()
+    yield core
+    core.stop()
+
+
+@pytest.fixture
+def person(live: AgentStepperCore) -> Iterator[Person]:
+    with Person(live.ui_port) as person:
+        yield person
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4) as pool:
+        yield pool
+
+
+def started(pool: ThreadPoolExecutor, door: str, live: AgentStepperCore, scenario: Any) -> Any:
+    return pool.submit(run, door, SimpleNamespace(port=live.client_port), scenario)
+
+
+@both
+def test_step_edit_continue_and_halt(
+    door: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+) -> None:
+    same: list[bool] = []
+    passed, turn = threading.Event(), threading.Event()
+
+    async def scenario(dbg: Any) -> Any:
+        prompt = {"messages": [1.0, 2**70]}
+        async with dbg.llm(prompt, model="m") as q:
+            same.append(q.prompt is prompt)
+            q.response = "an answer"
+        async with dbg.tool("write", {"path": "a"}) as t:
+            t.result = t.args
+        for n in range(3):  # in CONTINUE
+            await dbg.begin_llm_query_breakpoint(n)
+            await dbg.end_llm_query_breakpoint(n)
+        passed.set()
+        turn.wait(PATIENCE)
+        halted = await dbg.begin_llm_query_breakpoint("halted")
+        return q.response, t.result, halted
+
+    working = started(pool, door, live, scenario)
+    person.step()  # the start
+    person.step()
+    assert person.halted()
+    person.step({})
+    person.step({"Tool": "write", "Argument": {"path": ""}})
+    person.halted()
+    person.go_on()
+    assert passed.wait(PATIENCE)
+    person.halt()
+    turn.set()
+    person.step(None)
+    assert working.result(PATIENCE) == ({}, {"path": ""}, None)
+    assert same == [True]
+    run = person.over()
+    assert (run.ending, run.program, run.can_stop) == (Ending.FINISHED, "Tester", True)
+    rows = person.rows()
+    assert [row.edited for row in rows] == [False, False, True, True, *[False] * 7, True, False]
+    assert person.body(rows[1]) == {"messages": [1.0, 2**70]}
+    assert person.body(rows[2]) == {}
+
+
+@both
+def test_an_exception_halts_where_it_is_seen(
+    door: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+) -> None:
+    async def scenario(dbg: Any) -> None:
+        async with dbg.tool("divide", {}):
+            raise ZeroDivisionError("by zero")
+
+    working = started(pool, door, live, scenario)
+    person.step()
+    person.step()
+    person.halted()
+    row = person.rows()[-1]
+    assert row.outcome is Outcome.ERROR
+    assert row.failure is not None
+    assert row.failure.message == "by zero"
+    person.step()
+    with pytest.raises(ZeroDivisionError):
+        working.result(PATIENCE)
+    run = person.over()
+    assert run.ending is Ending.CRASHED
+    assert run.failure is not None
+    assert run.failure.type == "ZeroDivisionError"
+
+
+@both
+def test_stop_ends_the_agent(
+    door: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+) -> None:
+    async def scenario(dbg: Any) -> None:
+        while True:
+            try:
+                async with dbg.llm("p") as q:
+                    q.response = "r"
+            except Exception:
+                pass
+
+    working = started(pool, door, live, scenario)
+    person.step()
+    person.halted()
+    person.stop()
+    with pytest.raises(AgentStopped):
+        working.result(PATIENCE)
+    run = person.over()
+    assert run.ending is Ending.STOPPED
+    assert [row.outcome for row in person.rows()[-2:]] == [Outcome.STOPPED] * 2
+
+
+@both
+def test_a_core_that_stops_is_a_lost_connection(
+    door: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+) -> None:
+    async def scenario(dbg: Any) -> None:
+        await dbg.begin_llm_query_breakpoint("p")
+
+    working = started(pool, door, live, scenario)
+    person.step()
+    person.halted()
+    live.stop()
+    with pytest.raises(ConnectionLostError, match="Connection lost"):
+        working.result(PATIENCE)
+
+
+def test_an_interrupt_withdraws(live: AgentStepperCore, person: Person) -> None:
+    program = """
+    with AgentStepper("T", "127.0.0.1", PORT) as dbg:
+        try:
+            dbg.begin_tool_invocation_breakpoint("t", {})
+        except KeyboardInterrupt:
+            print("interrupted", dbg.begin_llm_query_breakpoint("p"))
+    """
+    with agent(SimpleNamespace(port=live.client_port), program) as process:
+        person.step()
+        first = person.halted()
+        process.send_signal(signal.SIGINT)
+        person.until(lambda run: bool(run.pending) and run.pending[0] != first)
+        person.step("q")
+        assert outcome(process)[:2] == (0, "interrupted q\n")
+    assert person.over().ending is Ending.FINISHED
+
+
+def test_a_killed_agent_is_lost(live: AgentStepperCore, person: Person) -> None:
+    program = 'AgentStepper("T", "127.0.0.1", PORT).begin_llm_query_breakpoint("p")'
+    with agent(SimpleNamespace(port=live.client_port), program) as process:
+        person.step()
+        person.halted()
+        process.kill()
+        run = person.over()
+    assert (run.ending, run.agent_state) == (Ending.LOST, AgentState.FINISHED)
+
+
+def test_threads_of_one_agent_pend_together(
+    live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+) -> None:
+    async def scenario(dbg: Any) -> Any:
+        def work(n: int) -> Any:
+            with dbg.dbg.llm(n) as q:
+                q.response = n
+            return q.response
+
+        with ThreadPoolExecutor(5) as threads:
+            return list(threads.map(work, range(5)))
+
+    working = started(pool, "sync", live, scenario)
+    person.step()
+    person.until(lambda run: len(run.pending) == 5)
+    person.go_on()
+    assert working.result(PATIENCE) == [0, 1, 2, 3, 4]
+    assert person.over().state is RunState.IDLE

@@ -1,0 +1,552 @@
+"""What an agent gets at its breakpoints, and what the Core hears: alike for both AgentSteppers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from msgspec import Raw
+
+from agentstepper_nb import AgentStopped, InjectedError, NotJSONError, ToolDeniedError
+from agentstepper_nb.protocol.agent import (
+    Answer,
+    Bye,
+    Deny,
+    EventBegun,
+    Raise,
+    Resume,
+    Skip,
+    Stop,
+)
+from agentstepper_nb.protocol.values import Ending, EventKind, Outcome, Side, Usage
+from tests.sdk.doors import Scenario, both, run, transcript
+from tests.sdk.scripted_core import Script, ScriptedCore, edit
+
+START = Resume()  # the answer at the program's start
+STEP = Resume()
+
+
+@dataclass
+class Case:
+    """A scenario, what the person answers after the start, and what it gives or raises."""
+
+    name: str
+    scenario: Scenario
+    answers: list[Answer] = field(default_factory=list)
+    gives: Any = None
+    raises: type[BaseException] | None = None
+    # One word a message: event, then side and outcome of its breakpoints.
+    sends: list[str] = field(default_factory=list)
+
+
+CASES: list[Case] = []
+
+
+def case(
+    *answers: Answer,
+    gives: Any = None,
+    raises: type[BaseException] | None = None,
+    sends: str = "",
+) -> Callable[[Scenario], Scenario]:
+    def add(scenario: Scenario) -> Scenario:
+        name = scenario.__name__
+        CASES.append(Case(name, scenario, [START, *answers], gives, raises, sends.split()))
+        return scenario
+
+    return add
+
+
+# ---- the methods ------------------------------------------------------------------------------------
+
+
+@case(gives=["same", "same"], sends="llm_query begin end:ok")
+async def query_by_methods(dbg: Any) -> list[str]:
+    prompt = {"messages": [{"role": "user", "content": "hi"}]}
+    response = ["an", "answer"]
+    asked = await dbg.begin_llm_query_breakpoint(prompt)
+    said = await dbg.end_llm_query_breakpoint(response)
+    return ["same" if asked is prompt else "other", "same" if said is response else "other"]
+
+
+@case(gives=[True, True, True], sends="tool_invocation begin end:ok")
+async def tool_by_methods(dbg: Any) -> list[bool]:
+    name, args, results = "search", {"q": "cats"}, [1, 2]
+    new_name, new_args = await dbg.begin_tool_invocation_breakpoint(name, args)
+    new_results = await dbg.end_tool_invocation_breakpoint(results)
+    return [new_name is name, new_args is args, new_results is results]
+
+
+@case(
+    edit('{"Tool":"fetch","Argument":{"q":"dogs"}}'),
+    edit('"found"'),
+    gives=("fetch", {"q": "dogs"}, "found"),
+)
+async def tool_edited(dbg: Any) -> Any:
+    name, args = await dbg.begin_tool_invocation_breakpoint("search", {"q": "cats"})
+    return name, args, await dbg.end_tool_invocation_breakpoint("nothing")
+
+
+@case(edit('{"Tool":"fetch","Argument":{"q":1.0}}'), gives=("fetch", True))
+async def tool_renamed_keeps_the_same_arguments(dbg: Any) -> Any:
+    args = {"q": 1.0}
+    name, new_args = await dbg.begin_tool_invocation_breakpoint("search", args)
+    await dbg.end_tool_invocation_breakpoint(None)
+    return name, new_args is args
+
+
+@case(edit('{"Tool":"search","Argument":{"q":1}}'), gives=("search", "int"))
+async def an_edit_of_a_number_s_type_is_an_edit(dbg: Any) -> Any:
+    name, args = await dbg.begin_tool_invocation_breakpoint("search", {"q": 1.0})
+    await dbg.end_tool_invocation_breakpoint(None)
+    return name, type(args["q"]).__name__
+
+
+async def _edited_to(dbg: Any) -> Any:
+    asked = await dbg.begin_llm_query_breakpoint("a prompt")
+    said = await dbg.end_llm_query_breakpoint("a response")
+    async with dbg.llm("a prompt") as q:
+        inside = q.prompt
+        q.response = "a response"
+    async with dbg.tool("a tool", {"x": 1}) as t:
+        t.result = "a result"
+    return asked, said, inside, q.response, t.result
+
+
+for text, value in [
+    ('""', ""),
+    ("{}", {}),
+    ("[]", []),
+    ("0", 0),
+    ("false", False),
+    ("null", None),
+    ("12345678901234567890123456789", 12345678901234567890123456789),
+    ('{"b":1.0,"a":1}', {"b": 1.0, "a": 1}),
+]:
+    CASES.append(
+        Case(
+            f"edited_to_{text}",
+            _edited_to,
+            [START, *[edit(text)] * 4, STEP, edit(text)],
+            (value, value, value, value, value),
+        )
+    )
+
+
+@case(gives="done", sends="llm_query tool_invocation debug_message")
+async def nested_events_name_their_parents(dbg: Any) -> str:
+    async with dbg.llm("p", model="m") as q:
+        async with dbg.tool("t", {}) as t:
+            await dbg.post_debug_message("inside")
+            t.result = 1
+        q.response = 2
+    return "done"
+
+
+# ---- the wrong order --------------------------------------------------------------------------------
+
+
+@case(raises=RuntimeError)
+async def end_without_begin(dbg: Any) -> None:
+    await dbg.end_llm_query_breakpoint("r")
+
+
+@case(raises=RuntimeError, sends="llm_query begin")
+async def end_of_another_type(dbg: Any) -> None:
+    await dbg.begin_llm_query_breakpoint("p")
+    await dbg.end_tool_invocation_breakpoint("r")
+
+
+@case(gives="r", sends="llm_query begin end:ok")
+async def a_refused_end_can_be_tried_again(dbg: Any) -> Any:
+    await dbg.begin_llm_query_breakpoint("p")
+    with pytest.raises(NotJSONError):
+        await dbg.end_llm_query_breakpoint({1, 2})
+    return await dbg.end_llm_query_breakpoint("r")
+
+
+@case(raises=NotJSONError)
+async def a_value_that_is_not_json(dbg: Any) -> None:
+    await dbg.begin_llm_query_breakpoint({"a": [1, 2, {"b": b"bytes"}]})
+
+
+# ---- the blocks -------------------------------------------------------------------------------------
+
+
+@case(gives=("p", True), sends="llm_query begin end:ok")
+async def query_by_block(dbg: Any) -> Any:
+    response = {"text": "r"}
+    async with dbg.llm("p") as q:
+        asked = q.prompt
+        q.response = response
+    return asked, q.response is response
+
+
+@case(gives=None, sends="llm_query begin end:ok")
+async def a_response_that_is_never_set_is_null(dbg: Any) -> Any:
+    async with dbg.llm("p") as q:
+        pass
+    return q.response
+
+
+@case(
+    edit('{"Tool":"rm","Argument":["a"]}'),
+    gives=("rm", ["a"]),
+    sends="tool_invocation begin end:ok",
+)
+async def tool_edited_in_a_block(dbg: Any) -> Any:
+    async with dbg.tool("ls", []) as t:
+        t.result = None
+    return t.name, t.args
+
+
+@case(raises=ZeroDivisionError, sends="tool_invocation begin end:error")
+async def an_exception_is_raised_on(dbg: Any) -> None:
+    async with dbg.tool("divide", {}):
+        raise ZeroDivisionError("division by zero")
+
+
+@case(STEP, edit('"mended"'), gives="mended", sends="tool_invocation begin end:error")
+async def a_result_in_an_exception_s_place(dbg: Any) -> Any:
+    async with dbg.tool("divide", {}) as t:
+        raise ZeroDivisionError
+    return t.result
+
+
+@case(STEP, Raise(message="broken"), raises=InjectedError, sends="tool_invocation begin end:error")
+async def another_error_in_an_exception_s_place(dbg: Any) -> None:
+    async with dbg.tool("divide", {}):
+        raise ZeroDivisionError
+
+
+@case(raises=KeyboardInterrupt, sends="tool_invocation begin end:stopped!")
+async def an_interrupt_inside_does_not_wait(dbg: Any) -> None:
+    async with dbg.tool("slow", {}):
+        raise KeyboardInterrupt
+
+
+@case(raises=NotJSONError, sends="llm_query begin end:error!")
+async def a_response_that_is_not_json_ends_the_event(dbg: Any) -> None:
+    async with dbg.llm("p") as q:
+        q.response = object()
+
+
+# ---- other answers ----------------------------------------------------------------------------------
+
+
+@case(
+    Deny(reason="not this file"), raises=ToolDeniedError, sends="tool_invocation begin end:error!"
+)
+async def denied(dbg: Any) -> None:
+    async with dbg.tool("rm", {}):
+        raise AssertionError("the block isn't entered")
+
+
+@case(Raise(message="500 from the API"), raises=InjectedError, sends="llm_query begin end:error!")
+async def made_to_fail(dbg: Any) -> None:
+    await dbg.begin_llm_query_breakpoint("p")
+
+
+@case(Stop(), raises=AgentStopped, sends="llm_query begin end:stopped!")
+async def stopped_at_the_begin(dbg: Any) -> None:
+    await dbg.begin_llm_query_breakpoint("p")
+
+
+@case(STEP, Stop(), raises=AgentStopped, sends="llm_query begin end:ok")
+async def stopped_at_the_end(dbg: Any) -> None:
+    async with dbg.llm("p") as q:
+        q.response = "r"
+
+
+@case(
+    STEP,
+    Stop(),
+    raises=AgentStopped,
+    sends="tool_invocation llm_query begin begin end:stopped! end:stopped!",
+)
+async def stopped_inside_another_event(dbg: Any) -> None:
+    async with dbg.tool("outer", {}):
+        async with dbg.llm("p"):
+            raise AssertionError("the block isn't entered")
+
+
+@case(Skip(result=Raw(b'{"n":1}')), gives=(True, {"n": 1}), sends="tool_invocation begin end:ok")
+async def skipped_in_a_block_that_asks(dbg: Any) -> Any:
+    async with dbg.tool("rm", {}) as t:
+        if not t.skipped:
+            raise AssertionError("the call was to be skipped")
+    return t.skipped, t.result
+
+
+@case(Skip(result=Raw(b'"theirs"')), gives="theirs", sends="llm_query begin end:ok")
+async def skipped_in_a_block_that_does_not_ask(dbg: Any) -> Any:
+    async with dbg.llm("p") as q:
+        q.response = "mine"
+    return q.response
+
+
+@case(Skip(result=Raw(b'""')), edit("[]"), gives=("p", []), sends="llm_query begin end:ok")
+async def skipped_by_methods_and_edited_at_the_end(dbg: Any) -> Any:
+    prompt = await dbg.begin_llm_query_breakpoint("p")
+    return prompt, await dbg.end_llm_query_breakpoint("mine")
+
+
+# ---- traced functions -------------------------------------------------------------------------------
+
+
+@case(
+    edit('{"Tool":"add","Argument":{"a":2,"b":3}}'), gives=5, sends="tool_invocation begin end:ok"
+)
+async def traced(dbg: Any) -> Any:
+    @dbg.traced_tool
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    return add(1, 1)
+
+
+@case(edit('{"prompt":"hello"}'), edit('"HI"'), gives="HI", sends="llm_query begin end:ok")
+async def traced_async(dbg: Any) -> Any:
+    @dbg.traced_llm(model="m")
+    async def ask(prompt: str) -> str:
+        assert prompt == "hello"
+        return prompt.upper()
+
+    return await ask("hallo")
+
+
+# ---- the tests --------------------------------------------------------------------------------------
+
+cases = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+@both
+@cases
+def test_the_agent_gets(case: Case, door: str, core: ScriptedCore) -> None:
+    core.policy = Script(*case.answers)
+    if case.raises is not None:
+        with pytest.raises(case.raises):
+            run(door, core, case.scenario)
+    else:
+        result = run(door, core, case.scenario)
+        assert repr(result) == repr(case.gives), "equal, and of equal types"
+
+
+@both
+@pytest.mark.parametrize("case", [c for c in CASES if c.sends], ids=lambda case: case.name)
+def test_the_core_hears(case: Case, door: str, core: ScriptedCore) -> None:
+    core.policy = Script(*case.answers)
+    with _anything():
+        run(door, core, case.scenario)
+    peer = core.peer()
+    peer.ends()
+    events = [e.kind.value for e in peer.events[1:]]
+    points = [
+        p.side.value + (f":{p.outcome}" if p.outcome else "") + ("" if p.waits else "!")
+        for p in peer.points[1:]
+    ]
+    wanted_events = [word for word in case.sends if word in set(EventKind)]
+    wanted_points = [word for word in case.sends if word not in set(EventKind)]
+    assert events == wanted_events
+    if wanted_points:
+        assert points == wanted_points
+
+
+@cases
+def test_both_say_the_same(case: Case) -> None:
+    heard = []
+    for door in ("sync", "async"):
+        with ScriptedCore(Script(*case.answers)) as core:
+            with _anything():
+                run(door, core, case.scenario)
+            peer = core.peer()
+            peer.ends()
+            heard.append(transcript(peer))
+    assert heard[0] == heard[1]
+
+
+def _anything() -> Any:
+    """Whatever a scenario raises: what it sends is looked at."""
+    import contextlib
+
+    return contextlib.suppress(BaseException)
+
+
+# ---- details ----------------------------------------------------------------------------------------
+
+
+@both
+def test_the_start(door: str, core: ScriptedCore) -> None:
+    async def nothing(dbg: Any) -> None:
+        pass
+
+    run(door, core, nothing)
+    peer = core.peer()
+    assert peer.hello is not None
+    assert peer.hello.program == "Tester"
+    bye = peer.ends()
+    event, point = peer.sent[:2]
+    assert (event.kind, bytes(event.data)) == (EventKind.PROGRAM_STARTED, b'"Tester"')
+    assert point.event == event.id
+    assert (point.side, point.waits, bytes(point.data)) == (Side.BEGIN, True, b'"Tester"')
+    assert point.summary == "Agent program started."
+    assert bye == Bye(ending=Ending.FINISHED)
+    assert len(peer.sent) == 3
+
+
+@both
+def test_without_a_stop_on_entry_the_message_is_sent_all_the_same(
+    door: str, core: ScriptedCore
+) -> None:
+    async def nothing(dbg: Any) -> None:
+        pass
+
+    run(door, core, nothing, stop_on_entry=False)
+    peer = core.peer()
+    peer.ends()
+    assert [point.waits for point in peer.points] == [False]
+
+
+@both
+@pytest.mark.parametrize(
+    ("answer", "error", "ending"),
+    [
+        (Stop(), AgentStopped, Ending.STOPPED),
+        (Raise(message="no"), InjectedError, Ending.CRASHED),
+    ],
+)
+def test_what_ends_the_start_ends_the_run(
+    door: str, core: ScriptedCore, answer: Answer, error: type[BaseException], ending: Ending
+) -> None:
+    async def never(dbg: Any) -> None:
+        raise AssertionError
+
+    core.policy = Script(answer)
+    with pytest.raises(error):
+        run(door, core, never)
+    bye = core.peer().ends()
+    assert bye is not None
+    assert bye.ending is ending
+
+
+@both
+@pytest.mark.parametrize(
+    ("error", "ending", "failure"),
+    [
+        (ValueError("a bug"), Ending.CRASHED, ("ValueError", "a bug")),
+        (KeyboardInterrupt(), Ending.STOPPED, None),
+        (AgentStopped(), Ending.STOPPED, None),
+        (asyncio.CancelledError(), Ending.STOPPED, None),
+        (BaseExceptionGroup("tasks", [AgentStopped(), AgentStopped()]), Ending.STOPPED, None),
+        (
+            BaseExceptionGroup("tasks", [AgentStopped(), ValueError("a bug")]),
+            Ending.CRASHED,
+            ("BaseExceptionGroup", None),
+        ),
+        (SystemExit(0), Ending.FINISHED, None),
+        (SystemExit(2), Ending.CRASHED, ("SystemExit", "2")),
+        (NotJSONError("$", "x"), Ending.CRASHED, ("agentstepper_nb.errors.NotJSONError", None)),
+    ],
+    ids=lambda value: repr(value)[:70] if isinstance(value, BaseException) else "",
+)
+def test_how_the_run_ends(
+    door: str, core: ScriptedCore, error: BaseException, ending: Ending, failure: Any
+) -> None:
+    async def fail(dbg: Any) -> None:
+        raise error
+
+    with pytest.raises(type(error)):
+        run(door, core, fail)
+    bye = core.peer().ends()
+    assert bye is not None
+    assert bye.ending is ending
+    if failure is None:
+        assert bye.failure is None
+    else:
+        assert bye.failure is not None
+        assert bye.failure.type == failure[0]
+        assert failure[1] in (None, bye.failure.message)
+
+
+@both
+def test_an_event_s_details(door: str, core: ScriptedCore) -> None:
+    async def scenario(dbg: Any) -> None:
+        async with dbg.tool("outer", {}) as t:
+            async with dbg.llm("p", model="gpt") as q:
+                q.response = {"usage": {"prompt_tokens": 3, "completion_tokens": 4}}
+            async with dbg.llm("p") as q:
+                q.usage = Usage(input_tokens=1, output_tokens=2)
+            await dbg.post_debug_message("done")
+            t.result = 1
+
+    run(door, core, scenario)
+    peer = core.peer()
+    peer.ends()
+    _, outer, first, second, message = peer.events
+    assert (outer.name, outer.parent) == ("outer", None)
+    assert (first.name, first.parent) == ("gpt", outer.id)
+    assert (second.name, second.parent) == (None, outer.id)
+    assert (message.parent, message.data) == (outer.id, Raw(b'"done"'))
+    usages = [p.usage for p in peer.points if p.outcome is Outcome.OK and p.event != outer.id]
+    assert usages == [
+        Usage(input_tokens=3, output_tokens=4),
+        Usage(input_tokens=1, output_tokens=2),
+    ]
+    assert all(isinstance(event, EventBegun) and event.clock > 0 for event in peer.events)
+
+
+@both
+def test_a_failure_tells_type_and_message(door: str, core: ScriptedCore) -> None:
+    async def scenario(dbg: Any) -> None:
+        with pytest.raises(OSError, match="disk full"):
+            async with dbg.tool("write", {}):
+                raise OSError("disk full")
+
+    run(door, core, scenario)
+    peer = core.peer()
+    peer.ends()
+    failure = peer.points[-1].failure
+    assert failure is not None
+    assert (failure.type, failure.message) == ("OSError", "disk full")
+    assert bytes(peer.points[-1].data) == b"null"
+
+
+@both
+def test_an_injected_error_comes_from_the_one_it_replaces(door: str, core: ScriptedCore) -> None:
+    async def scenario(dbg: Any) -> None:
+        async with dbg.tool("divide", {}):
+            raise ZeroDivisionError("x")
+
+    core.policy = Script(START, STEP, Deny(reason="no more"))
+    with pytest.raises(ToolDeniedError, match="no more") as caught:
+        run(door, core, scenario)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+@both
+def test_nothing_stays_open_after_a_refusal(door: str, core: ScriptedCore) -> None:
+    async def scenario(dbg: Any) -> None:
+        with pytest.raises(ToolDeniedError):
+            await dbg.begin_tool_invocation_breakpoint("rm", {})
+        with pytest.raises(RuntimeError, match="hasn't begun"):
+            await dbg.end_tool_invocation_breakpoint("r")
+
+    core.policy = Script(START, Deny(reason="no"))
+    run(door, core, scenario)
+
+
+@both
+def test_edits_that_are_no_tool_call_never_reach_the_agent(door: str, core: ScriptedCore) -> None:
+    from agentstepper_nb import ProtocolError
+
+    async def scenario(dbg: Any) -> None:
+        with pytest.raises(ProtocolError, match="Tool"):
+            await dbg.begin_tool_invocation_breakpoint("rm", {})
+
+    core.policy = Script(START, edit('{"Tool":"rm"}'))
+    run(door, core, scenario)
+    peer = core.peer()
+    peer.ends()
+    assert peer.points[-1].outcome is Outcome.ERROR

@@ -1,0 +1,504 @@
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import types
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+from msgspec import Raw
+
+from agentstepper_nb import AgentStepper, AsyncAgentStepper, ProtocolError, ToolDeniedError
+from agentstepper_nb.protocol.agent import Resume, Skip
+from agentstepper_nb.protocol.values import EventKind, Outcome
+from tests.sdk.doors import both, run
+from tests.sdk.scripted_core import Peer, Script, ScriptedCore, edit
+
+START = STEP = Resume()
+
+
+class Thing:
+    """Nothing that JSON has."""
+
+    def __repr__(self) -> str:
+        return "<a thing>"
+
+
+@pytest.fixture
+def dbg(core: ScriptedCore) -> Iterator[AgentStepper]:
+    with AgentStepper("Tester", "127.0.0.1", core.port) as dbg:
+        yield dbg
+
+
+def data(peer: Peer) -> list[Any]:
+    """What the breakpoints after the start carried, once the agent is gone."""
+    peer.ends()
+    return [json.loads(bytes(point.data)) for point in peer.points[1:]]
+
+
+def edits(core: ScriptedCore, *texts: str | None) -> None:
+    core.policy = Script(*[STEP if text is None else edit(text) for text in texts])
+
+
+# ---- arguments --------------------------------------------------------------------------------------
+
+
+def test_arguments_are_shown_by_name(dbg: AgentStepper, core: ScriptedCore) -> None:
+    @dbg.traced_tool
+    def tool(a: int, /, b: int, *rest: int, c: int = 0, **more: Any) -> None:
+        """Do."""
+
+    tool(1, 2, 3, 4, c=5, d=6)
+    tool(1, b=2)
+    dbg.close()
+    first, _, second, _ = data(core.peer())
+    assert first == {
+        "Tool": "tool",
+        "Argument": {"a": 1, "b": 2, "rest": [3, 4], "c": 5, "more": {"d": 6}},
+    }
+    assert second == {"Tool": "tool", "Argument": {"a": 1, "b": 2}}
+    assert (tool.__name__, tool.__doc__) == ("tool", "Do.")
+
+
+def test_edited_arguments_arrive(dbg: AgentStepper, core: ScriptedCore) -> None:
+    @dbg.traced_tool
+    def tool(a: int, /, b: int = 0, *rest: int, c: int = 0, **more: Any) -> Any:
+        return [a, b, rest, c, more]
+
+    core.policy = Script(
+        edit('{"Tool":"tool","Argument":{"a":9,"b":8,"rest":[7,6],"c":5,"more":{"d":4}}}'),
+        STEP,
+        edit('{"Tool":"tool","Argument":{"a":9,"c":1}}'),
+    )
+    assert tool(1) == [9, 8, (7, 6), 5, {"d": 4}]
+    assert tool(1, 2, 3) == [9, 0, (), 1, {}]
+
+
+def test_objects_are_passed_through_and_shown(dbg: AgentStepper, core: ScriptedCore) -> None:
+    thing, things, numbers = Thing(), [Thing(), {"x": Thing()}], [1]
+    got: list[Any] = []
+
+    @dbg.traced_tool
+    def tool(thing: Any, things: Any, numbers: Any, flag: bool) -> Any:
+        got[:] = [thing, things, numbers, flag]
+        return thing
+
+    assert tool(thing, things, numbers, False) is thing
+    assert got[0] is thing
+    assert got[1] is things
+    assert got[2] is numbers
+
+    text = json.dumps(
+        {
+            "Tool": "tool",
+            "Argument": {
+                "thing": {"$repr": "<a thing>", "$ref": 1},
+                "things": [{"$repr": "<a thing>", "$ref": 2}, "new"],
+                "numbers": [1],
+                "flag": True,
+            },
+        }
+    )
+    core.policy = Script(edit(text), edit('{"was":{"$repr":"<a thing>","$ref":1}}'))
+    assert tool(thing, things, numbers, False) == {"was": thing}
+    assert got == [thing, [things[0], "new"], numbers, True]
+    assert got[2] is numbers, "what wasn't edited is the same object"
+    dbg.close()
+    begin, end, *_ = data(core.peer())
+    assert begin["Argument"]["things"] == [
+        {"$repr": "<a thing>", "$ref": 2},
+        {"x": {"$repr": "<a thing>", "$ref": 3}},
+    ]
+    assert end == {"$repr": "<a thing>", "$ref": 1}
+
+
+def test_to_json_comes_before_the_mark(core: ScriptedCore) -> None:
+    def to_json(value: Any) -> Any:
+        if isinstance(value, Thing):
+            return {"thing": {1}}
+        if isinstance(value, set):
+            return sorted(value)
+        raise TypeError
+
+    thing = Thing()
+    with AgentStepper("T", "127.0.0.1", core.port, to_json=to_json) as dbg:
+
+        @dbg.traced_tool
+        def tool(thing: Any, other: Any) -> Any:
+            return thing
+
+        edits(core, '{"Tool":"tool","Argument":{"thing":{"thing":[1]},"other":2}}')
+        assert tool(thing, object()) is thing
+    begin, end = data(core.peer())
+    assert begin["Argument"]["thing"] == end == {"thing": [1]}
+    assert begin["Argument"]["other"]["$ref"] == 1
+
+
+def test_what_the_person_saw_redacted_is_not_an_edit(core: ScriptedCore) -> None:
+    def redact(word: str, value: Any) -> Any:
+        if word == "tool_call":
+            return {**value, "Argument": {**value["Argument"], "password": "***"}}
+        return value
+
+    with AgentStepper("T", "127.0.0.1", core.port, redact=redact) as dbg:
+
+        @dbg.traced_tool
+        def login(user: str, password: str) -> str:
+            return f"{user}:{password}"
+
+        edits(core, '{"Tool":"login","Argument":{"user":"eve","password":"***"}}')
+        assert login("bob", "secret") == "eve:secret"
+
+
+def test_a_call_that_does_not_fit_fails_as_ever(dbg: AgentStepper, core: ScriptedCore) -> None:
+    @dbg.traced_tool
+    def tool(a: int) -> int:
+        return a
+
+    with pytest.raises(TypeError, match="unexpected keyword argument 'b'"):
+        tool(b=1)
+    core.policy = Script(edit('{"Tool":"tool","Argument":{"zz":1}}'))
+    with pytest.raises(TypeError, match="zz"):
+        tool(1)
+
+
+def test_another_tool_is_not_ours_to_call(dbg: AgentStepper, core: ScriptedCore) -> None:
+    called: list[int] = []
+
+    @dbg.traced_tool
+    def remove(a: int) -> None:
+        called.append(a)
+
+    core.policy = Script(edit('{"Tool":"list","Argument":{"a":1}}'))
+    with pytest.raises(ToolDeniedError, match="list instead of remove"):
+        remove(1)
+    core.policy = Script(edit('{"Tool":"remove","Argument":[1]}'))
+    with pytest.raises(ProtocolError, match="by name"):
+        remove(1)
+    assert called == []
+    dbg.close()
+    peer = core.peer()
+    peer.ends()
+    assert [p.outcome for p in peer.points[1:]] == [None, Outcome.ERROR, None, Outcome.ERROR]
+
+
+def test_values_too_large_for_a_message_are_shown_in_part(
+    dbg: AgentStepper, core: ScriptedCore
+) -> None:
+    large = "x" * (65 * 1024 * 1024)
+
+    @dbg.traced_tool
+    def tool(small: str, large: str) -> str:
+        return large
+
+    assert tool("s", large) is large
+    dbg.close()
+    begin, end = data(core.peer())
+    assert begin["Argument"]["small"] == "s"
+    assert begin["Argument"]["large"]["$repr"].endswith("…")
+    assert end["$repr"].startswith("'xxx")
+
+
+# ---- kinds of functions -----------------------------------------------------------------------------
+
+
+class Agent:
+    """Made while no debugger is there; decorated by hand below."""
+
+    def __init__(self, dbg: Any) -> None:
+        self.name = "an agent"
+
+        class Tools:
+            @dbg.traced_tool
+            def method(self, x: int) -> Any:
+                return [type(self).__name__, x]
+
+            @classmethod
+            @dbg.traced_tool
+            def of_class(cls, x: int) -> Any:
+                return [cls.__name__, x]
+
+            @staticmethod
+            @dbg.traced_tool(name="renamed")
+            def static(x: int) -> Any:
+                return x
+
+        self.tools = Tools()
+
+
+def test_methods(dbg: AgentStepper, core: ScriptedCore) -> None:
+    tools = Agent(dbg).tools
+    assert tools.method(1) == ["Tools", 1]
+    assert tools.of_class(2) == ["Tools", 2]
+    assert tools.static(3) == 3
+    dbg.close()
+    assert [d for d in data(core.peer()) if isinstance(d, dict)] == [
+        {"Tool": "method", "Argument": {"x": 1}},
+        {"Tool": "of_class", "Argument": {"x": 2}},
+        {"Tool": "renamed", "Argument": {"x": 3}},
+    ]
+
+
+@both
+def test_async_functions(door: str, core: ScriptedCore) -> None:
+    async def scenario(dbg: Any) -> Any:
+        @dbg.traced_llm
+        async def ask(prompt: str, model: str) -> str:
+            await asyncio.sleep(0)
+            return prompt.upper()
+
+        assert asyncio.iscoroutinefunction(ask)
+        return await asyncio.gather(*(ask(f"p{n}", model="gpt") for n in range(5)))
+
+    assert run(door, core, scenario) == ["P0", "P1", "P2", "P3", "P4"]
+    peer = core.peer()
+    peer.ends()
+    events = peer.events[1:]
+    assert [(e.kind, e.name, e.parent) for e in events] == [(EventKind.LLM_QUERY, "gpt", None)] * 5
+
+
+@both
+def test_an_async_function_behind_a_plain_wrapper(door: str, core: ScriptedCore) -> None:
+    """As the openai SDK's methods are."""
+
+    def required_args(function: Any) -> Any:
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs)
+
+        return wrapper
+
+    async def scenario(dbg: Any) -> Any:
+        @dbg.traced_llm
+        @required_args
+        async def ask(prompt: str) -> str:
+            return prompt + "!"
+
+        return await ask("p")
+
+    edits(core, None, '{"prompt":"q"}')
+    assert run(door, core, scenario) == "q!"
+
+
+def test_a_plain_function_that_runs_an_async_one(dbg: AgentStepper) -> None:
+    async def work(x: int) -> int:
+        return x + 1
+
+    @functools.wraps(work)
+    def sync(x: int) -> int:
+        return asyncio.run(work(x))
+
+    assert dbg.traced_tool(sync)(1) == 2
+
+
+def test_generators(dbg: AgentStepper, core: ScriptedCore) -> None:
+    thing = Thing()
+
+    @dbg.traced_llm
+    def stream(n: int) -> Any:
+        yield from range(n)
+        yield thing
+        return "the end"
+
+    def consume(items: Any) -> Any:
+        collected = []
+        while True:
+            try:
+                collected.append(next(items))
+            except StopIteration as end:
+                return collected, end.value
+
+    items, end = consume(stream(2))
+    assert items == [0, 1, thing]
+    assert end == "the end"
+    core.policy = Script(edit('{"n":1}'), edit('["a",{"$repr":"","$ref":1}]'))
+    assert list(stream(5)) == ["a", thing]
+    core.policy = Script(STEP, edit('"no list"'))
+    with pytest.raises(ProtocolError, match="stay a list"):
+        list(stream(1))
+
+
+def test_a_generator_that_fails_gives_what_it_had(dbg: AgentStepper, core: ScriptedCore) -> None:
+    @dbg.traced_tool
+    def broken() -> Iterator[int]:
+        yield 1
+        raise ValueError("after one")
+
+    items = []
+    with pytest.raises(ValueError, match="after one"):
+        for item in broken():
+            items.append(item)
+    assert items == [1]
+    core.policy = Script(STEP, edit("[7]"))
+    assert list(broken()) == [7]
+
+
+@both
+def test_async_generators(door: str, core: ScriptedCore) -> None:
+    async def scenario(dbg: Any) -> Any:
+        @dbg.traced_llm
+        async def stream(n: int) -> AsyncIterator[int]:
+            for i in range(n):
+                yield i
+            if n == 2:
+                raise ValueError
+
+        first = [item async for item in stream(3)]
+        second = []
+        with pytest.raises(ValueError):
+            async for item in stream(2):
+                second.append(item)
+        return first, second
+
+    edits(core, None, None, "[9,8]")
+    assert run(door, core, scenario) == ([9, 8], [0, 1])
+
+
+def test_stop_iteration_of_a_tool_stays_what_it_is(dbg: AgentStepper) -> None:
+    @dbg.traced_tool
+    def tool() -> Any:
+        return next(iter(()))
+
+    with pytest.raises(StopIteration):
+        tool()
+
+
+@both
+def test_a_skipped_call_is_not_made(door: str, core: ScriptedCore) -> None:
+    async def scenario(dbg: Any) -> Any:
+        @dbg.traced_tool
+        async def tool() -> None:
+            raise AssertionError("not to be called")
+
+        return await tool()
+
+    core.policy = Script(START, Skip(result=Raw(b"[0]")))
+    assert run(door, core, scenario) == [0]
+
+
+@both
+def test_nested_calls(door: str, core: ScriptedCore) -> None:
+    async def scenario(dbg: Any) -> Any:
+        @dbg.traced_llm
+        async def inner() -> int:
+            return 1
+
+        @dbg.traced_tool
+        async def outer() -> int:
+            return sum(await asyncio.gather(inner(), inner()))
+
+        return await outer()
+
+    assert run(door, core, scenario) == 2
+    peer = core.peer()
+    peer.ends()
+    _, outer, *inner = peer.events
+    assert [event.parent for event in inner] == [outer.id, outer.id]
+
+
+def test_cancelling_a_traced_call(core: ScriptedCore) -> None:
+    async def main() -> None:
+        async with AsyncAgentStepper("T", "127.0.0.1", core.port) as dbg:
+
+            @dbg.traced_tool
+            async def tool() -> None:
+                running.set()
+                await asyncio.Event().wait()
+
+            running = asyncio.Event()
+            task = asyncio.create_task(tool())
+            await running.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(main())
+    peer = core.peer()
+    peer.ends()
+    last = peer.points[-1]
+    assert (last.outcome, last.waits) == (Outcome.STOPPED, False)
+
+
+# ---- wrap -------------------------------------------------------------------------------------------
+
+
+class Client:
+    class chat:
+        @staticmethod
+        def create(model: str, messages: Any) -> Any:
+            return {"model": model, "messages": messages}
+
+    def plain(self, x: int) -> int:
+        return x
+
+
+def test_wrap_an_object_s_method_and_take_it_back(dbg: AgentStepper, core: ScriptedCore) -> None:
+    client, other = Client(), Client()
+    undo = dbg.wrap(client, "plain")
+    assert (client.plain(1), other.plain(2)) == (1, 2)
+    undo()
+    assert client.plain(3) == 3
+    assert vars(client) == {}
+    dbg.close()
+    assert data(core.peer()) == [{"Tool": "plain", "Argument": {"x": 1}}, 1]
+
+
+def test_wrap_a_path_a_class_and_a_module(dbg: AgentStepper, core: ScriptedCore) -> None:
+    module = types.ModuleType("module")
+    module.function = lambda x: x
+    undo = [
+        dbg.wrap(Client, "chat.create", kind="llm"),
+        dbg.wrap(Client, "plain", name="renamed"),
+        dbg.wrap(module, "function", name="f"),
+    ]
+    edits(core, '{"model":"b","messages":[]}')
+    assert Client.chat.create("a", []) == {"model": "b", "messages": []}
+    assert Client().plain(1) == 1
+    assert module.function(2) == 2
+    for back in undo:
+        back()
+    assert Client.chat.create("a", []) == {"model": "a", "messages": []}
+    assert isinstance(vars(Client.chat)["create"], staticmethod)
+    assert Client().plain(3) == 3
+    dbg.close()
+    peer = core.peer()
+    peer.ends()
+    assert [(e.kind.value, e.name) for e in peer.events[1:]] == [
+        ("llm_query", "a"),
+        ("tool_invocation", "renamed"),
+        ("tool_invocation", "f"),
+    ]
+
+
+def test_wrap_says_what_it_can_t(dbg: AgentStepper) -> None:
+    with pytest.raises(ValueError, match="neither 'tool' nor 'llm'"):
+        dbg.wrap(Client(), "plain", kind="agent")
+    with pytest.raises(AttributeError):
+        dbg.wrap(Client(), "nothing")
+
+
+# ---- when no run is open ----------------------------------------------------------------------------
+
+
+def test_after_close_a_traced_function_is_plain(core: ScriptedCore) -> None:
+    with AgentStepper("T", "127.0.0.1", core.port) as dbg:
+
+        @dbg.traced_tool
+        def tool(x: int) -> int:
+            return x
+
+        tool(1)
+    assert tool(2) == 2
+    assert len(data(core.peer())) == 2
+
+
+def test_before_connecting_it_says_so(core: ScriptedCore) -> None:
+    dbg = AsyncAgentStepper("T", "127.0.0.1", core.port)
+
+    @dbg.traced_tool
+    async def tool() -> None: ...
+
+    with pytest.raises(RuntimeError, match="isn't connected"):
+        asyncio.run(tool())
