@@ -48,17 +48,9 @@ def write_file(folder: Path, path: str, content: str) -> str:
 
 def run_tests(folder: Path) -> str:
     """Run the tests of the project with pytest."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "no:cacheprovider",
-        "-q",
-        "--tb=short",
-        "--color=no",
-    ]
-    quiet = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    options = ["-q", "-rN", "--tb=short", "--color=no", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *options]
+    quiet = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "80"}
     done = subprocess.run(
         command, cwd=folder, env=os.environ | quiet, capture_output=True, text=True, timeout=120
     )

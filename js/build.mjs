@@ -3,9 +3,9 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { build, context } from "esbuild";
-import { cssText } from "./build/css.mjs";
-import { notices } from "./build/notices.mjs";
-import { keepTo, report } from "./build/sizes.mjs";
+import { cssText } from "./tools/css.mjs";
+import { notices } from "./tools/notices.mjs";
+import { keepTo, report } from "./tools/sizes.mjs";
 
 const OUT = fileURLToPath(new URL("../agentstepper_nb/widgets/static", import.meta.url));
 const watch = process.argv.includes("--watch");

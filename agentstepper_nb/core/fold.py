@@ -68,22 +68,22 @@ class Runs:
     def apply(self, record: Record) -> Breakpoint | None:
         """Move the state by one record, and return the breakpoint it is about, as it then stands."""
         match record:
+            case BreakpointSaved(breakpoint=breakpoint):
+                self._apply_breakpoint(breakpoint)
+                return breakpoint
+            case RunChanged(run=run):
+                self._apply_header(run)
+            case EventSaved(event=event):
+                self._apply_event(event)
             case RunStarted(run=run):
                 self.status[run.id] = RunStatus(run)
                 self.live[run.id] = None
-            case RunChanged(run=run):
-                self._apply_header(run)
             case RunRenamed(run=run):
                 self.status[run.id].run = run
             case RunImported(history=history):
                 self.status[history.run.id] = RunStatus(history.run)
             case RunDeleted(run=run_id):
                 del self.status[run_id]
-            case EventSaved(event=event):
-                self._apply_event(event)
-            case BreakpointSaved(breakpoint=breakpoint):
-                self._apply_breakpoint(breakpoint)
-                return breakpoint
             case BreakpointEdited():
                 return self._apply_edit(record)
             case BreakpointAnswered():

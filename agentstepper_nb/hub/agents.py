@@ -204,7 +204,7 @@ def _breakpoint(message: v2.BreakpointReached, run: str) -> Breakpoint:
         kind=EventKind.PROGRAM_STARTED,  # the debugger sets it from the event
         side=message.side,
         at=message.at,
-        data=bytes(message.data).decode(),
+        data=str(message.data, "utf-8"),
         waits=message.waits,
         summary=message.summary,
         outcome=message.outcome,
@@ -308,7 +308,7 @@ class AgentSessionV1(AgentSession):
         self._start(run)
 
     def _breakpoint(self, message: v1.V1Breakpoint, run: str, text: str, strict: bool) -> None:
-        data = bytes(message.original_data).decode()
+        data = str(message.original_data, "utf-8")
         breakpoint = Breakpoint(
             id=message.uuid,
             run=run,

@@ -12,6 +12,9 @@ from .connection import Session
 
 #: Bytes that may wait for a peer that doesn't read, before it is let go.
 BACKLOG: Final = 64 * 1024 * 1024
+#: Bytes that are read at once. asyncio's own 256 KiB are a buffer so large that malloc maps and unmaps
+#: it for every read, which costs as much as all else that is done for a small message.
+READ: Final = 64 * 1024
 
 
 class SocketConnection:
@@ -45,6 +48,8 @@ class SocketConnection:
 
 async def converse(socket: ServerConnection, session: Session) -> None:
     """Feed a session with what comes, until the connection is gone."""
+    if hasattr(socket.transport, "max_size"):
+        socket.transport.max_size = READ
     try:
         while True:
             message = await socket.recv()

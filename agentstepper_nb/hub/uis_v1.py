@@ -56,20 +56,20 @@ class UiSessionV1(UiSession):
     def _tell(self, saved: Saved, by: UiSession | None) -> None:
         """Tell what was recorded, in version 1's order of messages."""
         match saved.record:
+            case records.BreakpointSaved(breakpoint=breakpoint):
+                self._send(v1.new_message(breakpoint))
+            case records.RunChanged(run=run):
+                self._send(v1.update_run_state(run))
+            case records.EventSaved(event=event) if event.kind is EventKind.DEBUG_MESSAGE:
+                self._send(v1.new_debug_message(event))
             case records.RunStarted(run=run):
                 self._send(v1.new_run(RunHistory(run=run)))
-                self._send(v1.update_run_state(run))
-            case records.RunChanged(run=run):
                 self._send(v1.update_run_state(run))
             case records.RunImported(history=history):
                 self._send(v1.new_run(history))
             case records.RunRenamed() | records.RunDeleted():
                 if by is not self:
                     self.greet()
-            case records.BreakpointSaved(breakpoint=breakpoint):
-                self._send(v1.new_message(breakpoint))
-            case records.EventSaved(event=event) if event.kind is EventKind.DEBUG_MESSAGE:
-                self._send(v1.new_debug_message(event))
             case records.CommitSaved(commit=commit):
                 self._send(v1.new_commit(commit))
 

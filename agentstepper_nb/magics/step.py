@@ -11,9 +11,8 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 from ..errors import AgentStepperError, AgentStopped
-from ..sdk import AgentStepper, ambient
+from ..sdk import AgentStepper, ambient, newest_run
 from ..widgets import show
-from . import runs
 from .cells import Cell, compile_cell
 from .worker import Worker
 
@@ -27,8 +26,11 @@ _NO_AWAIT = (
 
 
 def show_newest() -> None:
-    """Show the view with this kernel's newest run, or else the newest of all."""
-    show(runs.newest())
+    """Show the view with this kernel's newest run, or else the newest of all.
+
+    Once that has ended it goes on to a run that begins: an agent in a process of its own, say.
+    """
+    show(newest_run(), follow=True)
 
 
 def run_cell(
@@ -54,7 +56,7 @@ def run_cell(
     shell.user_ns["dbg"] = run
     try:
         with run:
-            show(runs.id_of(run))
+            show(run.run_id)
             call = partial(_run_inside, run, cell)
             return call() if on_main else Worker(call).run()
     except AgentStopped as stop:

@@ -141,11 +141,6 @@ class Door:
     # ---- the run ------------------------------------------------------------------------------------
 
     @property
-    def run(self) -> str:
-        """The run's id, by which views and exports name it."""
-        return self._live().run
-
-    @property
     def run_id(self) -> str:
         """The id of its run, by which views find it."""
         return self._live().run
@@ -183,12 +178,19 @@ class Door:
                 return session
             if parents.ended:
                 return parents
+            program = f"{parents.program} (child {os.getpid()})"
             self._borrowed = False
             self._seat.workspace = None
-            self._open_session(parents.endpoint, f"{parents.program} (child {os.getpid()})")
-            session = self._live()
+            if self._folder is not None:
+                self._seat.workspace = Workspace(self._folder, program)
+            self._open_session(parents.endpoint, program)
+            session, workspace = self._live(), self._seat.workspace
+            first = None
+            if workspace is not None:
+                session.link.at_end(workspace.close)
+                first = workspace.initial_commit()
             # Its first breakpoint halts anyway: one halt is enough.
-            pump(session.link, self._flow().start(waits=False))
+            pump(session.link, self._flow().start(waits=False, commit=first))
             _finish_with_multiprocessing()
             return session
 

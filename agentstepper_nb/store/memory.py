@@ -87,11 +87,15 @@ class MemoryStore:
 
     def _keep(self, record: Record) -> None:
         match record:
-            case RunStarted(run=run):
-                self._runs[run.id] = _Kept(run)
+            case BreakpointSaved(breakpoint=breakpoint):
+                self._runs[breakpoint.run].breakpoints[breakpoint.id] = breakpoint
             case RunChanged(run=run) | RunRenamed(run=run):
                 self._runs[run.id].run = run
                 self._write(run)
+            case EventSaved(event=event):
+                self._runs[event.run].events[event.id] = event
+            case RunStarted(run=run):
+                self._runs[run.id] = _Kept(run)
             case RunImported(history=history):
                 self._import(history)
                 self._write(history.run)
@@ -99,10 +103,6 @@ class MemoryStore:
                 del self._runs[run_id]
                 if self._files:
                     self._files.delete(run_id)
-            case EventSaved(event=event):
-                self._runs[event.run].events[event.id] = event
-            case BreakpointSaved(breakpoint=breakpoint):
-                self._runs[breakpoint.run].breakpoints[breakpoint.id] = breakpoint
             case BreakpointEdited():
                 self._update(record, revision=record.revision, edit=record.edit)
             case BreakpointAnswered():

@@ -30,6 +30,7 @@ class DebuggerWidget(anywidget.AnyWidget):
 
     Args:
         run: The run's id; empty shows the newest one.
+        follow: Whether to go on to a run that begins once this one has ended.
         base_url: The Jupyter server's base URL; empty takes the page's own.
         height: Of the view, in pixels.
     """
@@ -37,6 +38,7 @@ class DebuggerWidget(anywidget.AnyWidget):
     _esm = _LOADER if _LOADER.is_file() else _EXCUSE
 
     run = traitlets.Unicode("").tag(sync=True)
+    follow = traitlets.Bool(False).tag(sync=True)
     base_url = traitlets.Unicode("").tag(sync=True)
     height = traitlets.Int(520, min=240, max=1200).tag(sync=True)
 
@@ -52,10 +54,12 @@ class DebuggerWidget(anywidget.AnyWidget):
         return bundle
 
 
-def show(run: str | None = None) -> None:
+def show(run: str | None = None, *, follow: bool = False) -> None:
     """Display the view now, whatever the cell does next.
 
     Args:
         run: The run's id; None shows the newest one.
+        follow: Whether to go on to a run that begins once this one has ended.
     """
-    display(DebuggerWidget(run=run or ""))  # type: ignore[no-untyped-call]
+    widget = DebuggerWidget(run=run or "", follow=follow)
+    display(widget)  # type: ignore[no-untyped-call]

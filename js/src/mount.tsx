@@ -15,6 +15,8 @@ export interface MountOptions {
   pageUrl?: (run: string) => string;
   /** The height to begin with, in pixels. */
   height?: number;
+  /** Whether to go on to a run that begins once the shown one has ended. */
+  goOn?: boolean;
 }
 
 /** Takes the view away again; `show` leads it to another run. */
@@ -32,10 +34,10 @@ export function mount(
   element: HTMLElement,
   transport: Transport,
   run: string,
-  { shell = "inline", pageUrl, height }: MountOptions = {},
+  { shell = "inline", pageUrl, height, goOn = false }: MountOptions = {},
 ): Mounted {
   addStyles(element);
-  const model = new Debugger({ transport, run, name: `agentstepper_nb view ${VERSION}` });
+  const model = new Debugger({ transport, run, goOn, name: `agentstepper_nb view ${VERSION}` });
   const place: Place = {
     shell,
     resizable: shell === "inline",

@@ -81,10 +81,14 @@ class Spy:
         """The main thread's stack, and which queued cells ran."""
         return self._get("/")
 
+    def expect_queued(self) -> None:
+        """No queued cell has run: the agent has the main thread."""
+        assert self.look()["ran"] == []
+
     def expect_blocked(self) -> None:
         """The main thread waits in the SDK, and no queued cell has run."""
+        self.expect_queued()
         seen = self.look()
-        assert seen["ran"] == []
         assert any("agentstepper_nb/sdk/" in frame for frame in seen["stack"]), seen["stack"]
 
     def open_gate(self) -> None:

@@ -89,6 +89,7 @@ def test_step_edit_continue_halt_and_changes(
     spy.close_gate()
     corridor.press("Continue")
     view.expect_state("Tool executing")
+    spy.expect_queued()
     view.press("Halt")
     view.expect_state("Halting")
     spy.open_gate()

@@ -27,18 +27,11 @@ class Stand:
     ) -> ClientConnection:
         """Connect, as the original does (no path, no subprotocol) or as version 2."""
         protocols = [SUBPROTOCOL] if version == 2 else None
-        return self._stack.enter_context(
-            connect(
-                f"ws://127.0.0.1:{port}{path}",
-                subprotocols=protocols,
-                proxy=None,
-                compression=None,
-                max_size=None,
-                ping_interval=None,
-                max_queue=None,  # what nobody reads must not keep the socket from closing
-                **options,
-            )
-        )
+        plain: dict[str, Any] = {"proxy": None, "compression": None, "ping_interval": None}
+        # What nobody reads must not keep the socket from closing.
+        plain |= {"max_size": None, "max_queue": None} | options
+        url = f"ws://127.0.0.1:{port}{path}"
+        return self._stack.enter_context(connect(url, subprotocols=protocols, **plain))
 
     def agent(self, version: int = 2, **options: Any) -> Agent:
         """An agent that has connected and said nothing yet."""

@@ -50,7 +50,7 @@ BOTH: dict[str, tuple[Does, str, str]] = {
     "deep inside": (
         saying(f'{{"message": "event", "n": 1, "type": "event", "data": {DEEP}, "body": {DEEP}}}'),
         "malformed",
-        "recursion depth",
+        "recursion depth|Expected `object`",
     ),
     "binary": (saying(b'{"n": 1}'), "binary_frame", "Send text frames"),
     "binary noise": (saying(bytes(range(256))), "binary_frame", "Send text frames"),

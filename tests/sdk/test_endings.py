@@ -6,11 +6,12 @@ import gc
 import os
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 
 from agentstepper_nb import AgentStepper
-from agentstepper_nb.protocol.agent import BreakpointReached, Bye, EventBegun, Withdraw
+from agentstepper_nb.protocol.agent import BreakpointReached, Bye, CommitMade, EventBegun, Withdraw
 from agentstepper_nb.protocol.values import Ending, Outcome
 from tests.sdk.processes import agent, outcome
 from tests.sdk.scripted_core import Peer, ScriptedCore, go_on
@@ -263,6 +264,30 @@ def test_a_forked_child_opens_a_run_of_its_own(core: ScriptedCore) -> None:
     assert [point.waits for point in child.points] == [False, True, True]
     assert [event.parent for event in child.events] == [None, None]
     assert [point.outcome for point in parent.points] == [None, None, Outcome.OK]
+
+
+@needs_fork
+def test_a_forked_child_commits_for_itself(core: ScriptedCore, tmp_path: Path) -> None:
+    program = f"""
+    dbg = AgentStepper("T", "127.0.0.1", PORT, {str(tmp_path / "project")!r})
+    pid = os.fork()
+    if pid == 0:
+        dbg.post_debug_message("the first call opens the child's run, and its workspace")
+        open({str(tmp_path / "project" / "new.txt")!r}, "w").close()
+        assert dbg.commit_agent_changes("of the child")
+        sys.exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert dbg.commit_agent_changes("of the parent")
+    """
+    (tmp_path / "project").mkdir()
+    with agent(core, program) as process:
+        code, _, err = outcome(process)
+    assert code == 0, err
+    for peer, title in [(core.peer(), "of the parent"), (core.peer(), "of the child")]:
+        peer.ends()
+        commits = [message for message in peer.sent if isinstance(message, CommitMade)]
+        assert [commit.title for commit in commits] == ["Initialized repository", title]
+        assert [change.path for change in commits[-1].changes] == ["new.txt"]
 
 
 @needs_fork

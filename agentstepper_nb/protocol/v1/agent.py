@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple, cast
 
 import msgspec
@@ -65,17 +66,26 @@ class V1Error(Struct, frozen=True, kw_only=True):
     message: str
 
 
-class _Envelope(Struct):
-    message: str
-    data: Raw
-
-
-class _Outgoing(Struct):
-    message: str
-    data: Struct
-
-
 V1Message = V1Event | V1Breakpoint | V1Commit | V1Error
+
+# The envelope, one class a kind, so that a message is read in one pass.
+
+
+class _Event(Struct, tag_field="message", tag="event"):
+    data: V1Event
+
+
+class _Breakpoint(Struct, tag_field="message", tag="breakpoint"):
+    data: V1Breakpoint
+
+
+class _Commit(Struct, tag_field="message", tag="commit"):
+    data: V1Commit
+
+
+class _Error(Struct, tag_field="message", tag="error"):
+    data: V1Error
+
 
 _KINDS: Final[dict[str, type[Struct]]] = {
     "event": V1Event,
@@ -83,15 +93,19 @@ _KINDS: Final[dict[str, type[Struct]]] = {
     "commit": V1Commit,
     "error": V1Error,
 }
-_NAMES = {kind: name for name, kind in _KINDS.items()}
-_decoders = {name: msgspec.json.Decoder(kind) for name, kind in _KINDS.items()}
-_envelope = msgspec.json.Decoder(_Envelope)
+_ENVELOPES: Final[dict[type[Struct], Callable[[Any], Struct]]] = {
+    V1Event: _Event,
+    V1Breakpoint: _Breakpoint,
+    V1Commit: _Commit,
+    V1Error: _Error,
+}
+_decoder = msgspec.json.Decoder(_Event | _Breakpoint | _Commit | _Error)
 _encoder = msgspec.json.Encoder()
 
 
 def encode(value: V1Message) -> str:
     """Encode a message with its envelope. Contents are embedded as they came."""
-    return _encoder.encode(_Outgoing(_NAMES[type(value)], value)).decode()
+    return _encoder.encode(_ENVELOPES[type(value)](value)).decode()
 
 
 class Read(NamedTuple):
@@ -116,7 +130,7 @@ def read(text: str) -> Read:
         ProtocolError: Not JSON, an unknown envelope, or a field is wrong.
     """
     try:
-        return Read(_decode(text), True)
+        return Read(_decoder.decode(text).data, True)
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         relaxed = _relax(text)
         if relaxed is None:
@@ -125,23 +139,6 @@ def read(text: str) -> Read:
         return Read(_convert(relaxed), False)
     except (msgspec.ValidationError, RecursionError) as error:
         raise ProtocolError("invalid_message", f"Failed to parse the message: {error}.") from None
-
-
-def _decode(text: str) -> V1Message:
-    envelope = _envelope.decode(text)
-    value: V1Message = _decoder(envelope.message).decode(envelope.data)
-    return value
-
-
-def _decoder(name: str) -> msgspec.json.Decoder[Any]:
-    decoder = _decoders.get(name)
-    if decoder is None:
-        raise ProtocolError(
-            "unknown_message",
-            f"Failed to parse client server event message: “{name[:80]}” is none of event, breakpoint, "
-            "commit.",
-        )
-    return decoder
 
 
 def _relax(text: str) -> Any:
@@ -157,7 +154,14 @@ def _convert(value: Any) -> V1Message:
         raise ProtocolError(
             "malformed", 'The message is not of the form {"message": …, "data": {…}}.'
         )
-    kind = _decoder(str(value.get("message"))).type
+    name = wrap(str(value.get("message")))
+    kind = _KINDS.get(name)
+    if kind is None:
+        raise ProtocolError(
+            "unknown_message",
+            f"Failed to parse client server event message: “{name[:80]}” is none of event, breakpoint, "
+            "commit.",
+        )
     return cast(V1Message, msgspec.convert(wrap(value["data"]), kind))
 
 

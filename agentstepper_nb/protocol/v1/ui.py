@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Final, cast
 
 import msgspec
@@ -190,14 +191,19 @@ def _encode(event: str, content: dict[str, Any]) -> str:
 
 def iso(at: float) -> str:
     """A time as the original writes it: ISO 8601 to the second, with its offset."""
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "+0000")
+    return _iso(int(at))
+
+
+@lru_cache(64)  # what happens now happens in the same second
+def _iso(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S%z")
 
 
 def _content(text: str, strict: bool) -> tuple[Raw, str]:
     """Contents for a browser: what only a lenient parser takes goes as a text."""
     if not strict:
         return Raw(_encoder.encode(text)), "text"
-    return Raw(text.encode()), "json" if text.lstrip()[:1] == "{" else "text"
+    return Raw(text), "json" if text.lstrip()[:1] == "{" else "text"
 
 
 def _message(breakpoint: Breakpoint) -> _Message:

@@ -18,6 +18,8 @@ export interface DebuggerOptions {
   transport: Transport;
   /** The run to show; "" shows the newest, and newer ones as they begin. */
   run: string;
+  /** Whether to go on to a run that begins once this one has ended, until the person picks one. */
+  goOn?: boolean;
   /** The view's name and version. */
   name: string;
   memory?: Memory;
@@ -53,6 +55,7 @@ export class Debugger implements Model, Listener {
 
   readonly #shown = signal<string | null>(null);
   readonly #picked = signal(false);
+  #goesOn: boolean;
   /** The run whose contents were asked for last, until they are here. */
   readonly opening = signal<{ run: string } | null>(null);
   readonly #client: Client;
@@ -92,6 +95,7 @@ export class Debugger implements Model, Listener {
   constructor(options: DebuggerOptions) {
     const { transport, name, timers } = options;
     this.wanted = signal(options.run);
+    this.#goesOn = options.goOn ?? false;
     this.#drafts = new Drafts(options.memory ?? browserMemory());
     this.#inbox = new Inbox(options.schedule ?? nextFrame, (pushes) => this.#take(pushes));
     this.#client = new Client({ transport, name, listener: this, ...(timers && { timers }) });
@@ -140,6 +144,7 @@ export class Debugger implements Model, Listener {
   }
 
   openRun(id: string): void {
+    this.#goesOn = false;
     this.wanted.value = id;
     if (id !== this.#shown.peek()) void this.#open(id);
   }
@@ -194,7 +199,7 @@ export class Debugger implements Model, Listener {
     batch(() => {
       const rows: Row[] = [];
       for (const { type, body } of pushes) {
-        if (type === "run") this.runs.value = foldRun(this.runs.peek(), body.run);
+        if (type === "run") this.#header(body.run);
         else if (type === "run_gone") this.#gone(body.run);
         else if (body.run !== this.#shown.peek()) continue;
         else if (type === "row") rows.push(body.row);
@@ -206,6 +211,12 @@ export class Debugger implements Model, Listener {
     const id = this.#choose();
     const under = this.opening.peek()?.run ?? this.#shown.peek();
     if (id !== null && id !== under) void this.#open(id);
+  }
+
+  #header(run: Run): void {
+    const begins = run.state !== "idle" && !this.runs.peek().some(({ id }) => id === run.id);
+    if (begins && this.#goesOn && this.run.peek()?.state === "idle") this.wanted.value = "";
+    this.runs.value = foldRun(this.runs.peek(), run);
   }
 
   #gone(id: string): void {

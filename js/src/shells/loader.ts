@@ -10,6 +10,7 @@ declare const VERSION: string;
 interface Widget {
   get(name: "run" | "base_url"): string;
   get(name: "height"): number;
+  get(name: "follow"): boolean;
   on(event: string, callback: () => void): void;
   off(event: string, callback: () => void): void;
 }
@@ -70,6 +71,7 @@ async function show(model: Widget, el: HTMLElement): Promise<() => void> {
   const mounted = mount(el, serverTransport(base, config?.token), model.get("run"), {
     pageUrl: (run: string) =>
       String(new URL(`agentstepper/app?run=${encodeURIComponent(run)}`, base)),
+    goOn: model.get("follow"),
     ...(height !== USUAL_HEIGHT && { height }),
   });
   const onRun = () => mounted.show(model.get("run"));

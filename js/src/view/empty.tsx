@@ -7,8 +7,8 @@ import { Button } from "./button";
 /** What stands in place of the run; null where a run can be shown. */
 export function emptyState(model: Debugger) {
   const connection = model.connection.value;
+  if (model.run.value) return null; // also without a connection: what is here can be read
   if (connection.kind === "refused") return <Refused model={model} message={connection.message} />;
-  if (model.run.value) return null;
   if (connection.kind === "lost") return <Unreachable model={model} />;
   if (connection.kind === "connecting" || model.opening.value) return <Empty title="" />;
   return model.wanted.value === "" ? <NoRun /> : <Awaited model={model} />;
@@ -30,7 +30,7 @@ function Empty({ title, children }: EmptyProps) {
   );
 }
 
-const CELL = "%%step my-agent\nagent.run(…)";
+const CELL = "%%step my-agent\nrun_my_agent(dbg)";
 const PROGRAM = `from agentstepper_nb import AgentStepper
 
 with AgentStepper("my-agent") as dbg:
@@ -40,9 +40,12 @@ with AgentStepper("my-agent") as dbg:
 function NoRun() {
   return (
     <Empty title="Run an agent to step it">
-      <p>Put this line on top of the cell that runs your agent. It halts before its first step.</p>
+      <p>
+        Put this line on top of the cell that runs your agent. Your agent marks its calls with dbg,
+        and halts before the first.
+      </p>
       <CodeLine code={CELL} copies="%%step my-agent" />
-      <p>Or wrap its calls yourself, in a notebook or in a program:</p>
+      <p>This is a marked call, in a program that needs no notebook:</p>
       <CodeLine code={PROGRAM} />
     </Empty>
   );

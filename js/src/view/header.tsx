@@ -6,6 +6,7 @@ import { viewStatus } from "../model/status";
 import { Button } from "./button";
 import { cx } from "./classes";
 import type { Place } from "./place";
+import { useRoving } from "./roving";
 import { RunPicker } from "./runs/picker";
 import { type Steady, useSteady } from "./steady";
 
@@ -56,9 +57,10 @@ function Controls({ model, place, run }: HeaderProps & PartProps) {
   const connection = model.connection.value;
   const possible = controls({ connection, run, draftError: model.heldBy.value });
   const drafted = model.drafted.value;
+  const roving = useRoving<HTMLDivElement>();
   return (
-    <div class="as-Controls" role="toolbar" aria-label="Run control">
-      {connection.kind === "lost" && (
+    <div class="as-Controls" role="toolbar" aria-label="Run control" {...roving}>
+      {(connection.kind === "lost" || connection.kind === "refused") && (
         <Button
           outline
           icon="retry"
@@ -71,12 +73,14 @@ function Controls({ model, place, run }: HeaderProps & PartProps) {
         </Button>
       )}
       <Button
-        icon="step"
+        {...(drafted ? {} : { icon: "step" })}
         name={drafted ? "Step with edit" : "Step"}
         hint={drafted ? "Step, sending your edit (F10)" : "Step to the next breakpoint (F10)"}
         {...possible.step}
         onClick={() => void model.step()}
       >
+        {drafted && <Icon name="step" class="as-x-narrow" />}
+        {drafted && <Icon name="pencil" class="as-onlyNarrow" />}
         Step{drafted && <span class="as-x-narrow">with edit</span>}
       </Button>
       <Button

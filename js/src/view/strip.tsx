@@ -9,7 +9,7 @@ export function Strip({ model }: { model: Debugger }) {
   return (
     <div class="as-Strip">
       <Tabs model={model} />
-      {model.problem.value ? <Notice model={model} /> : <Figures model={model} />}
+      <Beside model={model} />
     </div>
   );
 }
@@ -109,22 +109,31 @@ function Agent({ run, away }: { run: Run; away: boolean }) {
   );
 }
 
-/** A refused command, said in place of the figures: nothing moves for it. */
-function Notice({ model }: { model: Debugger }) {
+/** What the server or the Core refused is said in place of the figures: nothing moves for it. */
+function Beside({ model }: { model: Debugger }) {
+  const connection = model.connection.value;
   const problem = model.problem.value;
-  if (!problem) return null;
+  if (connection.kind === "refused") return <Notice text={connection.message} />;
+  if (!problem) return <Figures model={model} />;
+  const dismiss = () => {
+    model.problem.value = null;
+  };
+  return <Notice text={problem.message} code={problem.code} onDismiss={dismiss} />;
+}
+
+interface NoticeProps {
+  text: string;
+  code?: string;
+  onDismiss?(): void;
+}
+
+function Notice({ text, code, onDismiss }: NoticeProps) {
   return (
     <div class="as-Notice" role="alert">
-      <span class="as-Notice-text" title={`${problem.message} (${problem.code})`}>
-        {problem.message}
+      <span class="as-Notice-text" title={code ? `${text} (${code})` : text}>
+        {text}
       </span>
-      <Button
-        icon="close"
-        hint="Dismiss"
-        onClick={() => {
-          model.problem.value = null;
-        }}
-      />
+      {onDismiss && <Button icon="close" hint="Dismiss" onClick={onDismiss} />}
     </div>
   );
 }

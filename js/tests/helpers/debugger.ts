@@ -4,14 +4,22 @@ import type { Commit, Row, Run } from "../../src/protocol/types.gen";
 import { Peer, settled, TestTimers } from "./peer";
 import { testMemory } from "./values";
 
-export function aModel({ run = "", memory = testMemory() } = {}) {
+export function aModel({ run = "", goOn = false, memory = testMemory() } = {}) {
   const peer = new Peer();
   const timers = new TestTimers();
   let frame: (() => void) | null = null;
   const schedule = (then: () => void) => {
     frame = then;
   };
-  const model = new Debugger({ transport: peer, run, name: "test", memory, schedule, timers });
+  const model = new Debugger({
+    transport: peer,
+    run,
+    goOn,
+    name: "test",
+    memory,
+    schedule,
+    timers,
+  });
   model.start();
   /** Draw the next frame: what was pushed is seen. */
   const draw = async () => {

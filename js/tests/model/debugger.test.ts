@@ -61,6 +61,22 @@ describe("which run is shown", () => {
     expect(peer.inbox).toEqual([]);
   });
 
+  test("a run that begins after the named one ended, where it may go on", async () => {
+    const { model, peer, opens, draw } = aModel({ run: "a", goOn: true });
+    await peer.greet([aRun("a"), endedRun("z")]);
+    await opens(aRun("a"));
+    await peer.push("run", { run: aRun("b") });
+    await draw();
+    expect(model.run.value?.id).toBe("a"); // it still lives
+    await peer.push("run", { run: endedRun("a") });
+    await draw();
+    expect(peer.inbox).toEqual([]); // nothing begins
+    await peer.push("run", { run: aRun("c") });
+    await draw();
+    await opens(aRun("c"));
+    expect(model.run.value?.id).toBe("c");
+  });
+
   test("the choice made last wins", async () => {
     const { model, peer } = aModel();
     await peer.greet([endedRun("a"), endedRun("b")]);

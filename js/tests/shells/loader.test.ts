@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import loader from "../../src/shells/loader";
 import { settled } from "../helpers/peer";
 
-const traits = { run: "r1", base_url: "", height: 520 };
+const traits = { run: "r1", base_url: "", height: 520, follow: false };
 const model = {
   get: (name: keyof typeof traits) => traits[name] as never,
   on: vi.fn(),

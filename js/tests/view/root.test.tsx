@@ -129,6 +129,21 @@ describe("controls", () => {
     expect(peer.inbox).toEqual([]);
   });
 
+  test("are one tab stop, with Left and Right between them", async () => {
+    await draw(await halted());
+    const bar = box.querySelector("[role=toolbar]") as HTMLElement;
+    const stops = () =>
+      [...bar.querySelectorAll("button")].filter(({ tabIndex }) => tabIndex === 0);
+    expect(stops()).toEqual([button("Step")]);
+    button("Step").focus();
+    await press("ArrowRight");
+    expect(document.activeElement).toBe(button("Continue"));
+    expect(stops()).toEqual([button("Continue")]);
+    await press("ArrowLeft");
+    await press("ArrowLeft");
+    expect(document.activeElement?.getAttribute("aria-label")).toBe("Keys (?)");
+  });
+
   test("Step says that it sends an edit", async () => {
     const { model } = await draw(await halted());
     model.draft("r2").value = { text: "1", revision: 1 };
@@ -189,7 +204,18 @@ describe("states", () => {
     peer.explanation = "Install it.";
     await peer.drop({ opened: false });
     await drawn();
-    expect(box.textContent).toContain("Install it.");
+    expect(box.querySelector("[role=alert]")?.textContent).toContain("Install it.");
+    expect(box.querySelectorAll(".as-Row").length).toBe(2);
+    expect(button("Retry now")).toBeDefined();
+  });
+
+  test("a refusal from the start stands where the run would be", async () => {
+    const all = aModel();
+    all.peer.explanation = "Install it.";
+    await all.peer.drop({ opened: false });
+    await draw(all);
+    expect(state()).toBe("Not connected");
+    expect(box.querySelector(".as-Empty")?.textContent).toContain("Install it.");
   });
 
   test("a crash shows its error", async () => {

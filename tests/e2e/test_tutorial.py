@@ -1,0 +1,71 @@
+"""The first tutorial as its reader goes through it, clicking what it says."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext, expect
+
+from agentstepper_nb.models.scripted.scripts.fix_tests import GUESS, RIGHT
+
+from .jupyter import ROOT, Jupyter
+from .lab import Lab
+from .test_corridor import edit_field
+
+#: The tutorial's cells that do something, by their place.
+LOAD, PREPARE, STEP, RESULT, SHOW, PROCESS = 1, 3, 5, 7, 9, 10
+
+
+@pytest.fixture
+def tutorial(context: BrowserContext, jupyter: Jupyter) -> Iterator[Lab]:
+    for name in ("notebooks", "examples"):
+        shutil.copytree(ROOT / name, jupyter.folder / name, dirs_exist_ok=True)
+    lab = Lab(context, jupyter, "notebooks/01_first_steps.ipynb")
+    lab.open()
+    lab.page.evaluate("window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs')")
+    lab.page.evaluate("window.jupyterapp.commands.execute('application:toggle-left-area')")
+    yield lab
+    lab.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+
+
+def test_from_nothing_to_the_fixed_project(
+    tutorial: Lab, jupyter: Jupyter, screenshots: Path
+) -> None:
+    lab, page = tutorial, tutorial.page
+    for cell, prompt in ((LOAD, "[1]:"), (PREPARE, "[2]:")):
+        lab.run(cell)
+        expect(lab.prompt(cell)).to_have_text(prompt, timeout=30_000)
+    expect(lab.outputs(PREPARE)).to_contain_text("1 failed, 2 passed")
+
+    lab.run(STEP)
+    view = lab.view(STEP)
+    view.expect_state("Halted before LLM query", timeout=60_000)
+    view.step_to("Agent → LLM Returns")
+    lab.cell(STEP).evaluate("node => node.scrollIntoView({block: 'center'})")
+    page.screenshot(path=screenshots / "tutorial-halted-light.png")
+    lab.set_theme("JupyterLab Dark")
+    page.screenshot(path=screenshots / "tutorial-halted-dark.png")
+    lab.set_theme("JupyterLab Light")
+    view.step_to("Agent → Tools write_file")
+    edit_field(view, GUESS, RIGHT)
+    page.screenshot(path=screenshots / "tutorial-edit-light.png")
+    view.press("Step with edit")
+    view.press("Continue")
+    view.expect_state("Finished")
+    expect(lab.prompt(STEP)).to_have_text("[3]:", timeout=30_000)
+    view.root.get_by_role("tab", name="Changes").click()
+    expect(view.root.locator(".as-Diff")).to_contain_text("items), 2)")
+    page.screenshot(path=screenshots / "tutorial-changes-light.png")
+    lab.run(RESULT)
+    expect(lab.outputs(RESULT)).to_contain_text("3 passed", timeout=30_000)
+
+    lab.run(SHOW)
+    lab.run(PROCESS)
+    process = lab.view(SHOW)
+    process.expect_state("Halted at the start", timeout=60_000)
+    process.press("Continue")
+    expect(lab.outputs(PROCESS)).to_contain_text("exit code 1", timeout=30_000)
+    assert lab.errors == []

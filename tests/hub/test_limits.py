@@ -1,0 +1,146 @@
+"""What is too large or too slow for a socket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+
+from agentstepper_nb.hub import sockets
+from agentstepper_nb.protocol.frame import MAX_MESSAGE
+from tests.hub.conftest import Stand
+from tests.hub.peers import Peer, UiV1, UiV2
+from tests.hub.scene import Scene
+
+MB = 1_000_000
+
+
+def closing(peer: Peer) -> tuple[int, str]:
+    """The code and the reason that a connection is closed with."""
+    with pytest.raises(ConnectionClosed) as closed:
+        while True:
+            peer.socket.recv(timeout=30)
+    assert closed.value.rcvd is not None
+    return closed.value.rcvd.code, closed.value.rcvd.reason
+
+
+def test_the_limit_is_that_of_the_design() -> None:
+    assert MAX_MESSAGE == 64 * 1024 * 1024
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("who", ["agent", "ui"])
+def test_too_large_a_message_closes_and_says_the_limit(
+    stand: Stand, who: str, version: int
+) -> None:
+    scene = Scene(stand, **{"agent": 2, "ui": 2} | {who: version})
+    run = scene.start()
+    peer = scene.agent if who == "agent" else scene.ui
+
+    # Just as large as it may be: it is no JSON, and that is all that is said.
+    peer.say(" " * MAX_MESSAGE)
+    assert peer.error()["code"] == "malformed"
+
+    with suppress(ConnectionClosed):  # the Core doesn't wait for all of it
+        peer.say(" " * (MAX_MESSAGE + 1))
+    code, reason = closing(peer)
+    assert code == 1009
+    assert f"exceeds limit of {MAX_MESSAGE} bytes" in reason
+
+    if who == "agent":
+        scene.ui.until(run, "idle")
+        scene.agent = stand.agent(version)
+    else:
+        scene.ui = stand.ui(version)
+    scene.all_is_well()
+
+
+def test_pieces_count_together(stand: Stand) -> None:
+    ui = stand.ui(2)
+    half = " " * (MAX_MESSAGE // 2 + 1)
+    with suppress(ConnectionClosed):
+        ui.socket.send([half, half])
+    assert closing(ui)[0] == 1009
+
+
+def test_large_contents_travel_whole(stand: Stand) -> None:
+    ui, agent = stand.ui(2), stand.started(1)
+    assert isinstance(ui, UiV2)
+    run = ui.find("P")
+    text = "é" * (20 * MB)
+    asked = ui.halted(run, agent.ask(text))
+    (row,) = ui.open(run)["rows"]
+    assert row["size"] == 120 * MB + 2  # as the agent wrote it, escaped
+    assert row["summary"] == "120.0 MB of JSON"
+    ui.step(run)
+    assert agent.answer() == text
+    assert asked
+
+
+# ---- too slow ---------------------------------------------------------------------------------------
+
+
+def test_a_ui_that_does_not_read_is_let_go(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sockets, "BACKLOG", MB)
+    ui, agent = stand.ui(2), stand.started()
+    assert isinstance(ui, UiV2)
+    run = ui.find("P")
+    deaf = Peer(stand.socket(stand.core.ui_port, max_queue=1, close_timeout=0))
+    for _ in range(100):
+        agent.post("x" * MB)
+    asked = agent.ask("hi")
+    assert ui.halted(run) == asked
+    # What is left of it is what the system had taken.
+    with pytest.raises(ConnectionClosed) as closed:
+        for _ in range(100):
+            deaf.hear_text()
+    assert closed.value.rcvd is None
+    ui.step(run)
+    assert agent.answer() == "hi"
+
+
+def test_one_large_message_is_no_sign_of_a_ui_that_does_not_read(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A snapshot may be larger than what may wait, and more is told right behind it."""
+    monkeypatch.setattr(sockets, "BACKLOG", MB)
+    agent = stand.started(1)
+    for _ in range(4):
+        agent.reach("x" * (10 * MB), agent.begin())
+    seer = stand.ui(2)
+    assert isinstance(seer, UiV2)
+    run = seer.find("P")
+    while len(seer.runs[run]["pending"]) < 4:
+        seer.learn(seer.hear())
+    late = UiV1(stand.socket(stand.core.ui_port))
+    for turn in range(5):
+        agent.post(f"look {turn}")
+    late.greet()
+    while len(late.runs[run]["messages"]) < 9:
+        late.learn(late.hear())
+    assert [m["summary"] for m in late.runs[run]["messages"][4:]] == [
+        f"look {turn}" for turn in range(5)
+    ]
+
+
+def test_an_agent_that_does_not_read_loses_its_run_only(
+    new_stand: Callable[..., Stand], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sockets, "BACKLOG", MB)
+    stand = new_stand()
+    ui, other = stand.ui(2), stand.started(1, "Other")
+    deaf = stand.agent(1, max_queue=1, close_timeout=0)
+    deaf.start("Deaf")
+    run = ui.find("Deaf")
+    ui.resume(run)
+    with suppress(ConnectionClosed):
+        for _ in range(60):
+            deaf.begin()
+            deaf.reach("x" * MB)
+    assert ui.until(run, "idle")["ending"] == "finished"
+    asked = other.ask("hi")
+    ui.halted(ui.find("Other"), asked)
+    ui.step(ui.find("Other"))
+    assert other.answer() == "hi"
