@@ -50,7 +50,7 @@ def run_tests(folder: Path) -> str:
     """Run the tests of the project with pytest."""
     options = ["-q", "-rN", "--tb=short", "--color=no", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", *options]
-    quiet = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "80"}
+    quiet = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "70"}
     done = subprocess.run(
         command, cwd=folder, env=os.environ | quiet, capture_output=True, text=True, timeout=120
     )

@@ -95,7 +95,7 @@ class AgentStepper(Door):
 
         Args:
             prompt: The prompt: any JSON value.
-            model: The model's name.
+            model: The model's name; the prompt's `"model"` where none is given.
         """
         return LlmQuery(self, prompt, model)
 

@@ -115,7 +115,7 @@ class Flow:
         Args:
             kind: An LLM query or a tool invocation.
             value: Its prompt, or its `{"Tool", "Argument"}`.
-            name: The tool or model.
+            name: The tool or model; a model's is the prompt's own where none is given.
 
         Raises:
             ToolDeniedError: The person denied the call.
@@ -125,6 +125,8 @@ class Flow:
         packed = self._packer.pack(_WORDS[kind, Side.BEGIN], value)
         parent = open_events.innermost(self.run)
         event = OpenEvent(new_id(), self.run, kind)
+        if name is None and kind is EventKind.LLM_QUERY:
+            name = model_of(value)
         begun = EventBegun(
             id=event.id,
             kind=kind,
@@ -319,6 +321,14 @@ def read_call(edit: Any) -> tuple[str, Any]:
     raise ProtocolError(
         "invalid_edit", 'The edit of this tool call isn\'t {"Tool": text, "Argument": any}.'
     )
+
+
+def model_of(prompt: Any) -> str | None:
+    """The model that a prompt in the form of an LLM API asks."""
+    match prompt:
+        case {"model": str() as model}:
+            return model
+    return None
 
 
 def usage_of(response: Any) -> Usage | None:

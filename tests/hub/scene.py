@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.hub.conftest import Stand
-from tests.hub.peers import Agent, Ui
+from tests.hub.peers import Agent
+from tests.hub.uis import Ui
 
 
 class Scene:

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from tests.hub.conftest import Stand
-from tests.hub.peers import Agent, AgentV1, AgentV2, Json, Ui, UiV1, UiV2
+from tests.hub.peers import Agent, AgentV1, AgentV2, Json
 from tests.hub.scene import Scene
+from tests.hub.uis import Ui, UiV1, UiV2
 
 MESSAGES = 2000
 

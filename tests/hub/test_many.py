@@ -12,7 +12,8 @@ from agentstepper_nb.hub import Rights
 from agentstepper_nb.hub.gate import select_subprotocol
 from agentstepper_nb.hub.sockets import SocketConnection, converse
 from tests.hub.conftest import Stand
-from tests.hub.peers import AgentV1, AgentV2, Ui, UiV1, UiV2
+from tests.hub.peers import AgentV1, AgentV2
+from tests.hub.uis import Ui, UiV1, UiV2
 
 
 def test_each_agent_is_stepped_by_another_ui(stand: Stand) -> None:

@@ -18,7 +18,7 @@ from websockets.sync.client import connect
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.hub import AgentStepperCore, standalone
 from tests.hub.conftest import Stand
-from tests.hub.peers import UiV1, UiV2
+from tests.hub.uis import UiV1, UiV2
 
 
 def core_threads() -> list[str]:

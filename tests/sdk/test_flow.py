@@ -18,7 +18,7 @@ from agentstepper_nb.protocol.agent import (
 )
 from agentstepper_nb.protocol.values import EventKind, Outcome, Usage
 from agentstepper_nb.sdk import open_events
-from agentstepper_nb.sdk.flow import Flow, usage_of
+from agentstepper_nb.sdk.flow import Flow, model_of, usage_of
 from agentstepper_nb.sdk.packing import Packer
 from agentstepper_nb.sdk.steps import Ask, Flush, Send
 
@@ -133,6 +133,14 @@ def test_stop_leaves_no_failure_behind(flow: Flow) -> None:
 )
 def test_usage_is_read_from_a_response(response: Any, usage: Usage | None) -> None:
     assert usage_of(response) == usage
+
+
+@pytest.mark.parametrize(
+    ("prompt", "model"),
+    [({"model": "gpt"}, "gpt"), ({"model": 3}, None), ({"messages": []}, None), ("gpt", None)],
+)
+def test_the_model_is_read_from_a_prompt(prompt: Any, model: str | None) -> None:
+    assert model_of(prompt) == model
 
 
 def test_a_failure_s_text(flow: Flow) -> None:

@@ -1,0 +1,282 @@
+"""A store that takes its time: what is told meanwhile comes after what was read, and once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from agentstepper_nb.hub import Hub, Rights, Session, uis_v1
+from agentstepper_nb.protocol.records import RunHistory
+from agentstepper_nb.store import MemoryStore
+
+Json = Any
+
+
+class SlowStore(MemoryStore):
+    """Reads a history, and gives it only when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_read = asyncio.Event()
+        self.may_read.set()
+
+    async def history(self, run: str) -> RunHistory:
+        read = await super().history(run)
+        await self.may_read.wait()
+        return read
+
+
+class Line:
+    """A connection that keeps what was sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[Json] = []
+        self.closed_with: tuple[int, str] | None = None
+
+    def send(self, text: str) -> None:
+        self.sent.append(json.loads(text))
+
+    def close(self, code: int, reason: str) -> None:
+        self.closed_with = (code, reason)
+
+    def take(self) -> list[Json]:
+        sent, self.sent = self.sent, []
+        return sent
+
+
+class Desk:
+    """A hub over a slow store, with one agent of version 1."""
+
+    def __init__(self) -> None:
+        self.store = SlowStore()
+        self.hub = Hub(self.store, clock=lambda: 1e9)
+        self.agent = self.hub.connect_agent(Line(), 1)
+        self.says("event", {"uuid": "e0", "type": "PROGRAM_STARTED", "data": "P"})
+        (self.run,) = (run.id for run in self.hub.runs())
+
+    def says(self, message: str, data: Json) -> None:
+        self.agent.receive(json.dumps({"message": message, "data": {"time": 1.0} | data}))
+
+    def post(self, text: str) -> None:
+        self.says("event", {"uuid": f"e-{text}", "type": "DEBUG_MESSAGE", "data": text})
+
+    def reach(self, id: str) -> None:
+        self.says("event", {"uuid": f"e-{id}", "type": "LLM_QUERY"})
+        self.says("breakpoint", {"uuid": id, "event_id": f"e-{id}", "original_data": id})
+
+    def connect(self, version: int, control: bool = True) -> tuple[Session, Line]:
+        line = Line()
+        return self.hub.connect_ui(line, version, Rights(control)), line
+
+
+async def settle() -> None:
+    """Let everything that can go on go on."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def on_a_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    def run() -> None:
+        asyncio.run(test())
+
+    run.__name__ = test.__name__
+    return run
+
+
+def say(session: Session, type: str, id: str | None = None, **body: Json) -> None:
+    named = {} if id is None else {"id": id}
+    session.receive(json.dumps({"n": 1, "type": type, "body": body} | named))
+
+
+def words(sent: list[Json]) -> list[str]:
+    return [message.get("event") or message["type"] for message in sent]
+
+
+@on_a_loop
+async def test_version_1_gets_its_snapshot_before_all_else() -> None:
+    desk = Desk()
+    desk.post("before")
+    _, line = desk.connect(1)
+    desk.post("between")  # connected, and not yet read
+    await settle()
+    (snapshot,) = line.take()
+    (run,) = snapshot["content"]["runs"]
+    assert [message["summary"] for message in run["messages"]] == ["before", "between"]
+    desk.post("after")
+    assert words(line.take()) == ["new_message"]
+
+
+@on_a_loop
+async def test_what_version_1_is_told_while_it_is_read_comes_once() -> None:
+    desk = Desk()
+    desk.post("before")
+    desk.store.may_read.clear()
+    _, line = desk.connect(1)
+    await settle()
+    desk.post("meanwhile")
+    desk.reach("b")
+    assert line.take() == []
+    desk.store.may_read.set()
+    await settle()
+    snapshot, *told = line.take()
+    (run,) = snapshot["content"]["runs"]
+    assert [message["summary"] for message in run["messages"]] == ["before"]
+    assert words(told) == ["new_message", "new_message", "update_run_state"]
+    assert told[-1]["content"]["haltedAt"] == "b"
+
+
+@on_a_loop
+async def test_a_run_that_version_2_opens_is_told_without_a_gap() -> None:
+    desk = Desk()
+    desk.post("before")
+    session, line = desk.connect(2)
+    say(session, "hello", version=2, client="test")
+    line.take()
+    desk.store.may_read.clear()
+    say(session, "open_run", "c1", run=desk.run)
+    await settle()
+    desk.post("meanwhile")
+    desk.reach("b")
+    say(session, "close_run", "c2", run="other")
+    assert words(line.take()) == ["ok"]  # other commands don't wait
+    desk.store.may_read.set()
+    await settle()
+    opened, *told = line.take()
+    assert (opened["type"], opened["id"]) == ("run_opened", "c1")
+    assert [row["summary"] for row in opened["body"]["rows"]] == ["before"]
+    assert [each["body"]["row"]["summary"] for each in told if each["type"] == "row"] == [
+        "meanwhile",
+        "b",
+    ]
+    assert opened["body"]["run"]["pending"] == ["b"]  # headers are the debugger's, as they stand
+
+
+@on_a_loop
+async def test_a_step_is_answered_while_something_is_read() -> None:
+    desk = Desk()
+    desk.reach("b")
+    session, line = desk.connect(2)
+    say(session, "hello", version=2, client="test")
+    line.take()
+    desk.store.may_read.clear()
+    say(session, "open_run", "c1", run=desk.run)
+    say(session, "step", "c2", run=desk.run)
+    assert words(line.take()) == ["ok"]
+    agent = desk.agent.connection
+    assert isinstance(agent, Line)
+    assert [message["data"]["uuid"] for message in agent.take()] == ["b"]
+    desk.store.may_read.set()
+    await settle()
+    assert words(line.take()) == ["run_opened", "row", "run"]
+
+
+@on_a_loop
+async def test_a_ui_that_hangs_up_while_it_is_read_is_forgotten() -> None:
+    desk = Desk()
+    desk.store.may_read.clear()
+    lines = []
+    for version in (1, 2):
+        session, line = desk.connect(version)
+        if version == 2:
+            say(session, "hello", version=2, client="test")
+            say(session, "open_run", run=desk.run)
+        await settle()
+        line.take()
+        session.closed()
+        session.closed()
+        lines.append(line)
+    desk.store.may_read.set()
+    await settle()
+    desk.post("after")
+    assert [line.sent for line in lines] == [[], []]
+
+
+@on_a_loop
+async def test_a_run_deleted_while_it_is_opened() -> None:
+    desk = Desk()
+    desk.agent.closed()
+    session, line = desk.connect(2)
+    say(session, "hello", version=2, client="test")
+    line.take()
+    desk.store.may_read.clear()
+    say(session, "open_run", "c1", run=desk.run)
+    await settle()
+    desk.hub.delete(desk.run)
+    desk.store.may_read.set()
+    await settle()
+    told, refused = line.take()
+    assert told["type"] == "run_gone"
+    assert (refused["id"], refused["body"]["code"]) == ("c1", "unknown_run")
+
+
+@on_a_loop
+async def test_the_snapshot_of_version_1_holds_the_newest_runs_and_all_live_ones() -> None:
+    """256 MiB of contents in all; here a few characters stand for that."""
+    desk = Desk()  # the oldest run, live
+    others = []
+    for number in range(4):
+        agent = desk.hub.connect_agent(Line(), 1)
+        start = {"uuid": "e", "type": "PROGRAM_STARTED", "time": 1.0, "data": f"P{number}"}
+        agent.receive(json.dumps({"message": "event", "data": start}))
+        said = {"uuid": "d", "type": "DEBUG_MESSAGE", "time": 1.0, "data": "x" * 100}
+        agent.receive(json.dumps({"message": "event", "data": said}))
+        agent.closed()
+        others.append(desk.hub.runs()[-1].id)
+    before = uis_v1.SNAPSHOT
+    assert before == 256 * 1024 * 1024
+    uis_v1.SNAPSHOT = 250
+    try:
+        _, line = desk.connect(1)
+        await settle()
+    finally:
+        uis_v1.SNAPSHOT = before
+    (snapshot,) = line.take()
+    assert [run["uuid"] for run in snapshot["content"]["runs"]] == [desk.run, *others[2:]]
+
+
+@on_a_loop
+async def test_a_ui_that_cannot_be_told_is_no_harm_to_others() -> None:
+    class Broken(Line):
+        def send(self, text: str) -> None:
+            super().send(text)
+            if len(self.sent) > 1:
+                raise RuntimeError("a bug")
+
+    desk = Desk()
+    desk.hub.connect_ui(Broken(), 1, Rights())
+    _, line = desk.connect(1)
+    await settle()
+    line.take()
+    desk.reach("b")
+    assert words(line.take()) == ["new_message", "update_run_state"]
+    desk.says("event", {"uuid": "next", "type": "LLM_QUERY"})
+    assert desk.hub.run(desk.run).pending == ("b",)
+
+
+@on_a_loop
+async def test_closing_the_hub_ends_the_runs_and_says_so() -> None:
+    desk = Desk()
+    desk.reach("b")
+    session, line = desk.connect(2)
+    say(session, "hello", version=2, client="test")
+    line.take()
+    desk.hub.close()
+    (run,) = desk.hub.runs()
+    assert (run.state, run.pending) == ("idle", ())
+    agent = desk.agent.connection
+    assert isinstance(agent, Line)
+    assert agent.closed_with == line.closed_with == (1001, "The Core is stopping.")
+    assert words(line.take()) == ["run"]
+    desk.agent.closed()
+    session.closed()
+
+
+@on_a_loop
+async def test_an_agent_that_is_gone_twice_ends_its_run_once() -> None:
+    desk = Desk()
+    desk.agent.closed()
+    rows = desk.hub.run(desk.run).rows
+    desk.agent.closed()
+    assert desk.hub.run(desk.run).rows == rows
