@@ -112,3 +112,7 @@ class AgentStopped(BaseException):
 
     A `BaseException`, so that an agent's `except Exception` doesn't swallow it.
     """
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows under the cell: IPython asks for it in place of a traceback."""
+        return ["Stopped by you."]

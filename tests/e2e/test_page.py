@@ -6,9 +6,9 @@ import re
 
 from playwright.sync_api import BrowserContext, Page, WebSocketRoute, expect
 
-from .jupyter import Jupyter
+from .jupyter import ROOT, Jupyter
 from .lab import DebuggerView
-from .test_several import agent, choose
+from .test_several import agent, api, choose, expect_rows_of_core
 
 
 def open_page(context: BrowserContext, jupyter: Jupyter) -> tuple[Page, DebuggerView]:
@@ -93,6 +93,21 @@ def test_keys_step_continue_and_halt(context: BrowserContext, jupyter: Jupyter) 
         expect(view.root.locator(".as-mod-halted .as-Row-n")).to_have_text("2")
         page.keyboard.press("F9")
         view.expect_state("Finished")
+
+
+def test_a_run_of_the_original_is_shown(context: BrowserContext, jupyter: Jupyter) -> None:
+    recorded = (ROOT / "tests" / "wire" / "recorded.run").read_bytes()
+    run = api(jupyter, "runs/import", recorded)["id"]
+    _, view = open_page(context, jupyter)
+    choose(view, "Recorded run")
+    view.expect_state("Ended")
+    expect_rows_of_core(view, jupyter, run)
+    edited = view.rows().nth(3)
+    expect(edited).to_contain_text("write_file")
+    edited.click()
+    expect(view.root).to_contain_text("two!")
+    view.root.get_by_role("tab", name="Changes").click()
+    expect(view.root.locator(".as-Diff")).to_contain_text("more")
 
 
 HOSTILE = "<img src=x onerror='window.pwned=1'><script>window.pwned=1</script> javascript:alert(1)"

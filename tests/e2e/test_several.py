@@ -40,10 +40,15 @@ def agent(jupyter: Jupyter, program: str) -> Iterator[None]:
         process.wait()
 
 
-def api(jupyter: Jupyter, path: str) -> Any:
-    """What the Core says over REST."""
+def api(jupyter: Jupyter, path: str, body: bytes | None = None) -> Any:
+    """What the Core says over REST; a body is posted."""
     request = urllib.request.Request(
-        f"{jupyter.url}agentstepper/api/{path}", headers={"Authorization": f"token {jupyter.token}"}
+        f"{jupyter.url}agentstepper/api/{path}",
+        data=body,
+        headers={
+            "Authorization": f"token {jupyter.token}",
+            "Content-Type": "application/octet-stream",
+        },
     )
     with urllib.request.urlopen(request, timeout=10) as response:
         return json.load(response)
