@@ -6,11 +6,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Set inside what it vouches for: gone with it.
 INSTALLED := $(VENV)/.installed
+THIRD_PARTY := .make/third_party/.installed
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup js chromium demo test test-fast test-e2e test-notebooks test-js soak bench lint \
-        format generate
+.PHONY: help setup js chromium third-party demo test test-fast test-e2e test-notebooks test-js soak \
+        bench lint format generate
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,7 +25,7 @@ test: ## All tests but the long ones; every part is run and timed, whatever fail
 	@MAKE="$(MAKE)" scripts/run_parts.sh lint test-js test-fast test-e2e test-notebooks
 
 # Two runs: pytest-jupyter may load its plugin only where its folder is what pytest is started on.
-test-fast: $(INSTALLED) js ## Everything in tests/ that needs no browser
+test-fast: $(INSTALLED) js third-party ## Everything in tests/ that needs no browser
 	$(BIN)/python -m pytest; fast=$$?; $(BIN)/python -m pytest tests/server && exit $$fast
 
 test-e2e: $(INSTALLED) js chromium ## The browser tests, in a real JupyterLab
@@ -73,6 +74,14 @@ $(BIN)/python:
 # Editable, so that only a change of what is installed beside our code asks for it again.
 $(INSTALLED): pyproject.toml hatch_build.py $(wildcard jupyter-config/*) | $(BIN)/python js
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	touch $@
+
+# Frameworks of others that tests run under the debugger: apart, so that our own packages stay ours.
+third-party: $(THIRD_PARTY)
+
+$(THIRD_PARTY): tests/third_party/requirements.txt | $(BIN)/python
+	rm -rf $(@D)
+	$(BIN)/python -m pip install --quiet --target $(@D) --requirement $<
 	touch $@
 
 chromium:

@@ -1,4 +1,9 @@
-"""What one round trip costs, against the floor: blocks of all arms in turn, so that noise meets all."""
+"""What one round trip costs, against the floor.
+
+Blocks of all arms take turns, so that whatever else the machine does meets all of them; each block is
+compared with the floor's block beside it. Processes are started anew several times, since where the
+system puts them decides more than what they do.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +18,15 @@ KINDS = (FLOOR, VERSION_1, VERSION_2)
 
 
 @dataclass(frozen=True)
+class Effort:
+    """How much is measured."""
+
+    sets: int  # of processes
+    blocks: int  # of each arm and set
+    turns: int  # of each block
+
+
+@dataclass(frozen=True)
 class Spread:
     """A median and the middle half around it."""
 
@@ -22,6 +36,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
+        """The spread of measured values."""
         if len(values) < 2:
             return cls(values[0], values[0], values[0])
         return cls(*statistics.quantiles(values, n=4, method="inclusive"))
@@ -37,28 +52,32 @@ class RoundTrip:
     ratio: Spread  # to the floor's block beside it
 
 
-def measure(size: int, blocks: int, count: int) -> list[RoundTrip]:
+def measure(size: int, effort: Effort) -> list[RoundTrip]:
     """Measure all arms at one size.
 
     Args:
         size: Of each body, in bytes.
-        blocks: Blocks of each arm.
-        count: Turns of each block.
+        effort: How much.
     """
-    with ExitStack() as stack:
-        arms = [stack.enter_context(arm(kind, size)) for kind in KINDS]
-        for each in arms:
-            each.block(count)  # to warm up
-        rounds = [_round(arms, index, count) for index in range(blocks)]
+    rounds = [each for _ in range(effort.sets) for each in _set(size, effort)]
     return [_result(index, size, rounds) for index in range(len(KINDS))]
 
 
-def _round(arms: list[Arm], index: int, count: int) -> list[float]:
+def _set(size: int, effort: Effort) -> list[list[float]]:
+    """The rounds of one set of processes."""
+    with ExitStack() as stack:
+        arms = [stack.enter_context(arm(kind, size)) for kind in KINDS]
+        for each in arms:
+            each.block(2 * effort.turns)  # to warm up
+        return [_round(arms, index, effort.turns) for index in range(effort.blocks)]
+
+
+def _round(arms: list[Arm], index: int, turns: int) -> list[float]:
     """One block of each arm, another one first each time; each block's median."""
     medians = [0.0] * len(arms)
     for shift in range(len(arms)):
         which = (index + shift) % len(arms)
-        medians[which] = statistics.median(arms[which].block(count))
+        medians[which] = statistics.median(arms[which].block(turns))
     return medians
 
 

@@ -20,8 +20,9 @@ from .gate import Gate, agent_gate, is_loopback, select_subprotocol, ui_gate
 from .hub import Hub
 from .sockets import SocketConnection, converse
 
-#: Seconds that a connection has to open or to close, before it is cut: `stop` waits no longer.
-_GRACE = 5.0
+#: Seconds that a connection has to open and to close before it is cut; `stop` waits no longer.
+_OPENING = 10.0
+_CLOSING = 5.0
 
 
 class AgentStepperCore:
@@ -179,8 +180,8 @@ class AgentStepperCore:
             select_subprotocol=select_subprotocol,
             compression=None,
             max_size=MAX_MESSAGE,
-            close_timeout=_GRACE,
-            open_timeout=_GRACE,
+            open_timeout=_OPENING,
+            close_timeout=_CLOSING,
             # A busy agent may not answer for long; on this machine the system tells when it is gone.
             ping_timeout=None if is_loopback(self.host) else 60,
         )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from agentstepper_nb.hub import Hub, Rights, Session, uis_v1
-from agentstepper_nb.protocol.records import RunHistory
+from agentstepper_nb.protocol.records import CommitSaved, Record, RunHistory
 from agentstepper_nb.store import MemoryStore
 
 Json = Any
@@ -49,8 +49,8 @@ class Line:
 class Desk:
     """A hub over a slow store, with one agent of version 1."""
 
-    def __init__(self) -> None:
-        self.store = SlowStore()
+    def __init__(self, kind: type[SlowStore] = SlowStore) -> None:
+        self.store = kind()
         self.hub = Hub(self.store, clock=lambda: 1e9)
         self.agent = self.hub.connect_agent(Line(), 1)
         self.says("event", {"uuid": "e0", "type": "PROGRAM_STARTED", "data": "P"})
@@ -125,6 +125,23 @@ async def test_what_version_1_is_told_while_it_is_read_comes_once() -> None:
     assert [message["summary"] for message in run["messages"]] == ["before"]
     assert words(told) == ["new_message", "new_message", "update_run_state"]
     assert told[-1]["content"]["haltedAt"] == "b"
+
+
+@on_a_loop
+async def test_nothing_that_the_snapshot_shows_is_told_again() -> None:
+    desk = Desk()
+    _, line = desk.connect(1)
+    commit = {"id": "k", "date": 1.0, "title": "t", "changes": []}
+    desk.says("commit", commit)
+    _, exported = await desk.hub.export(desk.run)
+    desk.hub.import_run(exported)
+    desk.says("event", {"uuid": "again", "type": "PROGRAM_STARTED", "data": "Q"})
+    await settle()
+    snapshot, *told = line.take()
+    shown = [run["programName"] for run in snapshot["content"]["runs"]]
+    assert (words([snapshot]), shown) == (["init_app_state"], ["P", "P", "Q"])
+    assert [len(run["commits"]) for run in snapshot["content"]["runs"]] == [1, 1, 0]
+    assert set(words(told)) == {"update_run_state"}
 
 
 @on_a_loop
@@ -253,6 +270,38 @@ async def test_a_ui_that_cannot_be_told_is_no_harm_to_others() -> None:
     assert words(line.take()) == ["new_message", "update_run_state"]
     desk.says("event", {"uuid": "next", "type": "LLM_QUERY"})
     assert desk.hub.run(desk.run).pending == ("b",)
+
+
+class FailingStore(SlowStore):
+    """A store that can't."""
+
+    def append(self, records: Sequence[Record], recorded: Callable[[], None]) -> None:
+        if any(isinstance(record, CommitSaved) for record in records):
+            raise OSError("disk full")
+        super().append(records, recorded)
+
+    async def history(self, run: str) -> RunHistory:
+        raise OSError("disk gone")
+
+
+@on_a_loop
+async def test_a_failure_of_the_core_is_said_and_no_more() -> None:
+    desk = Desk(FailingStore)
+    session, line = desk.connect(2)
+    say(session, "hello", version=2, client="test")
+    line.take()
+    say(session, "open_run", "c1", run=desk.run)
+    await settle()
+    (refused,) = line.take()
+    failed = {"code": "internal", "message": "The Core failed at this message; its log says how."}
+    assert (refused["id"], refused["body"]) == ("c1", failed | {"run": None})
+    agent = desk.agent.connection
+    assert isinstance(agent, Line)
+    desk.says("commit", {"id": "k", "date": 1.0, "title": "t", "changes": []})
+    assert agent.take() == [{"message": "error", "data": failed}]
+    desk.reach("b")
+    say(session, "step", "c2", run=desk.run)
+    assert [message["data"]["uuid"] for message in agent.take()] == ["b"]
 
 
 @on_a_loop

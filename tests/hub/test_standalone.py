@@ -124,7 +124,8 @@ def test_stop_ends_runs_and_tells_everybody_why(tmp_path: Path) -> None:
 
 
 def test_stop_does_not_wait_for_who_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standalone, "_GRACE", 0.1)
+    monkeypatch.setattr(standalone, "_OPENING", 0.1)
+    monkeypatch.setattr(standalone, "_CLOSING", 0.1)
     core = AgentStepperCore(client_port=0, ui_port=0)
     core.start()
     with socket.create_connection(("127.0.0.1", core.ui_port)) as silent:

@@ -26,6 +26,7 @@ from ..values import (
     Commit,
     Event,
     EventKind,
+    Id,
     Run,
     RunState,
     Side,
@@ -39,7 +40,7 @@ MAX_UNPACKED: Final = 512 * 1024 * 1024
 
 
 class _Event(Struct):
-    uuid: str
+    uuid: Id
     type: str
     time: Time
     data: Raw = NULL
@@ -47,7 +48,7 @@ class _Event(Struct):
 
 
 class _Run(Struct):
-    uuid: str
+    uuid: Id
     name: str
     program_name: str
     start_time: Time

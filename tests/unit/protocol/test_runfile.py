@@ -253,6 +253,8 @@ def changed(path: str, value: Any) -> bytes:
         (base64.b64encode(zlib.compress(b"[" * 200_000)), "contents are damaged"),
         (pack([]), "Expected `object`"),
         (pack({}), "missing required field `uuid`"),
+        (changed("uuid", ""), r"length >= 1 - at `\$.uuid`"),
+        (changed("events.1.uuid", ""), r"length >= 1 - at `\$.events"),
         (changed("start_time", 1e300), r"at `\$.start_time`"),
         (changed("start_time", float("nan")), "contents are damaged"),
         (changed("server_version", 7), r"at `\$.server_version`"),
@@ -272,7 +274,7 @@ def changed(path: str, value: Any) -> bytes:
             "one message twice|debug message with breakpoints",
         ),
     ],
-    ids=range(21),
+    ids=range(23),
 )
 def test_what_is_no_run_is_refused(data: bytes, says: str) -> None:
     refused(data, "corrupt_import", says)

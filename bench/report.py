@@ -1,0 +1,109 @@
+"""The results as a page of Markdown, which also reads well in a terminal."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+
+from .imports import Start
+from .round_trip import RoundTrip, Spread
+
+#: What a round trip may cost, against the floor.
+GOAL = 1.3
+
+_HEAD = """\
+# What it costs
+
+<!-- Made by `python -m bench --write`. -->
+
+A *round trip* is one breakpoint: the agent sends it, the Core records it in memory, answers, and tells
+one connected UI. It is measured with the raw `websockets` client and messages encoded beforehand, so
+that it is the Core that is measured. What is timed is an LLM query, an event and its two breakpoints,
+and the time is halved.
+
+The *floor* is what a debugger on WebSockets can hardly avoid: a bare echo of the same bytes, on the same
+server library as it comes, that also sends the message and a small state frame to one connected UI. (The
+Core reads its sockets in smaller pieces than the library, which saves more than some of its own work
+costs: `READ` in `hub/sockets.py`.)
+
+Agent, server and UI are processes of their own. Blocks of all arms take turns within one run. A ratio is
+that of two neighbouring blocks; shown are medians, and in brackets the middle half.
+
+"""
+
+
+def page(trips: Sequence[RoundTrip], starts: Sequence[Start]) -> str:
+    """The whole page."""
+    return "\n".join(
+        [
+            _HEAD + "## Round trips\n",
+            *_table(("", "body", "time", "of the floor", "goal"), map(_trip, trips)),
+            "\n## Starting\n",
+            *_table(("", "time", "goal"), map(_start, starts)),
+            f"\nMeasured {date.today()} on {machine()}.\n",
+        ]
+    )
+
+
+def machine() -> str:
+    """The machine and what runs on it, in a line."""
+    busy = os.getloadavg()[0]
+    return (
+        f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, "
+        f"Python {platform.python_version()}, websockets {version('websockets')}, "
+        f"msgspec {version('msgspec')}; load {busy:.1f} at the end"
+    )
+
+
+def _processor() -> str:
+    """The processor's name, where the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _trip(trip: RoundTrip) -> tuple[str, ...]:
+    goal = _verdict(trip.ratio.middle, GOAL, f"≤ {GOAL} ×") if trip.arm == "version 1" else ""
+    body = f"{trip.size // 1000} KB"
+    return trip.arm, body, _spread(trip.seconds, 1e6, "µs"), _ratio(trip), goal
+
+
+def _ratio(trip: RoundTrip) -> str:
+    ratio = trip.ratio
+    if trip.arm == "floor":
+        return "1"
+    return f"{ratio.middle:.2f} × [{ratio.low:.2f} – {ratio.high:.2f}]"
+
+
+def _start(start: Start) -> tuple[str, ...]:
+    goal = start.snippet.goal
+    words = "" if goal is None else _verdict(start.seconds.middle, goal, f"≤ {goal * 1e3:.0f} ms")
+    return f"`{start.snippet.name}`", _spread(start.seconds, 1e3, "ms"), words
+
+
+def _spread(spread: Spread, factor: float, unit: str) -> str:
+    low, middle, high = (value * factor for value in (spread.low, spread.middle, spread.high))
+    return f"{middle:.0f} {unit} [{low:.0f} – {high:.0f}]"
+
+
+def _verdict(value: float, goal: float, words: str) -> str:
+    return f"{words}: {'held' if value <= goal else 'MISSED'}"
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    lines = [head, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    rule = tuple("-" * width for width in widths)
+    return [
+        "| "
+        + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        + " |"
+        for line in (head, rule, *lines[1:])
+    ]

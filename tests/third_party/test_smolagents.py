@@ -1,0 +1,124 @@
+"""smolagents, as it comes from PyPI, under the debugger."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from agentstepper_nb.hub import AgentStepperCore
+from agentstepper_nb.models.scripted.scripts.fix_tests import GUESS, RIGHT
+from agentstepper_nb.protocol.values import Actor, Ending, EventKind, Row, RunState, Side
+from tests.sdk.person import Person
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "third_party_smolagents.py"
+
+pytestmark = pytest.mark.timeout(600)  # it may have to be installed
+
+
+@pytest.fixture(scope="session")
+def frameworks() -> Path:
+    """Where they are installed; `make test` has done it by now."""
+    subprocess.run(["make", "--silent", "third-party"], cwd=ROOT, check=True)
+    return ROOT / ".make" / "third_party"
+
+
+@contextmanager
+def debugged(frameworks: Path, folder: Path) -> Iterator[tuple[Person, subprocess.Popen[str]]]:
+    """The example in a process of its own, and a person at its debugger."""
+    with AgentStepperCore("127.0.0.1", 0, 0) as core, Person(core.ui_port) as person:
+        environment = {
+            **os.environ,
+            "AGENTSTEPPER_URL": f"ws://127.0.0.1:{core.client_port}",
+            "HF_HUB_OFFLINE": "1",
+            "JUPYTER_DATA_DIR": str(folder / "jupyter"),
+            "PYTHONPATH": str(frameworks),
+            "TMPDIR": str(folder),
+        }
+        command = [sys.executable, str(EXAMPLE), "--offline"]
+        with subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, text=True
+        ) as process:
+            yield person, process
+
+
+def test_at_most_ten_lines_are_ours() -> None:
+    code = EXAMPLE.read_text().split('"""', 2)[2]
+    assert 0 < sum("dbg" in line for line in code.splitlines()) <= 10
+
+
+def test_halted_edited_and_continued(frameworks: Path, tmp_path: Path) -> None:
+    with debugged(frameworks, tmp_path) as (person, process):
+        seen = []
+        while (row := halted(person)).name != "write" or row.side is Side.END:
+            seen.append((row.kind, row.side, row.name))
+            person.step()
+        call = person.body(row)
+        assert GUESS in call["Argument"]["kwargs"]["content"]
+        content = call["Argument"]["kwargs"]["content"].replace(GUESS, RIGHT)
+        call["Argument"]["kwargs"]["content"] = content
+        person.step(call)
+        person.halted()
+        person.go_on()
+        run = person.over()
+        said, _ = process.communicate()
+
+        assert seen == [
+            (EventKind.PROGRAM_STARTED, Side.BEGIN, None),
+            (EventKind.LLM_QUERY, Side.BEGIN, "scripted"),
+            (EventKind.LLM_QUERY, Side.END, "scripted"),
+            (EventKind.TOOL_INVOCATION, Side.BEGIN, "test"),
+            (EventKind.TOOL_INVOCATION, Side.END, "test"),
+            (EventKind.LLM_QUERY, Side.BEGIN, "scripted"),
+            (EventKind.LLM_QUERY, Side.END, "scripted"),
+            (EventKind.TOOL_INVOCATION, Side.BEGIN, "read"),
+            (EventKind.TOOL_INVOCATION, Side.END, "read"),
+            (EventKind.LLM_QUERY, Side.BEGIN, "scripted"),
+            (EventKind.LLM_QUERY, Side.END, "scripted"),
+        ]
+        assert process.returncode == 0
+        assert run.ending is Ending.FINISHED
+        assert said.splitlines()[-1] == "All tests pass."
+        rows = person.rows()
+        assert [row.name for row in rows if row.edited] == ["write"]
+        answers = [row.summary for row in rows if row.source is Actor.LLM]
+        assert answers[-1] == "Calls final_answer(All tests pass.)"
+        assert run.commits == 2  # the folder as it was, and the file that was written
+
+
+def test_without_the_edit_its_tests_stay_red(frameworks: Path, tmp_path: Path) -> None:
+    with debugged(frameworks, tmp_path) as (person, process):
+        person.halted()
+        person.go_on()
+        person.over()
+        said, _ = process.communicate()
+        assert said.splitlines()[-1] == "The tests still fail."
+        assert not any(row.edited for row in person.rows())
+
+
+def test_a_prompt_is_edited(frameworks: Path, tmp_path: Path) -> None:
+    """What the framework's client sends is what the person made of it."""
+    with debugged(frameworks, tmp_path) as (person, process):
+        while halted(person).kind is not EventKind.LLM_QUERY:
+            person.step()
+        prompt = person.body(halted(person))
+        prompt["messages"].append({"role": "user", "content": "Observation: exit code 0"})
+        prompt["messages"].append({"role": "assistant", "content": "I ran the tests."})
+        person.step(prompt)
+        person.halted()
+        person.go_on()
+        person.over()
+        said, _ = process.communicate()
+        assert said.splitlines()[-1] == "All tests pass."
+
+
+def halted(person: Person) -> Row:
+    """The row of the message that the run is halted at."""
+    breakpoint = person.until(lambda run: run.state is RunState.HALTED).pending[0]
+    return next(row for row in person.rows() if row.id == breakpoint)
