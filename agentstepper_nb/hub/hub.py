@@ -6,6 +6,7 @@ agent is answered and the UIs are told. All of it happens on one event loop.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable
@@ -156,11 +157,12 @@ class Hub:
     async def export(self, run_id: str) -> tuple[str, bytes]:
         """A run's name and its `.run` file. Raises `CommandError` `unknown_run`."""
         history = await self.history(run_id)
-        return history.run.name, runfile.dump(history)
+        # On a thread, as below: a long run takes seconds, in which agents and people would wait.
+        return history.run.name, await asyncio.to_thread(runfile.dump, history)
 
-    def import_run(self, data: bytes) -> Run:
+    async def import_run(self, data: bytes) -> Run:
         """Take a `.run` file in, as a run of its own. Raises `ProtocolError`."""
-        history = runfile.load(data, self.new_id())
+        history = await asyncio.to_thread(runfile.load, data, self.new_id())
         self.perform(self.debugger.import_run(history))
         self.log.info("%s imported", one_line(history.run.name))
         return history.run

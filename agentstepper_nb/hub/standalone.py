@@ -250,7 +250,7 @@ class AgentStepperCore:
         data = path.read_bytes()
 
         async def take() -> None:
-            self.hub.import_run(data)
+            await self.hub.import_run(data)
 
         asyncio.run_coroutine_threadsafe(take(), self.loop).result()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from ..core import Saved
@@ -26,6 +26,7 @@ class UiSession(ABC):
         self._reads = 0  # what is read from the store right now
         self._held: list[tuple[Saved, UiSession | None]] = []  # to be told once it is sent
         self._tasks: set[asyncio.Task[None]] = set()
+        self._turn = asyncio.Lock()
 
     def receive(self, text: str) -> None:
         """A text frame came."""
@@ -78,17 +79,21 @@ class UiSession(ABC):
                 "This login may watch, not control: ask for the right to execute on this server.",
             )
 
-    def _later(self, work: Coroutine[Any, Any, None], text: str = "") -> None:
-        """Do something that reads the store; its errors are answered like any other."""
+    def _later(self, work: Callable[[], Coroutine[Any, Any, None]], text: str = "") -> None:
+        """Do something that takes its time, after what was begun before it.
+
+        Its errors are answered like any other.
+        """
         task = asyncio.ensure_future(self._guarded(work, text))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _guarded(self, work: Coroutine[Any, Any, None], text: str) -> None:
-        try:
-            await work
-        except Exception as error:
-            self._refuse(error, text)
+    async def _guarded(self, work: Callable[[], Coroutine[Any, Any, None]], text: str) -> None:
+        async with self._turn:
+            try:
+                await work()
+            except Exception as error:
+                self._refuse(error, text)
 
     def _refuse(self, error: Exception, text: str) -> None:
         if isinstance(error, (ProtocolError, CommandError)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from ..core import Saved
@@ -22,7 +23,7 @@ class UiSessionV1(UiSession):
     def greet(self) -> None:
         """Send the snapshot. What is told meanwhile comes after it."""
         self._begin_read()
-        self._later(self._snapshot())
+        self._later(self._snapshot)
 
     async def _snapshot(self) -> None:
         try:
@@ -76,7 +77,7 @@ class UiSessionV1(UiSession):
     def _receive(self, text: str) -> None:
         command = v1.decode(text)
         if isinstance(command, v1.V1Download):
-            self._later(self._download(command), text)
+            self._later(partial(self._download, command), text)
             return
         self._check_control()
         self._control(command)
@@ -95,10 +96,13 @@ class UiSessionV1(UiSession):
             case v1.V1Delete():
                 hub.delete(command.run, self)
             case v1.V1Import():
-                hub.import_run(command.data.encode())
+                self._later(partial(self._import, command))
             case v1.V1Update():
                 edit = bytes(command.content).decode()
                 hub.edit(command.run, command.message, None if edit == "null" else edit)
+
+    async def _import(self, command: v1.V1Import) -> None:
+        await self.hub.import_run(command.data.encode())
 
     async def _download(self, command: v1.V1Download) -> None:
         self._send(v1.run_export(*await self.hub.export(command.run)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct
@@ -79,15 +80,19 @@ class UiSessionV2(UiSession):
             raise ProtocolError("hello_expected", "The first message must be hello: send it now.")
         elif isinstance(command, v2.OpenRun):
             self._begin_read()
-            self._later(self._open(command.run, id), text)
+            self._later(partial(self._open, command.run, id), text)
         elif isinstance(command, (v2.GetMessage, v2.GetChange, v2.ExportRun)):
-            self._later(self._read(command, id), text)
+            self._later(partial(self._read, command, id), text)
         elif isinstance(command, v2.CloseRun):
             self._opened.discard(command.run)
             self._send(v2.Done(), id)
         else:
             self._check_control()
-            self._send(self._control(command), id)
+            if isinstance(command, v2.ImportRun):
+                self._later(partial(self._import, command, id), text)
+            else:
+                self._control(command)
+                self._send(v2.Done(), id)
 
     def _hello(self, hello: v2.UiHello, id: str | None) -> None:
         if hello.version != VERSION:
@@ -105,8 +110,8 @@ class UiSessionV2(UiSession):
         control = self.rights.control
         self._send(v2.CoreHello(version=VERSION, core=core, control=control, runs=runs), id)
 
-    def _control(self, command: Struct) -> v2.CoreToUi:
-        """Carry out a command that changes something, and make its answer."""
+    def _control(self, command: Struct) -> None:
+        """Carry out a command that changes something."""
         hub = self.hub
         match command:
             case v2.Step():
@@ -123,9 +128,6 @@ class UiSessionV2(UiSession):
                 hub.rename(command.run, command.name, self)
             case v2.DeleteRun():
                 hub.delete(command.run, self)
-            case v2.ImportRun():
-                return v2.RunImported(run=hub.import_run(command.data.encode()))
-        return v2.Done()
 
     async def _read(
         self, command: v2.GetMessage | v2.GetChange | v2.ExportRun, id: str | None
@@ -141,6 +143,10 @@ class UiSessionV2(UiSession):
                 name, data = await self.hub.export(command.run)
                 answer = v2.RunExported(name=name, data=data.decode("ascii"))
         self._send(answer, id)
+
+    async def _import(self, command: v2.ImportRun, id: str | None) -> None:
+        run = await self.hub.import_run(command.data.encode())
+        self._send(v2.RunImported(run=run), id)
 
     async def _open(self, run: str, id: str | None) -> None:
         try:

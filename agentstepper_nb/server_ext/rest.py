@@ -145,11 +145,11 @@ class Import(RunsHandler):
 
     @authenticated
     @controls
-    def post(self) -> None:
+    async def post(self) -> None:
         """Take a `.run` file in, as the body or as JSON."""
         data = self._read_file()
         with errors_of_hub():
-            run = self.hub.import_run(data)
+            run = await self.hub.import_run(data)
         self.answer(run, status=201)
 
     def _read_file(self) -> bytes:

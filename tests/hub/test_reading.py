@@ -9,6 +9,7 @@ from typing import Any
 
 from agentstepper_nb.hub import Hub, Rights, Session, uis_v1
 from agentstepper_nb.protocol.records import CommitSaved, Record, RunHistory
+from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.store import MemoryStore
 
 Json = Any
@@ -133,8 +134,9 @@ async def test_nothing_that_the_snapshot_shows_is_told_again() -> None:
     _, line = desk.connect(1)
     commit = {"id": "k", "date": 1.0, "title": "t", "changes": []}
     desk.says("commit", commit)
-    _, exported = await desk.hub.export(desk.run)
-    desk.hub.import_run(exported)
+    history = await desk.hub.history(desk.run)
+    copy = runfile.load(runfile.dump(history), "copy")
+    desk.hub.perform(desk.hub.debugger.import_run(copy))
     desk.says("event", {"uuid": "again", "type": "PROGRAM_STARTED", "data": "Q"})
     await settle()
     snapshot, *told = line.take()

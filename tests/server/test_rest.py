@@ -202,7 +202,7 @@ async def test_without_any_right(api: Api, method: str, path: tuple[str, ...]) -
 async def test_with_the_right_to_watch(
     api: Api, new_agent: Any, extension: Any, jp_auth_header: Any
 ) -> None:
-    run = extension.hub.import_run(RECORDED.read_bytes()).id
+    run = (await extension.hub.import_run(RECORDED.read_bytes())).id
     for path in ((), (run,), (run, "export")):
         assert (await api("GET", *path)).code == 200
     body = json.dumps({"name": "x"})

@@ -113,6 +113,14 @@ def test_a_breakpoint_that_does_not_wait_is_never_pending_nor_answered(stage: St
     assert stage.point(passed).answer is AnswerKind.RESUME
 
 
+def test_halt_while_halted_stays_so_when_the_breakpoint_is_withdrawn(stage: Stage) -> None:
+    _, asked = stage.query()
+    stage.halt()
+    assert stage.run().agent_state is AgentState.HALTED
+    stage.withdraw(asked)
+    assert stage.state() is RunState.STEP
+
+
 # ---- several at once --------------------------------------------------------------------------------
 
 
