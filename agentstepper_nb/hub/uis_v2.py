@@ -79,7 +79,6 @@ class UiSessionV2(UiSession):
         elif not self._greeted:
             raise ProtocolError("hello_expected", "The first message must be hello: send it now.")
         elif isinstance(command, v2.OpenRun):
-            self._begin_read()
             self._later(partial(self._open, command.run, id), text)
         elif isinstance(command, (v2.GetMessage, v2.GetChange, v2.ExportRun)):
             self._later(partial(self._read, command, id), text)
@@ -149,6 +148,7 @@ class UiSessionV2(UiSession):
         self._send(v2.RunImported(run=run), id)
 
     async def _open(self, run: str, id: str | None) -> None:
+        self._begin_read()
         try:
             history = await self.hub.history(run)
             self._opened.add(run)

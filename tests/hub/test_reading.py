@@ -181,6 +181,7 @@ async def test_a_step_is_answered_while_something_is_read() -> None:
     line.take()
     desk.store.may_read.clear()
     say(session, "open_run", "c1", run=desk.run)
+    await settle()
     say(session, "step", "c2", run=desk.run)
     assert words(line.take()) == ["ok"]
     agent = desk.agent.connection
@@ -331,3 +332,23 @@ async def test_an_agent_that_is_gone_twice_ends_its_run_once() -> None:
     rows = desk.hub.run(desk.run).rows
     desk.agent.closed()
     assert desk.hub.run(desk.run).rows == rows
+
+
+@on_a_loop
+async def test_questions_that_take_time_are_answered_in_their_order() -> None:
+    desk = Desk()
+    desk.reach("b")
+    _, exported = await desk.hub.export(desk.run)
+    session, line = desk.connect(2)
+    say(session, "hello", version=2, client="test")
+    line.take()
+    say(session, "import_run", "c1", data=exported.decode())
+    say(session, "import_run", "c2", data="damaged")
+    say(session, "open_run", "c3", run=desk.run)
+    say(session, "get_message", "c4", run=desk.run, message="b")
+    desk.post("meanwhile")
+    while not any(message.get("id") == "c4" for message in line.sent):
+        await asyncio.sleep(0)
+    answers = [message for message in line.take() if "id" in message]
+    assert words(answers) == ["run_imported", "error", "run_opened", "message"]
+    assert [row["summary"] for row in answers[2]["body"]["rows"]] == ["b", "meanwhile"]

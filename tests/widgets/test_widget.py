@@ -22,7 +22,7 @@ def test_fallback_says_what_it_is_and_what_to_do() -> None:
 
 
 def test_only_what_the_view_needs_to_begin_travels() -> None:
-    ours = {"run", "base_url", "height", "_esm"}
+    ours = {"run", "follow", "base_url", "height", "_esm"}
     state = DebuggerWidget(run="r-1", base_url="/b/", height=300).get_state()
     assert {key: state[key] for key in ("run", "base_url", "height")} == {
         "run": "r-1",
