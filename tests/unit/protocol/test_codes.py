@@ -1,0 +1,36 @@
+"""Every error that is raised is in the table, and every error of the table is raised."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from agentstepper_nb.protocol.codes import CODES
+
+PACKAGE = Path(__file__).parents[3] / "agentstepper_nb"
+#: Calls whose arguments name a code, and which argument that is.
+RAISERS = {"ProtocolError": 0, "CommandError": 0, "refusal": 1, "Table": 0, "_refuse": 0}
+
+
+def raised() -> Iterator[str]:
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call):
+                continue
+            name = ast.unparse(node.func).rpartition(".")[2]
+            argument = node.args[RAISERS[name] :][:1] if name in RAISERS else []
+            for each in argument:
+                if isinstance(each, ast.Constant) and isinstance(each.value, str):
+                    yield each.value
+
+
+def test_what_is_raised_is_in_the_table() -> None:
+    assert set(raised()) - set(CODES) == set()
+
+
+def test_what_is_in_the_table_is_sent() -> None:
+    source = "".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
+    table = (PACKAGE / "protocol" / "codes.py").read_text(encoding="utf-8")
+    for code in CODES:
+        assert source.count(f'"{code}') > table.count(f'"{code}'), code
