@@ -45,11 +45,15 @@ class HTTPServer(ThreadingHTTPServer):
         self._connections[thread] = request
         thread.start()
 
-    def close_connections(self) -> None:
-        """Break all connections, idle or busy, and wait for their threads; the loop has ended."""
-        for thread, connection in self._connections.items():
+    def break_connections(self) -> None:
+        """Break all connections, idle or busy; the loop has ended."""
+        for connection in list(self._connections.values()):
             with suppress(OSError):  # it ended by itself
                 connection.shutdown(socket.SHUT_RDWR)
+
+    def join_connections(self) -> None:
+        """Wait for the threads of the broken connections."""
+        for thread in list(self._connections):
             thread.join()
 
     def handle_error(self, request: Any, client_address: Any) -> None:

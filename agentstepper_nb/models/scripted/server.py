@@ -71,16 +71,18 @@ class ScriptedServer:
         return self
 
     def close(self) -> None:
-        """Stop listening, open the gates, break what is connected, and wait for the threads."""
+        """Stop listening, break what is connected, open the gates, and wait for the threads."""
         http, thread, self._http, self._thread = self._http, self._thread, None, None
         if http is None or thread is None:
             return
         http.shutdown()
         thread.join()
         http.server_close()
+        # In this order: who waits at a gate must not be answered after all.
+        http.break_connections()
         for gate in self._model.gates.values():
             gate.open()
-        http.close_connections()
+        http.join_connections()
 
     def __enter__(self) -> Self:
         return self.start()
