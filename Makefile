@@ -38,7 +38,7 @@ test-notebooks: $(INSTALLED) js ## Run every tutorial and compare its outputs
 test-js: js ## The JavaScript's unit tests
 	cd js && npm test
 
-soak: $(INSTALLED) js ## The long tests
+soak: $(INSTALLED) js ## The long tests, once there are any
 	$(BIN)/python -m pytest tests/soak
 
 bench: $(INSTALLED) ## Measure what the debugger costs, beside the floor

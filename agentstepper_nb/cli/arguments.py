@@ -35,7 +35,7 @@ def add_serve(commands: _Commands) -> None:
     add("--host", help="the address to listen on (localhost); any other demands a token")
     add("--client-port", type=_port, help="the agents' port (8765); 0 takes a free one")
     add("--ui-port", type=_port, help="the UIs' port (4567); 0 takes a free one")
-    add("--data", metavar="DIR", help="the folder where runs that ended are kept")
+    add("--data", metavar="DIR", help="where runs that ended are kept (Jupyter's data folder)")
     add(
         "--ui-origin",
         metavar="ORIGIN",
@@ -51,8 +51,8 @@ def add_serve(commands: _Commands) -> None:
         help=".run files to list as well",
     )
     add("--token", help="what callers must send; better put in AGENTSTEPPER_TOKEN")
-    add("--durability", choices=DURABILITIES, help="when an agent goes on: relaxed")
-    add("--model", metavar="NAME", help="a model for summaries; until then they are made by rule")
+    add("--durability", choices=DURABILITIES, help="when runs are on disk: at their end (relaxed)")
+    add("--model", metavar="NAME", help="a model for summaries; not used yet")
     add("--log-level", choices=LEVELS, help="how much is told on the error output (info)")
     add("--config", metavar="FILE", help="a TOML file that sets the same names; the shell wins")
 

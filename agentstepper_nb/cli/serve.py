@@ -24,6 +24,7 @@ from .options import OptionError, Options, gather
 
 #: Addresses that mean "wherever I can be reached", and so also the loopback.
 _EVERYWHERE: Final = {"0.0.0.0", "::", ""}
+_GLANCE: Final = 1.0  # seconds
 
 
 def run(given: Namespace) -> int:
@@ -57,7 +58,7 @@ def _serve(core: AgentStepperCore, options: Options, stop: threading.Event) -> i
         )
         print(f"agents: {_url(core, core.client_port)}")
         print(f"UIs:    {_url(core, core.ui_port)}", flush=True)
-        stop.wait()
+        _wait(stop)
         discover.remove_runtime_file(announcement)
     except (ProtocolError, OSError) as error:
         return _fail(str(error), FAILED)
@@ -128,6 +129,15 @@ def _told_to_stop() -> Iterator[threading.Event]:
     finally:
         for number, handler in zip(signals, before, strict=True):
             signal.signal(number, handler)
+
+
+def _wait(stop: threading.Event) -> None:
+    """Wait, and hear every signal.
+
+    One that comes just before this thread falls asleep, or that another thread takes, doesn't wake it.
+    """
+    while not stop.wait(_GLANCE):
+        pass
 
 
 def _url(core: AgentStepperCore, port: int) -> str:

@@ -88,7 +88,8 @@ class AgentInputs(Moves):
             at: Now, by the Core's clock.
 
         Raises:
-            ProtocolError: `unknown_event`, `event_ended`, `duplicate`, or `run_ended`.
+            ProtocolError: `unknown_event`, `event_not_begun`, `event_ended`, `duplicate`, or
+                `run_ended`.
         """
         status = self._living(breakpoint.run)
         opened = self._open_event(status, breakpoint)
@@ -160,26 +161,7 @@ class AgentInputs(Moves):
         if RULES[status.run.state][Signal.END].act is Act.WITHDRAW_ALL:
             for breakpoint_id in list(status.pending):
                 self._answered(status, breakpoint_id, AnswerKind.WITHDRAWN, at)
-        event_id, breakpoint_id = ids
-        event = Event(id=event_id, run=run_id, kind=EventKind.PROGRAM_FINISHED, at=at, ended_at=at)
-        self._emit(EventSaved(event=event))
-        last = Breakpoint(
-            id=breakpoint_id,
-            run=run_id,
-            event=event_id,
-            seq=status.run.rows + 1,
-            side=Side.BEGIN,
-            kind=EventKind.PROGRAM_FINISHED,
-            at=at,
-            data="null",
-            waits=False,
-            summary="Agent execution finished.",
-            failure=failure,
-            outcome=_OUTCOMES[ending],
-            answer=AnswerKind.RESUME,
-            answered_at=at,
-        )
-        self._emit(BreakpointSaved(breakpoint=last))
+        self._say_finished(status.run, ids, at, _OUTCOMES[ending], failure)
         ended = replace(
             status.run,
             state=RunState.IDLE,
@@ -192,6 +174,31 @@ class AgentInputs(Moves):
         )
         self._emit(RunChanged(run=ended))
         return self._drain()
+
+    def _say_finished(
+        self, run: Run, ids: tuple[str, str], at: float, outcome: Outcome, failure: Failure | None
+    ) -> None:
+        """Add a run's last message, which waits for nobody."""
+        event_id, breakpoint_id = ids
+        event = Event(id=event_id, run=run.id, kind=EventKind.PROGRAM_FINISHED, at=at, ended_at=at)
+        self._emit(EventSaved(event=event))
+        last = Breakpoint(
+            id=breakpoint_id,
+            run=run.id,
+            event=event_id,
+            seq=run.rows + 1,
+            side=Side.BEGIN,
+            kind=EventKind.PROGRAM_FINISHED,
+            at=at,
+            data="null",
+            waits=False,
+            summary="Agent execution finished.",
+            failure=failure,
+            outcome=outcome,
+            answer=AnswerKind.RESUME,
+            answered_at=at,
+        )
+        self._emit(BreakpointSaved(breakpoint=last))
 
     def _living(self, run_id: str) -> RunStatus:
         status = self._runs.status.get(run_id)
@@ -220,7 +227,8 @@ class AgentInputs(Moves):
             )
         if not opened.begun and breakpoint.side is Side.END:
             raise ProtocolError(
-                "event_ended", f"Event {event_id} has not begun: send its begin breakpoint first."
+                "event_not_begun",
+                f"Event {event_id} has not begun: send its begin breakpoint first.",
             )
         return opened
 

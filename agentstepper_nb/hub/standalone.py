@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.http11 import Request, Response
 
+from ..core.summaries import one_line
 from ..protocol.frame import MAX_MESSAGE
 from ..protocol.values import Run, RunState
 from ..store import MemoryStore
@@ -79,6 +81,7 @@ class AgentStepperCore:
         self._servers: list[Server] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._life = threading.RLock()  # one start or stop at a time
 
     @property
     def hub(self) -> Hub:
@@ -110,8 +113,11 @@ class AgentStepperCore:
         Raises:
             OSError: A port is taken, or the address isn't this machine's.
         """
-        if self._loop is not None:
-            return
+        with self._life:
+            if self._loop is None:
+                self._begin()
+
+    def _begin(self) -> None:
         loop = asyncio.new_event_loop()
         thread = threading.Thread(target=loop.run_forever, name="agentstepper-core", daemon=True)
         thread.start()
@@ -126,13 +132,14 @@ class AgentStepperCore:
 
     def stop(self) -> None:
         """Close both ports and every connection, and join the thread. Does nothing when stopped."""
-        if self._loop is None or self._thread is None:
-            return
-        loop, thread = self._loop, self._thread
-        self._loop = self._thread = None
-        asyncio.run_coroutine_threadsafe(self._stop_servers(), loop).result()
-        _end(loop, thread)
-        self.log.info("stopped")
+        with self._life:
+            if self._loop is None or self._thread is None:
+                return
+            loop, thread = self._loop, self._thread
+            self._loop = self._thread = None
+            asyncio.run_coroutine_threadsafe(self._stop_servers(), loop).result()
+            _end(loop, thread)
+            self.log.info("stopped")
 
     def __enter__(self) -> AgentStepperCore:
         self.start()
@@ -176,7 +183,7 @@ class AgentStepperCore:
             handler,
             host,
             port,
-            process_request=gate,
+            process_request=self._logged(gate),
             select_subprotocol=select_subprotocol,
             compression=None,
             max_size=MAX_MESSAGE,
@@ -185,6 +192,16 @@ class AgentStepperCore:
             # A busy agent may not answer for long; on this machine the system tells when it is gone.
             ping_timeout=None if is_loopback(self.host) else 60,
         )
+
+    def _logged(self, gate: Gate) -> Gate:
+        def check(connection: ServerConnection, request: Request) -> Response | None:
+            refusal = gate(connection, request)
+            if refusal is not None:
+                why = one_line(bytes(refusal.body or b"").decode())
+                self.log.warning("a connection was refused, %s", why)
+            return refusal
+
+        return check
 
     async def _stop_servers(self) -> None:
         hub, self._hub = self.hub, None

@@ -111,7 +111,7 @@ class UiSessionV1(UiSession):
         self.connection.send(text)
 
     def _send_error(self, code: str, message: str, run: str | None, text: str) -> None:
-        self._send(v1.error(code, message, run))
+        self._send(v1.error(code, message, run or v1.decode_run(text)))
 
 
 def _size(history: RunHistory) -> int:

@@ -40,9 +40,11 @@ class UiSessionV2(UiSession):
         if not self._greeted:
             return
         match saved.record:
-            case records.RunStarted(run=run) | records.RunRenamed(run=run):
-                self._tell_run(run)
-            case records.RunChanged(run=run):
+            case (
+                records.RunChanged(run=run)
+                | records.RunStarted(run=run)
+                | records.RunRenamed(run=run)
+            ):
                 self._tell_run(run)
             case records.RunImported(history=history):
                 self._tell_run(history.run)

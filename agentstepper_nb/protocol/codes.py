@@ -41,8 +41,12 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "Send the event before its breakpoints.",
     ),
     "event_ended": (
-        "The breakpoint names an event that has ended, begins one again, or ends one that hasn't begun.",
+        "The breakpoint names an event that has ended, or begins one again.",
         "Send one begin and one end breakpoint an event.",
+    ),
+    "event_not_begun": (
+        "The breakpoint ends an event whose begin breakpoint didn't come.",
+        "Send the begin breakpoint of an event before its end.",
     ),
     "duplicate": (
         "An event, breakpoint or commit with this id was sent before.",

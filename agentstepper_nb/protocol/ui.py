@@ -115,22 +115,6 @@ class ImportRun(Struct, frozen=True, kw_only=True):
     data: str  # the file: base64(zlib(JSON))
 
 
-UiCommand = (
-    UiHello
-    | OpenRun
-    | CloseRun
-    | GetMessage
-    | GetChange
-    | Step
-    | Continue
-    | Halt
-    | StopRun
-    | Edit
-    | RenameRun
-    | DeleteRun
-    | ExportRun
-    | ImportRun
-)
 from_ui = Table(
     "unknown_command",
     hello=UiHello,

@@ -46,6 +46,7 @@ class AsyncAgentStepper(Door):
         on_disconnect: OnDisconnect = "raise",
         redact: Redact | None = None,
         to_json: ToJson | None = None,
+        require_clean: bool = False,
     ) -> Self:
         """Make one and connect it; arguments and errors as `AgentStepper`'s."""
         made = cls(
@@ -59,6 +60,7 @@ class AsyncAgentStepper(Door):
             on_disconnect=on_disconnect,
             redact=redact,
             to_json=to_json,
+            require_clean=require_clean,
         )
         return await made.__aenter__()
 

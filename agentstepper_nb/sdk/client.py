@@ -45,10 +45,13 @@ class AgentStepper(Door):
             in its place. The words are `packing.Word`'s.
         to_json: Called with each value that JSON doesn't have; gives one that it has, or raises
             TypeError.
+        require_clean: Whether to refuse a workspace whose own repository has uncommitted changes;
+            otherwise they are part of what the run begins with.
 
     Raises:
         DiscoveryError: No Core was found.
         ConnectionLostError: The Core doesn't take this agent.
+        WorkspaceError: The workspace can't be tracked, or isn't clean.
         AgentStopped: The person pressed Stop at the start.
     """
 
@@ -65,6 +68,7 @@ class AgentStepper(Door):
         on_disconnect: OnDisconnect = "raise",
         redact: Redact | None = None,
         to_json: ToJson | None = None,
+        require_clean: bool = False,
     ) -> None:
         super().__init__(
             program_name,
@@ -77,6 +81,7 @@ class AgentStepper(Door):
             on_disconnect=on_disconnect,
             redact=redact,
             to_json=to_json,
+            require_clean=require_clean,
         )
         self._prepare()
         try:

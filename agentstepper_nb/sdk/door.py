@@ -75,6 +75,7 @@ class Door:
         on_disconnect: OnDisconnect = "raise",
         redact: Redact | None = None,
         to_json: ToJson | None = None,
+        require_clean: bool = False,
     ) -> None:
         if on_disconnect not in _ON_DISCONNECT:
             raise ValueError(
@@ -89,6 +90,7 @@ class Door:
         self._stop_on_entry = stop_on_entry
         self._packer = Packer(redact, to_json)
         self._to_json = to_json
+        self._require_clean = require_clean
         self._seat = Seat()
         self._borrowed = False  # the run is another door's, which ends it
         self._commits = threading.Lock()
@@ -102,7 +104,9 @@ class Door:
             self._borrowed = True
             self._seat.session = lender._live()
         if self._folder is not None:
-            self._seat.workspace = Workspace(self._folder, self.program_name)
+            self._seat.workspace = Workspace(
+                self._folder, self.program_name, require_clean=self._require_clean
+            )
         try:
             if self._seat.session is None:
                 self._open_session(self._endpoint(), self.program_name)
@@ -209,7 +213,6 @@ class Door:
         with self._commits:
             made: Commit | None = workspace.commit(summary, description)
             if made is None:
-                log.info("No changes to commit...")
                 return False
             pump(session.link, self._flow().commit(made))
         return True

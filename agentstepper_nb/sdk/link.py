@@ -52,6 +52,7 @@ class Link:
         self._waiting: dict[str, Future[Any]] = {}  # by breakpoint, or mark
         self._lost: ConnectionLostError | None = None
         self._closing = False
+        self._exiting = False
         self._socket: ClientConnection | None = None
         self._marks = 0
         self._at_end: list[Callable[[], None]] = []
@@ -106,6 +107,13 @@ class Link:
         if bye is not None:
             self._outbox.put((bye,))
         self._outbox.put(None)
+
+    def exiting(self) -> None:
+        """The interpreter goes down: who still waits, on a daemon thread, is left to wait.
+
+        Told of the end, such a thread would print an error just then, which can abort the process.
+        """
+        self._exiting = True
 
     def cut(self) -> None:
         """Give up on a Core that doesn't let us close."""
@@ -200,7 +208,7 @@ class Link:
             self._lost = lost
             waiting, self._waiting = self._waiting, {}
         self._outbox.put(None)  # for the writer, if it waits
-        for future in waiting.values():
+        for future in waiting.values() if not self._exiting else ():
             future.set_exception(ConnectionLostError(*lost.args))
         for callback in self._at_end:
             try:

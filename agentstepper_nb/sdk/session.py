@@ -115,7 +115,12 @@ def newest_run() -> str | None:
 def finish_all() -> None:
     """At interpreter exit: end the runs that are still open, and wait a moment for the goodbyes."""
     error = _uncaught()
-    closing = [closed for s in list(_sessions) if (closed := s.finish(error)) is not None]
+    closing = []
+    for session in list(_sessions):
+        session.link.exiting()
+        closed = session.finish(error)
+        if closed is not None:
+            closing.append(closed)
     wait(closing, EXIT_PATIENCE)
 
 

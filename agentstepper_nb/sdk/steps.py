@@ -31,7 +31,7 @@ class Flush(NamedTuple):
 
 
 class Call(NamedTuple):
-    """Make the agent's own call, and give its `Outcome`."""
+    """Make the agent's own call; what it came to is a `Made`."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...]

@@ -9,12 +9,13 @@ from jupyter_server.auth.decorator import allow_unauthenticated, ws_authenticate
 from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.base.websocket import WebSocketMixin
 from jupyter_server.utils import ensure_async
-from tornado.websocket import WebSocketHandler
+from tornado.websocket import WebSocketHandler, WebSocketProtocol, WebSocketProtocol13
 
 from ..hub import Hub, Rights, Session
 from ..protocol.frame import SUBPROTOCOL
 from .answers import RESOURCE, AnswersInJson, refusal
 from .outbox import Outbox, Written
+from .too_large import Patient
 
 #: A close reason travels in a control frame: 125 bytes, two of them the code.
 _MAX_REASON = 123
@@ -69,8 +70,15 @@ class Socket(AnswersInJson, WebSocketMixin, WebSocketHandler, JupyterHandler):
 
     @property
     def max_message_size(self) -> int:
-        """The largest message taken; tornado closes with 1009 above it."""
+        """The largest message taken; one above it closes with 1009."""
         return self._limit
+
+    def get_websocket_protocol(self) -> WebSocketProtocol | None:
+        """The protocol that closes over too large a message so that the peer hears why."""
+        found = super().get_websocket_protocol()
+        if not isinstance(found, WebSocketProtocol13):
+            return found
+        return Patient(self, False, found.params)
 
     def select_subprotocol(self, subprotocols: list[str]) -> str | None:
         """Choose version 2 where it is offered; none chosen is version 1."""

@@ -4,6 +4,7 @@ import json
 import signal
 import socket
 import subprocess
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from websockets.sync.client import connect
 
 from agentstepper_nb import discover
 from agentstepper_nb.cli import main
+from agentstepper_nb.cli import serve as serve_command
 
 from .agent import Agent
 from .conftest import COMMAND, RECORDED, Served
@@ -113,6 +115,19 @@ def test_a_token_is_demanded(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> N
         assert caught.value.response.status_code == 401
     Agent(served.agents, token="secret").close()
     assert discover.discover().token == "secret"
+
+
+def test_a_signal_that_does_not_wake_the_main_thread_is_heard() -> None:
+    """Another thread takes it, while the main thread sleeps."""
+
+    def take() -> None:
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+    with serve_command._told_to_stop() as stop:
+        taker = threading.Thread(target=take)
+        taker.start()
+        serve_command._wait(stop)
+        taker.join()
 
 
 def test_a_file_sets_the_same_names(serve: Serve, home: Path) -> None:

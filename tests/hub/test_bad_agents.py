@@ -106,7 +106,7 @@ NEW: dict[str, tuple[Does, str, str]] = {
     "same event": (lambda a: a.begin(id=a.event), "duplicate", "was sent before"),
     "end without begin": (
         lambda a: (a.begin(), a.reach("x", side="end")),
-        "event_ended",
+        "event_not_begun",
         "has not begun: send its begin",
     ),
     "begin twice": (

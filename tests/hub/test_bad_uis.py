@@ -235,6 +235,18 @@ def test_commands(stand: Stand, version: int, case: tuple[Does, str, str]) -> No
     assert names == ["Run #1 of Other", "Run #1 of Subject"]
 
 
+def test_an_error_of_version_1_names_the_run_that_was_named(stand: Stand) -> None:
+    """A UI of version 1 has nothing else to tell by which of its commands was refused."""
+    scene = Scene(stand, agent=2, ui=1)
+    run = scene.start()
+    message = scene.ui.halted(run, scene.agent.call("ls", "."))
+    assert edit(scene.ui, run, message, {"Tool": "ls"})["run"] == run
+    assert scene.ui.refused("rename_run", run=run)["run"] == run  # without a name
+    assert scene.ui.refused("rename_run", run=7)["run"] is None
+    assert scene.ui.refused("nap", run=run)["run"] == run
+    scene.all_is_well()
+
+
 @pytest.mark.parametrize("command", ["step", "continue", "halt"])
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_run_that_ended_is_not_stepped(stand: Stand, version: int, command: str) -> None:

@@ -272,7 +272,7 @@ def test_who_may_watch_sees_all_and_changes_nothing(stand: Stand) -> None:
         named = {"run": run, "message": asked, "name": "x", "data": "eJw="}
         for command in (*SHARED, "update_msg_content"):
             error = old.refused(command, **named, content=1)
-            assert (error["code"], error["run"]) == ("watch_only", None)
+            assert (error["code"], error["run"]) == ("watch_only", run)
         new.open(run)
         for command in (*SHARED, "stop", "edit"):
             error = new.refused(command, **named, breakpoint=asked, revision=1, edit="1")

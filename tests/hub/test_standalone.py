@@ -8,11 +8,12 @@ import socket
 import stat
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from agentstepper_nb.errors import CommandError, ProtocolError
@@ -55,6 +56,18 @@ def test_start_and_stop_may_be_called_again() -> None:
     with core:  # and once more, on the same ports
         assert (core.client_port, core.ui_port) == ports
     assert core_threads() == []
+
+
+def test_threads_that_start_and_stop_at_once_do_it_once() -> None:
+    core = AgentStepperCore(client_port=0, ui_port=0)
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(2):
+            for done in [pool.submit(core.start) for _ in range(4)]:
+                done.result()
+            assert core_threads().count("agentstepper-core") == 1
+            for done in [pool.submit(core.stop) for _ in range(4)]:
+                done.result()
+            assert core_threads() == []
 
 
 def test_the_guides_arguments_may_come_by_position() -> None:
@@ -297,6 +310,8 @@ def test_the_log_has_a_line_a_connection_run_commit_and_refusal(
         agent.finish()
         ui.until(run, "idle")
         ui.hang_up()
+        with pytest.raises(InvalidStatus):
+            stand.socket(stand.core.ui_port, additional_headers={"Origin": "http://evil.example"})
         stand.core.stop()
     lines = [record.getMessage() for record in caplog.records if record.name == logger.name]
     said = "\n".join(lines)
@@ -310,6 +325,7 @@ def test_the_log_has_a_line_a_connection_run_commit_and_refusal(
         "a UI's message was refused, unknown_command: “ju",
         f"run {run} ended: finished",
         "UI disconnected",
+        "a connection was refused, foreign_origin: http://evil.example",
         "stopped",
     ):
         assert words in said

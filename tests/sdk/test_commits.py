@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from git import Repo
 
 from agentstepper_nb import AgentStepper, AsyncAgentStepper, ConnectionLostError, WorkspaceError
 from agentstepper_nb.protocol.agent import BreakpointReached, Bye, CommitMade, EventBegun
@@ -68,6 +69,18 @@ def test_a_folder_that_cannot_be_watched_starts_no_run(
 
     with pytest.raises(WorkspaceError):
         run(door, core, scenario, agent_workspace_path=tmp_path / "missing")
+    assert core.peers == []
+
+
+@both
+def test_a_workspace_that_must_be_clean_and_is_not(
+    door: str, core: ScriptedCore, folder: Path
+) -> None:
+    async def scenario(dbg: Any) -> None: ...
+
+    Repo.init(folder).close()  # with old.txt uncommitted
+    with pytest.raises(WorkspaceError, match="uncommitted"):
+        run(door, core, scenario, agent_workspace_path=folder, require_clean=True)
     assert core.peers == []
 
 

@@ -202,17 +202,35 @@ def test_a_core_that_reads_nothing_does_not_keep_the_agent_from_exiting(
 
     core.policy = policy
     program = """
-    import threading
+    import threading, time
     dbg = AgentStepper("T", "127.0.0.1", PORT)
-    big = "x" * 10_000_000
+    big = "x" * 1_000_000
     threading.Thread(target=dbg.begin_llm_query_breakpoint, args=["p"], daemon=True).start()
-    for _ in range(5):
+    for _ in range(50):  # more than its library reads ahead, and than sockets hold
         threading.Thread(target=dbg.begin_llm_query_breakpoint, args=[big], daemon=True).start()
+    # One that came after the end would print its error while the interpreter goes down.
+    while len(dbg._live().link._waiting) < 51:
+        time.sleep(0.01)
     """
     with agent(core, program) as process:
         code, _, err = outcome(process)
         hang.set()
     assert code == 0, err
+
+
+def test_daemon_threads_that_wait_at_the_exit_say_nothing(core: ScriptedCore) -> None:
+    """Their errors, printed while the interpreter goes down, could abort it."""
+    core.policy = only_the_start
+    program = """
+    import threading, time
+    dbg = AgentStepper("T", "127.0.0.1", PORT)
+    for _ in range(20):
+        threading.Thread(target=dbg.begin_llm_query_breakpoint, args=["p"], daemon=True).start()
+    while len(dbg._live().link._waiting) < 20:
+        time.sleep(0.01)
+    """
+    with agent(core, program) as process:
+        assert outcome(process) == (0, "", "")
 
 
 def test_kill_9_is_a_closed_connection_without_a_goodbye(core: ScriptedCore) -> None:

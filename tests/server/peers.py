@@ -22,6 +22,7 @@ class Closed(Exception):
     def __init__(self, code: int | None, reason: str | None) -> None:
         super().__init__(f"{code} {reason}")
         self.code = code
+        self.reason = reason
 
 
 class Peer:

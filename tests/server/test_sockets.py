@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import struct
 from typing import Any
 
 import pytest
@@ -172,9 +174,32 @@ async def test_oversized_messages_close_with_1009(
         with pytest.raises(Closed) as caught:
             await peer.expect(type(None))
         assert caught.value.code == 1009
+        assert f"limit of {max_message} bytes" in (caught.value.reason or "")
     await other.ask()  # everyone else goes on
     other_ui = await new_ui()
     assert len((await other_ui.hello()).runs) == 2
+
+
+@pytest.mark.parametrize("max_message", [10_000])
+async def test_who_still_sends_is_heard_out(http_server_client: Any, jp_base_url: str) -> None:
+    """A server that hung up at once would reset the connection, and the close frame be lost."""
+    size = 50_000_000  # more than the system's buffers hold
+    port = http_server_client.get_http_port()
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(
+        f"GET {jp_base_url}agentstepper/agent HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+        f"Authorization: Bearer {AGENT_TOKEN}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n".encode()
+    )
+    assert b" 101 " in await reader.readuntil(b"\r\n\r\n")
+    writer.write(struct.pack(">BBQ4x", 0x81, 0xFF, size))
+    opcode, length, code = struct.unpack(">BBH", await reader.readexactly(4))
+    assert (opcode, code) == (0x88, 1009)
+    assert await reader.readexactly(length - 2) == b"message exceeds limit of 10000 bytes"
+    writer.write(bytes(size))
+    await writer.drain()
+    assert await reader.read() == b""  # closed, not reset
+    writer.close()
 
 
 async def test_large_messages_pass_uncompressed(

@@ -146,6 +146,22 @@ def decode(text: str) -> V1Command:
     return cast(V1Command, command)
 
 
+class _Named(Struct):
+    run: str
+
+
+class _Loose(Struct):
+    content: _Named
+
+
+def decode_run(text: str) -> str | None:
+    """The run that a refused command names, where it names one."""
+    try:
+        return msgspec.json.decode(text, type=_Loose).content.run
+    except _UNREADABLE:
+        return None
+
+
 # ---- Core to UI -------------------------------------------------------------------------------------
 
 

@@ -22,6 +22,7 @@ import {
   EditorView,
   GutterMarker,
   gutterLineClass,
+  highlightSpecialChars,
   keymap,
   lineNumbers,
 } from "@codemirror/view";
@@ -132,6 +133,7 @@ export function codeEditor({ parent, text, label, errorId, onText }: CodeOptions
 function extensions(): Extension {
   return [
     lineNumbers(),
+    highlightSpecialChars(),
     history(),
     drawSelection(),
     indentUnit.of("  "),

@@ -1,6 +1,7 @@
 /** What the selected row is, in a few words. */
 import { Icon, type IconName } from "../icons/icon";
 import type { Row } from "../model/model";
+import { visible } from "../view/visible";
 import { type Shape, shapeOf } from "./read/reading";
 
 interface TitleWords {
@@ -15,7 +16,7 @@ interface TitleWords {
 }
 
 export function titleOf(row: Row): TitleWords {
-  const name = row.name ?? undefined;
+  const name = row.name === null ? undefined : visible(row.name);
   switch (shapeOf(row)) {
     case "prompt":
       return { icon: "llm", actor: "llm", text: "Prompt", ...(name && { also: ` to ${name}` }) };

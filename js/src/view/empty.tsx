@@ -1,6 +1,6 @@
 /** Where there is nothing to show: what this is, and what to do next. */
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { CopyButton } from "../inspector/copy";
 import type { Debugger } from "../model/debugger";
 import { Button } from "./button";
 
@@ -10,7 +10,7 @@ export function emptyState(model: Debugger) {
   if (model.run.value) return null; // also without a connection: what is here can be read
   if (connection.kind === "refused") return <Refused model={model} message={connection.message} />;
   if (connection.kind === "lost") return <Unreachable model={model} />;
-  if (connection.kind === "connecting" || model.opening.value) return <Empty title="" />;
+  if (connection.kind === "connecting" || model.opening.value) return <div />;
   return model.wanted.value === "" ? <NoRun /> : <Awaited model={model} />;
 }
 
@@ -110,20 +110,10 @@ function Retry({ model }: { model: Debugger }) {
 
 /** Code to paste, with a button that copies it. */
 function CodeLine({ code, copies = code }: { code: string; copies?: string }) {
-  const [done, setDone] = useState(false);
-  const copy = async () => {
-    await navigator.clipboard.writeText(copies);
-    setDone(true);
-    setTimeout(() => setDone(false), 1500);
-  };
   return (
     <div class="as-CodeLine">
       <pre>{code}</pre>
-      <Button
-        icon={done ? "check" : "copy"}
-        hint={done ? "Copied" : "Copy"}
-        onClick={() => void copy()}
-      />
+      <CopyButton label="Copy" text={() => copies} />
     </div>
   );
 }

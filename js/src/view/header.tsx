@@ -22,12 +22,12 @@ interface PartProps extends Steady {
 export function Header({ model, place }: HeaderProps) {
   const steady = useSteady(model);
   return (
-    <header class="as-Header">
+    <div class="as-Header">
       <State model={model} {...steady} />
       <RunPicker model={model} place={place} />
       <span class="as-Spring" />
       <Controls model={model} place={place} {...steady} />
-    </header>
+    </div>
   );
 }
 
@@ -69,7 +69,7 @@ function Controls({ model, place, run }: HeaderProps & PartProps) {
           class="as-Retry"
           onClick={model.retry}
         >
-          <span class="as-x-narrow">Retry now</span>
+          <span class="as-x-medium">Retry now</span>
         </Button>
       )}
       <Button
@@ -81,7 +81,7 @@ function Controls({ model, place, run }: HeaderProps & PartProps) {
       >
         {drafted && <Icon name="step" class="as-x-narrow" />}
         {drafted && <Icon name="pencil" class="as-onlyNarrow" />}
-        Step{drafted && <span class="as-x-narrow">with edit</span>}
+        Step{drafted && <span class="as-x-narrow"> with edit</span>}
       </Button>
       <Button
         icon="play"

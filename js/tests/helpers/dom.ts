@@ -4,6 +4,9 @@ import { settled } from "./peer";
 
 export const SCROLLER_HEIGHT = 400;
 
+/** The real one, also while a test has the clock in its hand. */
+const later = globalThis.setTimeout;
+
 /** Give elements a size, since no layout is done here; put all back after each test. */
 export function useLayout(): void {
   beforeEach(() => {
@@ -22,6 +25,7 @@ export function useLayout(): void {
   afterEach(() => {
     document.body.replaceChildren();
     vi.restoreAllMocks();
+    vi.useRealTimers();
   });
 }
 
@@ -32,10 +36,14 @@ export async function press(key: string, fields: KeyboardEventInit = {}): Promis
   await drawn();
 }
 
-/** Wait until what was changed is drawn. */
+/**
+ * Wait until what was changed is drawn. Frames and timers are called back in the order in which they
+ * were asked for: what comes after a frame asked for now, also comes after Preact's effects, however
+ * slow the machine. Effects may ask for more, so this is done a few times.
+ */
 export async function drawn(): Promise<void> {
-  for (let turn = 0; turn < 3; turn += 1) {
+  for (let turn = 0; turn < 4; turn += 1) {
     await settled();
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => requestAnimationFrame(() => later(resolve)));
   }
 }

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { render } from "preact";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { Place } from "../../src/view/place";
 import { Root } from "../../src/view/root";
 import { aModel, showing } from "../helpers/debugger";
@@ -52,7 +52,6 @@ describe("keys", () => {
     await press("2");
     expect(model.tab.value).toBe("changes");
     await press("/");
-    await new Promise((resolve) => setTimeout(resolve, 40));
     expect((document.activeElement as HTMLElement).className).toContain("as-Filter");
     await press("?");
     await press("1");
@@ -169,12 +168,18 @@ describe("a quick step", () => {
   test("doesn't flicker, a slow one is told", async () => {
     const { peer, draw: frame } = await draw(await halted());
     const before = state();
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const pass = async (ms: number) => {
+      vi.advanceTimersByTime(ms);
+      await drawn();
+    };
     await peer.push("run", { run: aRun("a", { agent_state: "llm_thinking" }) });
     await frame();
     await drawn();
+    await pass(0); // effects: the time runs from here
+    await pass(119);
     expect(state()).toBe(before);
-    await new Promise((resolve) => setTimeout(resolve, 150));
-    await drawn();
+    await pass(1);
     expect(state()).toContain("LLM thinking…");
   });
 });

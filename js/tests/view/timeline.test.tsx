@@ -144,7 +144,6 @@ describe("scrolling", () => {
     const { model } = await draw(rowsTo(100));
     model.filter.value = "event 77";
     model.reveal("r3");
-    await new Promise((resolve) => setTimeout(resolve, 40));
     await drawn();
     expect(model.filter.value).toBe("");
     expect(scroller().scrollTop).toBe(52);

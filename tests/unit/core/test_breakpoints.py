@@ -227,7 +227,7 @@ FORBIDDEN: dict[str, tuple[Say, str, str]] = {
     "unknown event": (lambda stage: stage.reach("none"), "unknown_event", "send the event before"),
     "end without begin": (
         lambda stage: stage.reach(stage.begin(), Side.END),
-        "event_ended",
+        "event_not_begun",
         "has not begun",
     ),
     "ends twice": (ends_twice, "event_ended", "has ended"),

@@ -1,6 +1,7 @@
 /** A text of any length: a piece first, the rest on demand, its size named. */
 import { useState } from "preact/hooks";
 import { cx } from "../../view/classes";
+import { visible } from "../../view/visible";
 import { cut, FIRST, type Limit, MORE, moreWords } from "../fold";
 
 interface LongTextProps {
@@ -16,7 +17,7 @@ export function LongText({ text, code, boxed, limit = FIRST }: LongTextProps) {
   const [shown, setShown] = useState<{ text: string; end: number } | null>(null);
   // Another text begins folded again.
   const end = shown?.text === text ? shown.end : cut(text, 0, limit);
-  const part = text.slice(0, end);
+  const part = visible(text.slice(0, end));
   const rest = end < text.length;
   return (
     <>

@@ -1,5 +1,6 @@
 /** Named values: arguments, settings, members of a result. */
 import { cx } from "../../view/classes";
+import { visible } from "../../view/visible";
 import type { Value } from "../json/node";
 import { oneLine, pretty } from "../json/print";
 import type { Arguments, Entry } from "../read/types";
@@ -19,7 +20,7 @@ export function Entries({ entries }: { entries: readonly Entry[] }) {
       {entries.slice(0, MOST_ENTRIES).map((entry, at) => (
         // A key may stand twice: its place is what tells it apart.
         <div key={at} class={cx("as-Fact", isBlock(entry.value) && "as-mod-block")}>
-          <dt title={entry.name}>{entry.name}</dt>
+          <dt title={visible(entry.name)}>{visible(entry.name)}</dt>
           <dd>
             <ShownValue value={entry.value} />
           </dd>
@@ -53,7 +54,7 @@ export function ShownValue({ value }: { value: Value }) {
   const text = value.string;
   if (text !== undefined) return <ShownString text={text} />;
   const line = inline(value);
-  if (line !== undefined) return <code class={cx("as-Code", classOf(value))}>{line}</code>;
+  if (line !== undefined) return <code class={cx("as-Code", classOf(value))}>{visible(line)}</code>;
   return <LongText text={pretty(value.literal)} code boxed />;
 }
 
@@ -61,7 +62,9 @@ function ShownString({ text }: { text: string }) {
   if (text === "") return <span class="as-Muted as-Small">empty text</span>;
   if (isLong(text)) return <LongText text={text} code boxed />;
   // The text “5” is not the number 5.
-  return <code class="as-Code as-Text">{readsAsOther(text) ? JSON.stringify(text) : text}</code>;
+  return (
+    <code class="as-Code as-Text">{readsAsOther(text) ? JSON.stringify(text) : visible(text)}</code>
+  );
 }
 
 /** Whether a value takes lines of its own. */

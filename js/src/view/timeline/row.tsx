@@ -3,6 +3,7 @@ import { Icon } from "../../icons/icon";
 import type { Row } from "../../model/model";
 import type { Actor } from "../../protocol/types.gen";
 import { cx } from "../classes";
+import { visible } from "../visible";
 import { actorIcon, actorLabel, clock, duration } from "../words";
 
 /** Deeper than this the guides would crowd out the words. */
@@ -38,7 +39,7 @@ export function RowLine({ row, index, top, selected, active, onSelect }: RowLine
         {row.seq}
       </span>
       <Actors row={row} />
-      <span class="as-Row-what as-Ellipsis" role="gridcell" title={row.summary}>
+      <span class="as-Row-what as-Ellipsis" role="gridcell" title={visible(row.summary)}>
         <Summary row={row} />
       </span>
       <Marks row={row} />
@@ -73,10 +74,12 @@ function ActorName({ actor }: { actor: Actor }) {
 
 /** A call is read best with its tool set apart: `read_file(src/cart.py)`. */
 function Summary({ row: { summary, name } }: { row: Row }) {
-  if (!name || !summary.startsWith(`${name}(`) || !summary.endsWith(")")) return <>{summary}</>;
+  if (!name || !summary.startsWith(`${name}(`) || !summary.endsWith(")"))
+    return <>{visible(summary)}</>;
   return (
     <>
-      <code>{name}</code> <span class="as-Muted">{summary.slice(name.length + 1, -1)}</span>
+      <code>{visible(name)}</code>{" "}
+      <span class="as-Muted">{visible(summary.slice(name.length + 1, -1))}</span>
     </>
   );
 }
