@@ -32,8 +32,8 @@ def test_a_registrys_host_is_refused(tmp_path, host) -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        "a/work/b",
-        "~/work/b",
+        "/".join(["a", "work", "b"]),
+        "/".join(["~", "work", "b"]),
         "docs/home/a/b",
         "/homework/",
         "/home/me/a",
