@@ -1,6 +1,6 @@
 """The floor: what any debugger on WebSockets must pay.
 
-A bare echo on the same server library, with the same options, on an event loop in a thread of its own.
+A bare echo on the same server library, with the same options and reads of the same size, on an event loop in a thread of its own.
 It also sends the message and a small state frame to one connected UI, in the Core's order. It parses
 nothing, keeps nothing and decides nothing.
 """
@@ -12,6 +12,7 @@ import threading
 
 from websockets.asyncio.server import Server, ServerConnection, broadcast, serve
 
+from agentstepper_nb.hub.sockets import READ
 from agentstepper_nb.protocol.frame import MAX_MESSAGE
 
 from .conversation import EVENT_PREFIX
@@ -50,6 +51,7 @@ class Floor:
         self.client_port, self.ui_port = _port(agents), _port(uis)
 
     async def _on_agent(self, socket: ServerConnection) -> None:
+        _read_as_the_core_does(socket)
         async for message in socket:
             assert isinstance(message, str)
             if message.startswith(EVENT_PREFIX):
@@ -59,9 +61,16 @@ class Floor:
             broadcast(self._uis, STATE)
 
     async def _on_ui(self, socket: ServerConnection) -> None:
+        _read_as_the_core_does(socket)
         self._uis.add(socket)
         await socket.wait_closed()
         self._uis.discard(socket)
+
+
+def _read_as_the_core_does(socket: ServerConnection) -> None:
+    """Else the Core's ratio would be flattered by what it saves on reading."""
+    if hasattr(socket.transport, "max_size"):
+        socket.transport.max_size = READ
 
 
 def _port(server: Server) -> int:

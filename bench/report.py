@@ -26,9 +26,8 @@ that it is the Core that is measured. What is timed is an LLM query, an event an
 and the time is halved.
 
 The *floor* is what a debugger on WebSockets can hardly avoid: a bare echo of the same bytes, on the same
-server library as it comes, that also sends the message and a small state frame to one connected UI. (The
-Core reads its sockets in smaller pieces than the library, which saves more than some of its own work
-costs: `READ` in `hub/sockets.py`.)
+server library with the same options and reads of the same size (`READ` in `hub/sockets.py`), that also
+sends the message and a small state frame to one connected UI.
 
 Agent, server and UI are processes of their own. Blocks of all arms take turns within one run. A ratio is
 that of two neighbouring blocks; shown are medians, and in brackets the middle half.

@@ -11,6 +11,8 @@ TOO_LARGE: Final = 1009
 
 #: Seconds without a byte after which the peer has stopped sending; tornado gives it 5 in all.
 _QUIET: Final = 0.5
+#: Seconds after which a peer that never stops is hung up on all the same.
+_PATIENCE: Final = 60.0
 _CHUNK: Final = 1024 * 1024
 
 
@@ -40,7 +42,8 @@ class Patient(WebSocketProtocol13):
         if self._refusing:
             self._reading_past = True
             try:
-                while True:
-                    await asyncio.wait_for(self.stream.read_bytes(_CHUNK, partial=True), _QUIET)
+                async with asyncio.timeout(_PATIENCE):
+                    while True:
+                        await asyncio.wait_for(self.stream.read_bytes(_CHUNK, partial=True), _QUIET)
             except TimeoutError:
                 self._abort()
