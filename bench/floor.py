@@ -1,8 +1,8 @@
 """The floor: what any debugger on WebSockets must pay.
 
-A bare echo on the same server library, with the same options and reads of the same size, on an event loop in a thread of its own.
-It also sends the message and a small state frame to one connected UI, in the Core's order. It parses
-nothing, keeps nothing and decides nothing.
+A bare echo on the same server library, with the same options and reads of the same size, on an event
+loop in a thread of its own. It also sends the message and a small state frame to one connected UI, in
+the Core's order. It parses nothing, keeps nothing and decides nothing.
 """
 
 from __future__ import annotations
