@@ -6,6 +6,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from .frame import Table
 from .values import (
+    Commit,
     Count,
     Ending,
     EventKind,
@@ -14,6 +15,8 @@ from .values import (
     Id,
     Name,
     Outcome,
+    Row,
+    Run,
     Side,
     Time,
     Usage,
@@ -80,7 +83,12 @@ class CommitMade(Struct, frozen=True, kw_only=True):
     title: str
     description: str = ""
     event: Id | None = None
+    snapshot: bool = False  # made at a tool's end, where the agent asked for no commit
     changes: tuple[FileChange, ...] = ()
+
+
+class GetTimeline(Struct, frozen=True, kw_only=True):
+    """Answered by `Timeline`: an agent may read its own run, to keep it with its notebook."""
 
 
 class Bye(Struct, frozen=True, kw_only=True):
@@ -90,13 +98,14 @@ class Bye(Struct, frozen=True, kw_only=True):
     failure: Failure | None = None
 
 
-AgentMessage = Hello | EventBegun | BreakpointReached | Withdraw | CommitMade | Bye
+AgentMessage = Hello | EventBegun | BreakpointReached | Withdraw | CommitMade | GetTimeline | Bye
 from_agent = Table(
     hello=Hello,
     event=EventBegun,
     breakpoint=BreakpointReached,
     withdraw=Withdraw,
     commit=CommitMade,
+    get_timeline=GetTimeline,
     bye=Bye,
 )
 
@@ -149,6 +158,14 @@ class Answered(Struct, frozen=True, kw_only=True):
     answer: Answer
 
 
+class Timeline(Struct, frozen=True, kw_only=True):
+    """Answers `GetTimeline`, under its id: the run as a view shows it, without contents."""
+
+    run: Run
+    rows: tuple[Row, ...]  # by seq
+    commits: tuple[Commit, ...]  # changes without contents
+
+
 class AgentError(Struct, frozen=True, kw_only=True):
     """A message of this agent was refused; the run goes on."""
 
@@ -157,5 +174,5 @@ class AgentError(Struct, frozen=True, kw_only=True):
     n: int | None = None  # the number of the refused message, where it could be read
 
 
-CoreToAgent = Welcome | Answered | AgentError
-to_agent = Table(welcome=Welcome, answer=Answered, error=AgentError)
+CoreToAgent = Welcome | Answered | Timeline | AgentError
+to_agent = Table(welcome=Welcome, answer=Answered, timeline=Timeline, error=AgentError)

@@ -237,6 +237,7 @@ class Commit(Struct, frozen=True, kw_only=True):
     description: str = ""
     event: str | None = None  # the event that made it
     seq: int = 0  # the number of the run's last row before it
+    snapshot: bool = False  # made at a tool's end by the SDK, where the agent asked for no commit
     changes: tuple[FileChange, ...] = ()
 
 

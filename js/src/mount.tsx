@@ -4,7 +4,7 @@ import { render as draw } from "preact";
 import type { Transport } from "./client/transport";
 import { Debugger } from "./model/debugger";
 import { addStyles } from "./styles";
-import type { Place } from "./view/place";
+import type { Place, Via } from "./view/place";
 import { Root } from "./view/root";
 
 declare const VERSION: string;
@@ -17,6 +17,8 @@ export interface MountOptions {
   height?: number;
   /** Whether to go on to a run that begins once the shown one has ended. */
   goOn?: boolean;
+  /** How the view reaches the Core, where that isn't straight. */
+  via?: Via;
 }
 
 /** Takes the view away again; `show` leads it to another run. */
@@ -34,7 +36,7 @@ export function mount(
   element: HTMLElement,
   transport: Transport,
   run: string,
-  { shell = "inline", pageUrl, height, goOn = false }: MountOptions = {},
+  { shell = "inline", pageUrl, height, goOn = false, via }: MountOptions = {},
 ): Mounted {
   addStyles(element);
   const model = new Debugger({ transport, run, goOn, name: `agentstepper_nb view ${VERSION}` });
@@ -43,6 +45,7 @@ export function mount(
     resizable: shell === "inline",
     overlay: signal(null),
     ...(height !== undefined && { height }),
+    ...(via && { via }),
     ...(pageUrl && { pageUrl: () => pageUrl(model.run.value?.id ?? "") }),
   };
   draw(<Root model={model} place={place} />, element);

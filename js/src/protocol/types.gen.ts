@@ -283,6 +283,7 @@ export interface Commit {
   description: string;
   event: string | null;
   seq: number;
+  snapshot: boolean;
   changes: FileChange[];
 }
 /**

@@ -40,6 +40,7 @@ const commit = (
   description: "",
   event: null,
   seq: 1,
+  snapshot: false,
   changes,
   ...more,
 });

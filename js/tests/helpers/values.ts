@@ -66,7 +66,17 @@ export const rowsTo = (last: number): Row[] =>
   Array.from({ length: last }, (_, index) => aRow(index + 1));
 
 export function aCommit(id: string): Commit {
-  return { id, run: "a", at: 1, title: id, description: "", event: null, seq: 0, changes: [] };
+  return {
+    id,
+    run: "a",
+    at: 1,
+    title: id,
+    description: "",
+    event: null,
+    seq: 0,
+    snapshot: false,
+    changes: [],
+  };
 }
 
 /** A browser's memory that a test can look into. */

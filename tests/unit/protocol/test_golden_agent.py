@@ -20,11 +20,13 @@ from agentstepper_nb.protocol.agent import (
     CommitMade,
     Deny,
     EventBegun,
+    GetTimeline,
     Hello,
     Raise,
     Resume,
     Skip,
     Stop,
+    Timeline,
     Welcome,
     Withdraw,
     from_agent,
@@ -38,6 +40,7 @@ from agentstepper_nb.protocol.values import (
     FileBody,
     FileChange,
     Outcome,
+    Run,
     Side,
     Usage,
 )
@@ -92,7 +95,7 @@ FROM_AGENT: dict[str, Struct] = {
     ),
     '{"n":1,"type":"withdraw","body":{"breakpoint":"b1"}}': Withdraw(breakpoint="b1"),
     '{"n":1,"type":"commit","body":{"id":"abc","at":1.5,"title":"Add b","description":"","event":null,'
-    '"changes":[{"path":"b","kind":"renamed","previous_path":"a","added":1,"removed":2,'
+    '"snapshot":false,"changes":[{"path":"b","kind":"renamed","previous_path":"a","added":1,"removed":2,'
     '"binary":false,"size":null,"digest":null,"body":{"diff":"d","content":"c",'
     '"previous_content":"p"}}]}}': CommitMade(
         id="abc",
@@ -109,6 +112,7 @@ FROM_AGENT: dict[str, Struct] = {
             ),
         ),
     ),
+    '{"n":1,"type":"get_timeline","body":{}}': GetTimeline(),
     '{"n":1,"type":"bye","body":{"ending":"crashed","failure":{"type":"E","message":"m"}}}': Bye(
         ending=Ending.CRASHED, failure=Failure(type="E", message="m")
     ),
@@ -131,6 +135,12 @@ TO_AGENT: dict[str, Struct] = {
     ANSWER % '{"kind":"deny","reason":"no"}': answer(Deny(reason="no")),
     ANSWER % '{"kind":"raise","message":"m"}': answer(Raise(message="m")),
     ANSWER % '{"kind":"stop"}': answer(Stop()),
+    '{"n":1,"type":"timeline","body":{"run":{"id":"r1","name":"Run #1 of p","program":"p",'
+    '"started_at":1.5,"ended_at":null,"state":"step","agent_state":"running","mode":"step",'
+    '"pending":[],"ending":null,"failure":null,"can_stop":true,"stopping":false,"rows":0,"commits":0,'
+    '"workspace":null,"pid":null,"host":null},"rows":[],"commits":[]}}': Timeline(
+        run=Run(id="r1", name="Run #1 of p", program="p", started_at=1.5), rows=(), commits=()
+    ),
     '{"n":1,"type":"error","body":{"code":"duplicate","message":"m","n":3}}': AgentError(
         code="duplicate", message="m", n=3
     ),

@@ -70,7 +70,8 @@ ROW = (
     '"edited":true,"answer":"resume","outcome":null,"failure":null,"usage":null,"duration":null}'
 )
 COMMIT = (
-    '{"id":"k","run":"r","at":1.5,"title":"t","description":"","event":"e","seq":1,"changes":'
+    '{"id":"k","run":"r","at":1.5,"title":"t","description":"","event":"e","seq":1,"snapshot":false,'
+    '"changes":'
     '[{"path":"a.py","kind":"changed","previous_path":null,"added":1,"removed":2,"binary":false,'
     '"size":null,"digest":null,"body":null}]}'
 )
