@@ -6,12 +6,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Set inside what it vouches for: gone with it.
 INSTALLED := $(VENV)/.installed
+# JupyterLab finds our extension here.
+LABEXTENSION := $(VENV)/share/jupyter/labextensions/agentstepper_nb
 THIRD_PARTY := .make/third_party/.installed
+KERNELS := .make/kernels/.installed
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup js chromium third-party demo test test-fast test-e2e test-notebooks test-js soak \
-        bench lint format generate
+.PHONY: help setup js chromium third-party kernels demo test test-fast test-e2e test-notebooks test-js \
+        soak bench lint format generate
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,10 +28,10 @@ test: ## All tests but the long ones; every part is run and timed, whatever fail
 	@MAKE="$(MAKE)" scripts/run_parts.sh lint test-js test-fast test-e2e test-notebooks
 
 # Two runs: pytest-jupyter may load its plugin only where its folder is what pytest is started on.
-test-fast: $(INSTALLED) js third-party ## Everything in tests/ that needs no browser
+test-fast: $(INSTALLED) js third-party kernels ## Everything in tests/ that needs no browser
 	$(BIN)/python -m pytest; fast=$$?; $(BIN)/python -m pytest tests/server && exit $$fast
 
-test-e2e: $(INSTALLED) js chromium ## The browser tests, in a real JupyterLab
+test-e2e: $(INSTALLED) js chromium kernels ## The browser tests, in a real JupyterLab
 	$(BIN)/python -m pytest tests/e2e
 
 test-notebooks: $(INSTALLED) js ## Run every tutorial and compare its outputs
@@ -73,7 +76,10 @@ $(BIN)/python:
 
 # Editable, so that only a change of what is installed beside our code asks for it again.
 $(INSTALLED): pyproject.toml hatch_build.py $(wildcard jupyter-config/*) | $(BIN)/python js
+	rm -rf $(LABEXTENSION)
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	rm -rf $(LABEXTENSION) # pip's copy of this build, which a later one wouldn't reach
+	ln -s $(CURDIR)/agentstepper_nb/labextension $(LABEXTENSION)
 	touch $@
 
 # Frameworks of others that tests run under the debugger: apart, so that our own packages stay ours.
@@ -82,6 +88,13 @@ third-party: $(THIRD_PARTY)
 $(THIRD_PARTY): tests/third_party/requirements.txt | $(BIN)/python
 	rm -rf $(@D)
 	$(BIN)/python -m pip install --quiet --target $(@D) --requirement $<
+	touch $@
+
+# Other versions of ipykernel, each with a kernelspec: what a kernel can depends on it.
+kernels: $(KERNELS)
+
+$(KERNELS): tests/kernels/versions.txt scripts/kernels.py | $(BIN)/python
+	$(BIN)/python scripts/kernels.py $(@D) $<
 	touch $@
 
 chromium:

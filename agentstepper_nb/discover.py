@@ -27,6 +27,8 @@ from .errors import DiscoveryError
 
 URL_VARIABLE: Final = "AGENTSTEPPER_URL"
 TOKEN_VARIABLE: Final = "AGENTSTEPPER_TOKEN"
+#: What runs are called, in place of the name that the program gives itself.
+NAME_VARIABLE: Final = "AGENTSTEPPER_NAME"
 #: The port that `agentstepper serve` takes agents on unless told otherwise.
 DEFAULT_PORT: Final = 8765
 
@@ -99,6 +101,19 @@ def discover(url: str | None = None, token: str | None = None) -> Endpoint:
     return Endpoint(found.url, token or found.token)
 
 
+def own_core() -> Endpoint | None:
+    """The Core that belongs to this process, as a kernel's Jupyter server's does to the kernel.
+
+    Returns:
+        What the environment names, or the Core of the server that this process descends from; None
+        where there is neither, whatever else of this user is running.
+    """
+    if os.environ.get(URL_VARIABLE):
+        return discover()
+    found = _ancestral(list(running_servers()))
+    return None if found is None else found.endpoint
+
+
 def endpoint(address: str | None, port: int | None, token: str | None = None) -> Endpoint:
     """The Core at an address and port, as `agentstepper serve` and the original take agents."""
     host = address or "localhost"
@@ -140,12 +155,11 @@ def _chosen_server(servers: list[RuntimeFile]) -> RuntimeFile:
         raise DiscoveryError(
             "No AgentStepper Core is running. Start one with `agentstepper serve` and pass "
             f"address= and port=, set {URL_VARIABLE}, or run this in JupyterLab with agentstepper_nb "
-            "installed beside the server."
+            "installed beside the server. In any other notebook, run `%agentstepper --kernel` first."
         )
-    by_pid = {server.pid: server for server in servers}
-    for pid in _ancestors():
-        if pid in by_pid:
-            return by_pid[pid]
+    own = _ancestral(servers)
+    if own is not None:
+        return own
     if len(servers) == 1:
         return servers[0]
     listed = "\n".join(f"  {s.url}  {s.name or s.root_dir} (pid {s.pid})" for s in servers)
@@ -153,6 +167,12 @@ def _chosen_server(servers: list[RuntimeFile]) -> RuntimeFile:
         f"Several AgentStepper Cores are running:\n{listed}\nSay which one is meant: pass url=, or set "
         f"{URL_VARIABLE}."
     )
+
+
+def _ancestral(servers: list[RuntimeFile]) -> RuntimeFile | None:
+    """The Core of the nearest process that this one descends from."""
+    by_pid = {server.pid: server for server in servers}
+    return next((by_pid[pid] for pid in _ancestors() if pid in by_pid), None)
 
 
 def _ancestors() -> Iterator[int]:

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from .imports import Start
+from .looks import Look
 from .round_trip import RoundTrip, Spread
 
 #: What a round trip may cost, against the floor.
@@ -35,12 +36,23 @@ that of two neighbouring blocks; shown are medians, and in brackets the middle h
 """
 
 
-def page(trips: Sequence[RoundTrip], starts: Sequence[Start]) -> str:
+_LOOKS = """
+## Looking at a workspace of many files
+
+At each end of a tool the workspace is looked at, in the agent's process. The floor here is a bare walk
+over the same 10,000 files in the same run. What is read was written long enough ago for its stamp to be
+trusted; where a file changed, git stores it and compares.
+"""
+
+
+def page(trips: Sequence[RoundTrip], looks: Sequence[Look], starts: Sequence[Start]) -> str:
     """The whole page."""
     return "\n".join(
         [
             _HEAD + "## Round trips\n",
             *_table(("", "body", "time", "of the floor", "goal"), map(_trip, trips)),
+            _LOOKS,
+            *_table(("", "time", "of the floor", "goal"), map(_look, looks)),
             "\n## Starting\n",
             *_table(("", "time", "goal"), map(_start, starts)),
             f"\nMeasured {date.today()} on {machine()}.\n",
@@ -71,20 +83,26 @@ def _processor() -> str:
 def _trip(trip: RoundTrip) -> tuple[str, ...]:
     goal = _verdict(trip.ratio.middle, GOAL, f"≤ {GOAL} ×") if trip.arm == "version 1" else ""
     body = f"{trip.size // 1000} KB"
-    return trip.arm, body, _spread(trip.seconds, 1e6, "µs"), _ratio(trip), goal
+    ratio = "1" if trip.arm == "floor" else _ratio(trip.ratio)
+    return trip.arm, body, _spread(trip.seconds, 1e6, "µs"), ratio, goal
 
 
-def _ratio(trip: RoundTrip) -> str:
-    ratio = trip.ratio
-    if trip.arm == "floor":
-        return "1"
+def _look(look: Look) -> tuple[str, ...]:
+    ratio = "1" if look.ratio.low == look.ratio.high == 1 else _ratio(look.ratio)
+    return look.name, _spread(look.seconds, 1e3, "ms"), ratio, _within(look.seconds, look.goal)
+
+
+def _ratio(ratio: Spread) -> str:
     return f"{ratio.middle:.2f} × [{ratio.low:.2f} – {ratio.high:.2f}]"
 
 
 def _start(start: Start) -> tuple[str, ...]:
-    goal = start.snippet.goal
-    words = "" if goal is None else _verdict(start.seconds.middle, goal, f"≤ {goal * 1e3:.0f} ms")
+    words = _within(start.seconds, start.snippet.goal)
     return f"`{start.snippet.name}`", _spread(start.seconds, 1e3, "ms"), words
+
+
+def _within(seconds: Spread, goal: float | None) -> str:
+    return "" if goal is None else _verdict(seconds.middle, goal, f"≤ {goal * 1e3:.0f} ms")
 
 
 def _spread(spread: Spread, factor: float, unit: str) -> str:

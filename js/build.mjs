@@ -1,13 +1,17 @@
-// Build the view into the Python package: a loader, an app chunk, an editor chunk, a page, a manifest.
+// Build the view into the Python package: a loader, an app chunk, an editor chunk, a page, a manifest;
+// and the labextension.
 // With --watch it builds again at each change, unminified.
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { build, context } from "esbuild";
 import { cssText } from "./tools/css.mjs";
-import { notices } from "./tools/notices.mjs";
+import { writeLabextension } from "./tools/labextension.mjs";
+import { notices, packagesOf } from "./tools/notices.mjs";
 import { keepTo, report } from "./tools/sizes.mjs";
+import { standsAlone } from "./tools/stands_alone.mjs";
 
 const OUT = fileURLToPath(new URL("../agentstepper_nb/widgets/static", import.meta.url));
+const LAB = fileURLToPath(new URL("../agentstepper_nb/labextension", import.meta.url));
 const watch = process.argv.includes("--watch");
 
 async function version() {
@@ -38,14 +42,25 @@ const common = {
   logLevel: "warning",
 };
 
-// Its name is known to the Python side, so it has no hash.
+// The names of these two are known to the Python side, so they have no hash.
 const loader = { ...common, entryPoints: ["src/shells/loader.ts"] };
+// Without splitting, so that all of the view is in the one file.
+const kernel = { ...common, entryPoints: ["src/shells/kernel.ts"] };
 const app = {
   ...common,
   entryPoints: ["src/app.ts", "src/shells/page.ts"],
   splitting: true,
   entryNames: "[name].[hash]",
   chunkNames: "[name].[hash]",
+};
+
+// A classic script, which adds itself to the page's containers.
+const lab = {
+  ...common,
+  entryPoints: { remoteEntry: "src/lab/container.ts" },
+  format: "iife",
+  outdir: `${LAB}/static`,
+  entryNames: "[name].[hash]",
 };
 
 /** The file that was made for an entry point, without its folder. */
@@ -60,34 +75,46 @@ async function writeManifest(metafile) {
     protocol: await protocol(),
     app: made(metafile, "src/app.ts"),
     page: made(metafile, "src/shells/page.ts"),
+    kernel: "kernel.js",
     editor: made(metafile, "src/editor/editor.ts") ?? made(metafile, "src/editor/editor.tsx"),
   };
   // Last: who reads it finds all that it names.
   await writeFile(`${OUT}/manifest.json`, `${JSON.stringify(manifest, null, 2)}\n`);
 }
 
+async function writeLab(metafile, packages = []) {
+  const container = made(metafile, "src/lab/container.ts");
+  await writeLabextension(LAB, { version: await version(), container, packages });
+}
+
 async function once() {
-  await rm(OUT, { recursive: true, force: true });
-  const built = await Promise.all([build(loader), build(app)]);
-  const [, { metafile }] = built;
+  for (const folder of [OUT, LAB]) await rm(folder, { recursive: true, force: true });
+  const built = await Promise.all([loader, app, lab, kernel].map(build));
+  const [, { metafile }, container, whole] = built;
+  standsAlone(whole.metafile, await readFile(`${OUT}/kernel.js`, "utf8"));
   const inputs = built.flatMap((each) => Object.keys(each.metafile.inputs));
-  await writeFile(`${OUT}/LICENSES.txt`, await notices(common.absWorkingDir, inputs));
+  const packages = await packagesOf(common.absWorkingDir, inputs);
+  await writeFile(`${OUT}/LICENSES.txt`, notices(packages));
+  await writeLab(container.metafile, packages);
   await writeManifest(metafile);
   const sizes = await report(OUT, made(metafile, "src/app.ts"), metafile);
-  keepTo(sizes, { "loader.js": 4096, app: 61440 });
+  // The last one is the app and the editor, and travels through the kernel with each view.
+  keepTo(sizes, { "loader.js": 4096, app: 61440, "kernel.js": 194560 });
 }
 
 async function forever() {
-  const manifest = {
-    name: "manifest",
-    setup: ({ onEnd }) => onEnd(({ metafile }) => metafile && writeManifest(metafile)),
-  };
+  const after = (write) => ({
+    name: "after",
+    setup: ({ onEnd }) => onEnd(({ metafile }) => metafile && write(metafile)),
+  });
   const contexts = await Promise.all([
     context(loader),
-    context({ ...app, plugins: [...app.plugins, manifest] }),
+    context(kernel),
+    context({ ...app, plugins: [...app.plugins, after(writeManifest)] }),
+    context({ ...lab, plugins: [...lab.plugins, after(writeLab)] }),
   ]);
   for (const each of contexts) await each.watch();
-  console.log("watching; built into", OUT);
+  console.log("watching; built into", OUT, "and", LAB);
 }
 
 await (watch ? forever() : once());

@@ -1,4 +1,4 @@
-"""Build js/ into agentstepper_nb/widgets/static/, unless what is there is current.
+"""Build js/ into agentstepper_nb/widgets/static/ and labextension/, unless what is there is current.
 
 In a checkout the built files are current when none of their sources is newer: the rule of make,
 which git keeps true by touching the files it changes. An sdist carries the built files and is
@@ -15,6 +15,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 # The build's last word: written after the files that it names.
 MANIFEST = Path("agentstepper_nb/widgets/static/manifest.json")
+# The last file of the labextension.
+LABEXTENSION = Path("agentstepper_nb/labextension/package.json")
+MADE = (LABEXTENSION, MANIFEST)
 VERSION = Path("agentstepper_nb/_version.py")
 # npm's own record of what it installed.
 INSTALLED = Path("js/node_modules/.package-lock.json")
@@ -39,14 +42,14 @@ class BuildError(Exception):
 
 def ensure_built(root: Path) -> bool:
     """Build if needed; tell whether it was."""
-    manifest = root / MANIFEST
     if (root / "PKG-INFO").exists():
-        if not manifest.exists():
-            raise BuildError(NOTHING_TO_SHIP.format(reason=f"this sdist lacks {MANIFEST}"))
+        for lacking in missing(root):
+            raise BuildError(NOTHING_TO_SHIP.format(reason=f"this sdist lacks {lacking}"))
         return False
     if not (root / "js/package.json").exists():
         raise BuildError(NOTHING_TO_SHIP.format(reason="js/package.json is missing"))
-    if is_current(manifest, sources(root)):
+    made_from = list(sources(root))
+    if all(is_current(root / made, made_from) for made in MADE):
         return False
     npm = shutil.which("npm")
     if npm is None:
@@ -55,10 +58,16 @@ def ensure_built(root: Path) -> bool:
         )
     ensure_installed(root, npm)
     run(npm, "run", "build", cwd=root / "js")
-    if not manifest.exists():
-        raise BuildError(f"npm run build went well but wrote no {MANIFEST}")
-    manifest.touch()  # a build that changed nothing is a build too
+    for lacking in missing(root):
+        raise BuildError(f"npm run build went well but wrote no {lacking}")
+    for made in MADE:
+        (root / made).touch()  # a build that changed nothing is a build too
     return True
+
+
+def missing(root: Path) -> list[Path]:
+    """Give what every build leaves and isn't there."""
+    return [made for made in MADE if not (root / made).exists()]
 
 
 def ensure_installed(root: Path, npm: str) -> None:
@@ -78,7 +87,7 @@ def sources(root: Path) -> Iterator[Path]:
             yield from (file for file in [top, *top.rglob("*")] if file.is_file())
 
 
-def is_current(made: Path, made_from: list[Path] | Iterator[Path]) -> bool:
+def is_current(made: Path, made_from: list[Path]) -> bool:
     """Tell whether ``made`` exists and none of its sources is newer."""
     if not made.exists():
         return False

@@ -12,10 +12,11 @@ import nbformat
 from nbclient import NotebookClient
 
 from agentstepper_nb.hub import AgentStepperCore
+from agentstepper_nb.widgets.debugger import VIEW_MIME
 from notebooks.driver import Driver
 
-#: What a reader of the file can't see.
-_WIDGET = "application/vnd.jupyter.widget-view+json"
+#: What a reader of the file can't see: their Core never had these runs.
+_VIEWS = (VIEW_MIME, "application/vnd.jupyter.widget-view+json")
 
 
 def main(paths: list[str]) -> None:
@@ -40,7 +41,8 @@ def run(path: Path) -> None:
     client.execute()
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
-            output.get("data", {}).pop(_WIDGET, None)
+            for mime in _VIEWS:
+                output.get("data", {}).pop(mime, None)
     nbformat.write(notebook, path)
     print(path)
 

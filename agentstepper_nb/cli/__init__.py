@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from typing import Final
 
@@ -22,15 +23,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: What follows the program's name; None takes them from the shell.
 
     Returns:
-        The exit code: 0 when all went well, 1 when it failed, 2 when it was called wrongly.
+        The exit code: 0 when all went well, 1 when it failed, 2 when it was called wrongly; of
+        `agentstepper run` the program's own.
     """
-    parser = _parser()
-    options = parser.parse_args(arguments)
+    own, program = _split(sys.argv[1:] if arguments is None else list(arguments))
+    options = _parser().parse_args(own)
     if options.command == "serve":
         from .serve import run
+    elif options.command == "run":
+        from .run import run
+
+        options.program = program
+    elif options.command == "doctor":
+        from .doctor import run
     else:
         from .step import run
     return run(options)
+
+
+def _split(arguments: list[str]) -> tuple[list[str], list[str] | None]:
+    """What `agentstepper run` is told, and the program after `--`, which argparse would drop."""
+    if arguments[:1] != ["run"] or "--" not in arguments:
+        return arguments, None
+    at = arguments.index("--")
+    return arguments[:at], arguments[at + 1 :]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -39,8 +55,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"agentstepper_nb {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    from .arguments import add_serve, add_step
+    from .arguments import add_doctor, add_run, add_serve, add_step
 
     add_serve(commands)
     add_step(commands)
+    add_run(commands)
+    add_doctor(commands)
     return parser

@@ -20,6 +20,20 @@ it without an address. `agentstepper step` in another terminal steps them.
 _STEP: Final = """\
 Steps agents from the terminal: shows what they say and hear, halts, edits, goes on.
 """
+_RUN: Final = """\
+Runs an agent's program under the debugger that is found here: its AgentSteppers connect without an
+address. The program takes this process's place, so that its output, the terminal, signals and the exit
+code are its own.
+"""
+_RUN_EXITS: Final = """\
+exit codes that aren't the program's: 2 called wrongly, 125 no debugger (or several, or one that
+refuses), 126 the program can't be run, 127 there is no such program
+"""
+_DOCTOR: Final = """\
+Tells what is connected to what here, what is wrong, and what to do: one finding a line, ✓ for well,
+! for worth knowing, ✗ for wrong. The exit code is 1 where anything is wrong. In a notebook
+`%agentstepper doctor` says the same of its kernel.
+"""
 
 
 def add_serve(commands: _Commands) -> None:
@@ -69,6 +83,35 @@ def add_step(commands: _Commands) -> None:
     add("--url", default="ws://127.0.0.1:4567", help="where UIs reach the debugger (%(default)s)")
     add("--run", metavar="ID|NAME", help="the run to look at; else the one that halted last")
     add("--token", help="what the debugger asks for; better put in AGENTSTEPPER_TOKEN")
+
+
+def add_run(commands: _Commands) -> None:
+    """Describe `agentstepper run`."""
+    parser = commands.add_parser(
+        "run",
+        help="run an agent's program under the debugger",
+        usage="%(prog)s [-h] [--name NAME] [--url URL] [--token TOKEN] -- PROGRAM [ARGUMENT ...]",
+        description=_RUN,
+        epilog=_RUN_EXITS,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--name", help="what its runs are called, in place of the name that it gives itself")
+    add("--url", help="where agents reach the debugger; else it is looked for")
+    add("--token", help="what the debugger asks for; better put in AGENTSTEPPER_TOKEN")
+    # What stands here stands before the `--`.
+    add("misplaced", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+
+
+def add_doctor(commands: _Commands) -> None:
+    """Describe `agentstepper doctor`."""
+    parser = commands.add_parser(
+        "doctor",
+        help="tell what is connected to what, and what is wrong",
+        description=_DOCTOR,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--json", action="store_true", help="for programs: one JSON document")
 
 
 def _number(low: int, high: int) -> Callable[[str], int]:

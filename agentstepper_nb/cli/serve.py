@@ -140,7 +140,7 @@ def _wait(stop: threading.Event) -> None:
         pass
 
 
-def _url(core: AgentStepperCore, port: int) -> str:
+def _url(core: AgentStepperCore, port: int | None) -> str:
     host = "127.0.0.1" if core.host in _EVERYWHERE else core.host
     return f"ws://[{host}]:{port}" if ":" in host else f"ws://{host}:{port}"
 

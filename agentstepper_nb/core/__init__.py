@@ -3,5 +3,16 @@
 from .debugger import Debugger
 from .moves import Output, Reply, Saved
 from .rows import debug_row, row
+from .vocabulary import EventType, Summarizer, Vocabulary
 
-__all__ = ["Debugger", "Output", "Reply", "Saved", "debug_row", "row"]
+__all__ = [
+    "Debugger",
+    "EventType",
+    "Output",
+    "Reply",
+    "Saved",
+    "Summarizer",
+    "Vocabulary",
+    "debug_row",
+    "row",
+]

@@ -24,7 +24,7 @@ from ..protocol.records import (
     RunRenamed,
     RunStarted,
 )
-from ..protocol.values import Breakpoint, Event, EventKind, Run, RunState
+from ..protocol.values import Breakpoint, Commit, Event, EventKind, Run, RunState
 
 
 @dataclass
@@ -45,6 +45,8 @@ class RunStatus:
     ended: set[str] = field(default_factory=set)  # events; as the next two: while the run lives
     rows: set[str] = field(default_factory=set)  # breakpoints and debug messages
     commits: set[str] = field(default_factory=set)
+    #: Snapshots since the last commit that the agent asked for, which will cover them.
+    uncovered: int = 0
     pending: dict[str, Breakpoint] = field(default_factory=dict)  # oldest first
 
 
@@ -91,7 +93,7 @@ class Runs:
             case CommitSaved(commit=commit):
                 status = self.status[commit.run]
                 status.commits.add(commit.id)
-                status.run = replace(status.run, commits=status.run.commits + 1)
+                _count(status, commit)
         return None
 
     def _apply_header(self, run: Run) -> None:
@@ -139,3 +141,10 @@ class Runs:
         if opened:
             opened.resumed_at = record.at
         return replace(answered, answer=record.answer, answered_at=record.at)
+
+
+def _count(status: RunStatus, commit: Commit) -> None:
+    """Count a commit as `Run.commits` says."""
+    covered = 0 if commit.snapshot else status.uncovered
+    status.uncovered = status.uncovered + 1 if commit.snapshot else 0
+    status.run = replace(status.run, commits=status.run.commits + 1 - covered)

@@ -15,6 +15,8 @@ from ..protocol.records import (
     RunStarted,
 )
 from ..protocol.values import (
+    EVENT_NAME,
+    EVENT_NAME_RULE,
     PAIRED,
     AgentState,
     AnswerKind,
@@ -31,7 +33,7 @@ from ..protocol.values import (
 )
 from .fold import OpenEvent, RunStatus
 from .moves import Moves, Output, Reply
-from .states import RULES, Act, Rule, Signal, state_after
+from .states import RULES, Act, Rule, Signal
 
 _OUTCOMES: Final = {
     Ending.FINISHED: Outcome.OK,
@@ -62,7 +64,7 @@ class AgentInputs(Moves):
         """An event began.
 
         Raises:
-            ProtocolError: `duplicate`, or `run_ended`.
+            ProtocolError: `duplicate`, `run_ended`, or `invalid_message` for a custom event's type.
         """
         status = self._living(event.run)
         is_row = event.kind is EventKind.DEBUG_MESSAGE
@@ -70,6 +72,8 @@ class AgentInputs(Moves):
             raise _duplicate("Event", event.id)
         if is_row and event.id in status.rows:
             raise _duplicate("Message", event.id)
+        if event.kind is EventKind.CUSTOM:
+            _check_type(event.name)
         parent = status.open.get(event.parent or "")
         event = replace(
             event,
@@ -113,7 +117,7 @@ class AgentInputs(Moves):
             outcome = breakpoint.outcome or Outcome.OK
             ended = replace(opened.event, ended_at=breakpoint.at, outcome=outcome)
             self._emit(EventSaved(event=ended))
-        self._change(status, rule, _state_past(status.run, breakpoint))
+        self._change(status, rule, self._state_past(status.run, breakpoint))
         return self._drain()
 
     def withdraw(self, run_id: str, breakpoint_id: str, at: float) -> list[Output]:
@@ -174,6 +178,14 @@ class AgentInputs(Moves):
         )
         self._emit(RunChanged(run=ended))
         return self._drain()
+
+    def _state_past(self, run: Run, breakpoint: Breakpoint) -> AgentState | None:
+        """What the agent does past a breakpoint; None where that hasn't changed."""
+        if breakpoint.answer is None:
+            return None
+        if run.agent_state is AgentState.HALTING and not breakpoint.waits:
+            return None  # it has still to halt
+        return self._state_after(breakpoint, breakpoint.answer)
 
     def _say_finished(
         self, run: Run, ids: tuple[str, str], at: float, outcome: Outcome, failure: Failure | None
@@ -242,13 +254,11 @@ def _answer_at_once(run: Run, rule: Rule, breakpoint: Breakpoint) -> AnswerKind 
     return AnswerKind.RESUME if rule.act is Act.PASS else None
 
 
-def _state_past(run: Run, breakpoint: Breakpoint) -> AgentState | None:
-    """What the agent does past a breakpoint; None where that hasn't changed."""
-    if breakpoint.answer is None:
-        return None
-    if run.agent_state is AgentState.HALTING and not breakpoint.waits:
-        return None  # it has still to halt
-    return state_after(breakpoint.kind, breakpoint.side, breakpoint.answer)
+def _check_type(name: str | None) -> None:
+    if name is None or not EVENT_NAME.fullmatch(name):
+        raise ProtocolError(
+            "invalid_message", f"{(name or '')[:80]!r} is no type of events: {EVENT_NAME_RULE}"
+        )
 
 
 def _duplicate(what: str, id: str) -> ProtocolError:

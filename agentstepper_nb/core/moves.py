@@ -11,6 +11,7 @@ from ..protocol.records import BreakpointAnswered, Record, RunChanged
 from ..protocol.values import AgentState, AnswerKind, Breakpoint, Mode
 from .fold import Runs, RunStatus
 from .states import Act, Rule, shown_state, state_after
+from .vocabulary import PLAIN, Vocabulary
 
 
 class Saved(NamedTuple):
@@ -33,8 +34,9 @@ Output = Saved | Reply
 class Moves:
     """The state, the outputs not drained yet, and the moves that the rules name."""
 
-    def __init__(self) -> None:
+    def __init__(self, vocabulary: Vocabulary = PLAIN) -> None:
         self._runs = Runs()
+        self._vocabulary = vocabulary
         self._outputs: list[Output] = []
 
     def _emit(self, record: Record) -> None:
@@ -82,7 +84,11 @@ class Moves:
         breakpoint = status.pending[breakpoint_id]
         self._answered(status, breakpoint_id, answer, at)
         self._outputs.append(Reply(breakpoint, answer))
-        return state_after(breakpoint.kind, breakpoint.side, answer)
+        return self._state_after(breakpoint, answer)
+
+    def _state_after(self, breakpoint: Breakpoint, answer: AnswerKind) -> AgentState:
+        custom = self._vocabulary.event_type(breakpoint).state
+        return state_after(breakpoint.kind, breakpoint.side, answer, custom)
 
     def _answered(
         self, status: RunStatus, breakpoint_id: str, answer: AnswerKind, at: float

@@ -6,6 +6,7 @@ from typing import Final
 
 from ..protocol.values import Actor, Breakpoint, Event, EventKind, Row, Side
 from .summaries import plain, summarize
+from .vocabulary import PLAIN, Vocabulary
 
 _ACTORS: Final[dict[tuple[EventKind, Side], tuple[Actor, Actor]]] = {
     (EventKind.PROGRAM_STARTED, Side.BEGIN): (Actor.SYSTEM, Actor.AGENT),
@@ -17,9 +18,14 @@ _ACTORS: Final[dict[tuple[EventKind, Side], tuple[Actor, Actor]]] = {
 }
 
 
-def row(breakpoint: Breakpoint) -> Row:
-    """The row of a breakpoint."""
-    source, target = _ACTORS[breakpoint.kind, breakpoint.side]
+def row(breakpoint: Breakpoint, vocabulary: Vocabulary = PLAIN) -> Row:
+    """The row of a breakpoint.
+
+    Args:
+        breakpoint: The breakpoint.
+        vocabulary: What extensions add to the debugger's words.
+    """
+    source, target = _actors(breakpoint, vocabulary)
     return Row(
         id=breakpoint.id,
         seq=breakpoint.seq,
@@ -28,7 +34,7 @@ def row(breakpoint: Breakpoint) -> Row:
         side=breakpoint.side,
         source=source,
         target=target,
-        summary=summarize(breakpoint),
+        summary=summarize(breakpoint, vocabulary.summarize),
         at=breakpoint.at,
         size=_size(breakpoint.data),
         name=breakpoint.name,
@@ -42,6 +48,13 @@ def row(breakpoint: Breakpoint) -> Row:
         usage=breakpoint.usage,
         duration=breakpoint.duration,
     )
+
+
+def _actors(breakpoint: Breakpoint, vocabulary: Vocabulary) -> tuple[Actor, Actor]:
+    if breakpoint.kind is not EventKind.CUSTOM:
+        return _ACTORS[breakpoint.kind, breakpoint.side]
+    other = vocabulary.event_type(breakpoint).actor
+    return (Actor.AGENT, other) if breakpoint.side is Side.BEGIN else (other, Actor.AGENT)
 
 
 def debug_row(event: Event) -> Row:

@@ -97,8 +97,17 @@ _AFTER_BEGIN: Final[dict[EventKind, AgentState]] = {
 }
 
 
-def state_after(kind: EventKind, side: Side, answer: AnswerKind) -> AgentState:
-    """What the agent does once a breakpoint was answered."""
+def state_after(
+    kind: EventKind, side: Side, answer: AnswerKind, custom: AgentState = AgentState.TOOL_EXECUTING
+) -> AgentState:
+    """What the agent does once a breakpoint was answered.
+
+    Args:
+        kind: The kind of its event.
+        side: Its side.
+        answer: How it was answered.
+        custom: What the agent does while a custom event of this type is open.
+    """
     if side is Side.BEGIN and answer is AnswerKind.RESUME:
-        return _AFTER_BEGIN.get(kind, AgentState.RUNNING)
+        return custom if kind is EventKind.CUSTOM else _AFTER_BEGIN.get(kind, AgentState.RUNNING)
     return AgentState.RUNNING

@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from ..protocol.values import Breakpoint, EventKind, Outcome, Side
+from .vocabulary import Summarizer
 
 #: Characters of a summary.
 LENGTH: Final = 160
@@ -20,11 +21,13 @@ _LOOK: Final = 10 * LENGTH
 MAX_READ: Final = 1 << 20
 
 
-def summarize(breakpoint: Breakpoint) -> str:
-    """One line on a breakpoint: how it failed, else the agent's own summary, else one by rule.
+def summarize(breakpoint: Breakpoint, ask: Summarizer | None = None) -> str:
+    """One line on a breakpoint: how it failed, else the agent's own summary, else an extension's, else
+    one by rule.
 
     Args:
         breakpoint: The breakpoint; its edit, where it has one, is what counts.
+        ask: Extensions' word on it, or None.
     """
     if breakpoint.failure is not None:
         return one_line(f"Failed: {breakpoint.failure.type}: {breakpoint.failure.message}")
@@ -33,6 +36,9 @@ def summarize(breakpoint: Breakpoint) -> str:
         return own
     if breakpoint.outcome is Outcome.STOPPED:
         return "Stopped"
+    told = one_line((ask and ask(breakpoint)) or "")
+    if told:
+        return told
     try:
         return _by_rule(breakpoint)
     except RecursionError:  # nested so deeply that it could just be read
@@ -47,6 +53,9 @@ def _by_rule(breakpoint: Breakpoint) -> str:
         return _prompt(value) if breakpoint.side is Side.BEGIN else _answer(value)
     if breakpoint.kind is EventKind.TOOL_INVOCATION:
         return _call(value) if breakpoint.side is Side.BEGIN else _result(value)
+    if breakpoint.kind is EventKind.CUSTOM:
+        begins = breakpoint.side is Side.BEGIN
+        return one_line(_call_in_words(breakpoint.name, value)) if begins else _result(value)
     return one_line(_text(value))
 
 

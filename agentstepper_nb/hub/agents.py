@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +27,7 @@ from ..protocol.values import (
     Run,
 )
 from .connection import Connection
+from .timelines import timeline
 
 if TYPE_CHECKING:
     from .hub import Hub
@@ -43,22 +45,24 @@ class AgentSession(ABC):
         """A text frame came."""
         try:
             self._receive(text)
-        except (ProtocolError, CommandError) as error:
-            self._refuse(error.code, error.message, text)
-        except Exception:
-            self.hub.log.exception("a message of an agent failed")
-            self._refuse("internal", "The Core failed at this message; its log says how.", text)
+        except Exception as error:
+            self._refuse(error, text)
 
     def receive_binary(self) -> None:
         """A binary frame came: refused, and the connection goes on."""
-        self._refuse("binary_frame", "Send text frames: this one was binary.", "")
+        self._refuse(ProtocolError("binary_frame", "Send text frames: this one was binary."), "")
 
     def closed(self) -> None:
         """The connection is gone."""
         self._end(self._ending_of_silence())
 
-    def _refuse(self, code: str, message: str, text: str) -> None:
-        self.hub.log.warning("an agent's message was refused, %s: %s", code, one_line(message))
+    def _refuse(self, error: Exception, text: str) -> None:
+        if isinstance(error, (ProtocolError, CommandError)):
+            code, message = error.code, error.message
+            self.hub.log.warning("an agent's message was refused, %s: %s", code, one_line(message))
+        else:
+            code, message = "internal", "The Core failed at this message; its log says how."
+            self.hub.log.error("a message of an agent failed", exc_info=error)
         self._send_error(code, message, text)
 
     def _end(self, ending: Ending, failure: Failure | None = None) -> None:
@@ -79,7 +83,8 @@ class AgentSession(ABC):
 
     def _commit(self, commit: Commit) -> None:
         self.hub.perform(self.hub.debugger.add_commit(commit))
-        self.hub.log.info("commit %s: %s", one_line(commit.id[:12]), one_line(commit.title))
+        what = "snapshot" if commit.snapshot else "commit"
+        self.hub.log.info("%s %s: %s", what, one_line(commit.id[:12]), one_line(commit.title))
 
     @abstractmethod
     def reply(self, breakpoint: Breakpoint, answer: AnswerKind) -> None:
@@ -102,6 +107,13 @@ class AgentSessionV2(AgentSession):
         super().__init__(hub, connection)
         self._sent = 0
         self._over = False
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def closed(self) -> None:
+        """The connection is gone."""
+        for task in self._tasks:
+            task.cancel()
+        super().closed()
 
     def reply(self, breakpoint: Breakpoint, answer: AnswerKind) -> None:
         """Send a breakpoint's answer."""
@@ -114,7 +126,7 @@ class AgentSessionV2(AgentSession):
         self._send(v2.Answered(breakpoint=breakpoint.id, answer=how))
 
     def _receive(self, text: str) -> None:
-        _, message = v2.from_agent.decode(text)
+        envelope, message = v2.from_agent.decode(text)
         if isinstance(message, v2.Hello):
             self._hello(message)
             return
@@ -124,7 +136,24 @@ class AgentSessionV2(AgentSession):
             )
         if self.run is None:
             raise ProtocolError("hello_expected", "The first message must be hello: send it now.")
+        if isinstance(message, v2.GetTimeline):
+            id = None if envelope.id is UNSET else envelope.id
+            task = asyncio.ensure_future(self._tell_timeline(self.run, id, text))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+            return
         self._handle(self.run, message)
+
+    async def _tell_timeline(self, run: str, id: str | None, text: str) -> None:
+        """Answer with all that the agent sent before it asked."""
+        try:
+            await self.hub.recorded()
+            history = await self.hub.history(run)
+            # On a thread: to sum up long contents takes a while, in which others would wait.
+            made = await asyncio.to_thread(timeline, history, self.hub.extensions.vocabulary)
+            self._send(made, id)
+        except Exception as error:  # ended and deleted meanwhile, say
+            self._refuse(error, text)
 
     def _handle(self, run: str, message: object) -> None:
         debugger, now = self.hub.debugger, self.hub.clock()
@@ -171,9 +200,9 @@ class AgentSessionV2(AgentSession):
             v2.Welcome(version=VERSION, core=f"agentstepper_nb {__version__}", run=hello.run)
         )
 
-    def _send(self, message: v2.CoreToAgent) -> None:
+    def _send(self, message: v2.CoreToAgent, id: str | None = None) -> None:
         self._sent += 1
-        self.connection.send(v2.to_agent.encode(message, self._sent))
+        self.connection.send(v2.to_agent.encode(message, self._sent, id))
 
     def _send_error(self, code: str, message: str, text: str) -> None:
         number = decode_address(text).n
@@ -221,6 +250,7 @@ def _commit(message: v2.CommitMade, run: str) -> Commit:
         title=message.title,
         description=message.description,
         event=message.event,
+        snapshot=message.snapshot,
         changes=message.changes,
     )
 
@@ -267,7 +297,7 @@ class AgentSessionV1(AgentSession):
             raise ProtocolError("unknown_message", "Only the Core sends errors.")
 
     def _event(self, message: v1.V1Event) -> None:
-        kind = v1.TYPES.get(message.type)
+        kind, name = v1.load_kind(message.type, message.data)
         if kind is None:
             known = ", ".join(v1.TYPES)
             raise ProtocolError(
@@ -285,7 +315,8 @@ class AgentSessionV1(AgentSession):
             run=run,
             kind=kind,
             at=message.time,
-            data=None if data == "null" else data,
+            name=name,
+            data=None if data == "null" or kind is EventKind.CUSTOM else data,
         )
         self.hub.perform(self.hub.debugger.begin_event(event))
         self._last_event = message.uuid

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import uuid_utils
@@ -24,6 +24,7 @@ from ..protocol.values import AnswerKind, Breakpoint, Run
 from ..store import Store
 from .agents import AgentSession, AgentSessionV1, AgentSessionV2
 from .connection import Connection, Rights
+from .extensions import Extension, Extensions
 from .uis import UiSession
 from .uis_v1 import UiSessionV1
 from .uis_v2 import UiSessionV2
@@ -36,6 +37,10 @@ class Hub:
         store: Where runs are kept; the hub replays what it holds and closes it.
         logger: Gets one line a connection, run, commit and refusal.
         clock: Tells POSIX seconds.
+        extensions: What it is extended by. None takes the extensions that are installed.
+
+    Raises:
+        ValueError: Two of the extensions name the same, or one names what is there already.
     """
 
     def __init__(
@@ -44,10 +49,12 @@ class Hub:
         *,
         logger: logging.Logger | None = None,
         clock: Callable[[], float] = time.time,
+        extensions: Iterable[Extension] | None = None,
     ) -> None:
         self.store = store
-        self.debugger = Debugger()
         self.log = logger or logging.getLogger("agentstepper_nb")
+        self.extensions = Extensions(extensions, self.log)
+        self.debugger = Debugger(self.extensions.vocabulary)
         self.clock = clock
         self._agents: dict[str, AgentSession] = {}  # by run
         self._uis: list[UiSession] = []
@@ -191,6 +198,12 @@ class Hub:
         """
         records = [output.record for output in outputs if isinstance(output, Saved)]
         self.store.append(records, partial(self._effects, outputs, by))
+
+    async def recorded(self) -> None:
+        """Wait until all that was performed so far is recorded."""
+        done = asyncio.Event()
+        self.store.append((), done.set)
+        await done.wait()
 
     def _effects(self, outputs: list[Output], by: UiSession | None) -> None:
         for output in outputs:

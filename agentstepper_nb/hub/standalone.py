@@ -18,6 +18,7 @@ from ..protocol.frame import MAX_MESSAGE
 from ..protocol.values import Run, RunState
 from ..store import MemoryStore
 from .connection import Rights
+from .extensions import Extension
 from .gate import Gate, agent_gate, is_loopback, select_subprotocol, ui_gate
 from .hub import Hub
 from .sockets import SocketConnection, converse
@@ -36,35 +37,38 @@ class AgentStepperCore:
     Args:
         host: The address to listen on. One that other machines reach demands a token.
         client_port: The agents' port; 0 takes a free one, which the attribute then tells.
-        ui_port: The UIs' port; 0 likewise.
+        ui_port: The UIs' port; 0 likewise. None has none: whoever hosts the Core brings UIs in.
         model: A model for summaries. There is none yet: summaries are made by rule.
         logger: Gets one line a connection, run, commit and refusal.
         data: A folder; runs that ended are kept in its `logs` and listed at the next start.
         token: What callers must send. None asks for nothing on a loopback address.
         ui_origins: Origins of web pages that may control agents, besides this machine's own.
+        extensions: What it is extended by. None takes the extensions that are installed.
 
     Raises:
         ValueError: The host is reached from other machines and no token was given, or a port can't be.
+            From `start()`: two of the extensions name the same.
     """
 
     def __init__(
         self,
         host: str = "localhost",
         client_port: int = 8765,
-        ui_port: int = 4567,
+        ui_port: int | None = 4567,
         model: str | None = None,
         logger: logging.Logger | None = None,
         *,
         data: Path | None = None,
         token: str | None = None,
         ui_origins: Sequence[str] = (),
+        extensions: Sequence[Extension] | None = None,
     ) -> None:
         if token is None and not is_loopback(host):
             raise ValueError(
                 f"{host} is reached from other machines: pass a token, or listen on localhost."
             )
         for port in (client_port, ui_port):
-            if not 0 <= port <= 65535:
+            if port is not None and not 0 <= port <= 65535:
                 raise ValueError(
                     f"{port} is no port: take one from 1 to 65535, or 0 for a free one."
                 )
@@ -77,6 +81,7 @@ class AgentStepperCore:
         self._store_folder = data / "logs" if data else None
         self._token = token
         self._ui_origins = tuple(ui_origins)
+        self._extensions = extensions
         self._hub: Hub | None = None
         self._servers: list[Server] = []
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -108,7 +113,7 @@ class AgentStepperCore:
     # ---- life ---------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start, and return once both ports listen. Does nothing when started.
+        """Start, and return once its ports listen. Does nothing when started.
 
         Raises:
             OSError: A port is taken, or the address isn't this machine's.
@@ -128,10 +133,11 @@ class AgentStepperCore:
             raise
         self._loop, self._thread = loop, thread
         self.log.info("agents: ws://%s:%d", self.host, self.client_port)
-        self.log.info("UIs:    ws://%s:%d", self.host, self.ui_port)
+        if self.ui_port is not None:
+            self.log.info("UIs:    ws://%s:%d", self.host, self.ui_port)
 
     def stop(self) -> None:
-        """Close both ports and every connection, and join the thread. Does nothing when stopped."""
+        """Close its ports and every connection, and join the thread. Does nothing when stopped."""
         with self._life:
             if self._loop is None or self._thread is None:
                 return
@@ -149,7 +155,7 @@ class AgentStepperCore:
         self.stop()
 
     async def _start_servers(self) -> None:
-        hub = Hub(MemoryStore(self._store_folder), logger=self.log)
+        hub = Hub(MemoryStore(self._store_folder), logger=self.log, extensions=self._extensions)
         try:
             agents = await self._serve(
                 self.client_port,
@@ -157,19 +163,20 @@ class AgentStepperCore:
                 lambda socket: self._on_agent(hub, socket),
             )
             self._servers.append(agents)
-            uis = await self._serve(
-                self.ui_port,
-                ui_gate(self._token, self._ui_origins),
-                lambda socket: self._on_ui(hub, socket),
-            )
-            self._servers.append(uis)
+            if self.ui_port is not None:
+                uis = await self._serve(
+                    self.ui_port,
+                    ui_gate(self._token, self._ui_origins),
+                    lambda socket: self._on_ui(hub, socket),
+                )
+                self._servers.append(uis)
+                self.ui_port = _port(uis)
         except BaseException:
             await self._close_servers()
             hub.close()
             raise
         self._hub = hub
         self.client_port = _port(agents)
-        self.ui_port = _port(uis)
 
     async def _serve(
         self,

@@ -10,6 +10,7 @@ from ..core import Saved
 from ..protocol import records
 from ..protocol.records import Record, RunHistory
 from ..protocol.v1 import ui as v1
+from ..protocol.v1.commits import asked_for
 from ..protocol.values import EventKind
 from .uis import UiSession
 
@@ -71,7 +72,7 @@ class UiSessionV1(UiSession):
             case records.RunRenamed() | records.RunDeleted():
                 if by is not self:
                     self.greet()
-            case records.CommitSaved(commit=commit):
+            case records.CommitSaved(commit=commit) if not commit.snapshot:
                 self._send(v1.new_commit(commit))
 
     def _receive(self, text: str) -> None:
@@ -118,7 +119,8 @@ def _size(history: RunHistory) -> int:
     """The characters of a run's contents."""
     points = sum(len(point.data) for point in history.breakpoints)
     messages = sum(len(event.data or "") for event in history.events)
-    bodies = [change.body for commit in history.commits for change in commit.changes if change.body]
+    commits = asked_for(history.commits)
+    bodies = [change.body for commit in commits for change in commit.changes if change.body]
     return points + messages + sum(len(b.content) + len(b.previous_content) for b in bodies)
 
 

@@ -9,11 +9,11 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from .._version import __version__
-from ..core import Saved, debug_row, row
+from ..core import Saved, Vocabulary, debug_row, row
 from ..errors import CommandError, ProtocolError
 from ..protocol import records
 from ..protocol import ui as v2
-from ..protocol.frame import VERSION, decode_address
+from ..protocol.frame import VERSION, decode_address, encode
 from ..protocol.records import RunHistory
 from ..protocol.values import Breakpoint, Commit, Event, EventKind, Row, Run
 from .connection import Connection, Rights
@@ -32,6 +32,7 @@ class UiSessionV2(UiSession):
         self._greeted = False
         self._opened: set[str] = set()
         self._told: dict[str, Run] = {}
+        self._vocabulary = hub.extensions.vocabulary
 
     def greet(self) -> None:
         """The snapshot answers the UI's hello."""
@@ -57,7 +58,7 @@ class UiSessionV2(UiSession):
             case records.CommitSaved(commit=commit) if commit.run in self._opened:
                 self._send(v2.CommitAdded(run=commit.run, commit=without_contents(commit)))
         if saved.breakpoint is not None and saved.breakpoint.run in self._opened:
-            self._tell_row(saved.breakpoint.run, row(saved.breakpoint))
+            self._tell_row(saved.breakpoint.run, row(saved.breakpoint, self._vocabulary))
 
     def _tell_run(self, run: Run) -> None:
         """Tell a header. Of runs that aren't opened, only what a list of runs shows."""
@@ -74,7 +75,7 @@ class UiSessionV2(UiSession):
     # ---- commands -----------------------------------------------------------------------------------
 
     def _receive(self, text: str) -> None:
-        envelope, command = v2.from_ui.decode(text)
+        envelope, command = self.hub.extensions.from_ui.decode(text)
         id = None if envelope.id is UNSET else envelope.id
         if isinstance(command, v2.UiHello):
             self._hello(command, id)
@@ -87,6 +88,8 @@ class UiSessionV2(UiSession):
         elif isinstance(command, v2.CloseRun):
             self._opened.discard(command.run)
             self._send(v2.Done(), id)
+        elif envelope.type in self.hub.extensions.commands:
+            self._later(partial(self._extended, envelope.type, command, id), text)
         else:
             self._check_control()
             if isinstance(command, v2.ImportRun):
@@ -149,13 +152,36 @@ class UiSessionV2(UiSession):
         run = await self.hub.import_run(command.data.encode())
         self._send(v2.RunImported(run=run), id)
 
+    async def _extended(self, name: str, body: Struct, id: str | None) -> None:
+        """Carry out a command of an extension."""
+        command = self.hub.extensions.commands[name]
+        if command.control:
+            self._check_control()
+        try:
+            answer = await command.handler(self.hub, body)
+            text = None if answer is None else encode(name, answer, self._sent + 1, id)
+        except (CommandError, ProtocolError):
+            raise
+        except Exception:
+            self.hub.log.exception("The command %s of an extension failed.", name)
+            raise CommandError(
+                "extension_failed",
+                f"The command {name} of an extension failed; the Core's log says how.",
+            ) from None
+        if text is None:
+            self._send(v2.Done(), id)
+        else:
+            self._sent += 1
+            self.connection.send(text)
+
     async def _open(self, run: str, id: str | None) -> None:
         self._begin_read()
         try:
             history = await self.hub.history(run)
             self._opened.add(run)
             commits = tuple(without_contents(commit) for commit in history.commits)
-            self._send(v2.RunOpened(run=history.run, rows=rows(history), commits=commits), id)
+            told = rows(history, self._vocabulary)
+            self._send(v2.RunOpened(run=history.run, rows=told, commits=commits), id)
         finally:
             self._end_read()
 
@@ -212,8 +238,8 @@ def without_contents(commit: Commit) -> Commit:
     return replace(commit, changes=tuple(replace(change, body=None) for change in commit.changes))
 
 
-def rows(history: RunHistory) -> tuple[Row, ...]:
+def rows(history: RunHistory, vocabulary: Vocabulary) -> tuple[Row, ...]:
     """A run's rows, in order."""
-    made = [row(breakpoint) for breakpoint in history.breakpoints]
+    made = [row(breakpoint, vocabulary) for breakpoint in history.breakpoints]
     made += [debug_row(event) for event in history.events if event.kind is EventKind.DEBUG_MESSAGE]
     return tuple(sorted(made, key=lambda each: each.seq))

@@ -7,10 +7,12 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 from inspect import CO_COROUTINE
+from itertools import takewhile
 from traceback import extract_tb
 from types import CodeType, TracebackType
 from typing import Any
 
+from IPython.core.displayhook import DisplayHook
 from IPython.core.interactiveshell import InteractiveShell
 
 
@@ -22,11 +24,13 @@ class Cell:
         shell: Whose names it uses.
         name: Its file's name in tracebacks.
         parts: The statements, and the expression whose value is the cell's.
+        silenced: Whether a semicolon at its end keeps that value from being shown.
     """
 
     shell: InteractiveShell
     name: str
     parts: tuple[CodeType, ...]
+    silenced: bool = False
 
     @property
     def awaits(self) -> bool:
@@ -53,6 +57,12 @@ class Cell:
             entry.lineno for entry in extract_tb(error.__traceback__) if entry.filename == self.name
         ]
         return lines[-1] if lines else None
+
+    def traceback_of(self, error: BaseException) -> str:
+        """An exception as IPython shows it."""
+        show = _typed(self.shell).InteractiveTB
+        lines = show.structured_traceback(type(error), error, error.__traceback__)
+        return str(show.stb2text(lines))
 
     def _run(self) -> Any:
         value = None
@@ -86,12 +96,19 @@ def compile_cell(shell: InteractiveShell, source: str) -> Cell:
     Raises:
         SyntaxError: As IPython would.
     """
-    text = "\n" + _typed(shell).transform_cell(source)
+    # The magic's own line, and the empty ones below it, which IPython leaves out.
+    text = "\n" * (1 + _empty_lines(source)) + _typed(shell).transform_cell(source)
     number = len(shell.user_ns["In"]) - 1  # this cell's
     name = shell.compile.cache(text, number, raw_code=text)
     with shell.compile.extra_flags(ast.PyCF_ALLOW_TOP_LEVEL_AWAIT):
         tree = _typed(shell).transform_ast(shell.compile.ast_parse(text, filename=name))
-        return Cell(shell, name, tuple(_compile(shell, tree, name)))
+        parts = tuple(_compile(shell, tree, name))
+        return Cell(shell, name, parts, _ends_in_semicolon(text))
+
+
+def _empty_lines(source: str) -> int:
+    """How many lines come before the first that says something."""
+    return sum(1 for _ in takewhile(str.isspace, source.splitlines(keepends=True)))
 
 
 def _compile(shell: InteractiveShell, tree: ast.Module, name: str) -> Iterator[CodeType]:
@@ -101,6 +118,9 @@ def _compile(shell: InteractiveShell, tree: ast.Module, name: str) -> Iterator[C
     yield _typed(shell).compile(ast.Module(statements, type_ignores=[]), name, "exec")
     if isinstance(last, ast.Expr):
         yield _typed(shell).compile(ast.Expression(last.value), name, "eval")
+
+
+_ends_in_semicolon: Any = DisplayHook.semicolon_at_end_of_expression
 
 
 def _typed(shell: InteractiveShell) -> Any:

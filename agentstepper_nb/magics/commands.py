@@ -32,12 +32,19 @@ class _Parser(argparse.ArgumentParser):
 
 _step = _Parser(prog="%%step", add_help=False)
 _step.add_argument("name", nargs="?", default="")
-_step.add_argument("--main", action="store_true")
+_how = _step.add_mutually_exclusive_group()
+_how.add_argument("--main", action="store_true", dest="on_main")
+_how.add_argument("--background", action="store_true")
+_how.add_argument("--input", action="store_true", dest="by_input")
 _step.add_argument("--workspace", metavar="DIR")
 
-_agentstepper = _Parser(prog="%agentstepper", add_help=False, usage="%(prog)s [nest on]")
-_agentstepper.add_argument("what", nargs="?", choices=["nest"])
+_agentstepper = _Parser(
+    prog="%agentstepper", add_help=False, usage="%(prog)s [--kernel | --input | doctor | nest on]"
+)
+_agentstepper.add_argument("what", nargs="?", choices=["doctor", "nest"])
 _agentstepper.add_argument("how", nargs="?", choices=["on"])
+_agentstepper.add_argument("--kernel", action="store_true")
+_agentstepper.add_argument("--input", action="store_true", dest="by_input")
 
 
 @magics_class
@@ -46,29 +53,47 @@ class AgentStepperMagics(Magics):
 
     @line_magic
     def agentstepper(self, line: str) -> None:
-        """Show the debugger's view, or let `asyncio.run` work in cells.
+        """Show the debugger's view, or say what is connected to what.
 
-        ``%agentstepper`` shows the view, with the newest run of this kernel selected.
+        ``%agentstepper`` shows the view, with the newest run of this kernel selected. Where the
+        kernel's Jupyter server has no Core, one is started in the kernel.
+
+        ``%agentstepper --kernel`` has one started in the kernel whatever else there is; agents that
+        connect from now on are there.
+
+        ``%agentstepper --input`` steps the agents of that Core by ``input()``, where no view can be.
+
+        ``%agentstepper doctor`` explains what is connected to what, and what is wrong.
 
         ``%agentstepper nest on`` applies nest_asyncio2 (or nest_asyncio), so that ``asyncio.run``
         works on the kernel's main thread; a cell under ``%%step`` needs no such thing.
         """
         words = _agentstepper.read(line)
-        if words.what is None:
-            from .step import show_newest
+        asked = [words.kernel, words.by_input, words.what is not None]
+        if sum(asked) > 1 or (words.what == "nest") != (words.how == "on"):
+            _agentstepper.error("say one of these")
+        if words.what == "doctor":
+            from ..doctor import report
 
-            show_newest()
-        elif words.how is None:
-            _agentstepper.error("say `nest on`")
-        else:
+            print(report())
+        elif words.what == "nest":
             from .nest import apply
 
             print(apply())
+        else:
+            from .views import show_newest, step_by_input
+
+            if words.by_input:
+                step_by_input()
+            else:
+                show_newest(in_kernel=words.kernel)
 
     @output_can_be_silenced
     @cell_magic
     def step(self, line: str, cell: str) -> Any:
-        """Run the cell as an agent that can be stepped: ``%%step [NAME] [--main] [--workspace DIR]``.
+        """Run the cell as an agent that can be stepped.
+
+        ``%%step [NAME] [--main | --background | --input] [--workspace DIR]``
 
         The view is shown above the output, the cell's run is bound to ``dbg`` and ends with the cell.
         An AgentStepper that the cell makes without an address is that run.
@@ -79,12 +104,19 @@ class AgentStepperMagics(Magics):
         NAME is the run's name; the notebook's where none is given. ``--workspace DIR`` names the
         folder that the agent works on. ``--main`` keeps the cell on the kernel's main thread, for code
         that has to be there; the three above don't work then.
+
+        ``--background`` leaves the kernel free for other cells: this one returns at once and goes on.
+        Its output, and what becomes of it, still appear under it. An interrupt doesn't reach it, Stop
+        does. ``dbg`` is the newest cell's run: give it another name first where cells run at once.
+
+        ``--input`` asks by ``input()`` at each halt, where no view can be: in a terminal, as it does
+        there without being told.
         """
         __tracebackhide__ = True
+        from .place import How
         from .step import run_cell
 
         words = _step.read(line)
         assert self.shell is not None  # only loose Magics have none
-        return run_cell(
-            self.shell, cell, name=words.name, on_main=words.main, workspace=words.workspace
-        )
+        how = How(words.on_main, words.background, words.by_input)
+        return run_cell(self.shell, cell, name=words.name, how=how, workspace=words.workspace)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
+import sys
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.display import display
 
 from ..errors import AgentStepperError, AgentStopped
-from ..sdk import AgentStepper, ambient, newest_run
+from ..sdk import AgentStepper, ambient
 from ..widgets import show
 from .cells import Cell, compile_cell
+from .keep import keep
+from .place import How, find_core, wait_for
+from .prompt import Prompt
 from .worker import Worker
 
 #: Set by the Jupyter server in its kernels: the notebook's path.
@@ -25,16 +31,8 @@ _NO_AWAIT = (
 )
 
 
-def show_newest() -> None:
-    """Show the view with this kernel's newest run, or else the newest of all.
-
-    Once that has ended it goes on to a run that begins: an agent in a process of its own, say.
-    """
-    show(newest_run(), follow=True)
-
-
 def run_cell(
-    shell: InteractiveShell, source: str, *, name: str, on_main: bool, workspace: str | None
+    shell: InteractiveShell, source: str, *, name: str, how: How, workspace: str | None
 ) -> Any:
     """Open a run, show it, run the cell inside it, and end it.
 
@@ -42,26 +40,51 @@ def run_cell(
         shell: Whose names the cell uses.
         source: What stands under the magic's line.
         name: Of the program; empty takes the notebook's.
-        on_main: Whether to stay on this thread.
+        how: On which thread, and what this one does meanwhile.
         workspace: The folder that the agent works on.
 
     Returns:
-        The value of the cell's last expression.
+        The value of the cell's last expression; None where the cell goes on in the background.
     """
     __tracebackhide__ = True
     cell = compile_cell(shell, source)  # a cell that isn't Python opens no run
-    if on_main and cell.awaits:
+    if how.on_main and cell.awaits:
         raise UsageError(_NO_AWAIT)
+    core = find_core(how)
     run = _open(name or _default_name(), workspace)
     shell.user_ns["dbg"] = run
     try:
-        with run:
-            show(run.run_id)
+        with ExitStack() as ending:
+            ending.enter_context(run)
+            wait = wait_for(core, run.run_id, how)
+            if not isinstance(wait, Prompt):
+                keep(show(run.run_id), run)
             call = partial(_run_inside, run, cell)
-            return call() if on_main else Worker(call).run()
+            if how.on_main:
+                return call()
+            worker = Worker(call, partial(_end_alone, run, cell))
+            value = worker.run(wait)
+            if worker.left:
+                ending.pop_all()  # the worker ends the run, if it hasn't already
+                if wait is not None and wait.notice:
+                    print(wait.notice)
+            return value
     except AgentStopped as stop:
         print(_stopped(cell, stop))
         return None
+
+
+def _end_alone(run: AgentStepper, cell: Cell, value: object, error: BaseException | None) -> None:
+    """End the run of a cell that went on in the background, and show below it what became of it."""
+    try:
+        run.__exit__(type(error) if error else None, error, error.__traceback__ if error else None)
+    finally:
+        if isinstance(error, AgentStopped):
+            print(_stopped(cell, error))
+        elif error is not None:
+            print(cell.traceback_of(error), file=sys.stderr)
+        elif value is not None and not cell.silenced:
+            _display(value)
 
 
 def _open(name: str, workspace: str | None) -> AgentStepper:
@@ -102,3 +125,6 @@ def _stopped(cell: Cell, stop: AgentStopped) -> str:
 
 def _default_name() -> str:
     return Path(os.environ.get(_NOTEBOOK, "")).stem or "agent"
+
+
+_display: Any = display  # IPython's has no types

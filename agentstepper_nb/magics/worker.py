@@ -1,4 +1,4 @@
-"""One call on a thread of its own, while this one waits and stays interruptible.
+"""One call on a thread of its own, while this one waits and stays interruptible, or lets it go on alone.
 
 A kernel's main thread runs an event loop, so that `asyncio.run` and `anyio.run` refuse to work there;
 on a thread of its own the cell has none in its way.
@@ -13,12 +13,24 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 Value = TypeVar("Value")
 
 #: How long an interrupted call may take to end, in seconds, before it is left alone.
 GRACE = 3.0
+
+
+class Wait(Protocol):
+    """What a thread does while its call runs on another."""
+
+    notice: str  #: why the call was let go on alone, where that is to be said
+
+    def wait(self) -> None:
+        """Return once the call has ended, or to let it go on alone."""
+
+    def ended(self) -> None:
+        """The call has ended. From its thread."""
 
 
 class Worker(Generic[Value]):
@@ -28,32 +40,57 @@ class Worker(Generic[Value]):
 
     Args:
         call: What to do there.
+        alone: Called there with how it ended, where it was let go on alone: its value, or its error.
     """
 
-    def __init__(self, call: Callable[[], Value]) -> None:
+    def __init__(
+        self,
+        call: Callable[[], Value],
+        alone: Callable[[Value | None, BaseException | None], None] = lambda value, error: None,
+    ) -> None:
         self._call = call
+        self._alone = alone
+        self._wait: Wait | None = None
         self._value: Value | None = None
         self._error: BaseException | None = None
         self._done = threading.Event()
-        self._lock = threading.Lock()  # guards the two below: whether an interrupt meets the call
+        self._lock = threading.Lock()  # guards the three below
         self._ident: int | None = None  # of the thread, once it has begun
         self._over = False  # no interrupt may come any more
+        self._left = False  # the call goes on alone, and nobody waits for its end
         context = contextvars.copy_context()
         self._thread = threading.Thread(
             target=context.run, args=(self._run,), name="agentstepper cell", daemon=True
         )
 
-    def run(self) -> Value:
+    @property
+    def left(self) -> bool:
+        """Whether the call was let go on alone."""
+        return self._left
+
+    def run(self, wait: Wait | None = None) -> Value | None:
         """Make the call and wait for its end; its value and its exceptions are this one's.
+
+        Args:
+            wait: Waits in our place. Where it returns before the call's end, the call goes on alone.
+
+        Returns:
+            The call's value; None where it goes on alone.
 
         Raises:
             KeyboardInterrupt: This thread was interrupted, and the call with it. Where the call
                 can't be interrupted in time, it goes on alone; the exception's note says where.
         """
         __tracebackhide__ = True
+        self._wait = wait
         try:
             self._thread.start()
-            self._done.wait()
+            if wait is None:
+                self._done.wait()
+            else:
+                wait.wait()
+                if self._leave():
+                    return None
         except KeyboardInterrupt as interrupt:
             self._stop(interrupt)
             raise self._end_of(interrupt) from None
@@ -62,7 +99,13 @@ class Worker(Generic[Value]):
                 raise self._error
             finally:
                 self._error = None  # its traceback leads to here, and would keep itself alive
-        return self._value  # type: ignore[return-value]
+        return self._value
+
+    def _leave(self) -> bool:
+        """Let the call go on alone, if it hasn't ended."""
+        with self._lock:
+            self._left = not self._done.is_set()
+            return self._left
 
     def _run(self) -> None:
         __tracebackhide__ = True
@@ -77,7 +120,12 @@ class Worker(Generic[Value]):
         except KeyboardInterrupt as error:  # it came when the call had just ended
             self._error = self._error or error
         finally:
-            self._done.set()
+            with self._lock:
+                self._done.set()
+            if self._wait is not None:
+                self._wait.ended()
+            if self._left:
+                self._alone(self._value, self._error)
 
     def _begin(self) -> bool:
         with self._lock:

@@ -49,7 +49,7 @@ class EventBegun(Struct, frozen=True, kw_only=True):
     at: Time
     clock: float  # the agent's monotonic clock, seconds
     parent: Id | None = None
-    name: Name | None = None  # the tool or model
+    name: Name | None = None  # the tool, the model, or a custom event's type
     data: Raw | UnsetType = UNSET
 
 
@@ -162,8 +162,8 @@ class Timeline(Struct, frozen=True, kw_only=True):
     """Answers `GetTimeline`, under its id: the run as a view shows it, without contents."""
 
     run: Run
-    rows: tuple[Row, ...]  # by seq
-    commits: tuple[Commit, ...]  # changes without contents
+    rows: tuple[Row, ...]  # by seq; of a long run its first and its last, `run.rows` counts all
+    commits: tuple[Commit, ...]  # likewise; changes without contents
 
 
 class AgentError(Struct, frozen=True, kw_only=True):

@@ -92,6 +92,10 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "Agents of version 1 have no way to be told to stop.",
         "End the agent's process, or move it to the current SDK.",
     ),
+    "extension_failed": (
+        "The UI's command belongs to an extension, and that failed.",
+        "The Core's log has the traceback: tell whoever wrote the extension.",
+    ),
     "watch_only": (
         "This login may watch, not control.",
         "Ask whoever runs the server for the right to execute.",

@@ -6,6 +6,7 @@ body is decoded by a table once its type is known, so that one bad body can't hu
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -45,6 +46,19 @@ class _Outgoing(Struct, kw_only=True):
     body: Struct
 
 
+def encode(type: str, body: Struct, n: int, id: str | None = None) -> str:
+    """Encode one message under a name that no table has.
+
+    Args:
+        type: The name.
+        body: The message.
+        n: Its number in this direction.
+        id: The command's id, on its answer.
+    """
+    outgoing = _Outgoing(n=n, type=type, id=UNSET if id is None else id, body=body)
+    return _encoder.encode(outgoing).decode()
+
+
 class Table:
     """The messages of one direction, by the names they have in the envelope.
 
@@ -67,9 +81,15 @@ class Table:
             n: Its number in this direction.
             id: The command's id, on a command or its answer.
         """
-        name = self._names[type(message)]
-        outgoing = _Outgoing(n=n, type=name, id=UNSET if id is None else id, body=message)
-        return _encoder.encode(outgoing).decode()
+        return encode(self._names[type(message)], message, n, id)
+
+    def extended(self, types: Mapping[str, type[Struct]]) -> Table:
+        """This table with further messages.
+
+        Args:
+            types: Each new name's message class.
+        """
+        return Table(self._unknown, **self.types, **types)
 
     def decode(self, text: str | bytes) -> tuple[Envelope, Struct]:
         """Decode one message to its envelope and its typed body.

@@ -6,8 +6,9 @@ between agent and editor re-encodes them, so that large integers, `1.0` and the 
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
@@ -27,12 +28,20 @@ class EventKind(StrEnum):
     PROGRAM_STARTED = "program_started"
     LLM_QUERY = "llm_query"
     TOOL_INVOCATION = "tool_invocation"
+    CUSTOM = "custom"  # of a type that an agent named: its event's name is `EVENT_NAME`
     DEBUG_MESSAGE = "debug_message"
     PROGRAM_FINISHED = "program_finished"
 
 
 #: Kinds whose events have a begin and an end breakpoint; the others have one at most.
-PAIRED = frozenset({EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION})
+PAIRED = frozenset({EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION, EventKind.CUSTOM})
+
+#: What the type of a custom event may be called: "retrieval", "plan_step".
+EVENT_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
+#: The same for people, to end a sentence with.
+EVENT_NAME_RULE: Final = (
+    "name it by a lower-case word like “retrieval”, of up to 40 letters, digits and underscores."
+)
 
 
 class Side(StrEnum):
@@ -146,6 +155,8 @@ class Run(Struct, frozen=True, kw_only=True):
     can_stop: bool = True  # agents of version 1 can't be stopped
     stopping: bool = False  # Stop was pressed; the next waiting breakpoint is answered with it
     rows: int = 0
+    #: As a list of changes shows them: commits that the agent asked for, and the snapshots after the
+    #: last of these. A snapshot is counted no longer once such a commit has its changes.
     commits: int = 0
     workspace: str | None = None  # the folder the agent works on
     pid: int | None = None
@@ -166,7 +177,7 @@ class Event(Struct, frozen=True, kw_only=True):
     at: float  # POSIX seconds; the agent's clock
     parent: str | None = None  # the event it happened inside
     depth: int = 0  # how many events it is inside of
-    name: str | None = None  # the tool or model, where known
+    name: str | None = None  # the tool, the model or the custom event's type, where known
     seq: int = 0  # the number of its row; only debug messages are rows themselves
     data: str | None = None  # JSON text: a program's name, a debug message
     outcome: Outcome | None = None
@@ -182,7 +193,7 @@ class Breakpoint(Struct, frozen=True, kw_only=True):
     seq: int  # its row's number in the run, from 1
     side: Side
     kind: EventKind  # of its event
-    name: str | None = None  # of its event: the tool or model
+    name: str | None = None  # of its event
     depth: int = 0  # of its event
     at: float  # POSIX seconds; the agent's clock
     data: str  # JSON text as the agent sent it

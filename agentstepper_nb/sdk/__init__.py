@@ -6,7 +6,16 @@ connection, `workspace` the files.
 
 from .aclient import AsyncAgentStepper
 from .client import AgentStepper
-from .door import ambient
+from .closing import OnClosing, on_closing
+from .door import Door, ambient
 from .session import newest_run
 
-__all__ = ["AgentStepper", "AsyncAgentStepper", "ambient", "newest_run"]
+__all__ = [
+    "AgentStepper",
+    "AsyncAgentStepper",
+    "Door",
+    "OnClosing",
+    "ambient",
+    "newest_run",
+    "on_closing",
+]

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
 from ..protocol.values import EventKind
-from .blocks import AsyncLlmQuery, AsyncToolInvocation
+from .blocks import AsyncCustomEvent, AsyncLlmQuery, AsyncToolInvocation
+from .closing import anyone_waits
 from .door import Door, OnDisconnect
 from .jsontext import ToJson
 from .packing import Redact
 from .pumps import apump, in_thread
 from .session import CLOSE_PATIENCE
+from .spawn import AsyncSpawned, start_child
 from .steps import Steps, T
 
 
@@ -85,6 +89,10 @@ class AsyncAgentStepper(Door):
         """As `AgentStepper.tool`, for `async with`."""
         return AsyncToolInvocation(self, name, args)
 
+    def event(self, name: str, data: Any = None) -> AsyncCustomEvent:
+        """As `AgentStepper.event`, for `async with`."""
+        return AsyncCustomEvent(self, name, data)
+
     # ---- AgentStepper's methods, awaited ------------------------------------------------------------
 
     async def begin_llm_query_breakpoint(self, prompt: Any) -> Any:
@@ -114,6 +122,21 @@ class AsyncAgentStepper(Door):
         """As `AgentStepper.post_debug_message`."""
         await self._pump(self._flow().debug(message))
 
+    # ---- children -----------------------------------------------------------------------------------
+
+    async def spawn(
+        self,
+        argv: Sequence[str | os.PathLike[str]],
+        *,
+        name: str | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> AsyncSpawned:
+        """As `AgentStepper.spawn`; `await` the child to wait for it."""
+        return self._children.add(
+            AsyncSpawned(*start_child(self._open_endpoint(), argv, name, cwd, env))
+        )
+
     # ---- the end ------------------------------------------------------------------------------------
 
     async def close(self) -> None:
@@ -129,9 +152,24 @@ class AsyncAgentStepper(Door):
         await self._close(error)
 
     async def _close(self, error: BaseException | None) -> None:
-        closed = self._finish(error)
-        if closed is None:
-            return
+        try:
+            await self._children.ajoin(error)
+        except BaseException as interrupt:
+            error = interrupt
+            raise
+        finally:
+            await self._say_goodbye(error)
+
+    async def _say_goodbye(self, error: BaseException | None) -> None:
+        try:
+            if anyone_waits():
+                await in_thread(partial(self._before_end, error))
+        finally:
+            closed = self._finish(error)
+            if closed is not None:
+                await self._until(closed)
+
+    async def _until(self, closed: Future[None]) -> None:
         try:
             await asyncio.wait_for(asyncio.wrap_future(closed), CLOSE_PATIENCE)
         except TimeoutError:

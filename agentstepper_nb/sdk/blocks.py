@@ -1,4 +1,4 @@
-"""`with dbg.llm(prompt) as q:` and `with dbg.tool(name, args) as t:`, sync and async."""
+"""`with dbg.llm(…)`, `with dbg.tool(…)` and `with dbg.event(…)`, sync and async."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import ConnectionLostError, NotJSONError, ProtocolError
-from ..protocol.values import EventKind, Usage
+from ..protocol.values import EVENT_NAME, EVENT_NAME_RULE, EventKind, Usage
 from .flow import Flow
 from .open_events import OpenEvent
 from .pumps import apump, pump
@@ -175,6 +175,42 @@ class Invocation(Block):
         return begun.event
 
 
+class Custom(Block):
+    """An event of a type that the agent names itself.
+
+    Args:
+        door: Whose run it belongs to.
+        name: The type's name: a lower-case word.
+        data: What it begins with: any JSON value.
+
+    Raises:
+        ValueError: No type can have this name.
+    """
+
+    _kind = EventKind.CUSTOM
+
+    def __init__(self, door: Door, name: str, data: Any) -> None:
+        super().__init__(door)
+        if not EVENT_NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is no type of events: {EVENT_NAME_RULE}")
+        self.name = name
+        self.data = data  # inside the block: with the person's edit
+
+    @property
+    def result(self) -> Any:
+        """Set it to the result; after the block it is the result with the person's edit."""
+        return self._result
+
+    @result.setter
+    def result(self, value: Any) -> None:
+        self._result = value
+
+    def _begin(self) -> Steps[OpenEvent]:
+        begun = yield from self._door._flow().begin(self._kind, self.data, self.name)
+        self.data = begun.value
+        return begun.event
+
+
 class LlmQuery(Query, SyncBlock):
     """An LLM query for `with`."""
 
@@ -183,9 +219,17 @@ class ToolInvocation(Invocation, SyncBlock):
     """A tool invocation for `with`."""
 
 
+class CustomEvent(Custom, SyncBlock):
+    """A custom event for `with`."""
+
+
 class AsyncLlmQuery(Query, AsyncBlock):
     """An LLM query for `async with`."""
 
 
 class AsyncToolInvocation(Invocation, AsyncBlock):
     """A tool invocation for `async with`."""
+
+
+class AsyncCustomEvent(Custom, AsyncBlock):
+    """A custom event for `async with`."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
 from types import TracebackType
 from typing import Any, Self
 
 from ..protocol.values import EventKind
-from .blocks import LlmQuery, ToolInvocation
+from .blocks import CustomEvent, LlmQuery, ToolInvocation
 from .door import Door, OnDisconnect
 from .jsontext import ToJson
 from .packing import Redact
 from .pumps import pump
 from .session import CLOSE_PATIENCE
+from .spawn import Spawned, start_child
 from .steps import Steps, T
 
 
@@ -32,11 +34,11 @@ class AgentStepper(Door):
     events belong to the context (thread or task) that began them.
 
     Args:
-        program_name: What the run is called after.
+        program_name: What the run is called after; the environment's AGENTSTEPPER_NAME where it is set.
         address: The Core's host; with neither this nor `port` nor `url` it is looked for.
         port: The Core's port for agents.
-        agent_workspace_path: The folder the agent works on, whose changes are to be seen. It is only
-            read.
+        agent_workspace_path: The folder the agent works on, whose changes are to be seen: at each tool's
+            end, and by `commit_agent_changes`. It is only read.
         url: The Core's address as a URL, in place of `address` and `port`.
         token: The agents' token, where the Core asks for one that discovery doesn't find.
         stop_on_entry: Whether to halt at once, before the agent does anything.
@@ -112,6 +114,25 @@ class AgentStepper(Door):
             args: Its arguments: any JSON value.
         """
         return ToolInvocation(self, name, args)
+
+    def event(self, name: str, data: Any = None) -> CustomEvent:
+        """An event that is neither: work with `e.data` inside the block, and set `e.result`.
+
+        ::
+
+            with dbg.event("retrieval", {"query": "boats"}) as e:
+                e.result = search(**e.data)
+
+        The Core needn't know the type; an extension may tell it how such events are shown.
+
+        Args:
+            name: Its type: a lower-case word.
+            data: What it begins with: any JSON value.
+
+        Raises:
+            ValueError: No type can have this name.
+        """
+        return CustomEvent(self, name, data)
 
     # ---- AgentStepper's methods ---------------------------------------------------------------------
 
@@ -190,10 +211,49 @@ class AgentStepper(Door):
         """
         self._pump(self._flow().debug(message))
 
+    # ---- children -----------------------------------------------------------------------------------
+
+    def spawn(
+        self,
+        argv: Sequence[str | os.PathLike[str]],
+        *,
+        name: str | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Spawned:
+        """Start a program whose AgentSteppers find this one's Core; its output comes out here.
+
+        ::
+
+            dbg.spawn([sys.executable, "agent.py"]).wait()
+
+        Its runs are its own, and are listed as they begin. It belongs to this process: leaving the
+        `with dbg` waits for it, an exception that leaves it ends it, and so does the interpreter's
+        exit. On Linux it gets SIGTERM even where this process is killed. What the program starts in
+        turn is its own affair.
+
+        Args:
+            argv: The program and its arguments. `sys.executable` is this Python; "python" is the first
+                on PATH, which may be another.
+            name: What its runs are called, in place of the name that the program gives.
+            cwd: Its folder; this process's where none is given.
+            env: Variables beside this process's own.
+
+        Returns:
+            The child, to be waited for.
+
+        Raises:
+            OSError: There is no such program or folder, or it can't be run.
+            ConnectionLostError: This AgentStepper is closed.
+        """
+        return self._children.add(
+            Spawned(*start_child(self._open_endpoint(), argv, name, cwd, env))
+        )
+
     # ---- the end ------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """End the run. The workspace stays as the agent left it."""
+        """Wait for what was spawned, and end the run. The workspace stays as the agent left it."""
         self._close(None)
 
     def __enter__(self) -> Self:
@@ -208,9 +268,21 @@ class AgentStepper(Door):
         self._close(error)
 
     def _close(self, error: BaseException | None) -> None:
-        closed = self._finish(error)
-        if closed is not None and wait([closed], CLOSE_PATIENCE).not_done:
-            self._live().link.cut()
+        try:
+            self._children.join(error)
+        except BaseException as interrupt:
+            error = interrupt
+            raise
+        finally:
+            self._say_goodbye(error)
+
+    def _say_goodbye(self, error: BaseException | None) -> None:
+        try:
+            self._before_end(error)
+        finally:
+            closed = self._finish(error)
+            if closed is not None and wait([closed], CLOSE_PATIENCE).not_done:
+                self._live().link.cut()
 
     def _pump(self, steps: Steps[T]) -> T:
         return pump(self._live().link, steps)

@@ -17,6 +17,7 @@ from ..protocol.agent import (
     CommitMade,
     EventBegun,
     Resume,
+    Timeline,
     from_agent,
     to_agent,
 )
@@ -28,17 +29,25 @@ log = logging.getLogger("agentstepper_nb.sdk")
 
 
 class Reply(NamedTuple):
-    """What became of a breakpoint: its answer, or why the Core refused it."""
+    """What became of a breakpoint or a request: its answer, or why the Core refused it."""
 
-    breakpoint: str | None  # None: the refused message can't be told
-    answer: Answer | ProtocolError
+    key: str | None  # the breakpoint's or request's id; None: the refused message can't be told
+    answer: Answer | Timeline | ProtocolError
 
 
 class Dialect(Protocol):
     """One version of the wire. `encode` is called from one thread, `decode` from another."""
 
-    def encode(self, message: AgentMessage) -> str | None:
-        """Give a message's text, or None where this version has no word for it."""
+    #: Whether it has a word for snapshots of the workspace.
+    snapshots: bool
+
+    def encode(self, message: AgentMessage, id: str | None = None) -> str | None:
+        """Give a message's text, or None where this version has no word for it.
+
+        Args:
+            message: The message.
+            id: What it is answered under, where it is a request.
+        """
 
     def decode(self, text: str) -> Reply | None:
         """Read what the Core sent; None is nothing that anybody waits for."""
@@ -51,24 +60,30 @@ class Version2(Dialect):
         sent: How many messages were sent before.
     """
 
+    snapshots = True
+
     def __init__(self, sent: int = 0) -> None:
         self._sent = sent
-        # The numbers of breakpoints that wait, so that a refused one doesn't wait for ever.
+        # The numbers of breakpoints and requests that wait, so that a refused one doesn't for ever.
         self._numbers: dict[str, int] = {}
 
-    def encode(self, message: AgentMessage) -> str:
+    def encode(self, message: AgentMessage, id: str | None = None) -> str:
         """Give a message's text."""
         self._sent += 1
-        if isinstance(message, BreakpointReached) and message.waits:
-            self._numbers[message.id] = self._sent
-        return from_agent.encode(message, self._sent)
+        key = message.id if isinstance(message, BreakpointReached) and message.waits else id
+        if key is not None:
+            self._numbers[key] = self._sent
+        return from_agent.encode(message, self._sent, id)
 
     def decode(self, text: str) -> Reply | None:
         """Read what the Core sent."""
-        _, message = to_agent.decode(text)
+        envelope, message = to_agent.decode(text)
         if isinstance(message, Answered):
             self._numbers.pop(message.breakpoint, None)
             return Reply(message.breakpoint, message.answer)
+        if isinstance(message, Timeline) and envelope.id is not UNSET:
+            self._numbers.pop(envelope.id, None)
+            return Reply(envelope.id, message)
         if isinstance(message, AgentError):
             return self._refused(ProtocolError(message.code, message.message), message.n)
         return None
@@ -77,15 +92,15 @@ class Version2(Dialect):
         log.warning("The Core refused message %s: %s (%s)", number, error.message, error.code)
         if number is None:
             return Reply(None, error)
-        for breakpoint, sent_as in list(self._numbers.items()):
+        for key, sent_as in list(self._numbers.items()):
             if sent_as == number:
-                self._numbers.pop(breakpoint, None)
-                return Reply(breakpoint, error)
+                self._numbers.pop(key, None)
+                return Reply(key, error)
         return None
 
 
 class Version1(Dialect):
-    """AgentStepper's own wire, which has no word for hello, withdraw and bye.
+    """AgentStepper's own wire, which has no word for hello, withdraw, snapshots and bye.
 
     Every breakpoint halts there, so that one nobody waits at is only sent at the program's start.
 
@@ -93,23 +108,27 @@ class Version1(Dialect):
         program: The program's name.
     """
 
+    snapshots = False
+
     def __init__(self, program: str) -> None:
         self._program = program
 
-    def encode(self, message: AgentMessage) -> str | None:
+    def encode(self, message: AgentMessage, id: str | None = None) -> str | None:
         """Give a message's text, or None where this version has no word for it."""
         match message:
             case EventBegun():
+                own = v1.NULL if message.data is UNSET else message.data
+                type, data = v1.dump_kind(EventKind(message.kind), message.name, own)
                 event = v1.V1Event(
                     uuid=message.id,
-                    type=EventKind(message.kind).name,
+                    type=type,
                     time=message.at,
-                    data=v1.NULL if message.data is UNSET else message.data,
+                    data=data,
                 )
                 return v1.encode(event)
             case BreakpointReached() if message.waits or message.side is Side.BEGIN:
                 return v1.encode(self._breakpoint(message))
-            case CommitMade():
+            case CommitMade(snapshot=False):
                 commit = Commit(
                     id=message.id, at=message.at, title=message.title, changes=message.changes
                 )

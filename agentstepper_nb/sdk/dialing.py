@@ -27,9 +27,18 @@ _START_ONE = (
     "Start one with `agentstepper serve`, or in JupyterLab with agentstepper_nb installed there."
 )
 
+_IS_IT_INSTALLED = "Is agentstepper_nb installed there, and its server extension enabled?"
 
-def dial(endpoint: Endpoint) -> AbstractContextManager[ClientConnection]:
-    """Prepare a connection: the context manager that opens it and closes it."""
+
+def dial(
+    endpoint: Endpoint, patience: float = _PATIENCE
+) -> AbstractContextManager[ClientConnection]:
+    """Prepare a connection: the context manager that opens it and closes it.
+
+    Args:
+        endpoint: Where the Core is.
+        patience: Seconds that it has to open, and to close.
+    """
     headers = {"Authorization": f"Bearer {endpoint.token}"} if endpoint.token else None
     return connect(
         endpoint.url,
@@ -38,7 +47,8 @@ def dial(endpoint: Endpoint) -> AbstractContextManager[ClientConnection]:
         proxy=None,
         compression=None,
         max_size=MAX_MESSAGE,
-        open_timeout=_PATIENCE,
+        open_timeout=patience,
+        close_timeout=patience,
         # A process that was stopped for a while is no lost connection: only TCP says so.
         ping_timeout=None,
     )
@@ -69,8 +79,16 @@ def greet(socket: ClientConnection, hello: Hello) -> Dialect:
     return Version2(sent=1)
 
 
-def why_not_opened(endpoint: Endpoint, error: Exception) -> ConnectionError:
-    """Tell a person why no connection came about, and what to do."""
+def why_not_opened(
+    endpoint: Endpoint, error: Exception, patience: float = _PATIENCE
+) -> ConnectionError:
+    """Tell a person why no connection came about, and what to do.
+
+    Args:
+        endpoint: Where the Core was to be.
+        error: What opening it raised.
+        patience: Seconds that it had.
+    """
     url = endpoint.url
     match error:
         case ConnectionLostError() | DiscoveryError():
@@ -82,7 +100,9 @@ def why_not_opened(endpoint: Endpoint, error: Exception) -> ConnectionError:
         case ConnectionClosed():
             return ConnectionLostError(why_lost(url, error))
         case TimeoutError():
-            return DiscoveryError(f"No Core answered at {url} in {_PATIENCE} seconds. {_START_ONE}")
+            return DiscoveryError(
+                f"No Core answered at {url} in {patience:g} seconds. {_START_ONE}"
+            )
         case InvalidHandshake():
             return DiscoveryError(
                 f"Something answers at {url}, but it is no Core ({error}). Check host and port."
@@ -120,11 +140,12 @@ def _refused(url: str, status: int, body: bytes) -> ConnectionError:
         )
     if status == 404:
         return DiscoveryError(
-            f"There is a server at {url}, but no Core on this path. "
-            "Is agentstepper_nb installed there, and its server extension enabled?"
+            f"There is a server at {url}, but no Core on this path. {_IS_IT_INSTALLED}"
         )
+    # A page: Jupyter sends to its login from a path that it doesn't know.
+    hint = f" {_IS_IT_INSTALLED}" if status == 200 else ""
     return DiscoveryError(
-        f"The server at {url} answered {status} instead of a Core. {said}".rstrip()
+        f"The server at {url} answered {status} instead of a Core. {said}".rstrip() + hint
     )
 
 

@@ -13,19 +13,24 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar, overload
 
-from ..discover import Endpoint, discover, endpoint
-from ..protocol.agent import Bye
+from ..discover import NAME_VARIABLE, Endpoint, discover, endpoint
+from ..errors import ConnectionLostError, ProtocolError
+from ..protocol.agent import Bye, GetTimeline, Timeline
 from ..protocol.values import Commit, Ending, EventKind
-from .flow import Flow
+from . import closing
+from .children import Children
+from .flow import Flow, new_id
 from .jsontext import ToJson
 from .packing import Packer, Redact
 from .pumps import pump, result
-from .session import Session, finish_all
+from .session import TIMELINE_PATIENCE, Session, finish_all
 from .steps import Steps
 from .tracing import Traced, trace, wrap
+from .watch import Watch
 from .workspace import Workspace
 
 log = logging.getLogger("agentstepper_nb.sdk")
@@ -39,10 +44,10 @@ _ON_DISCONNECT: Final = ("raise",)
 
 @dataclass
 class Seat:
-    """Where a door sits: the run of this process, and the workspace that is watched."""
+    """Where a door sits: the run of this process, and its workspace."""
 
     session: Session | None = None
-    workspace: Workspace | None = None
+    watch: Watch | None = None
 
 
 _ambient: ContextVar[Door | None] = ContextVar("agentstepper_ambient", default=None)
@@ -84,7 +89,8 @@ class Door:
             )
         if url is not None and (address is not None or port is not None):
             raise ValueError("Pass either url= or address and port, not both.")
-        self.program_name = program_name
+        # `agentstepper run --name` and `spawn(name=)` call runs as their caller wants.
+        self.program_name = os.environ.get(NAME_VARIABLE) or program_name
         self._where = (address, port, url, token)
         self._folder = None if agent_workspace_path is None else Path(agent_workspace_path)
         self._stop_on_entry = stop_on_entry
@@ -93,7 +99,7 @@ class Door:
         self._require_clean = require_clean
         self._seat = Seat()
         self._borrowed = False  # the run is another door's, which ends it
-        self._commits = threading.Lock()
+        self._children = Children()
 
     # ---- opening ------------------------------------------------------------------------------------
 
@@ -102,20 +108,25 @@ class Door:
         lender = _ambient.get() if self._where == (None, None, None, None) else None
         if lender is not None and lender._is_open():
             self._borrowed = True
-            self._seat.session = lender._live()
-        if self._folder is not None:
-            self._seat.workspace = Workspace(
-                self._folder, self.program_name, require_clean=self._require_clean
-            )
+            self._seat = Seat(lender._live(), lender._seat.watch)
+        own = self._open_watch(self.program_name, require_clean=self._require_clean)
         try:
             if self._seat.session is None:
                 self._open_session(self._endpoint(), self.program_name)
         except BaseException:
-            if self._seat.workspace is not None:
-                self._seat.workspace.close()
+            if own is not None:
+                own.close()
             raise
-        if self._seat.workspace is not None:
-            self._live().link.at_end(self._seat.workspace.close)
+        if own is not None:
+            self._live().link.at_end(own.close)
+
+    def _open_watch(self, program: str, require_clean: bool = False) -> Watch | None:
+        """Watch this door's own folder, where it has one."""
+        if self._folder is None:
+            return None
+        watch = Watch(Workspace(self._folder, program, require_clean=require_clean))
+        self._seat.watch = watch
+        return watch
 
     def _endpoint(self) -> Endpoint:
         address, port, url, token = self._where
@@ -136,11 +147,15 @@ class Door:
 
     def _start(self) -> Steps[None]:
         """What to send first: the start of a run of our own, or the workspace of a borrowed one's."""
-        workspace = self._seat.workspace
-        first = None if workspace is None else workspace.initial_commit()
+        first = self._initial_commit()
         if self._borrowed:
             return self._flow().commit(first) if first is not None else _nothing()
         return self._flow().start(self._stop_on_entry, first)
+
+    def _initial_commit(self) -> Commit | None:
+        """The first commit of this door's own folder; a lender has told of its own."""
+        watch = self._seat.watch
+        return None if watch is None or self._folder is None else watch.initial_commit()
 
     # ---- the run ------------------------------------------------------------------------------------
 
@@ -184,38 +199,42 @@ class Door:
                 return parents
             program = f"{parents.program} (child {os.getpid()})"
             self._borrowed = False
-            self._seat.workspace = None
-            if self._folder is not None:
-                self._seat.workspace = Workspace(self._folder, program)
+            self._seat.watch = None
+            own = self._open_watch(program)
             self._open_session(parents.endpoint, program)
-            session, workspace = self._live(), self._seat.workspace
-            first = None
-            if workspace is not None:
-                session.link.at_end(workspace.close)
-                first = workspace.initial_commit()
+            session = self._live()
+            if own is not None:
+                session.link.at_end(own.close)
+            first = self._initial_commit()
             # Its first breakpoint halts anyway: one halt is enough.
             pump(session.link, self._flow().start(waits=False, commit=first))
             _finish_with_multiprocessing()
             return session
 
     def _flow(self) -> Flow:
-        session = self._live()
-        return Flow(session.run, session.program, self._packer)
+        session, watch = self._live(), self._seat.watch
+        flow = Flow(session.run, session.program, self._packer)
+        if watch is None or not session.link.snapshots:
+            return flow
+        look = partial(watch.snapshot, session.link, flow)
+        return Flow(session.run, session.program, self._packer, look)
 
     def _make_commit(self, summary: str, description: str) -> bool:
         """Commit what the agent changed, and send it. Blocks."""
-        session, workspace = self._live(), self._seat.workspace
-        if workspace is None:
+        session, watch = self._live(), self._seat.watch
+        if watch is None:
             log.warning("No changes to commit: this AgentStepper watches no workspace.")
             return False
         if session.ended:
             session.link.flush()  # raises
-        with self._commits:
-            made: Commit | None = workspace.commit(summary, description)
-            if made is None:
-                return False
-            pump(session.link, self._flow().commit(made))
-        return True
+        return watch.commit(session.link, self._flow(), summary, description)
+
+    def _open_endpoint(self) -> Endpoint:
+        """Where the Core of its open run is; raises once that is closed."""
+        session = self._live()
+        if session.ended:
+            session.link.flush()  # raises
+        return session.endpoint
 
     # ---- tracing ------------------------------------------------------------------------------------
 
@@ -287,6 +306,35 @@ class Door:
         return wrap(Traced(self, kinds[kind], name), obj, method)
 
     # ---- ending -------------------------------------------------------------------------------------
+
+    def _timeline(self, patience: float = TIMELINE_PATIENCE) -> Timeline | None:
+        """The run's timeline as its Core has it, after all that was sent before. Blocks.
+
+        Args:
+            patience: Seconds to wait for it.
+
+        Returns:
+            None where there is none to be had: the Core is of version 1, gone, too slow, or refuses.
+        """
+        link, id = self._live().link, new_id()
+        try:
+            return link.request(GetTimeline(), id).result(patience)
+        except (ConnectionLostError, ProtocolError, TimeoutError) as error:
+            log.info("The timeline of run %s could not be read: %r", self.run_id, error)
+            return None
+        finally:
+            link.forget(id)
+
+    def _before_end(self, error: BaseException | None) -> None:
+        """Tell who wants to know that this run ends now, where it is this door's to end. Blocks.
+
+        Args:
+            error: The exception that ends the agent.
+        """
+        session = self._seat.session
+        if session is None or session.ended or self._borrowed or not self._owns(session.run):
+            return
+        closing.tell(self, session.bye(error))
 
     def _finish(self, error: BaseException | None) -> Future[None] | None:
         """End the run, unless it is somebody else's; a future for when that is done."""

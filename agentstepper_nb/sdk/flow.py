@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, NoReturn
 
 import uuid_utils
@@ -39,7 +41,7 @@ from . import open_events
 from .jsontext import same
 from .open_events import OpenEvent
 from .packing import Packed, Packer, Word, plain
-from .steps import Ask, Begun, BegunTool, Ended, Flush, Send, Steps
+from .steps import Ask, Begun, BegunTool, Ended, Flush, Send, Steps, Work
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
@@ -54,12 +56,17 @@ class Flow:
         run: The run's id.
         program: The program's name.
         packer: Makes values ready to travel.
+        look: Called as `look(event)` when a tool, or whatever isn't an LLM query, has run, to send what
+            it changed in the workspace. It may block, and doesn't raise.
     """
 
-    def __init__(self, run: str, program: str, packer: Packer) -> None:
+    def __init__(
+        self, run: str, program: str, packer: Packer, look: Callable[[str], None] | None = None
+    ) -> None:
         self.run = run
         self._program = program
         self._packer = packer
+        self._look = look
 
     # ---- the run ------------------------------------------------------------------------------------
 
@@ -74,7 +81,7 @@ class Flow:
         event = EventBegun(
             id=new_id(), kind=EventKind.PROGRAM_STARTED, at=time.time(), clock=_clock(), data=data
         )
-        commits = () if commit is None else (self._commit_made(commit),)
+        commits = () if commit is None else (self._commit_made(commit, None),)
         point = _point(event.id, Side.BEGIN, data, waits, summary="Agent program started.")
         messages = (event, *commits, point)
         if not waits:
@@ -104,8 +111,13 @@ class Flow:
 
     def commit(self, commit: Commit) -> Steps[None]:
         """A commit of the workspace."""
-        yield Send((self._commit_made(commit),))
+        parent = open_events.innermost(self.run)
+        yield Send((self._commit_made(commit, parent.id if parent else None),))
         yield Flush()
+
+    def snapshot(self, commit: Commit, event: str) -> Steps[None]:
+        """What a tool changed in the workspace; `event` is its event."""
+        yield Send((self._commit_made(commit, event),))
 
     # ---- an event -----------------------------------------------------------------------------------
 
@@ -113,9 +125,10 @@ class Flow:
         """An event begins.
 
         Args:
-            kind: An LLM query or a tool invocation.
-            value: Its prompt, or its `{"Tool", "Argument"}`.
-            name: The tool or model; a model's is the prompt's own where none is given.
+            kind: An LLM query, a tool invocation or a custom event.
+            value: Its prompt, its `{"Tool", "Argument"}`, or what the custom event begins with.
+            name: The tool, the model or the custom event's type; a model's is the prompt's own where
+                none is given.
 
         Raises:
             ToolDeniedError: The person denied the call.
@@ -198,6 +211,7 @@ class Flow:
             value = event.result
         if usage is None and kind is EventKind.LLM_QUERY:
             usage = usage_of(value)
+        yield from self._ran(event)
         packed = self._packer.pack(_WORDS[kind, Side.END], value)
         point = _point(event.id, Side.END, packed.raw, waits=True, outcome=Outcome.OK, usage=usage)
         open_events.remove(event)
@@ -214,6 +228,9 @@ class Flow:
         Returns:
             The result that the person gave in the exception's place, or None.
         """
+        # A generator that is being closed can't wait for anything.
+        if not isinstance(error, GeneratorExit):
+            yield from self._ran(event)
         if not isinstance(error, Exception):
             yield from self.give_up(event, error)
             return None
@@ -234,6 +251,18 @@ class Flow:
         return self._packer.unpack(packed.raw, packed.originals)
 
     # ---- parts --------------------------------------------------------------------------------------
+
+    def _ran(self, event: OpenEvent) -> Steps[None]:
+        """The call of an event was made: before its end is told, what it changed is."""
+        if self._look is None or event.kind is EventKind.LLM_QUERY:  # a model changes no files
+            return
+        try:
+            yield Work(partial(self._look, event.id))
+        except GeneratorExit:
+            raise
+        except BaseException as order:  # an interrupt, a cancelled task
+            yield from self.give_up(event, order)
+            raise
 
     def _ask(
         self,
@@ -291,15 +320,15 @@ class Flow:
             return Ended(value, False)
         return Ended(self._packer.unpack(data, packed.originals), True)
 
-    def _commit_made(self, commit: Commit) -> CommitMade:
+    def _commit_made(self, commit: Commit, event: str | None) -> CommitMade:
         packed = self._packer.commit(commit)
-        parent = open_events.innermost(self.run)
         return CommitMade(
             id=packed.id,
             at=packed.at,
             title=packed.title,
             description=packed.description,
-            event=parent.id if parent else None,
+            event=event,
+            snapshot=commit.snapshot,  # also where `redact` left it out
             changes=packed.changes,
         )
 
@@ -385,4 +414,6 @@ _WORDS: Final = {
     (EventKind.LLM_QUERY, Side.END): Word.RESPONSE,
     (EventKind.TOOL_INVOCATION, Side.BEGIN): Word.TOOL_CALL,
     (EventKind.TOOL_INVOCATION, Side.END): Word.TOOL_RESULT,
+    (EventKind.CUSTOM, Side.BEGIN): Word.EVENT,
+    (EventKind.CUSTOM, Side.END): Word.EVENT_RESULT,
 }

@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, Final
 
@@ -23,7 +24,7 @@ from websockets.sync.client import ClientConnection
 
 from ..discover import Endpoint
 from ..errors import ConnectionLostError
-from ..protocol.agent import AgentMessage, Answer, Bye, Hello
+from ..protocol.agent import AgentMessage, Answer, Bye, GetTimeline, Hello, Timeline
 from .dialects import Dialect
 from .dialing import dial, greet, why_lost, why_not_opened
 
@@ -32,8 +33,17 @@ log = logging.getLogger("agentstepper_nb.sdk")
 CLOSED: Final = "This AgentStepper is closed, and its run has ended: make a new one."
 
 _MARK: Final = "mark"
-#: What the writer takes: messages to send together, a mark to say that it got here, or the end.
-_Item = tuple[AgentMessage, ...] | str | None
+
+
+@dataclass(frozen=True)
+class _Request:
+    id: str
+    message: AgentMessage
+
+
+#: What the writer takes: messages to send together, one that is answered under its id, a mark to say
+#: that it got here, or the end.
+_Item = tuple[AgentMessage, ...] | _Request | str | None
 
 
 class Link:
@@ -49,7 +59,7 @@ class Link:
         self._hello = hello
         self._outbox: SimpleQueue[_Item] = SimpleQueue()
         self._lock = threading.Lock()
-        self._waiting: dict[str, Future[Any]] = {}  # by breakpoint, or mark
+        self._waiting: dict[str, Future[Any]] = {}  # by breakpoint, request or mark
         self._lost: ConnectionLostError | None = None
         self._closing = False
         self._exiting = False
@@ -58,6 +68,8 @@ class Link:
         self._at_end: list[Callable[[], None]] = []
         self.opened: Future[None] = _future()
         self.closed: Future[None] = _future()
+        #: Whether the Core, once it is open, has a word for snapshots of the workspace.
+        self.snapshots = False
         _links.add(self)
         self._start("read", self._run)
 
@@ -82,6 +94,23 @@ class Link:
         self._outbox.put(messages)
         return future
 
+    def request(self, message: GetTimeline, id: str) -> Future[Timeline | None]:
+        """Send a message that is answered under its id.
+
+        Args:
+            message: The message.
+            id: A new one.
+
+        Returns:
+            A future for the answer; None where the Core's version has none.
+
+        Raises:
+            ConnectionLostError: The connection is gone.
+        """
+        future = self._expect(id)
+        self._outbox.put(_Request(id, message))
+        return future
+
     def flush(self) -> Future[None]:
         """A future for when all that was put before is written.
 
@@ -96,10 +125,10 @@ class Link:
         self._outbox.put(mark)
         return future
 
-    def forget(self, breakpoint: str) -> None:
-        """Nobody waits for this answer any more."""
+    def forget(self, key: str) -> None:
+        """Nobody waits for the answer to this breakpoint or request any more."""
         with self._lock:
-            self._waiting.pop(breakpoint, None)
+            self._waiting.pop(key, None)
 
     def close(self, bye: Bye | None = None) -> None:
         """Say bye after all that was sent, and close. No lock: a garbage collection may call it."""
@@ -158,6 +187,7 @@ class Link:
             with dial(self._endpoint) as connection:
                 self._socket = connection
                 dialect = greet(connection, self._hello)
+                self.snapshots = dialect.snapshots
                 self._start("write", self._write, connection, dialect)
                 self.opened.set_result(None)
                 self._read(connection, dialect)
@@ -171,7 +201,7 @@ class Link:
             reply = dialect.decode(connection.recv(decode=True))
             if reply is None:
                 continue
-            future = self._take(reply.breakpoint)
+            future = self._take(reply.key)
             if future is None:
                 continue  # withdrawn, or nobody waited
             if isinstance(reply.answer, Exception):
@@ -179,10 +209,10 @@ class Link:
             else:
                 future.set_result(reply.answer)
 
-    def _take(self, breakpoint: str | None) -> Future[Any] | None:
+    def _take(self, key: str | None) -> Future[Any] | None:
         with self._lock:
-            if breakpoint is not None:
-                return self._waiting.pop(breakpoint, None)
+            if key is not None:
+                return self._waiting.pop(key, None)
             # A refused message whose number couldn't be read: if only one waits, it was that one's.
             asking = [key for key in self._waiting if not key.startswith(_MARK)]
             if len(asking) == 1:
@@ -224,11 +254,10 @@ class Link:
             while (item := self._outbox.get()) is not None:
                 if isinstance(item, str):
                     self._reached(item)
-                    continue
-                for message in item:
-                    text = dialect.encode(message)
-                    if text is not None:
-                        connection.send(text)
+                elif isinstance(item, _Request):
+                    self._send_request(connection, dialect, item)
+                else:
+                    self._send_all(connection, dialect, item)
             connection.close()
         except ConnectionClosed:
             pass  # the reading thread says why
@@ -236,8 +265,25 @@ class Link:
             log.exception("Writing to the Core failed.")
             connection.close(1011)
 
-    def _reached(self, mark: str) -> None:
-        future = self._take(mark)
+    def _send_all(
+        self, connection: ClientConnection, dialect: Dialect, messages: tuple[AgentMessage, ...]
+    ) -> None:
+        for message in messages:
+            text = dialect.encode(message)
+            if text is not None:
+                connection.send(text)
+
+    def _send_request(
+        self, connection: ClientConnection, dialect: Dialect, request: _Request
+    ) -> None:
+        text = dialect.encode(request.message, request.id)
+        if text is None:
+            self._reached(request.id)  # nobody will answer it
+        else:
+            connection.send(text)
+
+    def _reached(self, key: str) -> None:
+        future = self._take(key)
         if future is not None:
             future.set_result(None)
 

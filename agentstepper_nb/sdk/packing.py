@@ -34,6 +34,8 @@ class Word:
     RESPONSE = "response"
     TOOL_CALL = "tool_call"
     TOOL_RESULT = "tool_result"
+    EVENT = "event"  # what a custom event begins with
+    EVENT_RESULT = "event_result"
     DEBUG_MESSAGE = "debug_message"
     ERROR = "error"
     COMMIT = "commit"

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from .link import Link
-from .steps import Ask, Call, Flush, Made, Send, Step, Steps, T
+from .steps import Ask, Call, Flush, Made, Send, Step, Steps, T, Work
 
 _GLANCE: Final = 1.0  # seconds
 
@@ -74,6 +74,8 @@ def _carry_out(link: Link, step: Step) -> Any:
                 raise
         case Flush():
             result(link.flush())
+        case Work(function):
+            function()
         case Call(function, args, kwargs):
             try:
                 return Made(function(*args, **kwargs))
@@ -94,6 +96,8 @@ async def _acarry_out(link: Link, step: Step) -> Any:
                 raise
         case Flush():
             await asyncio.wrap_future(link.flush())
+        case Work(function):
+            await _to_its_end(function)
         case Call(function, args, kwargs):
             try:
                 value = function(*args, **kwargs)
@@ -110,6 +114,30 @@ async def in_thread(function: Callable[[], T], abandoned: Callable[[], object] |
         function: Runs in a copy of this context, and to its end even where the task is cancelled.
         abandoned: Called after it where a cancelled task didn't wait for it.
     """
+    future = _begun(function)
+    try:
+        return await asyncio.wrap_future(future)
+    except asyncio.CancelledError:
+        if abandoned is not None:
+            future.add_done_callback(lambda _: abandoned())
+        raise
+
+
+async def _to_its_end(function: Callable[[], None]) -> None:
+    """As `in_thread`; a task that is cancelled meanwhile goes on when it is done, and then hears of it.
+
+    So what the flow sends next comes after what the function sends.
+    """
+    future = asyncio.wrap_future(_begun(function))
+    try:
+        await asyncio.shield(future)
+    except asyncio.CancelledError:
+        await asyncio.wait([future])
+        raise
+
+
+def _begun(function: Callable[[], T]) -> Future[T]:
+    """Begin a function on a thread of its own; a future that can't be cancelled."""
     future: Future[T] = Future()
     future.set_running_or_notify_cancel()
     context = contextvars.copy_context()
@@ -121,9 +149,4 @@ async def in_thread(function: Callable[[], T], abandoned: Callable[[], object] |
             future.set_exception(error)
 
     threading.Thread(target=run, name="agentstepper-work", daemon=True).start()
-    try:
-        return await asyncio.wrap_future(future)
-    except asyncio.CancelledError:
-        if abandoned is not None:
-            future.add_done_callback(lambda _: abandoned())
-        raise
+    return future

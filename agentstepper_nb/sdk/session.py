@@ -26,6 +26,8 @@ from .packing import Packer, plain
 EXIT_PATIENCE: Final = 2.0
 #: Seconds that close() may wait for the Core.
 CLOSE_PATIENCE: Final = 10.0
+#: Seconds that who wants the run's timeline may wait for it.
+TIMELINE_PATIENCE: Final = 3.0
 
 
 class Session:
@@ -81,19 +83,26 @@ class Session:
             self._ended.pop()
         except IndexError:
             return self.link.closed
-        ending, failure = self._ending(error)
-        self.link.close(Bye(ending=ending, failure=failure))
+        self.link.close(self.bye(error))
         return self.link.closed
 
-    def _ending(self, error: BaseException | None) -> tuple[Ending, Failure | None]:
+    def bye(self, error: BaseException | None) -> Bye:
+        """How the run says that it ends.
+
+        Args:
+            error: The exception that ends the agent.
+        """
         if error is None or (isinstance(error, SystemExit) and error.code in (None, 0)):
-            return Ending.FINISHED, None
+            return Bye(ending=Ending.FINISHED)
         if _is_order(error):
-            return Ending.STOPPED, None
+            return Bye(ending=Ending.STOPPED)
+        return Bye(ending=Ending.CRASHED, failure=self._failure(error))
+
+    def _failure(self, error: BaseException) -> Failure:
         try:
-            return Ending.CRASHED, self.packer.failure(error)
+            return self.packer.failure(error)
         except Exception:  # the agent's redact=; the goodbye must not fail by it
-            return Ending.CRASHED, Failure(type=type(error).__name__, message="")
+            return Failure(type=type(error).__name__, message="")
 
 
 def _is_order(error: BaseException) -> bool:

@@ -30,6 +30,12 @@ class Flush(NamedTuple):
     """Wait until everything sent so far has left the process."""
 
 
+class Work(NamedTuple):
+    """Do this, which may block, and go on when it is done."""
+
+    function: Callable[[], None]
+
+
 class Call(NamedTuple):
     """Make the agent's own call; what it came to is a `Made`."""
 
@@ -46,7 +52,7 @@ class Made:
     error: BaseException | None = None
 
 
-Step = Send | Ask | Flush | Call
+Step = Send | Ask | Flush | Work | Call
 #: A flow that ends with a T. What is sent in is an `Answer` for Ask, a `Made` for Call, else None.
 Steps = Generator[Step, Any, T]
 

@@ -106,7 +106,8 @@ class OneRun(RunsHandler):
         with errors_of_hub():
             history = await self.hub.history(run)
         commits = tuple(without_contents(commit) for commit in history.commits)
-        self.answer(RunOpened(run=history.run, rows=rows(history), commits=commits))
+        told = rows(history, self.hub.extensions.vocabulary)
+        self.answer(RunOpened(run=history.run, rows=told, commits=commits))
 
     @authenticated
     @controls

@@ -39,7 +39,9 @@ def _blocks(history: RunHistory) -> Iterator[tuple[tuple[int, int], list[str]]]:
 
 
 def _breakpoint(breakpoint: Breakpoint) -> list[str]:
-    words = f"{breakpoint.kind.replace('_', ' ')}, {breakpoint.side}"
+    custom = breakpoint.kind is EventKind.CUSTOM
+    kind = (breakpoint.name if custom else None) or breakpoint.kind
+    words = f"{kind.replace('_', ' ')}, {breakpoint.side}"
     lines = [
         f"[{breakpoint.seq}] {_time(breakpoint.at)} {words}: {breakpoint.summary or ''}".rstrip(
             ": "

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .debugger import DebuggerWidget, show
+from .debugger import DebuggerWidget, Shown, show
 
-__all__ = ["DebuggerWidget", "show"]
+__all__ = ["DebuggerWidget", "Shown", "show"]

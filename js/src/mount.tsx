@@ -3,6 +3,7 @@ import { signal } from "@preact/signals";
 import { render as draw } from "preact";
 import type { Transport } from "./client/transport";
 import { Debugger } from "./model/debugger";
+import { type RunControl, runControl } from "./model/run_control";
 import { addStyles } from "./styles";
 import type { Place, Via } from "./view/place";
 import { Root } from "./view/root";
@@ -21,10 +22,13 @@ export interface MountOptions {
   via?: Via;
 }
 
-/** Takes the view away again; `show` leads it to another run. */
+/** Takes the view away again. */
 export interface Mounted {
   (): void;
+  /** Lead the view to another run. */
   show(run: string): void;
+  /** The shown run, for commands of the shell's own. */
+  readonly control: RunControl;
 }
 
 /**
@@ -58,6 +62,7 @@ export function mount(
   };
   return Object.assign(unmount, {
     show: (id: string) => (id === "" ? undefined : model.openRun(id)),
+    control: runControl(model),
   });
 }
 

@@ -129,6 +129,22 @@ test.each([
   expect(state().kind).toBe("open");
 });
 
+test("why answers stay away is said until they come, and the person may try anew", async () => {
+  const { client, peer, timers, state } = await open();
+  peer.stall("busy");
+  expect(state()).toEqual({ kind: "open", control: true, core: "test 1", stalled: "busy" });
+  peer.stall(null);
+  expect(state()).toEqual({ kind: "open", control: true, core: "test 1" });
+  client.retry();
+  expect(peer.links).toBe(1);
+  await peer.drop();
+  timers.pass(500);
+  peer.stall("busy");
+  expect(state()).toEqual({ kind: "connecting", stalled: "busy" });
+  client.retry();
+  expect(peer.links).toBe(3);
+});
+
 test("another version says which side to upgrade", async () => {
   const older = connect();
   await older.peer.greet([], true, 1);

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 from .jupyter import Jupyter, running_jupyter
-from .lab import Lab, notebook
+from .lab import Lab, Notebook7, notebook
 
 CHROMIUM_ARGUMENTS = [
     "--no-sandbox",
@@ -26,6 +26,13 @@ CHROMIUM_ARGUMENTS = [
 @pytest.fixture(scope="session")
 def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:
     with running_jupyter(tmp_path_factory.mktemp("jupyter")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def bare_jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:
+    """A server without our extensions: agentstepper_nb is in its kernels only."""
+    with running_jupyter(tmp_path_factory.mktemp("bare"), extended=False) as running:
         yield running
 
 
@@ -53,13 +60,38 @@ _numbers = itertools.count(1)
 
 @pytest.fixture
 def new_lab(context: BrowserContext, jupyter: Jupyter) -> Iterator[NewLab]:
-    """Opens a notebook of given cells in a tab; its kernel ends with the test."""
+    """Opens a notebook of given cells in a tab of JupyterLab; its kernel ends with the test."""
+    yield from _opening(Lab, context, jupyter)
+
+
+@pytest.fixture
+def new_bare_lab(context: BrowserContext, bare_jupyter: Jupyter) -> Iterator[NewLab]:
+    """Opens a notebook in a JupyterLab without our extensions."""
+    yield from _opening(Lab, context, bare_jupyter)
+
+
+@pytest.fixture
+def new_notebook7(context: BrowserContext, jupyter: Jupyter) -> Iterator[NewLab]:
+    """Opens a notebook of given cells in a tab of Notebook 7; its kernel ends with the test."""
+    yield from _opening(Notebook7, context, jupyter)
+
+
+@pytest.fixture(params=["new_lab", "new_notebook7"])
+def new_tab(request: pytest.FixtureRequest) -> NewLab:
+    """Opens a notebook of given cells in each application that reads notebooks."""
+    opens: NewLab = request.getfixturevalue(request.param)
+    return opens
+
+
+def _opening(kind: type[Lab], context: BrowserContext, jupyter: Jupyter) -> Iterator[NewLab]:
     opened: list[Lab] = []
 
-    def open_lab(cells: Sequence[str], within: BrowserContext | None = None) -> Lab:
+    def open_lab(
+        cells: Sequence[str], within: BrowserContext | None = None, kernel: str = "python3"
+    ) -> Lab:
         name = f"test-{next(_numbers)}.ipynb"
-        notebook(jupyter.folder / name, cells)
-        lab = Lab(within or context, jupyter, name)
+        notebook(jupyter.folder / name, cells, kernel)
+        lab = kind(within or context, jupyter, name)
         opened.append(lab)
         lab.open()
         return lab

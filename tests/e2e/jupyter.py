@@ -15,6 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE_URL = "/user/ada/"
+#: Where `make kernels` puts its kernelspecs.
+KERNELS = ROOT / ".make" / "kernels" / "share" / "jupyter"
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ def jupyter_environment(home: Path) -> dict[str, str]:
         "JUPYTER_CONFIG_DIR": str(home / "config"),
         "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
         "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
+        "JUPYTER_PATH": str(KERNELS),
         "IPYTHONDIR": str(home / "ipython"),
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "examples")]),
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
@@ -60,8 +63,13 @@ def jupyter_environment(home: Path) -> dict[str, str]:
 
 
 @contextmanager
-def running_jupyter(home: Path) -> Iterator[Jupyter]:
-    """Start a server in a folder of its own and end it afterwards."""
+def running_jupyter(home: Path, *, extended: bool = True) -> Iterator[Jupyter]:
+    """Start a server in a folder of its own and end it afterwards.
+
+    Args:
+        home: Its folder.
+        extended: Whether our extensions, the server's and JupyterLab's, are enabled.
+    """
     folder, log = home / "root", home / "server.log"
     for each in (folder, home / "data", home / "runtime", home / "config"):
         each.mkdir(parents=True, exist_ok=True)
@@ -76,9 +84,13 @@ def running_jupyter(home: Path) -> Iterator[Jupyter]:
         f"--IdentityProvider.token={token}",
         "--ServerApp.allow_unauthenticated_access=False",
         "--LabApp.expose_app_in_browser=True",
+        "--JupyterNotebookApp.expose_app_in_browser=True",
         "--LabApp.extension_manager=readonly",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
     ]
+    if not extended:
+        command.append("--ServerApp.jpserver_extensions={'agentstepper_nb.server_ext': False}")
+        _disable_labextension(home / "config")
     with log.open("wb") as sink:
         process = subprocess.Popen(
             command, stdout=sink, stderr=subprocess.STDOUT, env=jupyter_environment(home)
@@ -98,6 +110,12 @@ def _decline_news(settings: Path) -> None:
     folder.mkdir(parents=True)
     chosen = '{"fetchNews": "false", "checkForUpdates": false}'
     (folder / "notification.jupyterlab-settings").write_text(chosen)
+
+
+def _disable_labextension(config: Path) -> None:
+    folder = config / "labconfig"
+    folder.mkdir()
+    (folder / "page_config.json").write_text('{"disabledExtensions": {"agentstepper_nb": true}}')
 
 
 def _free_port() -> int:

@@ -1,4 +1,4 @@
-"""JupyterLab in a browser, with the verbs of a person: open a notebook, run a cell, look at the view."""
+"""JupyterLab and Notebook 7 in a browser, with the verbs of a person: run a cell, look at the view."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, e
 
 from .jupyter import Jupyter
 
-#: What JupyterLab itself says on a healthy day.
+#: What JupyterLab and Notebook themselves say on a healthy day.
 _HARMLESS = re.compile(
     r"favicon|ResizeObserver loop|Download the React DevTools|preload|/lsp/|"
-    r"404 \(Not Found\).*(workspaces|translations)|api/contents/.*checkpoints"
+    r"404 \(Not Found\).*(workspaces|translations)|api/contents/.*checkpoints|"
+    r"^Cannot read properties of undefined \(reading 'schema'\)$|"
+    r"^Command 'filebrowser:open-path' not registered\.$"
 )
 
 
 class Lab:
-    """One tab on one notebook."""
+    """One tab of JupyterLab on one notebook."""
 
     def __init__(self, context: BrowserContext, jupyter: Jupyter, notebook: str) -> None:
         self.jupyter = jupyter
@@ -27,19 +29,47 @@ class Lab:
         self.dark = False
         self.page: Page = context.new_page()
         self.page.on("console", self._on_console)
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("pageerror", lambda error: self._note(str(error)))
         self.notebook = notebook
 
     def _on_console(self, message: ConsoleMessage) -> None:
-        if message.type == "error" and not _HARMLESS.search(f"{message.text} {message.location}"):
-            self.errors.append(f"{message.text} ({message.location})")
+        if message.type == "error":
+            self._note(f"{message.text} ({message.location})")
+
+    def _note(self, error: str) -> None:
+        if not _HARMLESS.search(error):
+            self.errors.append(error)
+
+    @property
+    def address(self) -> str:
+        """The notebook's, below the server's."""
+        # A workspace of its own: JupyterLab opens again what was open in the last one.
+        return f"lab/workspaces/{Path(self.notebook).stem}/tree/{self.notebook}"
 
     def open(self) -> None:
         """Open the notebook and wait for its kernel."""
-        # A workspace of its own: JupyterLab opens again what was open in the last one.
-        workspace = f"lab/workspaces/{Path(self.notebook).stem}/tree/{self.notebook}"
-        self.page.goto(f"{self.jupyter.url}{workspace}?token={self.jupyter.token}")
+        self.page.goto(f"{self.jupyter.url}{self.address}?token={self.jupyter.token}")
         self.wait_for_kernel()
+
+    def save(self) -> None:
+        """Save the notebook, and wait until what a reload brings back is saved too."""
+        self.execute("docmanager:save")
+        self._wait_for_layout()
+
+    def _wait_for_layout(self) -> None:
+        """JupyterLab saves its layout some moments after each change."""
+        self.page.evaluate(
+            """async url => {
+                const saved = async () => {
+                    const { data } = await (await fetch(url)).json();
+                    return data['layout-restorer:data']?.right.collapsed;
+                };
+                while (await saved() !== window.jupyterapp.shell.rightCollapsed) {
+                    await new Promise(requestAnimationFrame);
+                }
+            }""",
+            f"{self.jupyter.url}lab/api/workspaces/{Path(self.notebook).stem}",
+        )
 
     def reload(self) -> None:
         """Press F5 and wait for the notebook, not for its kernel, which may be busy."""
@@ -86,6 +116,48 @@ class Lab:
         """The debugger under a cell."""
         return DebuggerView(self.outputs(index).locator(".as-Root"))
 
+    @property
+    def panel(self) -> Locator:
+        """The side panel, whether or not it is seen."""
+        return self.page.locator("#agentstepper-panel")
+
+    def panel_view(self) -> DebuggerView:
+        """The debugger in the side panel."""
+        return DebuggerView(self.panel.locator(".as-Root"))
+
+    def toggle_panel(self) -> None:
+        """Show the side panel, or put it away."""
+        self.execute("agentstepper:toggle-panel")
+
+    def execute(self, command: str) -> None:
+        """Execute one of the application's commands and wait until it is done."""
+        self.page.evaluate("id => window.jupyterapp.commands.execute(id)", command)
+
+    def expect_enabled(self, *commands: str) -> None:
+        """Wait until exactly these of the debugger's run commands are enabled."""
+        self.page.wait_for_function(
+            """expected => {
+                const ids = ['step', 'continue', 'halt', 'stop'];
+                const { commands } = window.jupyterapp;
+                const enabled = ids.filter(id => commands.isEnabled(`agentstepper:${id}`));
+                return JSON.stringify(enabled) === JSON.stringify(expected);
+            }""",
+            arg=list(commands),
+        )
+
+    def choose_in_palette(self, label: str) -> None:
+        """Find a command of the debugger's in the palette and choose it."""
+        self.execute("apputils:activate-command-palette")
+        self.page.locator(".lm-CommandPalette-input").fill(f"agent debugger {label}")
+        self.page.locator(".lm-CommandPalette-item").filter(has_text=label).first.click()
+
+    def choose_in_run_menu(self, label: str) -> None:
+        """Choose a command from the debugger's part of the Run menu."""
+        self.page.locator(".lm-MenuBar-item").get_by_text("Run", exact=True).click()
+        items = self.page.locator(".lm-Menu-item")
+        items.filter(has_text="Agent Debugger").click()
+        items.filter(has_text=re.compile(f"^{label}")).last.click()
+
     def set_theme(self, name: str) -> None:
         """Change JupyterLab's theme and wait until it is in force."""
         self.page.evaluate(
@@ -98,7 +170,19 @@ class Lab:
 
     def interrupt(self) -> None:
         """Interrupt the kernel."""
-        self.page.evaluate("() => window.jupyterapp.commands.execute('notebook:interrupt-kernel')")
+        self.execute("notebook:interrupt-kernel")
+
+
+class Notebook7(Lab):
+    """One tab of Notebook 7 on one notebook."""
+
+    @property
+    def address(self) -> str:
+        """The notebook's, below the server's."""
+        return f"notebooks/{self.notebook}"
+
+    def _wait_for_layout(self) -> None:
+        """Notebook has no layout to save; what we keep of it is kept at once."""
 
 
 class DebuggerView:
@@ -141,23 +225,24 @@ class DebuggerView:
             row = halted.get_attribute("data-row")
             before()
             self.press("Step")
-            expect(halted).not_to_have_attribute("data-row", row or "")
+            # The model or a tool may be at work in between.
+            expect(halted).not_to_have_attribute("data-row", row or "", timeout=30_000)
         raise AssertionError(f"no halt at {words!r}")
 
     def rows(self) -> Locator:
         """The timeline's rows."""
-        return self.root.locator(".as-Row")
+        return self.root.locator(".as-Row:not(.as-mod-file)")
 
     def row_texts(self) -> list[str]:
         """What the rows say: number and summary."""
         return [" ".join(text.split()) for text in self.rows().all_inner_texts()]
 
 
-def notebook(path: Path, cells: Sequence[str]) -> None:
+def notebook(path: Path, cells: Sequence[str], kernel: str = "python3") -> None:
     """Write a notebook of code cells."""
     made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
     made.metadata["kernelspec"] = {
-        "name": "python3",
+        "name": kernel,
         "display_name": "Python 3",
         "language": "python",
     }

@@ -16,12 +16,12 @@ AXE = ROOT / "js" / "node_modules" / "axe-core" / "axe.min.js"
 
 #: Where each thing stands whose place must not depend on what a run does.
 PLACES = """() => Object.fromEntries(
-    [...document.querySelectorAll('.as-Header button, .as-Header a, .as-Tab, .as-Search')].map(
-        (each, at) => {
-            const { x, y, width, height } = each.getBoundingClientRect();
-            return [at, [x, y, width, height]];
-        }
-    )
+    [...document.querySelectorAll(
+        '.as-Header button, .as-Header a, .as-Tab, .as-Search, .as-Segments button, .as-EditButton'
+    )].map((each, at) => {
+        const { x, y, width, height } = each.getBoundingClientRect();
+        return [at, [x, y, width, height]];
+    })
 )"""
 
 

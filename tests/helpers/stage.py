@@ -109,8 +109,10 @@ class Stage:
     def say(self, text: str, run: str = "run") -> str:
         return self.begin(EventKind.DEBUG_MESSAGE, run, data=text)
 
-    def commit(self, run: str = "run", id: str | None = None) -> None:
-        commit = Commit(id=id or self.new_id("c"), run=run, at=self.now, title="Change")
+    def commit(self, run: str = "run", id: str | None = None, snapshot: bool = False) -> None:
+        commit = Commit(
+            id=id or self.new_id("c"), run=run, at=self.now, title="Change", snapshot=snapshot
+        )
         self.perform(self.debugger.add_commit(commit))
 
     def withdraw(self, breakpoint: str, run: str = "run") -> None:

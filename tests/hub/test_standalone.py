@@ -39,6 +39,14 @@ def is_free(port: int) -> bool:
 # ---- life -------------------------------------------------------------------------------------------
 
 
+def test_without_a_port_for_uis() -> None:
+    core = AgentStepperCore("127.0.0.1", client_port=0, ui_port=None)
+    with core:
+        assert core.ui_port is None
+        assert len(core._servers) == 1
+    assert is_free(core.client_port)
+
+
 def test_start_and_stop_may_be_called_again() -> None:
     core = AgentStepperCore(client_port=0, ui_port=0)
     core.stop()

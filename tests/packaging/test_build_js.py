@@ -13,9 +13,9 @@ echo "$*" >> ../npm-calls
 cd ..
 case "$1" in
   ci) made={build_js.INSTALLED} ;;
-  run) made={build_js.MANIFEST} ;;
+  run) made="{build_js.LABEXTENSION} {build_js.MANIFEST}" ;;
 esac
-mkdir -p "$(dirname "$made")" && touch "$made"
+for each in $made; do mkdir -p "$(dirname "$each")" && touch "$each"; done
 """
 BROKEN_NPM = "#!/bin/sh\nexit 3\n"
 CI, BUILD = "ci --no-audit --no-fund", "run build"
@@ -87,6 +87,15 @@ def test_a_newer_lock_file_is_installed_first(checkout, monkeypatch) -> None:
     assert npm_calls(checkout) == [CI, BUILD, CI, BUILD]
 
 
+@pytest.mark.parametrize("made", build_js.MADE, ids=str)
+def test_what_is_missing_is_built(checkout, monkeypatch, made) -> None:
+    put_npm(monkeypatch, checkout)
+    build_js.ensure_built(checkout)
+    (checkout / made).unlink()
+    assert build_js.ensure_built(checkout)
+    assert (checkout / made).exists()
+
+
 def test_a_changed_test_builds_nothing(checkout, monkeypatch) -> None:
     put_npm(monkeypatch, checkout)
     build_js.ensure_built(checkout)
@@ -98,17 +107,21 @@ def test_a_changed_test_builds_nothing(checkout, monkeypatch) -> None:
 
 @pytest.mark.usefixtures("no_npm")
 def test_an_sdist_needs_no_npm_even_where_sources_are_newer(sdist) -> None:
-    manifest = sdist / build_js.MANIFEST
-    manifest.parent.mkdir(parents=True)
-    manifest.touch()
+    for made in build_js.MADE:
+        (sdist / made).parent.mkdir(parents=True)
+        (sdist / made).touch()
     (sdist / "js").mkdir()
     (sdist / "js/package.json").touch()
-    make_newer(sdist / "js/package.json", than=manifest)
+    make_newer(sdist / "js/package.json", than=sdist / build_js.MANIFEST)
     assert not build_js.ensure_built(sdist)
 
 
-def test_an_sdist_without_the_built_files_says_so(sdist) -> None:
-    with pytest.raises(build_js.BuildError, match=r"this sdist lacks .*manifest.json"):
+@pytest.mark.parametrize("lacking", build_js.MADE, ids=str)
+def test_an_sdist_without_the_built_files_says_so(sdist, lacking) -> None:
+    for made in set(build_js.MADE) - {lacking}:
+        (sdist / made).parent.mkdir(parents=True)
+        (sdist / made).touch()
+    with pytest.raises(build_js.BuildError, match=f"this sdist lacks {lacking}"):
         build_js.ensure_built(sdist)
 
 

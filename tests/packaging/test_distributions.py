@@ -10,6 +10,7 @@ import venv
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,18 +18,26 @@ from agentstepper_nb import _version
 
 ROOT = Path(__file__).parents[2]
 STATIC = "agentstepper_nb/widgets/static/"
+LABEXTENSION = "agentstepper_nb/labextension/"
 ENABLED = "etc/jupyter/jupyter_server_config.d/agentstepper_nb.json"
 NAME = f"agentstepper_nb-{_version.__version__}"
+DATA = f"{NAME}.data/data/"
+#: Where the wheel has the labextension, below its data, and so an environment.
+LABEXTENSIONS = "share/jupyter/labextensions/agentstepper_nb/"
 
 # Every file of the wheel matches one of these, and each of these matches a file.
 WHEEL = [
     r"agentstepper_nb/(\w+/)*\w+\.py",
     r"agentstepper_nb/py\.typed",
-    rf"{STATIC}loader\.js",
+    rf"{STATIC}(kernel|loader)\.js",
     rf"{STATIC}manifest\.json",
-    rf"{STATIC}(app|page|editor|changes|chunk)\.\w+\.js",
+    rf"{STATIC}(app|page|editor|changes|edit_diff|chunk)\.\w+\.js",
     rf"{STATIC}LICENSES\.txt",
-    rf"{re.escape(NAME)}\.data/data/{re.escape(ENABLED)}",
+    re.escape(DATA + ENABLED),
+    rf"{re.escape(DATA + LABEXTENSIONS)}(package|install)\.json",
+    rf"{re.escape(DATA + LABEXTENSIONS)}static/remoteEntry\.\w+\.js",
+    rf"{re.escape(DATA + LABEXTENSIONS)}static/third-party-licenses\.json",
+    rf"{re.escape(DATA + LABEXTENSIONS)}schemas/agentstepper_nb/(panel\.json|package\.json\.orig)",
     rf"{re.escape(NAME)}\.dist-info/(METADATA|WHEEL|RECORD|entry_points\.txt|licenses/LICENSE)",
 ]
 
@@ -86,17 +95,23 @@ def installed(wheel, without_node) -> Venv:
 
 
 def files_of_the_package() -> set[str]:
-    """What git has or would add, which is not what tools leave lying about, and the built files."""
+    """What git has or would add, which is not what tools leave lying about, and the built view."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "agentstepper_nb"]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     in_git = {name for name in listed.splitlines() if (ROOT / name).is_file()}
     return in_git | {STATIC + path.name for path in (ROOT / STATIC).iterdir()}
 
 
+def files_of_the_labextension() -> set[str]:
+    folder = ROOT / LABEXTENSION
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
 def test_the_sdist_holds_what_a_wheel_is_made_of(sdist) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.removeprefix(f"{NAME}/") for name in archive.getnames()}
     assert files_of_the_package() <= names
+    assert {LABEXTENSION + name for name in files_of_the_labextension()} <= names
     assert {"PKG-INFO", "LICENSE", "README.md", "pyproject.toml", "hatch_build.py"} <= names
     assert {"scripts/build_js.py", "jupyter-config/agentstepper_nb.json"} <= names
     assert {"js/package.json", "js/package-lock.json"} <= names
@@ -106,6 +121,8 @@ def test_the_sdist_holds_what_a_wheel_is_made_of(sdist) -> None:
 def test_the_wheel_holds_the_package_whole_and_nothing_else(wheel) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {name for name in names if name.startswith("agentstepper_nb/")} == files_of_the_package()
+    labextension = {DATA + LABEXTENSIONS + name for name in files_of_the_labextension()}
+    assert {name for name in names if name.startswith(DATA + LABEXTENSIONS)} == labextension
     matched = {
         pattern: {name for name in names if re.fullmatch(pattern, name)} for pattern in WHEEL
     }
@@ -121,6 +138,22 @@ def test_the_wheel_holds_every_file_that_the_manifest_names(wheel) -> None:
     assert named <= set(archive.namelist())
 
 
+def test_the_labextension_names_what_the_wheel_holds(wheel) -> None:
+    archive = zipfile.ZipFile(wheel)
+
+    def read(name: str) -> dict[str, Any]:
+        content: dict[str, Any] = json.loads(archive.read(f"{DATA}{LABEXTENSIONS}{name}"))
+        return content
+
+    about, install = read("package.json"), read("install.json")
+    assert (about["name"], about["version"]) == ("agentstepper_nb", _version.__version__)
+    assert f"{DATA}{LABEXTENSIONS}{about['jupyterlab']['_build']['load']}" in archive.namelist()
+    assert install["packageName"] == "agentstepper_nb"
+    licences = {each["name"]: each for each in read("static/third-party-licenses.json")["packages"]}
+    assert "MIT" in licences["preact"]["licenseId"]
+    assert "Permission is hereby granted" in licences["preact"]["extractedText"]
+
+
 def test_installing_needs_no_node(installed) -> None:
     version = "import agentstepper_nb._version as v; print(v.__version__, v.__file__)"
     said = installed.run("python", "-c", version).split()
@@ -133,6 +166,23 @@ def test_installing_switches_the_server_extension_on(installed) -> None:
     config = json.loads((installed.folder / ENABLED).read_text())
     assert config == {"ServerApp": {"jpserver_extensions": {"agentstepper_nb.server_ext": True}}}
     assert re.search(r"agentstepper_nb\.server_ext\S*\s+\S*OK", list_extensions(installed))
+
+
+def test_jupyterlab_finds_the_labextension_enabled_and_compatible(installed) -> None:
+    share = installed.folder / "share" / "jupyter"
+    listed = subprocess.run(
+        [sys.executable, "-m", "jupyter", "labextension", "list"],
+        env={**os.environ, "JUPYTER_PATH": str(share)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=True,
+    ).stdout
+    # The list has a part for each folder, headed by its path.
+    parts = re.sub(r"\x1b\[\d*m", "", listed).split("\n\n")
+    [part] = [part for part in parts if str(share / "labextensions") in part]
+    ours = re.escape(f"agentstepper_nb v{_version.__version__}")
+    assert re.search(rf"{ours} +enabled +OK +\(python, agentstepper_nb\)", part), listed
 
 
 def list_extensions(installed: Venv) -> str:

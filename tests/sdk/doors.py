@@ -35,6 +35,9 @@ class Awaited:
     def tool(self, *args: Any, **kwargs: Any) -> Any:
         return _awaited(self.dbg.tool(*args, **kwargs))
 
+    def event(self, *args: Any, **kwargs: Any) -> Any:
+        return _awaited(self.dbg.event(*args, **kwargs))
+
     def __getattr__(self, name: str) -> Any:
         method = getattr(self.dbg, name)
         if name in ("traced_llm", "traced_tool", "wrap"):

@@ -12,7 +12,7 @@ from websockets.typing import Subprotocol
 
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.frame import MAX_MESSAGE, SUBPROTOCOL
-from agentstepper_nb.protocol.values import Row, Run, RunState
+from agentstepper_nb.protocol.values import Commit, Row, Run, RunState
 from tests.sdk.scripted_core import PATIENCE
 
 
@@ -81,6 +81,9 @@ class Person:
 
     def rows(self) -> list[Row]:
         return list(self._command(ui.OpenRun(run=self.run.id), ui.RunOpened).rows)
+
+    def commits(self) -> list[Commit]:
+        return list(self._command(ui.OpenRun(run=self.run.id), ui.RunOpened).commits)
 
     def body(self, row: Row) -> Any:
         found = self._command(ui.GetMessage(run=self.run.id, message=row.id), ui.MessageBody)

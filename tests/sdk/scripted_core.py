@@ -23,6 +23,7 @@ from agentstepper_nb.protocol.agent import (
     BreakpointReached,
     Bye,
     EventBegun,
+    GetTimeline,
     Hello,
     Resume,
     Welcome,
@@ -39,6 +40,9 @@ M = TypeVar("M")
 
 #: Gives the answer of a breakpoint, or None: the test answers it later.
 Policy = Callable[["Peer", BreakpointReached], Answer | None]
+
+#: Gives the answer of a request, or None: nobody answers it.
+Requests = Callable[["Peer", GetTimeline], Struct | None]
 
 
 def go_on(peer: Peer, point: BreakpointReached) -> Answer:
@@ -81,9 +85,9 @@ class Peer:
         """Answer a breakpoint that waits."""
         self.say(Answered(breakpoint=breakpoint, answer=answer or Resume()))
 
-    def say(self, message: Struct) -> None:
+    def say(self, message: Struct, id: str | None = None) -> None:
         self._n += 1
-        self.socket.send(to_agent.encode(message, self._n))
+        self.socket.send(to_agent.encode(message, self._n, id))
 
     def next(self, kind: type[M] | tuple[type[M], ...]) -> M:
         """The next message of a kind; what comes before it is passed over."""
@@ -139,6 +143,7 @@ class ScriptedCore:
         max_size: int = MAX_MESSAGE,
     ) -> None:
         self.policy: Policy = policy
+        self.requests: Requests = lambda peer, message: None
         self._version = version
         self._token = token
         self._welcome = welcome
@@ -221,6 +226,10 @@ class ScriptedCore:
             answer = self.policy(peer, message)
             if answer is not None:
                 peer.answer(message.id, answer)
+        if isinstance(message, GetTimeline):
+            found = self.requests(peer, message)
+            if found is not None:
+                peer.say(found, None if envelope.id is UNSET else envelope.id)
 
     def _answer_v1(self, peer: Peer, point: v1.V1Breakpoint) -> None:
         answer = self.policy(peer, point)

@@ -128,6 +128,27 @@ def test_the_server_whose_kernel_this_is(
         assert done.stdout == "ws://ours\n", done.stderr
 
 
+def test_a_core_of_our_own_is_never_another_one(
+    monkeypatch: pytest.MonkeyPatch, runtime: Path, other: int
+) -> None:
+    assert discover.own_core() is None
+    write(other, "ws://other")
+    assert discover.own_core() is None
+    write(os.getppid(), "ws://parent")
+    assert discover.own_core() == Endpoint("ws://parent", "t")
+    monkeypatch.setenv("AGENTSTEPPER_URL", "ws://env")
+    monkeypatch.setenv("AGENTSTEPPER_TOKEN", "of the env")
+    assert discover.own_core() == Endpoint("ws://env", "of the env")
+
+
+def test_a_kernels_own_core_is_its_servers(
+    monkeypatch: pytest.MonkeyPatch, runtime: Path, other: int
+) -> None:
+    write(other, "ws://server")
+    monkeypatch.setenv("JPY_PARENT_PID", str(other))
+    assert discover.own_core() == Endpoint("ws://server", "t")
+
+
 def test_files_of_the_dead_are_removed_and_of_others_passed_over(runtime: Path, other: int) -> None:
     stale = write(dead_pid(), "ws://gone")
     live = write(other, "ws://one")

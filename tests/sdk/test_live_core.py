@@ -6,13 +6,14 @@ import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from agentstepper_nb import AgentStepperCore, AgentStopped, ConnectionLostError
-from agentstepper_nb.protocol.values import AgentState, Ending, Outcome, RunState
+from agentstepper_nb.protocol.values import AgentState, Ending, Outcome, RunState, Side
 from tests.sdk.doors import both, run
 from tests.sdk.person import Person
 from tests.sdk.processes import agent, outcome
@@ -85,6 +86,35 @@ def test_step_edit_continue_and_halt(
     assert [row.edited for row in rows] == [False, False, True, True, *[False] * 7, True, False]
     assert person.body(rows[1]) == {"messages": [1.0, 2**70]}
     assert person.body(rows[2]) == {}
+
+
+@both
+def test_halted_at_a_tools_end_a_person_sees_its_files(
+    door: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor, tmp_path: Path
+) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+
+    async def scenario(dbg: Any) -> bool:
+        async with dbg.tool("write", {}):
+            (folder / "new.txt").write_text("new\n")
+        made: bool = await dbg.commit_agent_changes("Named")
+        return made
+
+    core = SimpleNamespace(port=live.client_port)
+    working = pool.submit(run, door, core, scenario, agent_workspace_path=folder)
+    person.step()
+    person.step()
+    person.halted()
+    end = person.rows()[-1]
+    assert end.side is Side.END
+    _, snapshot = person.commits()
+    assert (snapshot.snapshot, snapshot.event, snapshot.seq) == (True, end.event, end.seq - 1)
+    assert [(c.path, c.added) for c in snapshot.changes] == [("new.txt", 1)]
+    person.step()
+    assert working.result(PATIENCE) is True
+    assert person.over().commits == 2  # the first and the named one, which covers the snapshot
+    assert [commit.title for commit in person.commits()[1:]] == ["Add new.txt", "Named"]
 
 
 @both

@@ -62,6 +62,8 @@ TABLE = {
         rooms=("protocol", "core", "store", "discover", "models.base"),
         packages={"websockets": "", "uuid_utils": ""},
     ),
+    # The public door to what extensions need.
+    "extend": Row(rooms=("protocol", "core", "hub")),
     "runtime": Row(rooms=("protocol", "sdk", "store", "models.base")),
     "coding": Row(rooms=("protocol", "sdk", "models", "runtime")),
     "chat": Row(rooms=("protocol", "sdk", "models", "runtime")),
@@ -74,6 +76,10 @@ TABLE = {
     "widgets": Row(
         rooms=("protocol", "discover", "static_files", "hub"),
         packages={"anywidget": "", "ipywidgets": "", "traitlets": "", "IPython": ""},
+    ),
+    # What it examines it imports when it gets there: the rest works where that is missing or broken.
+    "doctor": Row(
+        rooms=("discover", "static_files"), on_use=(ANYTHING,), packages={"jupyter_core": ""}
     ),
     "magics": Row(rooms=(ANYTHING,)),
     "cli": Row(rooms=(ANYTHING,)),

@@ -50,10 +50,11 @@ class Kernel:
     Args:
         env: Its environment.
         cwd: Its folder.
+        manager: What starts it; the environment's own kernel where none is given.
     """
 
-    def __init__(self, env: dict[str, str], cwd: str) -> None:
-        self.manager = KernelManager(kernel_name="python3")
+    def __init__(self, env: dict[str, str], cwd: str, manager: KernelManager | None = None) -> None:
+        self.manager = manager or KernelManager(kernel_name="python3")
         self.manager.start_kernel(env=env, cwd=cwd)
         self.client: BlockingKernelClient = self.manager.client()
         self.client.start_channels()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from websockets.sync.client import ClientConnection, connect
+from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
 from agentstepper_nb.protocol import ui as v2
@@ -30,6 +30,14 @@ def sit_down(url: str) -> Iterator[Person]:
         yield Person(socket)
 
 
+class Line(Protocol):
+    """A connection: a socket, or the like."""
+
+    def send(self, text: str, /) -> None: ...
+
+    def recv(self, timeout: float) -> str | bytes: ...
+
+
 class Person:
     """Watches all runs and presses buttons.
 
@@ -37,7 +45,7 @@ class Person:
         socket: Their connection to the Core.
     """
 
-    def __init__(self, socket: ClientConnection) -> None:
+    def __init__(self, socket: Line) -> None:
         self._socket = socket
         self._sent = 0
         self.runs: dict[str, Run] = {}
@@ -61,13 +69,21 @@ class Person:
         """Wait until a run halts."""
         return self.when(lambda run: bool(run.pending))
 
+    def halted(self) -> Run:
+        """The run that is halted, by now or soon."""
+        halted = [run for run in self.runs.values() if run.pending]
+        return halted[-1] if halted else self.when_halted()
+
     def when_over(self) -> Run:
         """Wait until a run ends."""
         return self.when(lambda run: not run.live)
 
     def step(self, edit: str | None = None) -> None:
         """Wait for the next halt and press Step."""
-        run = self.when_halted()
+        self.answer(self.when_halted(), edit)
+
+    def answer(self, run: Run, edit: str | None = None) -> None:
+        """Press Step for a run that is halted."""
         self.do(v2.Step(run=run.id, breakpoint=run.pending[0], revision=1, edit=edit))
 
     def stop(self) -> None:

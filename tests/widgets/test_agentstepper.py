@@ -33,11 +33,13 @@ def test_newest_run_of_this_kernel(kernel: Kernel, person: Person) -> None:
     assert shown_run(kernel, kernel.run("%agentstepper")) == newest
 
 
-@pytest.mark.parametrize("line", ["nest", "nest off", "nonsense", "nest on now"])
+@pytest.mark.parametrize(
+    "line", ["nest", "nest off", "nonsense", "nest on now", "doctor on", "--kernel --input"]
+)
 def test_lines_that_are_wrong(kernel: Kernel, line: str) -> None:
     ran = kernel.run(f"%agentstepper {line}")
     assert (ran.status, ran.error) == ("error", "UsageError")
-    assert "usage: %agentstepper [nest on]" in ran.text
+    assert "usage: %agentstepper [--kernel | --input | doctor | nest on]" in ran.text
 
 
 def test_nest_is_off_until_asked_for(kernel: Kernel) -> None:

@@ -53,12 +53,16 @@ def test_names(kernel: Kernel, person: Person, line: str) -> None:
     assert person.when_over().program == "two words"
 
 
-@pytest.mark.parametrize("line", ["a b", "--nonsense", "--workspace", "'unclosed"])
+@pytest.mark.parametrize(
+    "line", ["a b", "--nonsense", "--workspace", "'unclosed", "--main --background"]
+)
 def test_lines_that_are_wrong(kernel: Kernel, core: object, person: Person, line: str) -> None:
     before = len(person.runs)
     ran = kernel.run(f"%%step {line}\nraise SystemError")
     assert (ran.status, ran.error) == ("error", "UsageError")
-    assert "usage: %%step [--main] [--workspace DIR] [name]" in str(ran.outputs)
+    assert "usage: %%step [--main | --background | --input] [--workspace DIR] [name]" in str(
+        ran.outputs
+    )
     assert len(person.runs) == before
 
 
@@ -301,22 +305,14 @@ def test_interrupt_of_what_cannot_be(kernel: Kernel, person: Person) -> None:
     assert (freed.status, freed.text) == ("ok", "")
 
 
-# ---- no Core ---------------------------------------------------------------------------------------
-
-
-def test_no_core(kernel: Kernel) -> None:
-    kernel.run("import os; url = os.environ.pop('AGENTSTEPPER_URL')")
-    try:
-        ran = kernel.run("%%step\nprint('ran all the same')")
-    finally:
-        kernel.run("os.environ['AGENTSTEPPER_URL'] = url")
-    assert (ran.status, ran.error) == ("error", "UsageError")
-    assert "No AgentStepper Core is running" in str(ran.outputs)
-    assert "ran all the same" not in ran.text
+# ---- no Core (tests/kernels has what happens where none is named) ---------------------------------
 
 
 def test_a_core_that_does_not_answer(kernel: Kernel) -> None:
-    kernel.run("os.environ['AGENTSTEPPER_URL'] = 'ws://127.0.0.1:9'")
+    kernel.run(
+        "import os; url = os.environ['AGENTSTEPPER_URL']\n"
+        "os.environ['AGENTSTEPPER_URL'] = 'ws://127.0.0.1:9'"
+    )
     try:
         ran = kernel.run("%%step\nprint('ran all the same')")
     finally:

@@ -10,10 +10,12 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ...errors import ProtocolError
-from ..values import EventKind, Id, Time
+from ..values import EVENT_NAME, EventKind, Id, Time
 
 #: Event types travel by their enum's name.
-TYPES: Final[dict[str, EventKind]] = {kind.name: kind for kind in EventKind}
+TYPES: Final[dict[str, EventKind]] = {
+    kind.name: kind for kind in EventKind if kind is not EventKind.CUSTOM
+}
 
 NULL: Final = Raw(b"null")
 
@@ -64,6 +66,43 @@ class V1Error(Struct, frozen=True, kw_only=True):
 
     code: str
     message: str
+
+
+class _Custom(Struct, forbid_unknown_fields=True):
+    """The data of a custom event, which goes as a tool invocation: those have no data of their own."""
+
+    custom: str
+
+
+def dump_kind(kind: EventKind, name: str | None, data: Raw) -> tuple[str, Raw]:
+    """How an event says what it is: its type and its data.
+
+    Args:
+        kind: What it is.
+        name: A custom event's type.
+        data: Its own data, which custom events don't have.
+    """
+    if kind is EventKind.CUSTOM and name:
+        return EventKind.TOOL_INVOCATION.name, Raw(msgspec.json.encode(_Custom(name)))
+    return kind.name, data
+
+
+def load_kind(type: str, data: Raw) -> tuple[EventKind | None, str | None]:
+    """What an event is, and a custom event's type; None where the type is unknown here.
+
+    Args:
+        type: As the wire says it.
+        data: The event's.
+    """
+    kind = TYPES.get(type)
+    if kind is EventKind.TOOL_INVOCATION and data != NULL:
+        try:
+            custom = msgspec.json.decode(data, type=_Custom).custom
+        except (msgspec.DecodeError, RecursionError, UnicodeError):
+            return kind, None
+        if EVENT_NAME.fullmatch(custom):
+            return EventKind.CUSTOM, custom
+    return kind, None
 
 
 V1Message = V1Event | V1Breakpoint | V1Commit | V1Error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from ...errors import ProtocolError
@@ -14,6 +15,11 @@ _WORDS: Final[dict[ChangeKind, str]] = {
     ChangeKind.DELETED: "deleted file",
 }
 _KINDS: Final = {word: kind for kind, word in _WORDS.items()}
+
+
+def asked_for(commits: Iterable[Commit]) -> list[Commit]:
+    """The commits that version 1 knows of: without snapshots, whose changes these have too."""
+    return [commit for commit in commits if not commit.snapshot]
 
 
 def changes(commit: Commit) -> list[tuple[str, str, FileBody]]:

@@ -32,8 +32,8 @@ from ..values import (
     Side,
     Time,
 )
-from .agent import NULL, TYPES, V1Breakpoint, V1Commit, is_strict, wrap
-from .commits import dump_commit, load_commit
+from .agent import NULL, V1Breakpoint, V1Commit, dump_kind, is_strict, load_kind, wrap
+from .commits import asked_for, dump_commit, load_commit
 
 #: The largest unpacked file taken, in bytes.
 MAX_UNPACKED: Final = 512 * 1024 * 1024
@@ -69,17 +69,19 @@ def dump(history: RunHistory) -> bytes:
         program_name=run.program,
         start_time=run.started_at,
         events=[_dump_event(event, points.get(event.id, [])) for event in history.events],
-        commits=[dump_commit(commit) for commit in history.commits],
+        commits=[dump_commit(commit) for commit in asked_for(history.commits)],
     )
     return base64.b64encode(zlib.compress(msgspec.json.encode(document)))
 
 
 def _dump_event(event: Event, points: list[Breakpoint]) -> _Event:
+    own = NULL if event.data is None else Raw(event.data.encode())
+    type, data = dump_kind(event.kind, event.name, own)
     return _Event(
         event.id,
-        event.kind.name,
+        type,
         event.at,
-        NULL if event.data is None else Raw(event.data.encode()),
+        data,
         [_dump_breakpoint(point) for point in points],
     )
 
@@ -201,7 +203,7 @@ def _history(document: _Run, run_id: str) -> RunHistory:
 
 
 def _load_event(item: _Event, run_id: str, rows: int) -> tuple[Event, list[Breakpoint]]:
-    kind = TYPES.get(item.type)
+    kind, name = load_kind(item.type, item.data)
     if kind is None:
         raise _corrupt(f"The .run file has an event of unknown type “{item.type[:80]}”")
     if kind is EventKind.DEBUG_MESSAGE and item.breakpoints:
@@ -212,8 +214,9 @@ def _load_event(item: _Event, run_id: str, rows: int) -> tuple[Event, list[Break
         run=run_id,
         kind=kind,
         at=item.time,
+        name=name,
         seq=rows + 1 if kind is EventKind.DEBUG_MESSAGE else 0,
-        data=None if data == "null" else data,
+        data=None if data == "null" or kind is EventKind.CUSTOM else data,
         ended_at=item.breakpoints[-1].time if item.breakpoints else item.time,
     )
     return event, [
@@ -232,6 +235,7 @@ def _load_breakpoint(point: V1Breakpoint, event: Event, index: int, seq: int) ->
         seq=seq,
         side=Side.END if index and event.kind in PAIRED else Side.BEGIN,
         kind=event.kind,
+        name=event.name,
         at=point.time,
         data=data,
         strict=is_strict(data),

@@ -21,7 +21,7 @@ from ..values import (
     Run,
     Side,
 )
-from .commits import changes
+from .commits import asked_for, changes
 
 AGENT_STATES: Final[dict[AgentState, str]] = {
     AgentState.RUNNING: "Agent running...",
@@ -38,6 +38,8 @@ _ACTORS: Final[dict[tuple[EventKind, Side], tuple[str, str]]] = {
     (EventKind.LLM_QUERY, Side.END): ("LLM", "Core"),
     (EventKind.TOOL_INVOCATION, Side.BEGIN): ("Core", "Tools"),
     (EventKind.TOOL_INVOCATION, Side.END): ("Tools", "Core"),
+    (EventKind.CUSTOM, Side.BEGIN): ("Core", "Tools"),
+    (EventKind.CUSTOM, Side.END): ("Tools", "Core"),
 }
 
 _NULL: Final = Raw(b"null")
@@ -269,7 +271,7 @@ def _run(history: RunHistory) -> _Run:
         startTime=iso(run.started_at),
         state=str(run.state),
         agentState=AGENT_STATES[run.agent_state],
-        commits=[_commit(commit) for commit in history.commits],
+        commits=[_commit(commit) for commit in asked_for(history.commits)],
         messages=[message for _, message in sorted(rows, key=lambda row: row[0])],
         haltedAt=run.pending[0] if run.pending else None,
     )

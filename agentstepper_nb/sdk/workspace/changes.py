@@ -28,9 +28,10 @@ _KINDS = {
 
 
 class Version(NamedTuple):
-    """A commit and its files."""
+    """A commit, its tree and its files."""
 
     commit: str
+    tree: str
     files: Mapping[bytes, Entry]
 
 

@@ -8,12 +8,20 @@ runs can write at a time.
 from __future__ import annotations
 
 import subprocess
+from typing import NamedTuple
 
 from .command import Git, GitError, end
 from .names import quoted
 
 #: Who commits; nobody's real address.
 NAME, EMAIL = "AgentStepper", "agentstepper@localhost"
+
+
+class Made(NamedTuple):
+    """A finished commit, by git's hashes."""
+
+    commit: str
+    tree: str
 
 
 class Draft:
@@ -28,15 +36,22 @@ class Draft:
         parent: The commit it follows; without one the branch is new and starts empty.
         message: What the commit says.
         at: Its time, in POSIX seconds.
+        author: Who is said to have made the changes.
     """
 
-    def __init__(self, git: Git, branch: str, parent: str | None, message: str, at: float) -> None:
+    def __init__(
+        self,
+        git: Git,
+        branch: str,
+        parent: str | None,
+        message: str,
+        at: float,
+        author: str = NAME,
+    ) -> None:
         self._git = git
-        self._branch, self._parent, self._at = branch, parent, at
-        self._header = _header(branch, parent, message.encode(), at)
-        # A run owns its branch: a commit that it couldn't tell of, or that is reworded, is replaced.
+        self._header = _header(branch, parent, message.encode(), at, author)
+        # A run owns its branches: a commit that it couldn't tell of is replaced.
         self._options = ["--force"] if parent else []
-        self._changes: list[bytes] = []
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Draft:
@@ -56,26 +71,32 @@ class Draft:
             data: What to store; None where the repository has it already.
         """
         name = quoted(path)
-        self._changes.append(b"M %b %b %b\n" % (mode.encode(), blob.encode(), name))
         if data is None:
-            self._feed(self._changes[-1])
+            self._feed(b"M %b %b %b\n" % (mode.encode(), blob.encode(), name))
         else:
             self._feed(b"M %b inline %b\n" % (mode.encode(), name), *_data(data))
 
     def remove(self, path: bytes) -> None:
         """Remove a file."""
-        self._changes.append(b"D %b\n" % quoted(path))
-        self._feed(self._changes[-1])
+        self._feed(b"D %b\n" % quoted(path))
+
+    def take(self, tree: str) -> None:
+        """Put the files of another commit in the place of all.
+
+        Args:
+            tree: git's hash of its tree.
+        """
+        self._feed(b'M 040000 %b ""\n' % tree.encode())
 
     def begin(self) -> None:
         """Make the commit even where nothing changes."""
         self._feed()
 
-    def finish(self) -> str | None:
+    def finish(self) -> Made | None:
         """Make the commit.
 
         Returns:
-            Its hash; None where nothing changed.
+            What was made; None where nothing changed.
 
         Raises:
             GitError: git refused, and the branch hasn't moved.
@@ -84,24 +105,12 @@ class Draft:
             return None
         process = self._process
         # `done` is what tells the end from the death of this process.
-        self._feed(b"get-mark :1\ndone\n")
+        self._feed(b'get-mark :1\nls :1 ""\ndone\n')
         out, err = process.communicate()
         if process.returncode != 0:
             raise self._git.failure("fast-import", process.returncode, err)
-        return out.decode().strip()
-
-    def reworded(self, message: str) -> str:
-        """Make the finished commit again, with another message.
-
-        Returns:
-            The hash of the commit that is in its place.
-
-        Raises:
-            GitError: git refused, and the branch hasn't moved.
-        """
-        with Draft(self._git, self._branch, self._parent, message, self._at) as draft:
-            draft._feed(*self._changes)
-            return draft.finish() or ""
+        commit, root = out.decode().splitlines()
+        return Made(commit, tree=root.split()[2])  # "040000 tree <hash>"
 
     def _feed(self, *parts: bytes) -> None:
         if self._process is None:
@@ -120,10 +129,11 @@ class Draft:
         return self._git.failure("fast-import", process.wait(), said)
 
 
-def _header(branch: str, parent: str | None, message: bytes, at: float) -> list[bytes]:
-    start = f"commit refs/heads/{branch}\nmark :1\ncommitter {NAME} <{EMAIL}> {int(at)} +0000\n"
+def _header(branch: str, parent: str | None, message: bytes, at: float, author: str) -> list[bytes]:
+    moment = f"<{EMAIL}> {int(at)} +0000"
+    who = f"author {author} {moment}\ncommitter {NAME} {moment}\n"
     follows = [f"from {parent}\n".encode()] if parent else []
-    return [start.encode(), *_data(message), *follows]
+    return [f"commit refs/heads/{branch}\nmark :1\n{who}".encode(), *_data(message), *follows]
 
 
 def _data(data: bytes) -> tuple[bytes, ...]:

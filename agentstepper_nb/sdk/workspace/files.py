@@ -59,9 +59,18 @@ class Entry(NamedTuple):
     stamp: Stamp
     read_at: int  # nanoseconds
 
-    def fresh(self, stamp: Stamp) -> bool:
-        """Whether the file needn't be read again."""
-        return stamp == self.stamp and stamp.settled(self.read_at)
+    def fresh(self, found: os.stat_result) -> bool:
+        """Whether the file needn't be read again, by what was found in its place."""
+        # Asked of every file at every look, so that it makes no `Stamp` and asks first what is
+        # likeliest to differ.
+        mode, size, modified, changed, inode = self.stamp
+        return (
+            found.st_ctime_ns == changed < self.read_at - _TICK_NS
+            and found.st_mtime_ns == modified
+            and found.st_size == size
+            and found.st_ino == inode
+            and found.st_mode == mode
+        )
 
     def same(self, other: Entry | None) -> bool:
         """Whether git would see no difference."""

@@ -68,6 +68,12 @@ def branch_name(program: str, at: float) -> str:
     return f"{_as_ref(program) or 'agent'}/runs/{moment}"
 
 
+def steps_branch(run: str) -> str:
+    """The branch of a run's snapshots, beside the run's own: `agent/steps/…` of `agent/runs/…`."""
+    program, _, moment = run.rpartition("/runs/")
+    return f"{program}/steps/{moment}"
+
+
 def _as_ref(program: str) -> str:
     """Leave out what git refuses in the name of a ref."""
     name = _REFUSED.sub("", program).encode()[:_PROGRAM_BYTES].decode("utf-8", "ignore")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from .command import GitError
 from .draft import Draft
-from .files import Entry, Stamp, read
+from .files import Entry, read
 from .names import on_wire, one_line
-from .scan import GONE, Scan, Scanner
+from .scan import GONE, Scan, Scanner, Tracked
 
 _log = logging.getLogger("agentstepper_nb.workspace")
 
@@ -23,7 +23,7 @@ class Known(NamedTuple):
 
     parent: Mapping[bytes, Entry]  # the files of the draft's parent commit
     seen: Mapping[bytes, Entry]  # files whose contents are in the repository
-    tracked: Set[bytes]  # files that `.gitignore` doesn't rule over
+    tracked: Tracked
 
 
 class Reader:
@@ -39,56 +39,63 @@ class Reader:
         self._scanner = scanner
         self._warned: set[bytes] = set()
 
-    def read_into(self, draft: Draft, known: Known) -> dict[bytes, Entry]:
+    def read_into(self, draft: Draft, known: Known) -> Mapping[bytes, Entry]:
         """Put into a draft what differs from its parent.
 
         What can't be looked at or read stays as it was.
 
         Returns:
-            The files of the draft.
+            The files of the draft; the parent's own mapping where nothing is to be said of any.
 
         Raises:
             OSError: The workspace itself can't be listed.
             GitError: git failed.
         """
-        scan = self._scan(known.tracked)
+        scan = self._scan(known)
+        if not scan.files and not scan.closed and scan.same == known.parent:
+            return known.parent
         files = _kept(scan, known.parent)
-        for path in known.parent.keys() - scan.files.keys() - files.keys():
+        for path in [path for path in known.parent if not scan.found(path) and path not in files]:
             draft.remove(path)  # first: a folder may have become a file
+        for path, entry in scan.same.items():
+            files[path] = entry
+            self._put(draft, path, entry, None, known)
         for path, found in scan.files.items():
-            entry = self._put(draft, path, found, known, scan.closed)
-            if entry is not None:
-                files[path] = entry
+            read_entry = self._read(draft, path, found, known, scan.closed)
+            if read_entry is not None:
+                files[path] = read_entry
         self._warn(scan.closed)
         return files
 
-    def _scan(self, tracked: Set[bytes]) -> Scan:
+    def _scan(self, known: Known) -> Scan:
         try:
-            return self._scanner.scan(tracked)
+            return self._scanner.scan(known.tracked, known.seen)
         except GitError:  # the agent moved something while git looked at it
-            return self._scanner.scan(tracked)
+            return self._scanner.scan(known.tracked, known.seen)
 
-    def _put(
+    def _read(
         self, draft: Draft, path: bytes, found: os.stat_result, known: Known, closed: set[bytes]
     ) -> Entry | None:
-        """Bring one file into the draft, unless it is there already."""
-        parent, seen = known.parent.get(path), known.seen.get(path)
-        data = None
-        if seen is not None and seen.fresh(Stamp.of(found)):
-            entry = seen
-        else:
-            try:
-                entry, data = read(self._root + path, found)
-            except OSError as error:
-                if error.errno not in GONE:
-                    closed.add(path)
-                    return parent
-                if parent is not None:
-                    draft.remove(path)
-                return None
-        if not entry.same(parent):
-            draft.put(path, entry.mode, entry.blob, data)
+        """Read one file into the draft, unless it is there already."""
+        parent = known.parent.get(path)
+        try:
+            entry, data = read(self._root + path, found)
+        except OSError as error:
+            if error.errno not in GONE:
+                closed.add(path)
+                return parent
+            if parent is not None:
+                draft.remove(path)
+            return None
+        self._put(draft, path, entry, data, known)
         return entry
+
+    def _put(
+        self, draft: Draft, path: bytes, entry: Entry, data: bytes | None, known: Known
+    ) -> None:
+        parent = known.parent.get(path)
+        if entry is not parent and not entry.same(parent):
+            draft.put(path, entry.mode, entry.blob, data)
 
     def _warn(self, closed: set[bytes]) -> None:
         """Say once of each path that it is left out."""
@@ -106,5 +113,5 @@ def _kept(scan: Scan, parent: Mapping[bytes, Entry]) -> dict[bytes, Entry]:
     if not scan.closed:
         return {}
     return {
-        path: entry for path, entry in parent.items() if path not in scan.files and scan.hides(path)
+        path: entry for path, entry in parent.items() if not scan.found(path) and scan.hides(path)
     }

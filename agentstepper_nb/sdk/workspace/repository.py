@@ -57,7 +57,9 @@ class Repository:
             report.unlink(missing_ok=True)
         return cls(git_dir)
 
-    def draft(self, branch: str, parent: str | None, message: str, at: float) -> Draft:
+    def draft(
+        self, branch: str, parent: str | None, message: str, at: float, author: str = NAME
+    ) -> Draft:
         """Begin a commit on a branch.
 
         Args:
@@ -65,8 +67,9 @@ class Repository:
             parent: The commit it follows; without one the branch is new.
             message: What it says.
             at: Its time, in POSIX seconds.
+            author: Who is said to have made the changes.
         """
-        return Draft(self._git, branch, parent, message, at)
+        return Draft(self._git, branch, parent, message, at, author)
 
     def has_branch(self, branch: str) -> bool:
         """Whether a branch exists."""

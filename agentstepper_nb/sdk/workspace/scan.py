@@ -4,27 +4,53 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from .files import Entry
 from .ignore import IGNORE_FILE, Ignore, Question, Rules, extended, lstat
 
 #: Errors of what was there a moment ago: the agent may be at work. All others hide what is there.
 GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
 
 
+class Tracked:
+    """Files that aren't left out, whatever `.gitignore` says now: it rules only over what is new.
+
+    Args:
+        files: Their paths: a scan found them once, or the user's own index holds them.
+    """
+
+    def __init__(self, files: Set[bytes]) -> None:
+        self.files = files
+        self.folders = _folders(files)
+
+
 @dataclass
 class Scan:
     """What was found."""
 
+    #: Files that are as they were last seen.
+    same: dict[bytes, Entry] = field(default_factory=dict)
+    #: Files that are to be read.
     files: dict[bytes, os.stat_result] = field(default_factory=dict)
     #: Files and folders that couldn't be looked at: what is there is unknown, not gone.
     closed: set[bytes] = field(default_factory=set)
 
+    def found(self, path: bytes) -> bool:
+        """Whether there is such a file."""
+        return path in self.same or path in self.files
+
     def hides(self, path: bytes) -> bool:
         """Whether a path lies where we couldn't look."""
         return path in self.closed or any(folder in self.closed for folder in _above(path))
+
+
+class _Folder(NamedTuple):
+    path: bytes  # below the workspace
+    where: bytes
+    rules: Rules  # from above
 
 
 class _Item(NamedTuple):
@@ -48,68 +74,117 @@ class Scanner:
         self._ignore = ignore
         self._skip = skip
 
-    def scan(self, tracked: Collection[bytes]) -> Scan:
+    def scan(self, tracked: Tracked, seen: Mapping[bytes, Entry]) -> Scan:
         """Look.
 
         Args:
-            tracked: Files that aren't left out, whatever `.gitignore` says now: as in git, it rules
-                only over what is new.
+            tracked: What `.gitignore` doesn't rule over.
+            seen: The files as they were last seen.
 
         Raises:
             OSError: The workspace itself can't be listed.
             GitError: A folder was replaced while git looked at it.
         """
-        scan = Scan()
-        folders = _folders(tracked)
+        look = _Look(tracked, seen, self._skip)
+        look.list_folder(_Folder(b"", self._root, self._ignore.begin()))
         # Level by level: git is asked once a level, and nothing ignored is listed.
-        level = list(self._items(b"", self._root, self._ignore.begin()))
-        while level:
+        while look.unsure or look.below:
+            unsure, look.unsure = look.unsure, []
             ignored = self._ignore.ignored(
-                [
-                    Question(item.path, item.directory, item.rules)
-                    for item in level
-                    if item.path not in (folders if item.directory else tracked)
-                ]
+                [Question(item.path, item.directory, item.rules) for item in unsure]
             )
-            level = [
-                below
-                for item in level
-                if item.path not in ignored
-                for below in self._look(item, scan)
-            ]
-        return scan
+            for item in unsure:
+                if item.path not in ignored:
+                    look.take(item)
+            below, look.below = look.below, []
+            for folder in below:
+                look.try_folder(folder)
+        return look.scan
 
-    def _look(self, item: _Item, scan: Scan) -> Iterator[_Item]:
-        """Note a file, or list a folder."""
+
+class _Look:
+    """One look: what was found, and what is still to be looked at.
+
+    It lists folders file by file, so that what it does for a file that hasn't changed is what a step
+    costs: nothing is made for such a file but its path.
+    """
+
+    def __init__(
+        self, tracked: Tracked, seen: Mapping[bytes, Entry], skip: Collection[bytes]
+    ) -> None:
+        self._tracked, self._seen, self._skip = tracked, seen, skip
+        self.scan = Scan()
+        #: Folders to list.
+        self.below: list[_Folder] = []
+        #: Files and folders that git is to be asked about.
+        self.unsure: list[_Item] = []
+
+    def try_folder(self, folder: _Folder) -> None:
+        """List a folder that may be gone, or closed to us."""
         try:
-            if item.directory:
-                yield from self._items(item.path + b"/", item.entry.path, item.rules)
-            else:
-                scan.files[item.path] = item.entry.stat(follow_symlinks=False)
+            self.list_folder(folder)
         except OSError as error:
-            if error.errno not in GONE:
-                scan.closed.add(item.path)
+            self._missed(folder.path, error)
 
-    def _items(self, prefix: bytes, folder: bytes, rules: Rules) -> Iterator[_Item]:
+    def list_folder(self, folder: _Folder) -> None:
         """List a folder, without what is never tracked."""
-        with os.scandir(folder) as entries:
-            found = [entry for entry in entries if self._counts(entry)]
-        for entry in found:
-            if entry.name == IGNORE_FILE:
-                rules = extended(rules, lstat(entry))
-        for entry in found:
-            yield _Item(prefix + entry.name, entry.is_dir(follow_symlinks=False), rules, entry)
+        tracked, folders, see = self._tracked.files, self._tracked.folders, self._see
+        prefix = folder.path + b"/" if folder.path else b""
+        with os.scandir(folder.where) as listed:
+            entries = list(listed)
+        rules = _rules_in(entries, folder.rules)
+        for entry in entries:
+            path = prefix + entry.name
+            if entry.is_dir(follow_symlinks=False):
+                # Every `.git` there is, in any case: on some file systems all of them are git's.
+                if entry.name.lower() != b".git" and entry.path not in self._skip:
+                    if path in folders:
+                        self.below.append(_Folder(path, entry.path, rules))
+                    else:
+                        self.unsure.append(_Item(path, True, rules, entry))
+            elif path in tracked:
+                see(path, entry)
+            elif _counts(entry):
+                self.unsure.append(_Item(path, False, rules, entry))
 
-    def _counts(self, entry: os.DirEntry[bytes]) -> bool:
-        """Whether it is a file, a link or a folder that may be tracked."""
-        # Every `.git` there is, in any case: on some file systems all of them are git's.
-        if entry.name.lower() == b".git" or entry.path in self._skip:
-            return False
-        if entry.is_symlink():
-            return entry.name.lower() != b".gitmodules"  # as a link, newer gits refuse it
-        if entry.is_file(follow_symlinks=False):
-            return True
-        return entry.is_dir(follow_symlinks=False)  # no socket, pipe or device
+    def take(self, item: _Item) -> None:
+        """Look at what isn't ignored."""
+        if item.directory:
+            self.below.append(_Folder(item.path, item.entry.path, item.rules))
+        else:
+            self._see(item.path, item.entry)
+
+    def _see(self, path: bytes, entry: os.DirEntry[bytes]) -> None:
+        try:
+            found = entry.stat(follow_symlinks=False)
+        except OSError as error:
+            self._missed(path, error)
+            return
+        seen = self._seen.get(path)
+        if seen is not None and seen.fresh(found):
+            self.scan.same[path] = seen
+        elif _counts(entry):
+            self.scan.files[path] = found
+
+    def _missed(self, path: bytes, error: OSError) -> None:
+        if error.errno not in GONE:
+            self.scan.closed.add(path)
+
+
+def _rules_in(entries: Iterable[os.DirEntry[bytes]], above: Rules) -> Rules:
+    """The rules in a folder: those from above, and its own where it has some."""
+    for entry in entries:
+        if entry.name == IGNORE_FILE:
+            return extended(above, lstat(entry))
+    return above
+
+
+def _counts(entry: os.DirEntry[bytes]) -> bool:
+    """Whether what isn't a folder is a file or a link that may be tracked."""
+    name = entry.name.lower()
+    if entry.is_symlink():
+        return name not in (b".git", b".gitmodules")  # as a link, newer gits refuse the second
+    return name != b".git" and entry.is_file(follow_symlinks=False)  # no socket, pipe or device
 
 
 def _folders(paths: Collection[bytes]) -> set[bytes]:

@@ -19,13 +19,14 @@ from . import command, titles
 from .cache import Cache
 from .changes import Version, compare
 from .command import GitError
+from .draft import NAME
 from .files import Entry
 from .ignore import Ignore
-from .names import branch_name, valid_text
+from .names import branch_name, steps_branch, valid_text
 from .owner import Owner
 from .reader import Known, Reader
 from .repository import Repository, directory
-from .scan import Scanner
+from .scan import Scanner, Tracked
 
 _log = logging.getLogger("agentstepper_nb.workspace")
 
@@ -33,12 +34,17 @@ Files = Mapping[bytes, Entry]
 
 _NAMED = 5  # uncommitted files in a refusal
 
+_SNAPSHOT = "Snapshot\n"
+# Nobody can word a commit so that git takes it for a snapshot: two that are alike in all would be one.
+_SNAPSHOTS_AUTHOR = f"{NAME} snapshot"
+
 
 class Workspace:
     """A private git repository that watches a folder.
 
     The folder is only ever read. Its state when this is made, whatever git says of it, is the
-    baseline; each commit says what changed since the last. Safe to use from several threads.
+    baseline. A commit says what changed since the last commit, a snapshot what changed since the
+    workspace was last looked at, be it for a snapshot or a commit. Safe to use from several threads.
 
     Args:
         folder: The folder the agent works on.
@@ -76,8 +82,11 @@ class Workspace:
             self._forced = owner.forced() if owner else frozenset()
             self._reader = self._make_reader(owner, data)
             self._began_at = clock()
-            self._branch, self._now = self._start(branch_name(program, self._began_at))
-        self._baseline = self._now.commit
+            self._branch, self._named = self._start(branch_name(program, self._began_at))
+        self._steps = steps_branch(self._branch)
+        self._seen = self._named
+        self._tracked = self._all_tracked(self._seen.files)
+        self._baseline = self._named.commit
 
     @property
     def branch(self) -> str:
@@ -86,8 +95,13 @@ class Workspace:
 
     @property
     def head(self) -> str:
-        """The commit the workspace was last seen at."""
-        return self._now.commit
+        """The newest commit of the run's branch."""
+        return self._named.commit
+
+    @property
+    def steps(self) -> str:
+        """The branch of the run's snapshots, which begins with the first of them."""
+        return self._steps
 
     def initial_commit(self) -> Commit:
         """The run's first commit: the baseline, without changes."""
@@ -111,17 +125,44 @@ class Workspace:
                 raise WorkspaceError(
                     f"The workspace {self.folder} is closed: commit before close()."
                 )
-            commit = self._commit(titles.message(summary, description), self._clock())
+            at = self._clock()
+            self._saw(self._look(at))
+            commit = self._name(titles.message(summary, description), at)
         if commit is None:
             _log.info("No changes to commit.")
         return commit
+
+    def snapshot(self) -> Commit | None:
+        """Note what changed since the workspace was last looked at.
+
+        It is kept on a branch of its own, so that the next commit has these changes too.
+
+        Returns:
+            None where nothing changed, and after `close`.
+
+        Raises:
+            WorkspaceError: The folder is gone, or git failed. Nothing is lost: the next snapshot has it.
+        """
+        with self._lock, self._failing():
+            if self._closed:
+                return None
+            before, at = self._seen, self._clock()
+            now = self._look(at)
+            if now.commit == before.commit:
+                self._saw(now)
+                return None
+            changes = compare(self._repository, before, now)
+            self._saw(now)
+        return Commit(
+            id=now.commit, at=at, title=titles.title(changes), snapshot=True, changes=changes
+        )
 
     def close(self) -> None:
         """End the watch. Does nothing the second time, and never touches the workspace."""
         with self._lock:
             if not self._closed:
                 self._closed = True
-                self._cache.save(self._now.files)
+                self._cache.save(self._seen.files)
 
     def _make_reader(self, owner: Owner | None, data: Path) -> Reader:
         git_dir, folder = self._repository.git_dir, self.folder
@@ -168,26 +209,44 @@ class Workspace:
         )
         with self._repository.draft(branch, None, str(message), self._began_at) as draft:
             draft.begin()
-            files = self._reader.read_into(draft, Known({}, seen, self._forced))
-            return Version(draft.finish() or "", files)
-
-    def _commit(self, said: titles.Message, at: float) -> Commit | None:
-        before = self._now
-        tracked = before.files.keys() | self._forced
-        message = str(said) if said.title else "Changes"
-        with self._repository.draft(self.branch, before.commit, message, at) as draft:
-            files = self._reader.read_into(draft, Known(before.files, before.files, tracked))
+            files = self._reader.read_into(draft, Known({}, seen, Tracked(self._forced)))
             made = draft.finish()
-        if made is None:
-            self._now = before._replace(files=files)
+        assert made is not None
+        return Version(*made, files)
+
+    def _look(self, at: float) -> Version:
+        """Look at the workspace; what changed since the last look becomes a commit of the snapshots'."""
+        before = self._seen
+        with self._repository.draft(
+            self._steps, before.commit, _SNAPSHOT, at, _SNAPSHOTS_AUTHOR
+        ) as draft:
+            files = self._reader.read_into(draft, Known(before.files, before.files, self._tracked))
+            made = draft.finish()
+        return before._replace(files=files) if made is None else Version(*made, files)
+
+    def _saw(self, now: Version) -> None:
+        if now.files.keys() != self._seen.files.keys():
+            self._tracked = self._all_tracked(now.files)
+        self._seen = now
+
+    def _all_tracked(self, files: Files) -> Tracked:
+        return Tracked(files.keys() | self._forced)
+
+    def _name(self, said: titles.Message, at: float) -> Commit | None:
+        """Make a commit of what was last seen, on the run's branch."""
+        before, now = self._named, self._seen
+        if now.tree == before.tree:
             return None
-        changes = compare(self._repository, before, Version(made, files))
-        if not said.title:  # a rename is known only after the comparison
+        changes = compare(self._repository, before, now)
+        if not said.title:
             said = said._replace(title=titles.title(changes))
-            made = draft.reworded(str(said))
-        self._now = Version(made, files)
+        with self._repository.draft(self.branch, before.commit, str(said), at) as draft:
+            draft.take(now.tree)
+            made = draft.finish()
+        assert made is not None
+        self._named = Version(*made, now.files)
         return Commit(
-            id=made, at=at, title=said.title, description=said.description, changes=changes
+            id=made.commit, at=at, title=said.title, description=said.description, changes=changes
         )
 
     @contextlib.contextmanager

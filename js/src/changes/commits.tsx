@@ -1,26 +1,47 @@
 /** The commits of a run, newest first. */
 import { useState } from "preact/hooks";
-import { Icon } from "../icons/icon";
+import { Icon, type IconName } from "../icons/icon";
+import { type Entry, eventOf, stepsOf } from "../model/commits";
 import type { Commit, Model, Row } from "../model/model";
+import { cx } from "../view/classes";
+import { visible } from "../view/visible";
 import { clock, count } from "../view/words";
 import { Diffstat } from "./diffstat";
 import { focusItem, move, used } from "./roving";
 import { totals } from "./tree";
 
-/** The row that each commit belongs to, by the commit's id: its event's first, else the last before it. */
-export function rowsOfCommits(rows: readonly Row[], commits: readonly Commit[]): Map<string, Row> {
+/** A line of the list: a named commit, a snapshot of its own, or a step beneath a named commit. */
+export interface CommitLine {
+  readonly commit: Commit;
+  /** Whether it stands beneath another. */
+  readonly step: boolean;
+  /** The row that it belongs to. */
+  readonly row: Row | undefined;
+}
+
+/** The lines of all commits, newest first. */
+export function commitLines(entries: readonly Entry[], rows: readonly Row[]): CommitLine[] {
+  const rowOf = rowFinder(rows);
+  return entries.toReversed().flatMap((entry) => {
+    const { commit } = entry;
+    const steps = stepsOf(entry).toReversed();
+    return [
+      { commit, step: false, row: rowOf(eventOf(entry), commit.seq) },
+      ...steps.map((one) => ({ commit: one, step: true, row: rowOf(one.event, one.seq) })),
+    ];
+  });
+}
+
+/** Finds the row of a commit: its event's first, else the last before it. */
+function rowFinder(rows: readonly Row[]) {
   const events = new Map<string, Row>();
   const numbers = new Map<number, Row>();
   for (const row of rows) {
     if (!events.has(row.event)) events.set(row.event, row);
     numbers.set(row.seq, row);
   }
-  const found = new Map<string, Row>();
-  for (const { id, event, seq } of commits) {
-    const row = (event === null ? undefined : events.get(event)) ?? numbers.get(seq);
-    if (row) found.set(id, row);
-  }
-  return found;
+  return (event: string | null, seq: number) =>
+    (event === null ? undefined : events.get(event)) ?? numbers.get(seq);
 }
 
 /** As many are put on the page at once. */
@@ -29,36 +50,39 @@ const BATCH = 200;
 interface CommitsProps {
   model: Model;
   /** Newest first. */
-  commits: readonly Commit[];
-  /** The row of each. */
-  rows: ReadonlyMap<string, Row>;
+  lines: readonly CommitLine[];
   selected: Commit;
   onSelect(commit: Commit): void;
 }
 
-export function Commits({ model, commits, rows, selected, onSelect }: CommitsProps) {
-  const at = commits.indexOf(selected);
+export function Commits({ model, lines, selected, onSelect }: CommitsProps) {
+  const at = lines.findIndex(({ commit }) => commit === selected);
   const [shown, setShown] = useState(BATCH);
-  const end = Math.min(commits.length, Math.max(shown, at + 1));
-  const rest = commits.length - end;
+  const end = Math.min(lines.length, Math.max(shown, at + 1));
+  const rest = lines.length - end;
   const onKeyDown = (event: KeyboardEvent) => {
+    const row = lines[at]?.row;
+    if (event.key === "Enter" && row) {
+      used(event);
+      model.reveal(row.id);
+      return;
+    }
     const to = move(event.key, at, end);
-    const next = to === undefined ? undefined : commits[to];
+    const next = to === undefined ? undefined : lines[to];
     if (!next || to === undefined) return;
     used(event);
-    onSelect(next);
+    onSelect(next.commit);
     focusItem(event.currentTarget as Element, to);
   };
   return (
     <div class="as-Scroll as-Commits">
       <div role="listbox" aria-label="Commits" onKeyDown={onKeyDown}>
-        {commits.slice(0, end).map((commit) => (
+        {lines.slice(0, end).map((line) => (
           <Item
-            key={commit.id}
+            key={line.commit.id}
             model={model}
-            commit={commit}
-            row={rows.get(commit.id)}
-            selected={commit === selected}
+            line={line}
+            selected={line.commit === selected}
             onSelect={onSelect}
           />
         ))}
@@ -74,52 +98,67 @@ export function Commits({ model, commits, rows, selected, onSelect }: CommitsPro
 
 interface ItemProps {
   model: Model;
-  commit: Commit;
-  row: Row | undefined;
+  line: CommitLine;
   selected: boolean;
   onSelect(commit: Commit): void;
 }
 
-function Item({ model, commit, row, selected, onSelect }: ItemProps) {
-  const changes = commit.changes;
-  const first = changes.length === 0;
+function Item({ model, line, selected, onSelect }: ItemProps) {
+  const { commit, step, row } = line;
+  const title = visible(titleOf(line));
+  const look = lookOf(commit);
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the list takes the keys
     <div
-      class="as-Commit"
+      class={cx("as-Commit", step && "as-mod-step")}
       role="option"
       data-item
       aria-selected={selected}
       tabIndex={selected ? 0 : -1}
-      title={commit.description || commit.title}
+      title={visible(commit.description) || title}
       onClick={() => onSelect(commit)}
     >
-      <span class={`as-Actor as-mod-${first ? "system" : "agent"}`}>
-        <Icon name={first ? "commit" : "agent"} />
+      <span class={`as-Actor as-mod-${look.actor}`}>
+        <Icon name={look.icon} small={step} />
       </span>
-      <span class="as-Ellipsis">{commit.title}</span>
-      <Diffstat {...totals(changes)} />
+      <span class="as-Ellipsis">
+        {step && <span class="as-Hidden">Step: </span>}
+        {title}
+      </span>
+      <Diffstat {...totals(commit.changes)} />
       <span class="as-Commit-sub">
         <span class="as-Code">{shortHash(commit)}</span>
         {row && (
-          <button
-            type="button"
+          // biome-ignore lint/a11y/useKeyWithClickEvents: Enter does it
+          // biome-ignore lint/a11y/noStaticElementInteractions: an option holds no other control
+          <span
             class="as-Link as-Small"
-            tabIndex={-1}
-            title={`Go to event ${row.seq} in the timeline`}
+            title={`Go to event ${row.seq} in the timeline (Enter)`}
             onClick={(event) => {
               event.stopPropagation();
               model.reveal(row.id);
             }}
           >
             {`event ${row.seq}`}
-          </button>
+          </span>
         )}
         <span class="as-Spring" />
         <span>{clock(commit.at)}</span>
       </span>
     </div>
   );
+}
+
+/** Snapshots say little of themselves: the row that they belong to says what was done. */
+function titleOf({ commit, row }: CommitLine): string {
+  return (commit.snapshot && row?.name && `After ${row.name}`) || commit.title || "Step";
+}
+
+function lookOf({ snapshot, changes }: Commit): { icon: IconName; actor: string } {
+  if (snapshot) return { icon: "tools", actor: "tools" };
+  return changes.length === 0
+    ? { icon: "commit", actor: "system" }
+    : { icon: "agent", actor: "agent" };
 }
 
 export function shortHash(commit: Commit): string {

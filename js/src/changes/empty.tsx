@@ -1,6 +1,7 @@
 /** What the Changes tab says where there is nothing to show, and the line of code that changes it. */
 import { CopyButton } from "../inspector/copy";
 import type { Commit, Model } from "../model/model";
+import { visible } from "../view/visible";
 
 export function NoWorkspace() {
   return (
@@ -24,7 +25,7 @@ export function NoCommits({ model }: { model: Model }) {
       <p>
         {"The agent works on "}
         <code class="as-Code">{model.run.value?.workspace}</code>
-        {". What it changed is shown here after this line has run:"}
+        {". What its steps change there is shown here. This line puts a name to it:"}
       </p>
       <CodeLine code='dbg.commit_agent_changes("what was done")' />
     </div>
@@ -34,9 +35,9 @@ export function NoCommits({ model }: { model: Model }) {
 export function NoChanges({ commit }: { commit: Commit }) {
   return (
     <div class="as-Empty">
-      <h3>{commit.title}</h3>
+      <h3>{visible(commit.title)}</h3>
       <p>
-        {commit.description ||
+        {visible(commit.description) ||
           "This commit changes no file: it is the state that later commits are compared with."}
       </p>
     </div>

@@ -7,18 +7,27 @@ import { useSides } from "../diff/width";
 import { Icon } from "../icons/icon";
 import { CopyButton } from "../inspector/copy";
 import { type Segment, Segments } from "../inspector/segments";
-import type { Commit, FileBody, Model, Row } from "../model/model";
+import type { Commit, FileBody, Model } from "../model/model";
 import { Button } from "../view/button";
+import { visible } from "../view/visible";
 import { size } from "../view/words";
 import { Diffstat } from "./diffstat";
 import type { FileChange } from "./tree";
 
-interface FileViewProps {
+export interface FileViewProps {
   model: Model;
   commit: Commit;
-  /** The row that made it. */
-  row: Row | undefined;
   change: FileChange;
+  /** Where else this is shown. */
+  link: FileLink | null;
+}
+
+export interface FileLink {
+  /** Said before the text where there is room. */
+  also: string;
+  text: string;
+  hint: string;
+  onClick(): void;
 }
 
 const SIDES: readonly Segment<Sides>[] = [
@@ -29,8 +38,9 @@ const SIDES: readonly Segment<Sides>[] = [
 /** What the person chose last; null leaves it to the room there is. */
 let chosen: Sides | null = null;
 
-export function FileView({ model, commit, row, change }: FileViewProps) {
-  const pane = useRef<HTMLElement>(null);
+/** What fills a pane: the bar with the file's name, and the file before and after. */
+export function FileView({ model, commit, change, link }: FileViewProps) {
+  const pane = useRef<HTMLDivElement>(null);
   const fitting = useSides(pane);
   const [wanted, setWanted] = useState(chosen);
   const sides = wanted ?? fitting;
@@ -39,47 +49,54 @@ export function FileView({ model, commit, row, change }: FileViewProps) {
   const hunks = useMemo(() => (loading.kind === "ready" ? hunksOf(loading.body) : []), [loading]);
   const blocks = useMemo(() => (hunks.length > 0 ? [{ hunks }] : []), [hunks]);
   return (
-    <section ref={pane} class="as-Pane as-Inspector" aria-label="Changed file">
+    <>
       <div class="as-PaneBar">
         <h3 class="as-Title" title={change.path}>
           <span class="as-Actor as-mod-system">
             <Icon name="file" />
           </span>
-          <span class="as-Ellipsis as-PathStart">{change.path}</span>
+          <span class="as-Ellipsis as-PathStart">
+            <bdi>{visible(change.path)}</bdi>
+          </span>
           <Diffstat added={change.added} removed={change.removed} />
         </h3>
         <span class="as-Spring" />
-        {row && (
+        {link && (
           <>
             <button
               type="button"
               class="as-Link as-Small as-MadeBy"
-              title={`Go to event ${row.seq} in the timeline`}
-              onClick={() => model.reveal(row.id)}
+              title={link.hint}
+              onClick={link.onClick}
             >
-              <span class="as-x-long">made by </span>
-              {`event ${row.seq}`}
+              <span class="as-x-long">{link.also}</span>
+              {link.text}
             </button>
             {hunks.length > 0 && <span class="as-Rule" />}
           </>
         )}
         {hunks.length > 0 && (
-          <Segments
-            label="Diff view"
-            segments={SIDES}
-            selected={sides}
-            onSelect={(next) => {
-              chosen = next;
-              setWanted(next);
-            }}
-          />
+          <span class="as-x-pane">
+            <Segments
+              label="Diff view"
+              segments={SIDES}
+              selected={sides}
+              onSelect={(next) => {
+                chosen = next;
+                setWanted(next);
+              }}
+            />
+          </span>
         )}
         {loading.kind === "ready" && loading.body && (
           <CopyButton label="Copy the patch" text={() => patchOf(loading.body)} />
         )}
       </div>
-      {change.previous_path && <p class="as-Note">{`Renamed from ${change.previous_path}`}</p>}
+      {change.previous_path && (
+        <p class="as-Note">{`Renamed from ${visible(change.previous_path)}`}</p>
+      )}
       <div
+        ref={pane}
         class="as-Scroll"
         role="region"
         aria-label={`${change.path} before and after`}
@@ -88,7 +105,7 @@ export function FileView({ model, commit, row, change }: FileViewProps) {
       >
         <Contents change={change} loading={loading} blocks={blocks} sides={sides} />
       </div>
-    </section>
+    </>
   );
 }
 

@@ -2,7 +2,9 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import { cx } from "../view/classes";
+import { visible } from "../view/visible";
 import { Diffstat } from "./diffstat";
+import { Letter } from "./letter";
 import { focusItem, move, used } from "./roving";
 import { type Entry, type FileChange, type TreeLine, treeLines } from "./tree";
 
@@ -99,13 +101,6 @@ function opens(key: string, line: TreeLine): boolean | undefined {
   return key === "Enter" || key === " " ? !line.open : undefined;
 }
 
-const KINDS: Record<FileChange["kind"], { letter: string; word: string; look: string }> = {
-  added: { letter: "A", word: "added", look: "as-Good" },
-  changed: { letter: "M", word: "changed", look: "as-Changed" },
-  deleted: { letter: "D", word: "deleted", look: "as-Bad" },
-  renamed: { letter: "R", word: "renamed", look: "as-Changed" },
-};
-
 interface ItemProps {
   line: TreeLine;
   selected: boolean;
@@ -134,9 +129,9 @@ function Item({ line: { entry, level, open }, selected, tabStop, onPick }: ItemP
       {file ? <span class="as-Item-twist" /> : <Icon name={open ? "down" : "right"} small />}
       <Icon name={file ? "file" : "folder"} small />
       <span class="as-Ellipsis as-Spring">
-        <span class="as-Item-name">{entry.name}</span>
+        <bdi class="as-Item-name">{visible(entry.name)}</bdi>
         {file?.previous_path && (
-          <span class="as-Muted as-Small">{` ← ${shortPath(file.previous_path, file.path)}`}</span>
+          <span class="as-Muted as-Small">{` ← ${visible(shortPath(file.previous_path, file.path))}`}</span>
         )}
       </span>
       {file && <Figures change={file} />}
@@ -145,7 +140,6 @@ function Item({ line: { entry, level, open }, selected, tabStop, onPick }: ItemP
 }
 
 function Figures({ change }: { change: FileChange }) {
-  const { letter, word, look } = KINDS[change.kind];
   return (
     <>
       {change.binary ? (
@@ -153,9 +147,7 @@ function Figures({ change }: { change: FileChange }) {
       ) : (
         <Diffstat added={change.added} removed={change.removed} />
       )}
-      <span class={cx("as-Letter", look)} title={word} role="img" aria-label={word}>
-        {letter}
-      </span>
+      <Letter kind={change.kind} />
     </>
   );
 }

@@ -1,19 +1,25 @@
 /** What the agent changed in its workspace: commits, their files, and each file before and after. */
 import { useEffect, useMemo } from "preact/hooks";
+import { entriesOf, shownAs } from "../model/commits";
 import type { Commit, Model, Row } from "../model/model";
 import { Split } from "../view/split";
-import { Commits, rowsOfCommits, shortHash } from "./commits";
+import { type CommitLine, Commits, commitLines, shortHash } from "./commits";
 import { Diffstat } from "./diffstat";
 import { NoChanges, NoCommits, NoWorkspace } from "./empty";
-import { FileView } from "./file_view";
+import { type FileLink, FileView } from "./file_view";
 import { Files } from "./files";
 import { fileTree, firstFile, totals } from "./tree";
 
+export { FileView } from "./file_view";
+
 export function Changes({ model }: { model: Model }) {
-  const commits = useMemo(() => model.commits.value.toReversed(), [model.commits.value]);
+  const entries = useMemo(() => entriesOf(model.commits.value), [model.commits.value]);
   // Not at each new row, of which there may be many a second: a commit comes after the row it belongs to.
-  const rows = useMemo(() => rowsOfCommits(model.rows.peek(), commits), [commits]);
-  const selected = commits.find((one) => one.id === model.selectedCommit.value) ?? newest(commits);
+  const lines = useMemo(() => commitLines(entries, model.rows.peek()), [entries]);
+  const wanted = model.selectedCommit.value;
+  const shown = wanted === null ? undefined : shownAs(entries, wanted);
+  const selected = shown ?? newest(lines);
+  const row = lines.find(({ commit }) => commit === selected)?.row;
 
   // What is read stays when a newer commit comes: the first choice is a choice.
   useEffect(() => {
@@ -25,47 +31,42 @@ export function Changes({ model }: { model: Model }) {
     <Split name="changes" label="Resize files and diff" class="as-mod-changes">
       <Lists
         model={model}
-        commits={commits}
-        rows={rows}
+        count={entries.length}
+        lines={lines}
         selected={selected}
         onSelect={(commit) => {
           model.selectedCommit.value = commit.id;
         }}
       />
-      <Shown model={model} commit={selected} row={rows.get(selected.id)} />
+      <Shown model={model} commit={selected} row={row} />
     </Split>
   );
 }
 
 /** The newest commit with something to see. */
-function newest(commits: readonly Commit[]): Commit | undefined {
-  return commits.find((one) => one.changes.length > 0) ?? commits[0];
+function newest(lines: readonly CommitLine[]): Commit | undefined {
+  return (lines.find(({ commit }) => commit.changes.length > 0) ?? lines[0])?.commit;
 }
 
 interface ListsProps {
   model: Model;
-  commits: readonly Commit[];
-  rows: ReadonlyMap<string, Row>;
+  /** How many there are, without the steps beneath. */
+  count: number;
+  lines: readonly CommitLine[];
   selected: Commit;
   onSelect(commit: Commit): void;
 }
 
-function Lists({ model, commits, rows, selected, onSelect }: ListsProps) {
+function Lists({ model, count, lines, selected, onSelect }: ListsProps) {
   const changes = selected.changes;
   const entries = useMemo(() => fileTree(changes), [changes]);
   return (
     <section class="as-Pane" aria-label="Commits and files">
       <div class="as-GroupHead">
         Commits
-        <span class="as-Count">{commits.length}</span>
+        <span class="as-Count">{count}</span>
       </div>
-      <Commits
-        model={model}
-        commits={commits}
-        rows={rows}
-        selected={selected}
-        onSelect={onSelect}
-      />
+      <Commits model={model} lines={lines} selected={selected} onSelect={onSelect} />
       <div class="as-GroupHead">
         <span class="as-Ellipsis">{`Files in ${shortHash(selected)}`}</span>
         <span class="as-Count">{changes.length}</span>
@@ -85,22 +86,30 @@ function Lists({ model, commits, rows, selected, onSelect }: ListsProps) {
 
 function Shown({ model, commit, row }: { model: Model; commit: Commit; row: Row | undefined }) {
   const change = shownChange(model, commit);
-  if (!change) {
-    return (
-      <section class="as-Pane as-Inspector" aria-label="Changed file">
-        <NoChanges commit={commit} />
-      </section>
-    );
-  }
   return (
-    <FileView
-      key={`${commit.id} ${change.path}`}
-      model={model}
-      commit={commit}
-      row={row}
-      change={change}
-    />
+    <section class="as-Pane as-Inspector" aria-label="Changed file">
+      {change ? (
+        <FileView
+          key={`${commit.id} ${change.path}`}
+          model={model}
+          commit={commit}
+          change={change}
+          link={row ? linkTo(model, row) : null}
+        />
+      ) : (
+        <NoChanges commit={commit} />
+      )}
+    </section>
   );
+}
+
+function linkTo(model: Model, row: Row): FileLink {
+  return {
+    also: "made by ",
+    text: `event ${row.seq}`,
+    hint: `Go to event ${row.seq} in the timeline`,
+    onClick: () => model.reveal(row.id),
+  };
 }
 
 /** The file that was picked where the commit has it, else its first. */

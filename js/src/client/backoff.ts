@@ -8,6 +8,15 @@ export interface Timers {
   after(ms: number, then: () => void): () => void;
 }
 
+export const browserTimers: Timers = {
+  now: () => Date.now(),
+  random: () => Math.random(),
+  after(ms, then) {
+    const timer = setTimeout(then, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
 const FIRST_MS = 500;
 const MOST_MS = 15_000;
 

@@ -11,7 +11,7 @@ import {
   VERSION,
 } from "../protocol/messages";
 import type { CoreHello, FromUi, ToUi, UiError } from "../protocol/types.gen";
-import { backoff, type Timers } from "./backoff";
+import { backoff, browserTimers, type Timers } from "./backoff";
 import type { Closed, Link, Transport } from "./transport";
 
 /** The Core refused a command. */
@@ -55,21 +55,12 @@ export interface ClientOptions {
   timers?: Timers;
 }
 
-/** Close codes by which a server says no for good. */
-const REFUSALS = new Set([1008, 4401, 4403]);
+/** Close codes by which a server says no for good; 4410: it is gone with all it knew. */
+const REFUSALS = new Set([1008, 4401, 4403, 4410]);
 const TOO_LARGE = 1009;
 /** A connection that stood this long was a good one: the next loss is a first one again. */
 const STEADY_MS = 3000;
 const TICK_MS = 1000;
-
-const browserTimers: Timers = {
-  now: () => Date.now(),
-  random: () => Math.random(),
-  after(ms, then) {
-    const timer = setTimeout(then, ms);
-    return () => clearTimeout(timer);
-  },
-};
 
 export class Client {
   readonly #options: ClientOptions;
@@ -103,10 +94,10 @@ export class Client {
     return this.#send(type, body);
   }
 
-  /** Try now instead of later, unless the link stands. */
+  /** Try now instead of later, unless the link stands and its answers come. */
   retry(): void {
-    const kind = this.#connection.peek().kind;
-    if (kind !== "lost" && kind !== "refused") return;
+    const now = this.#connection.peek();
+    if (now.kind !== "lost" && now.kind !== "refused" && !now.stalled) return;
     this.#attempt = 0;
     this.#open();
   }
@@ -134,6 +125,7 @@ export class Client {
     this.#link = this.#options.transport.open({
       opened: () => this.#greet(),
       message: (text) => this.#receive(text),
+      stalled: (why) => this.#stall(why),
       closed: (why) => void this.#closed(why),
     });
   }
@@ -191,6 +183,17 @@ export class Client {
           "unknown_message",
           `The Core is newer: it sent “${type}”. Reload the page.`,
         );
+    }
+  }
+
+  /** Say why answers stay away, or no longer. */
+  #stall(why: string | null): void {
+    const now = this.#connection.peek();
+    if (now.kind === "lost" && why !== null) {
+      this.#connection.value = { kind: "connecting", stalled: why };
+    } else if (now.kind === "connecting" || now.kind === "open") {
+      const { stalled: _, ...rest } = now;
+      this.#connection.value = why === null ? rest : { ...rest, stalled: why };
     }
   }
 

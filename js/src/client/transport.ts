@@ -11,6 +11,12 @@ export interface Closed {
 export interface LinkEvents {
   opened(): void;
   message(text: string): void;
+  /**
+   * An answer stays away, and the link may still go on.
+   *
+   * @param why Said to the person; null once something was heard again.
+   */
+  stalled?(why: string | null): void;
   closed(why: Closed): void;
 }
 

@@ -10,7 +10,7 @@ import { type Aligned, align, type Section, sectionsOf } from "./sections";
 import { type Block, DiffTable, type Sides } from "./table";
 import { useSides } from "./width";
 
-interface EditDiffProps {
+export interface EditDiffProps {
   shape: Shape;
   original: string;
   edited: string;

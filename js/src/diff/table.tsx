@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { cx } from "../view/classes";
+import { visible } from "../view/visible";
 import { count, size } from "../view/words";
 import { type Hunk, type Line, type Pair, pairs, stacked } from "./lines";
 import { type Piece, wordMarks } from "./words";
@@ -202,7 +203,9 @@ function TextCell({ line, pieces }: { line: Line | undefined; pieces: Piece[] | 
     <td class={cx("t", LETTERS[line.kind])} data-s={SIGNS[line.kind]}>
       {SAID[line.kind] && <span class="as-Hidden">{SAID[line.kind]}</span>}
       {pieces ? (
-        pieces.map((one, at) => (one.changed ? <mark key={at}>{one.text}</mark> : one.text))
+        pieces.map((one, at) =>
+          one.changed ? <mark key={at}>{visible(one.text)}</mark> : visible(one.text),
+        )
       ) : (
         <Cut text={line.text} />
       )}
@@ -211,10 +214,10 @@ function TextCell({ line, pieces }: { line: Line | undefined; pieces: Piece[] | 
 }
 
 function Cut({ text }: { text: string }) {
-  if (text.length <= LONGEST) return <>{text}</>;
+  if (text.length <= LONGEST) return <>{visible(text)}</>;
   return (
     <>
-      {text.slice(0, LONGEST)}
+      {visible(text.slice(0, LONGEST))}
       <span class="as-Muted">{`… ${size(text.length - LONGEST)} more`}</span>
     </>
   );

@@ -1,8 +1,9 @@
 /** One value as an input, with what it was and the way back. */
-import { useId, useState } from "preact/hooks";
+import { useId, useMemo, useState } from "preact/hooks";
 import { LongText } from "../inspector/show/long_text";
 import { textBytes } from "../inspector/words";
 import { cx } from "../view/classes";
+import { hiddenIn } from "../view/visible";
 import { size } from "../view/words";
 import { type Field, inputText } from "./fields";
 import type { EditSession } from "./session";
@@ -67,8 +68,16 @@ export function FieldInput(props: FieldInputProps) {
       <div id={errorId} role="alert" class="as-Field-error">
         {own && `Not JSON: ${own.words}.`}
       </div>
+      <Hidden text={value.text} />
     </div>
   );
+}
+
+/** A text area shows nothing where such characters stand: they are named beneath. */
+function Hidden({ text }: { text: string }) {
+  const found = useMemo(() => hiddenIn(text), [text]);
+  if (found.length === 0) return null;
+  return <p class="as-Field-hidden">{`Holds characters that can’t be seen: ${found.join(" ")}`}</p>;
 }
 
 /**

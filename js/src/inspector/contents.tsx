@@ -1,8 +1,9 @@
 /** The contents in the view that is wanted. */
-import { useEffect, useMemo, useState } from "preact/hooks";
-import { EditDiff } from "../diff/edit_diff";
+import { useLayoutEffect, useMemo, useState } from "preact/hooks";
+import type { EditDiffProps } from "../diff/edit_diff";
 import type { MessageBody, Model, Row } from "../model/model";
-import { duration, size } from "../view/words";
+import { lazy } from "../view/lazy";
+import { duration, size, summaryOf } from "../view/words";
 import { documentOf, type Shown, shownText } from "./body";
 import { FIRST_ALONE } from "./fold";
 import { promptsBefore, unchanged } from "./news";
@@ -29,6 +30,7 @@ export function Contents({ model, row, shape, body, view }: ContentsProps) {
   const shown = shownText(body, draft, model.showOriginal.value);
   if (view === "diff") return <Compared row={row} shape={shape} body={body} draft={draft} />;
   if (view === "raw") return <Raw text={shown.text} note={rawNote(shown, body)} />;
+  const nothing = shown.text.trim() === "null";
   return (
     <>
       {row.failure && <Failure failure={row.failure} />}
@@ -36,7 +38,10 @@ export function Contents({ model, row, shape, body, view }: ContentsProps) {
       {draft !== undefined && shown.from !== "draft" && !model.showOriginal.value && (
         <p class="as-Note as-You">Your draft isn't valid JSON yet: this is what it replaces.</p>
       )}
-      {!(row.failure && shown.text.trim() === "null") && (
+      {nothing && !row.failure && isProgram(row) && (
+        <p class="as-Note">{summaryOf(row, model.run.value?.ending ?? null)}</p>
+      )}
+      {!(nothing && (row.failure || isProgram(row))) && (
         <Read
           model={model}
           row={row}
@@ -48,6 +53,13 @@ export function Contents({ model, row, shape, body, view }: ContentsProps) {
     </>
   );
 }
+
+/** Whether a row only says that the program began or ended. */
+function isProgram({ kind }: Row): boolean {
+  return kind === "program_started" || kind === "program_finished";
+}
+
+const EditDiff = lazy<EditDiffProps>(async () => (await import("../diff/edit_diff")).EditDiff);
 
 function rawNote({ text, from }: Shown, body: MessageBody): string {
   const whose = {
@@ -107,7 +119,8 @@ function Read({ model, row, shape, text, strict }: ReadProps) {
     () => (wait || !strict ? undefined : readText(shape, text)),
     [shape, text, wait, strict],
   );
-  const known = useKnown(model, row, reading);
+  const [known, looking] = useKnown(model, row, reading);
+  if (looking) return null;
   if (reading) return <ShownReading row={row} shape={shape} reading={reading} known={known} />;
   return (
     <>
@@ -133,22 +146,32 @@ function readText(shape: Shape, text: string): Reading | undefined {
   return value && read(shape, value);
 }
 
-/** How much of a prompt stood in one before; found out beside, the prompt doesn't wait for it. */
-function useKnown(model: Model, row: Row, reading: Reading | undefined): Known | undefined {
-  const [known, setKnown] = useState<Known>();
-  useEffect(() => {
-    setKnown(undefined);
+/** A prompt waits so long to be told from the one before: shown at once, it would fold under the eye. */
+const LOOK_MS = 150;
+
+/** How much of a prompt stood in one before, and whether that is still being found out. */
+function useKnown(
+  model: Model,
+  row: Row,
+  reading: Reading | undefined,
+): [known: Known | undefined, looking: boolean] {
+  const [found, setFound] = useState<{ reading: Reading; known?: Known | undefined }>();
+  // What is kept here already is found before anything is drawn.
+  useLayoutEffect(() => {
     if (reading?.kind !== "prompt") return;
     let wanted = true;
-    findKnown(model, row, reading.messages).then(
-      (found) => wanted && setKnown(found),
-      () => {}, // not to be had: the prompt is shown whole
-    );
+    const take = (known?: Known) => wanted && setFound({ reading, known });
+    const timer = setTimeout(take, LOOK_MS);
+    findKnown(model, row, reading.messages)
+      .then(take, () => take()) // not to be had: the prompt is shown whole
+      .finally(() => clearTimeout(timer));
     return () => {
       wanted = false;
+      clearTimeout(timer);
     };
   }, [model, row.id, reading]);
-  return known;
+  if (reading?.kind !== "prompt") return [undefined, false];
+  return found?.reading === reading ? [found.known, false] : [undefined, true];
 }
 
 async function findKnown(

@@ -36,9 +36,11 @@ interface CopyButtonProps {
   text(): string;
   /** Show the label beside the icon. */
   wordy?: boolean;
+  /** Why there is nothing to copy yet: it keeps its place. */
+  held?: string | null;
 }
 
-export function CopyButton({ label, text, wordy }: CopyButtonProps) {
+export function CopyButton({ label, text, wordy, held }: CopyButtonProps) {
   const [told, setTold] = useState<"copied" | "failed" | null>(null);
   useEffect(() => {
     if (told === null) return;
@@ -50,9 +52,12 @@ export function CopyButton({ label, text, wordy }: CopyButtonProps) {
     <button
       type="button"
       class={wordy ? "as-Button as-mod-outline" : "as-Button as-mod-icon"}
-      title={said ?? label}
+      title={held ?? said ?? label}
+      aria-disabled={held ? true : undefined}
       aria-label={wordy ? undefined : label}
-      onClick={async () => setTold((await copyText(text())) ? "copied" : "failed")}
+      onClick={async () => {
+        if (!held) setTold((await copyText(text())) ? "copied" : "failed");
+      }}
     >
       <Icon name={told === null ? "copy" : told === "copied" ? "check" : "cross"} />
       {wordy && <span>{said ?? label}</span>}

@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { rowOf } from "../model/fold";
 import type { Model } from "../model/model";
+import { filePane } from "./file_pane";
 import { RowPane, type Wanted } from "./row_pane";
 
 export function Inspector({ model }: { model: Model }) {
@@ -23,7 +24,7 @@ export function Inspector({ model }: { model: Model }) {
   );
   return (
     <section class="as-Pane as-Inspector" aria-label="Inspector">
-      {pane ?? <Nothing model={model} />}
+      {filePane(model) ?? pane ?? <Nothing model={model} />}
     </section>
   );
 }

@@ -1,6 +1,6 @@
 /** The inspector's bar: what this is, its views, and what can be done with it. */
-import { Icon } from "../icons/icon";
 import type { MessageBody, Model, Row } from "../model/model";
+import { Button } from "../view/button";
 import { documentOf, shownText } from "./body";
 import { CopyButton } from "./copy";
 import { read, type Shape } from "./read/reading";
@@ -13,12 +13,13 @@ interface PaneBarProps {
   row: Row;
   shape: Shape;
   body: MessageBody | undefined;
-  views: readonly Wanted[];
+  /** Whether there is something to compare. */
+  differs: boolean;
   view: Wanted;
   onView(view: Wanted): void;
 }
 
-export function PaneBar({ model, row, shape, body, views, view, onView }: PaneBarProps) {
+export function PaneBar({ model, row, shape, body, differs, view, onView }: PaneBarProps) {
   const draft = row.pending ? model.draft(row.id).value : null;
   const tag = draft ? "draft" : row.edited || body?.edit != null ? "edited" : undefined;
   const replaced = body && (body.edit != null || draft !== null);
@@ -29,33 +30,32 @@ export function PaneBar({ model, row, shape, body, views, view, onView }: PaneBa
       {replaced && view !== "diff" && <OriginalButton model={model} />}
       <Segments
         label={`${NOUNS[shape]} view`}
-        segments={views.map((key) => segment(key, shape))}
+        segments={segments(shape, differs)}
         selected={view}
         onSelect={onView}
       />
-      {body && row.pending && model.control.value && (
-        <button
-          type="button"
-          class="as-Button as-EditButton"
-          title={`Edit this ${NOUNS[shape]} (e)`}
-          aria-label={`Edit this ${NOUNS[shape]}`}
-          onClick={() => {
-            model.editing.value = true;
-          }}
-        >
-          <Icon name="pencil" />
-          <span class="as-x-pane">Edit</span>
-        </button>
-      )}
-      {body && (
-        <CopyButton
-          label={copyLabel(shape, view)}
-          text={() => copied(model, row, shape, body, view)}
-        />
-      )}
+      <Button
+        icon="pencil"
+        class="as-EditButton"
+        name={`Edit this ${NOUNS[shape]}`}
+        hint={`Edit this ${NOUNS[shape]} (e)`}
+        held={editHeld(model, row, body)}
+        onClick={() => {
+          model.editing.value = true;
+        }}
+      >
+        <span class="as-x-pane">Edit</span>
+      </Button>
+      <CopyButton
+        label={copyLabel(shape, view)}
+        held={body ? null : COMING}
+        text={() => (body ? copied(model, row, shape, body, view) : "")}
+      />
     </div>
   );
 }
+
+const COMING = "The contents are on their way";
 
 const READ_LABELS: Record<Shape, string> = {
   prompt: "Messages",
@@ -65,10 +65,20 @@ const READ_LABELS: Record<Shape, string> = {
   note: "Message",
 };
 
-function segment(key: Wanted, shape: Shape): Segment<Wanted> {
-  if (key === "diff") return { key, label: "Diff", title: "The original beside the edit" };
-  if (key === "raw") return { key, label: "Raw", title: "The exact JSON text" };
-  return { key, label: READ_LABELS[shape] };
+/** All of them at each row, so that none moves from row to row. */
+function segments(shape: Shape, differs: boolean): Segment<Wanted>[] {
+  const held = differs ? null : "Nothing was edited here";
+  return [
+    { key: "read", label: READ_LABELS[shape] },
+    { key: "diff", label: "Diff", title: "The original beside the edit", held },
+    { key: "raw", label: "Raw", title: "The exact JSON text" },
+  ];
+}
+
+function editHeld(model: Model, row: Row, body: MessageBody | undefined): string | null {
+  if (!row.pending) return "Only what is halted can be edited";
+  if (!model.control.value) return "This login may watch, not control";
+  return body ? null : COMING;
 }
 
 export function OriginalButton({ model }: { model: Model }) {

@@ -30,8 +30,8 @@ export function RowPane({ model, row, wanted, onWanted }: RowPaneProps) {
   }
   // From here on, editing begins because the person asks for it.
   if (!model.editing.value) asked.current = true;
-  const views = viewsOf(model, row, body);
-  const view = views.includes(wanted) ? wanted : "read";
+  const compared = body !== undefined && differs(model, row, body);
+  const view = wanted === "diff" && !compared ? "read" : wanted;
   return (
     <>
       <PaneBar
@@ -39,7 +39,7 @@ export function RowPane({ model, row, wanted, onWanted }: RowPaneProps) {
         row={row}
         shape={shape}
         body={body}
-        views={views}
+        differs={compared}
         view={view}
         onView={onWanted}
       />
@@ -63,10 +63,9 @@ const NAMES: Record<Wanted, string> = {
   raw: "Raw JSON",
 };
 
-function viewsOf(model: Model, row: Row, body: MessageBody | undefined): Wanted[] {
-  const differs =
-    body && (body.edit != null || (row.pending && model.draft(row.id).value !== null));
-  return differs ? ["read", "diff", "raw"] : ["read", "raw"];
+/** Whether there is an edit to compare with the original. */
+function differs(model: Model, row: Row, body: MessageBody): boolean {
+  return body.edit != null || (row.pending && model.draft(row.id).value !== null);
 }
 
 function Foot({

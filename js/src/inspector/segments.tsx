@@ -4,6 +4,8 @@ export interface Segment<K extends string> {
   readonly key: K;
   readonly label: string;
   readonly title?: string;
+  /** Why it can't be looked at now: it keeps its place. */
+  readonly held?: string | null;
 }
 
 interface SegmentsProps<K extends string> {
@@ -18,15 +20,15 @@ interface SegmentsProps<K extends string> {
 export function Segments<K extends string>(props: SegmentsProps<K>) {
   const { label, segments, selected, controls, onSelect } = props;
   const onKeyDown = (event: KeyboardEvent) => {
-    const at = segments.findIndex((one) => one.key === selected);
-    const to = target(event.key, at, segments.length);
-    const next = to === undefined ? undefined : segments[to];
+    const open = segments.filter(({ held }) => !held);
+    const at = open.findIndex((one) => one.key === selected);
+    const next = open[target(event.key, at, open.length) ?? -1];
     if (!next) return;
     event.preventDefault();
     event.stopPropagation();
     onSelect(next.key);
     const list = event.currentTarget as HTMLElement;
-    (list.children[to ?? 0] as HTMLElement | undefined)?.focus();
+    (list.children[segments.indexOf(next)] as HTMLElement | undefined)?.focus();
   };
   return (
     <div class="as-Segments" role="tablist" tabIndex={-1} aria-label={label} onKeyDown={onKeyDown}>
@@ -38,8 +40,11 @@ export function Segments<K extends string>(props: SegmentsProps<K>) {
           aria-selected={one.key === selected}
           aria-controls={controls}
           tabIndex={one.key === selected ? 0 : -1}
-          title={one.title}
-          onClick={() => onSelect(one.key)}
+          aria-disabled={one.held ? true : undefined}
+          title={one.held ?? one.title}
+          onClick={() => {
+            if (!one.held) onSelect(one.key);
+          }}
         >
           {one.label}
         </button>

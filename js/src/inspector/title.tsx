@@ -2,6 +2,7 @@
 import { Icon, type IconName } from "../icons/icon";
 import type { Row } from "../model/model";
 import { visible } from "../view/visible";
+import { actorIcon } from "../view/words";
 import { type Shape, shapeOf } from "./read/reading";
 
 interface TitleWords {
@@ -27,14 +28,21 @@ export function titleOf(row: Row): TitleWords {
     case "result":
       return { icon: "tools", actor: "tools", text: "Result of", code: name ?? "a tool" };
     case "note":
-      return NOTES[row.kind] ?? DEBUG_MESSAGE;
+      return row.kind === "custom" ? customTitle(row) : (NOTES[row.kind] ?? DEBUG_MESSAGE);
   }
+}
+
+/** An event of a type that an agent named; its actor is whom the agent turns to. */
+function customTitle({ name, side, source, target }: Row): TitleWords {
+  const actor = side === "end" ? source : target;
+  const text = side === "end" ? "Result of" : "Begin of";
+  return { icon: actorIcon(actor), actor, text, code: name ?? "an event" };
 }
 
 const DEBUG_MESSAGE: TitleWords = { icon: "agent", actor: "agent", text: "Debug message" };
 const NOTES: Partial<Record<Row["kind"], TitleWords>> = {
-  program_started: { icon: "system", actor: "system", text: "Agent program started" },
-  program_finished: { icon: "system", actor: "system", text: "Agent program finished" },
+  program_started: { icon: "system", actor: "system", text: "Program", also: " started" },
+  program_finished: { icon: "system", actor: "system", text: "Program", also: " ended" },
 };
 
 /** How buttons and labels call the row's contents: "Copy the prompt". */
@@ -64,7 +72,7 @@ export function Title({
         <Icon name={words.icon} />
       </span>
       <span class="as-Ellipsis">
-        {text}
+        {words.code ? <span class="as-x-pane">{text}</span> : text}
         {words.also && <span class="as-x-pane">{words.also}</span>}
         {words.code && <code class="as-Code as-Title-code">{` ${words.code}`}</code>}
       </span>

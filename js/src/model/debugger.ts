@@ -7,10 +7,22 @@ import type { PushName } from "../protocol/messages";
 import type { CoreHello, ToUi } from "../protocol/types.gen";
 import { Cache } from "./cache";
 import { Commands } from "./commands";
+import { filesOfEvents } from "./commits";
 import { Drafts } from "./drafts";
 import { foldCommit, foldRows, foldRun, rowOf } from "./fold";
 import { Inbox, nextFrame, type Schedule } from "./inbox";
-import type { Commit, Draft, FileBody, MessageBody, Model, Problem, Row, Run, Tab } from "./model";
+import type {
+  Commit,
+  Draft,
+  FileBody,
+  MessageBody,
+  Model,
+  Problem,
+  Row,
+  Run,
+  SelectedFile,
+  Tab,
+} from "./model";
 import { reselect } from "./selection";
 import { browserMemory, type Memory } from "./storage";
 
@@ -35,6 +47,7 @@ export class Debugger implements Model, Listener {
   readonly commits = signal<readonly Commit[]>([]);
   readonly tab = signal<Tab>("timeline");
   readonly selectedRow = signal<string | null>(null);
+  readonly selectedFile = signal<SelectedFile | null>(null);
   readonly selectedCommit = signal<string | null>(null);
   readonly selectedPath = signal<string | null>(null);
   readonly follow = signal(true);
@@ -48,6 +61,10 @@ export class Debugger implements Model, Listener {
   readonly wanted: Signal<string>;
   /** Whether the timeline sticks to its end: Follow is on, and the person reads nothing else. */
   readonly sticks = computed(() => this.follow.value && !this.#picked.value);
+  /** The rows whose files are folded away. */
+  readonly folded = signal<ReadonlySet<string>>(new Set());
+  /** What each event changed in the workspace. */
+  readonly files = computed(() => filesOfEvents(this.commits.value));
   /** The row that `reveal` was last asked for: a new object each time. */
   readonly revealed = signal<{ row: string } | null>(null);
   /** Breakpoints that were answered from here; the Core has yet to say so. */
@@ -124,6 +141,32 @@ export class Debugger implements Model, Listener {
 
   select(rowId: string): void {
     this.#select(rowId, rowId !== this.rows.peek().at(-1)?.id);
+  }
+
+  selectFile(rowId: string, file: SelectedFile): void {
+    batch(() => {
+      this.select(rowId);
+      this.editing.value = false; // the file stands where the editor would; the draft is kept
+      this.selectedFile.value = file;
+    });
+  }
+
+  /** Show the files under a row, or put them away: a selected one gives the row back. */
+  fold(rowId: string, open: boolean): void {
+    const folded = new Set(this.folded.peek());
+    open ? folded.delete(rowId) : folded.add(rowId);
+    batch(() => {
+      this.folded.value = folded;
+      if (!open && this.selectedRow.peek() === rowId) this.selectedFile.value = null;
+    });
+  }
+
+  openCommit(commit: string, path: string | null): void {
+    batch(() => {
+      this.selectedCommit.value = commit;
+      this.selectedPath.value = path;
+      this.tab.value = "changes";
+    });
   }
 
   reveal(rowId: string): void {
@@ -275,8 +318,10 @@ export class Debugger implements Model, Listener {
     this.follow.value = true;
     this.filter.value = "";
     this.problem.value = null;
+    this.folded.value = new Set();
     for (const place of [this.selectedRow, this.selectedCommit, this.selectedPath])
       place.value = null;
+    this.selectedFile.value = null;
   }
 
   /** After rows have changed: what was sent is known, and the selection goes where it may. */
@@ -300,6 +345,7 @@ export class Debugger implements Model, Listener {
   #select(id: string | null, picked: boolean): void {
     batch(() => {
       this.#picked.value = picked;
+      this.selectedFile.value = null;
       if (this.selectedRow.peek() === id) return;
       this.selectedRow.value = id;
       this.draftError.value = null;

@@ -6,8 +6,8 @@
  *
  * How the parts meet:
  * - `src/inspector/index.tsx` exports `Inspector({ model })`, a `<section class="as-Pane">` for the
- *   selected row; `src/changes/index.tsx` exports `Changes({ model })`, the whole body of its tab, two
- *   panes in a `Split` (`src/view/split.tsx`, name "changes").
+ *   selected row or the file under it; `src/changes/index.tsx` exports `Changes({ model })`, the whole
+ *   body of its tab, two panes in a `Split` (`src/view/split.tsx`, name "changes").
  * - Icons: `<Icon name="pencil" />` from `src/icons/icon.tsx`. Actors and times: `src/view/words.ts`.
  * - Styles: `src/styles/`, one file a part; `inspector.css`, `editor.css`, `diff.css` and `changes.css`
  *   belong to the folders of those names.
@@ -18,10 +18,10 @@ import type { Commit, FileBody, MessageBody, Row, Run } from "../protocol/types.
 
 export type { Commit, FileBody, MessageBody, Row, Run };
 
-/** How the view stands with the Core. */
+/** How the view stands with the Core; `stalled` says why answers stay away. */
 export type Connection =
-  | { kind: "connecting" }
-  | { kind: "open"; control: boolean; core: string }
+  | { kind: "connecting"; stalled?: string }
+  | { kind: "open"; control: boolean; core: string; stalled?: string }
   | { kind: "lost"; attempt: number; retryInMs: number }
   | { kind: "refused"; message: string };
 
@@ -38,6 +38,12 @@ export interface Problem {
 }
 
 export type Tab = "timeline" | "changes";
+
+/** A file under a row of the timeline; without a path the line that counts the rest. */
+export interface SelectedFile {
+  commit: string;
+  path: string | null;
+}
 
 export interface Model {
   readonly connection: ReadonlySignal<Connection>;
@@ -57,6 +63,8 @@ export interface Model {
   readonly tab: Signal<Tab>;
   /** Selected by us or by `select`; components that act for the person call `select` or `reveal`. */
   readonly selectedRow: Signal<string | null>;
+  /** The file under the selected row that is selected in its stead. */
+  readonly selectedFile: Signal<SelectedFile | null>;
   readonly selectedCommit: Signal<string | null>;
   readonly selectedPath: Signal<string | null>;
   /** Whether the timeline stays at its end. */
@@ -80,6 +88,10 @@ export interface Model {
 
   /** The person picks a row. */
   select(rowId: string): void;
+  /** The person picks a file that stands under a row. */
+  selectFile(rowId: string, file: SelectedFile): void;
+  /** Go to a commit in the Changes tab, and there to a file. */
+  openCommit(commit: string, path: string | null): void;
   /** Go to a row from elsewhere: timeline tab, selected, scrolled to, unfiltered. */
   reveal(rowId: string): void;
 

@@ -56,14 +56,20 @@ export function runStatus(run: Run, pending: readonly Row[] = []): Status {
   }
 }
 
+/** What keeps the view and the Core apart, in a sentence; null where nothing does, or waiting mends it. */
+export function obstacle(connection: Connection): string | null {
+  if (connection.kind === "refused") return connection.message;
+  return connection.kind === "lost" ? null : (connection.stalled ?? null);
+}
+
 function linkStatus(connection: AboutLink): Status {
   switch (connection.kind) {
     case "connecting":
       return busy("Connecting…", "", "off");
     case "lost":
       return {
-        words: `Connection lost — ${again(connection.retryInMs)}`,
-        detail: "",
+        words: "Connection lost",
+        detail: again(connection.retryInMs),
         icon: "unplug",
         tone: "bad",
       };
@@ -73,7 +79,7 @@ function linkStatus(connection: AboutLink): Status {
 }
 
 function again(ms: number): string {
-  return ms > 0 ? `trying again in ${Math.ceil(ms / 1000)} s` : "trying again…";
+  return ms > 0 ? `retry in ${Math.ceil(ms / 1000)} s` : "retrying…";
 }
 
 function haltStatus(run: Run, pending: readonly Row[]): Status {
@@ -90,6 +96,8 @@ function haltedAt(row: Row | undefined): string {
       return `Halted ${side} LLM query`;
     case "tool_invocation":
       return `Halted ${side} tool call`;
+    case "custom": // its name is a word that the Core has checked
+      return `Halted ${side} ${(row.name ?? "event").replaceAll("_", " ")}`;
     case "program_started":
       return "Halted at the start";
     case "program_finished":

@@ -19,7 +19,8 @@ export type Ending = "crashed" | "finished" | "lost" | "stopped";
 /**
  * What an event is.
  */
-export type EventKind = "debug_message" | "llm_query" | "program_finished" | "program_started" | "tool_invocation";
+export type EventKind =
+  "custom" | "debug_message" | "llm_query" | "program_finished" | "program_started" | "tool_invocation";
 /**
  * Which side of its event a breakpoint stands on.
  */

@@ -1,13 +1,15 @@
 /** The view on a page of its own, served by the Jupyter server; it needs no kernel and no JupyterLab. */
 import pageStyles from "../styles/page.css";
+import standIns from "../styles/stand_ins.css";
 
 async function main(): Promise<void> {
   const element = document.getElementById("as-app");
   if (!element) return;
   const style = document.createElement("style");
-  style.textContent = pageStyles;
+  style.textContent = `${standIns}\n${pageStyles}`;
   // Before all others: these only stand in for what JupyterLab's own pages bring.
   document.head.prepend(style);
+  document.body.classList.add("as-StandIns");
   followTheme();
   const { mount, serverTransport } = await import("../app");
   const base = new URL(element.dataset.baseUrl ?? "/", location.href);

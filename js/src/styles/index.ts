@@ -14,14 +14,22 @@ import tokens from "./tokens.css";
 const PARTS = [tokens, base, header, timeline, inspector, editor, diff, changes, states, layout];
 const MARK = "data-agentstepper";
 
-/** Put the stylesheet where an element finds it, unless this very one is there. */
+/** Put the view's stylesheet where an element finds it. */
 export function addStyles(element: Element): void {
+  putStyle(element, "", PARTS.join("\n"));
+}
+
+/**
+ * Put a stylesheet where an element finds it, unless this very one is there.
+ *
+ * @param name Of the stylesheet: an older one of this name gives way.
+ */
+export function putStyle(element: Element, name: string, text: string): void {
   const root = element.getRootNode();
   const into = root instanceof ShadowRoot ? root : element.ownerDocument.head;
-  const text = PARTS.join("\n");
-  const old = into.querySelector(`style[${MARK}]`);
+  const old = into.querySelector(`style[${MARK}="${name}"]`);
   if (old?.textContent === text) return;
   const style = old ?? into.appendChild(element.ownerDocument.createElement("style"));
-  style.setAttribute(MARK, "");
+  style.setAttribute(MARK, name);
   style.textContent = text;
 }

@@ -2,13 +2,15 @@
 import type { ComponentChildren } from "preact";
 import { CopyButton } from "../inspector/copy";
 import type { Debugger } from "../model/debugger";
+import { obstacle } from "../model/status";
 import { Button } from "./button";
 
 /** What stands in place of the run; null where a run can be shown. */
 export function emptyState(model: Debugger) {
   const connection = model.connection.value;
   if (model.run.value) return null; // also without a connection: what is here can be read
-  if (connection.kind === "refused") return <Refused model={model} message={connection.message} />;
+  const apart = obstacle(connection);
+  if (apart) return <Apart model={model} message={apart} />;
   if (connection.kind === "lost") return <Unreachable model={model} />;
   if (connection.kind === "connecting" || model.opening.value) return <div />;
   return model.wanted.value === "" ? <NoRun /> : <Awaited model={model} />;
@@ -89,9 +91,9 @@ function Unreachable({ model }: { model: Debugger }) {
   );
 }
 
-function Refused({ model, message }: { model: Debugger; message: string }) {
+function Apart({ model, message }: { model: Debugger; message: string }) {
   return (
-    <Empty title="The server refuses this view">
+    <Empty title="This view isn’t connected">
       <p>{message}</p>
       <Retry model={model} />
     </Empty>

@@ -2,13 +2,14 @@
 import { Icon } from "../icons/icon";
 import { controls } from "../model/controls";
 import type { Debugger } from "../model/debugger";
-import { viewStatus } from "../model/status";
+import { obstacle, viewStatus } from "../model/status";
 import { Button } from "./button";
 import { cx } from "./classes";
 import type { Place } from "./place";
 import { useRoving } from "./roving";
 import { RunPicker } from "./runs/picker";
 import { type Steady, useSteady } from "./steady";
+import { visible } from "./visible";
 
 interface HeaderProps {
   model: Debugger;
@@ -33,12 +34,14 @@ export function Header({ model, place }: HeaderProps) {
 
 function State({ model, run, pending }: PartProps) {
   const awaited = model.wanted.value !== "";
-  const { words, detail, icon, tone, spin } = viewStatus(model.connection.value, {
+  const { words, icon, tone, spin, ...status } = viewStatus(model.connection.value, {
     run,
     pending,
     awaited,
     opening: model.opening.value !== null,
   });
+  const detail = visible(status.detail);
+  const lost = model.connection.value.kind === "lost"; // what comes next is said however narrow it is
   return (
     <div
       class={cx("as-State", `as-mod-${tone}`)}
@@ -48,7 +51,7 @@ function State({ model, run, pending }: PartProps) {
     >
       <Icon name={icon} spin={spin ?? false} />
       <span class="as-Ellipsis">{words}</span>
-      {detail && <small class="as-Ellipsis">{detail}</small>}
+      {detail && <small class={cx("as-Ellipsis", lost && "as-mod-kept")}>{detail}</small>}
     </div>
   );
 }
@@ -60,7 +63,7 @@ function Controls({ model, place, run }: HeaderProps & PartProps) {
   const roving = useRoving<HTMLDivElement>();
   return (
     <div class="as-Controls" role="toolbar" aria-label="Run control" {...roving}>
-      {(connection.kind === "lost" || connection.kind === "refused") && (
+      {(connection.kind === "lost" || obstacle(connection)) && (
         <Button
           outline
           icon="retry"

@@ -1,7 +1,7 @@
 /** The list of all keys, over the view until it is closed. */
 import { useEffect, useRef } from "preact/hooks";
 import { Button } from "./button";
-import type { Place } from "./place";
+import type { Place, Via } from "./place";
 
 const KEYS: [string, string[]][] = [
   ["Step", ["F10"]],
@@ -12,12 +12,18 @@ const KEYS: [string, string[]][] = [
   ["Show the original", ["o"]],
   ["Back to reading", ["Esc"]],
   ["Go through the events", ["↑", "↓"]],
+  ["Fold, show an event’s files", ["←", "→"]],
   ["First, last event", ["Home", "End"]],
   ["Filter the events", ["/"]],
   ["Timeline, Changes", ["1", "2"]],
   ["Choose a run", ["r"]],
   ["This list", ["?"]],
 ];
+
+/** How this view reaches the Core. */
+function wayToCore(via: Via | undefined): string {
+  return via ? `Connected ${via.name}. ${via.why}` : "Connected straight to the Core.";
+}
 
 export function Help({ place }: { place: Place }) {
   const box = useRef<HTMLDivElement>(null);
@@ -60,6 +66,7 @@ export function Help({ place }: { place: Place }) {
             </div>
           ))}
         </dl>
+        <p class="as-Help-via as-Muted as-Small">{wayToCore(place.via)}</p>
       </div>
     </div>
   );

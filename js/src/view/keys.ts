@@ -79,6 +79,7 @@ function edit(model: Debugger): void {
   if (!target || !model.control.peek()) return;
   if (model.selectedRow.peek() !== target.id) model.reveal(target.id);
   model.tab.value = "timeline";
+  model.selectedFile.value = null;
   model.editing.value = true;
 }
 

@@ -41,7 +41,7 @@ export function Root({ model, place }: RootProps) {
           <Header model={model} place={place} />
           {empty ?? (
             <>
-              <Strip model={model} />
+              <Strip model={model} place={place} />
               <Tabs model={model} />
               <Banner model={model} />
             </>

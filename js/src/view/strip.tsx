@@ -1,15 +1,24 @@
 /** The strip under the header: tabs, and on the same line the run's figures or what was refused. */
+import { useComputed } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
+import { entriesOf } from "../model/commits";
 import type { Debugger } from "../model/debugger";
 import type { Run, Tab } from "../model/model";
+import { obstacle } from "../model/status";
 import { Button } from "./button";
+import type { Place, Via } from "./place";
 import { clock, elapsed } from "./words";
 
-export function Strip({ model }: { model: Debugger }) {
+interface StripProps {
+  model: Debugger;
+  place: Place;
+}
+
+export function Strip({ model, place }: StripProps) {
   return (
     <div class="as-Strip">
       <Tabs model={model} />
-      <Beside model={model} />
+      <Beside model={model} via={place.via} />
     </div>
   );
 }
@@ -29,7 +38,7 @@ function Tabs({ model }: { model: Debugger }) {
     });
     event.preventDefault();
   };
-  const commits = model.commits.value.length;
+  const commits = useComputed(() => entriesOf(model.commits.value).length).value;
   return (
     <div class="as-Tabs" role="tablist" aria-label="Views" onKeyDown={onKeyDown}>
       {TABS.map(({ id, label, key }) => {
@@ -58,12 +67,23 @@ function Tabs({ model }: { model: Debugger }) {
   );
 }
 
-function Figures({ model }: { model: Debugger }) {
+interface BesideProps {
+  model: Debugger;
+  via: Via | undefined;
+}
+
+function Figures({ model, via }: BesideProps) {
   const run = model.run.value;
   if (!run) return null;
   const connection = model.connection.value;
   return (
     <div class="as-Figures">
+      {via && (
+        <span class="as-Tag as-Via as-x-narrow" title={via.why}>
+          {via.name}
+          <span class="as-Hidden">{`: ${via.why}`}</span>
+        </span>
+      )}
       {connection.kind === "open" && !connection.control && (
         <span class="as-Tag" title="This login may watch, not control">
           Watching only
@@ -110,11 +130,12 @@ function Agent({ run, away }: { run: Run; away: boolean }) {
 }
 
 /** What the server or the Core refused is said in place of the figures: nothing moves for it. */
-function Beside({ model }: { model: Debugger }) {
+function Beside({ model, via }: BesideProps) {
   const connection = model.connection.value;
   const problem = model.problem.value;
-  if (connection.kind === "refused") return <Notice text={connection.message} />;
-  if (!problem) return <Figures model={model} />;
+  const apart = obstacle(connection);
+  if (apart) return <Notice text={apart} />;
+  if (!problem) return <Figures model={model} via={via} />;
   const dismiss = () => {
     model.problem.value = null;
   };

@@ -7,9 +7,16 @@ const HIDDEN =
 
 /** The text as it is shown; what is copied and sent is the text itself. */
 export function visible(text: string): string {
-  return text.replace(HIDDEN, (char) => {
-    const code = char.charCodeAt(0);
-    if (code < 0x20) return String.fromCharCode(0x2400 + code); // ␛
-    return code === 0x7f ? "␡" : `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
-  });
+  return text.replace(HIDDEN, shown);
+}
+
+/** The characters of a text that can't be seen, as they are shown elsewhere: each once. */
+export function hiddenIn(text: string): string[] {
+  return [...new Set(text.match(HIDDEN))].map(shown);
+}
+
+function shown(char: string): string {
+  const code = char.charCodeAt(0);
+  if (code < 0x20) return String.fromCharCode(0x2400 + code); // ␛
+  return code === 0x7f ? "␡" : `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
 }

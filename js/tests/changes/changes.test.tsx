@@ -128,9 +128,44 @@ test("a newer commit does not take the reader away", async () => {
 test("a commit leads to the event that made it", async () => {
   const made = model();
   await shown(made);
-  await click(all(".as-Commit button")[0]);
+  await click(all(".as-Commit .as-Link")[0]);
   await click(all(".as-MadeBy")[0]);
-  expect(made.revealed).toEqual(["b", "b"]);
+  item("Round once").focus();
+  await press("Enter");
+  expect(made.revealed).toEqual(["b", "b", "b"]);
+});
+
+const snapshot = (id: string, path: string, more: Partial<Commit> = {}) =>
+  commit(id, "", [change(path)], { snapshot: true, ...more });
+
+test("the steps that a commit covers stand beneath it, and are looked at alike", async () => {
+  const made = model([
+    FIRST,
+    snapshot("s1", "one.py", { event: "e1" }),
+    snapshot("s2", "two.py", { event: "e2", seq: 2 }),
+    commit("n1", "Both at once", [change("one.py"), change("two.py")], { seq: 2 }),
+    snapshot("s3", "three.py", { event: "e2", seq: 2 }),
+  ]);
+  await shown(made);
+  expect(all(".as-Commit").map((one) => one.classList.contains("as-mod-step"))).toEqual([
+    false, // the newest snapshot, that nothing covers yet
+    false,
+    true,
+    true,
+    false,
+  ]);
+  expect(all(".as-GroupHead .as-Count")[0]?.textContent).toBe("3");
+  await click(all(".as-Commit.as-mod-step")[1]);
+  expect(made.selectedCommit.value).toBe("s1");
+  expect(all(".as-Item").map((one) => one.textContent)).toEqual(["one.py+1−1M"]);
+});
+
+test("a step that a name took the place of leads to the named commit", async () => {
+  const made = model([FIRST, snapshot("s1", "src/cart.py"), SECOND]);
+  made.selectedCommit.value = "s1";
+  await shown(made);
+  expect(all(".as-Commit")).toHaveLength(2);
+  expect(item("Round once").getAttribute("aria-selected")).toBe("true");
 });
 
 test("files that don't travel are named with size and digest, and not asked for", async () => {

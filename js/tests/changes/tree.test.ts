@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { rowsOfCommits } from "../../src/changes/commits";
+import { commitLines } from "../../src/changes/commits";
 import { move } from "../../src/changes/roving";
 import {
   type Entry,
@@ -95,7 +95,7 @@ test("a commit leads to the row of its event, else to the last row before it", (
     { id: "c", event: "e2", seq: 3 },
   ] as Row[];
   const rowOf = (event: string | null, seq: number) =>
-    rowsOfCommits(rows, [{ id: "x", event, seq } as Commit]).get("x")?.id;
+    commitLines([{ commit: { event, seq } as Commit, covers: [] }], rows)[0]?.row?.id;
   expect([rowOf("e2", 3), rowOf(null, 3), rowOf("gone", 1), rowOf("gone", 9)]).toEqual([
     "b",
     "c",

@@ -63,6 +63,11 @@ export class Peer implements Transport {
     this.#events?.opened();
   }
 
+  /** Answers stay away; null: no longer. */
+  stall(why: string | null): void {
+    this.#events?.stalled?.(why);
+  }
+
   /** The link opens, and hello is answered. */
   async greet(runs: Run[] = [], control = true, version = 2): Promise<void> {
     this.opened();

@@ -1,6 +1,6 @@
 /** Runs and rows with what a test doesn't care about filled in. */
 import type { Memory } from "../../src/model/storage";
-import type { Commit, Row, Run } from "../../src/protocol/types.gen";
+import type { Commit, FileChange, Row, Run } from "../../src/protocol/types.gen";
 
 export function aRun(id: string, fields: Partial<Run> = {}): Run {
   return {
@@ -76,6 +76,26 @@ export function aCommit(id: string): Commit {
     seq: 0,
     snapshot: false,
     changes: [],
+  };
+}
+
+/** What a tool's event changed; nothing unless told. */
+export function aSnapshot(id: string, seq: number, fields: Partial<Commit> = {}): Commit {
+  return { ...aCommit(id), snapshot: true, seq, ...fields };
+}
+
+export function aFile(path: string, fields: Partial<FileChange> = {}): FileChange {
+  return {
+    path,
+    kind: "changed",
+    previous_path: null,
+    added: 3,
+    removed: 1,
+    binary: false,
+    size: null,
+    digest: null,
+    body: null,
+    ...fields,
   };
 }
 

@@ -1,6 +1,15 @@
 /** A model without a Core: rows and bodies that a test lays down. */
 import { computed, type Signal, signal } from "@preact/signals";
-import type { Commit, Draft, FileBody, MessageBody, Model, Row, Run } from "../../src/model/model";
+import type {
+  Commit,
+  Draft,
+  FileBody,
+  MessageBody,
+  Model,
+  Row,
+  Run,
+  SelectedFile,
+} from "../../src/model/model";
 
 export function row(more: Partial<Row> & Pick<Row, "id">): Row {
   return {
@@ -62,6 +71,7 @@ export function fakeModel(laid: [Row, Content][] = []): FakeModel {
     target: computed(() => rows.value.find((one) => one.pending) ?? null),
     tab: signal("timeline" as const),
     selectedRow,
+    selectedFile: signal<SelectedFile | null>(null),
     selectedCommit: signal<string | null>(null),
     selectedPath: signal<string | null>(null),
     follow: signal(true),
@@ -78,6 +88,8 @@ export function fakeModel(laid: [Row, Content][] = []): FakeModel {
     select: (id) => {
       selectedRow.value = id;
     },
+    selectFile: () => {},
+    openCommit: () => {},
     reveal: (id) => {
       revealed.push(id);
       selectedRow.value = id;

@@ -36,6 +36,13 @@ const one = (id: string, content: Content, more: Parameters<typeof row>[0] = { i
   fakeModel([[row(more), content]]);
 
 describe("reading", () => {
+  test("an event of an agent's own type is called after it", async () => {
+    const custom = { id: "a", kind: "custom", name: "retrieval", source: "system" } as const;
+    await shown(one("a", { data: '["a boat"]' }, { ...custom, side: "end" }));
+    expect(host.querySelector("h3")?.title).toBe("Result of retrieval");
+    expect(text()).toContain("a boat");
+  });
+
   test("what agents say is text: no element comes of it", async () => {
     const evil =
       '<img src=x onerror="alert(1)"><a href="https://x.test">link</a><script>1</script>';
@@ -153,16 +160,28 @@ describe("an edit that was sent", () => {
   test("is compared with the original", async () => {
     await shown(edited());
     await click("Diff");
+    await vi.waitFor(() => expect(host.querySelector("td.d.t")).not.toBeNull());
     expect(host.querySelector("td.d.t")?.textContent).toContain("before");
     expect(host.querySelector("td.a.t")?.textContent).toContain("after");
   });
 
-  test("there is no Diff where nothing was edited", async () => {
+  test("there is nothing to compare where nothing was edited: Diff keeps its place and says why", async () => {
     await shown(one("a", { data: '"a"' }));
     expect([...host.querySelectorAll("[role=tab]")].map((tab) => tab.textContent)).toEqual([
       "Messages",
+      "Diff",
       "Raw",
     ]);
+    expect(button("Diff").getAttribute("aria-disabled")).toBe("true");
+    expect(button("Diff").title).toBe("Nothing was edited here");
+    await click("Diff");
+    expect(button("Messages").getAttribute("aria-selected")).toBe("true");
+    button("Messages").focus();
+    const right = new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true });
+    await act(async () => {
+      button("Messages").dispatchEvent(right);
+    });
+    expect(button("Raw").getAttribute("aria-selected")).toBe("true");
   });
 });
 
@@ -207,12 +226,16 @@ describe("editing", () => {
   });
 
   test("only a pending row is edited, and only by who may", async () => {
-    await shown(one("a", { data: '"a"' }));
-    expect(() => button("Edit this prompt")).toThrow();
+    const held = async (model: FakeModel) => {
+      await shown(model);
+      await click("Edit this prompt");
+      expect(model.editing.value).toBe(false);
+      return button("Edit this prompt").title;
+    };
+    expect(await held(one("a", { data: '"a"' }))).toContain("Only what is halted");
     const model = pending();
     model.control.value = false;
-    await shown(model);
-    expect(() => button("Edit this prompt")).toThrow();
+    expect(await held(model)).toContain("may watch");
   });
 
   test("a draft that came too late is kept and offered", async () => {

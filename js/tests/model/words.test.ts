@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { controls } from "../../src/model/controls";
 import type { Connection, Run } from "../../src/model/model";
-import { runStatus, viewStatus } from "../../src/model/status";
+import { obstacle, runStatus, viewStatus } from "../../src/model/status";
 import { duration, elapsed, size, when } from "../../src/view/words";
 import { aRun, endedRun, haltedRun, pendingRow } from "../helpers/values";
 
@@ -12,6 +12,8 @@ test.each([
   ["Halted after LLM query", pendingRow(1, { side: "end" })],
   ["Halted before tool call", pendingRow(1, { kind: "tool_invocation" })],
   ["Halted after tool call", pendingRow(1, { kind: "tool_invocation", side: "end" })],
+  ["Halted before plan step", pendingRow(1, { kind: "custom", name: "plan_step" })],
+  ["Halted after retrieval", pendingRow(1, { kind: "custom", name: "retrieval", side: "end" })],
   ["Halted at the start", pendingRow(1, { kind: "program_started" })],
 ])("%s", (words, row) => {
   expect(runStatus(haltedRun("a", "r1"), [row]).words).toBe(words);
@@ -37,8 +39,9 @@ const shown = (run: Run | null) => ({ run, pending: [], awaited: false, opening:
 
 test("the link's state comes before the run's", () => {
   const lost: Connection = { kind: "lost", attempt: 2, retryInMs: 2100 };
-  expect(viewStatus(lost, shown(aRun("a"))).words).toBe("Connection lost — trying again in 3 s");
-  expect(viewStatus({ ...lost, retryInMs: 0 }, shown(null)).words).toMatch(/trying again…$/);
+  const { words, detail } = viewStatus(lost, shown(aRun("a")));
+  expect([words, detail]).toEqual(["Connection lost", "retry in 3 s"]);
+  expect(viewStatus({ ...lost, retryInMs: 0 }, shown(null)).detail).toBe("retrying…");
   expect(viewStatus({ kind: "refused", message: "" }, shown(null)).words).toBe("Not connected");
   expect(viewStatus(OPEN, shown(null)).words).toBe("No run yet");
   expect(viewStatus(OPEN, { ...shown(null), awaited: true }).words).toBe("Waiting for the run");
@@ -50,6 +53,14 @@ function held(run: Run | null, { connection = OPEN, draftError = null as string 
   const primary = Object.entries(now).filter(([, control]) => control?.primary);
   return [open, primary.map(([name]) => name)];
 }
+
+test("what keeps view and Core apart is said, unless waiting mends it", () => {
+  expect(obstacle({ kind: "refused", message: "log in" })).toBe("log in");
+  expect(obstacle({ ...OPEN, stalled: "busy" })).toBe("busy");
+  expect(obstacle({ kind: "connecting", stalled: "busy" })).toBe("busy");
+  expect(obstacle({ kind: "lost", attempt: 1, retryInMs: 500 })).toBeNull();
+  expect(obstacle(OPEN)).toBeNull();
+});
 
 test("what is possible, and which button is the filled one", () => {
   expect(held(haltedRun("a", "r1"))).toEqual([[true, true, false, true], ["step"]]);

@@ -1,13 +1,9 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import loader from "../../src/shells/loader";
+import { FakeModel } from "../helpers/comm";
 import { settled } from "../helpers/peer";
 
 const traits = { run: "r1", base_url: "", height: 520, follow: false };
-const model = {
-  get: (name: keyof typeof traits) => traits[name] as never,
-  on: vi.fn(),
-  off: vi.fn(),
-};
 
 beforeEach(() => {
   document.body.innerHTML =
@@ -26,10 +22,13 @@ async function shown(answer: unknown) {
     return answer;
   });
   const el = document.createElement("div");
-  const leave = loader.render({ model, el });
-  await settled();
-  await new Promise((resolve) => setTimeout(resolve, 20));
-  return { el, leave, asked };
+  document.body.append(el);
+  const shell = loader();
+  const model = new FakeModel(traits);
+  shell.initialize({ model });
+  shell.render({ model, el });
+  await vi.waitFor(() => expect(el.querySelector("[role=alert]")).not.toBeNull());
+  return { el, asked };
 }
 
 const json = (body: unknown) => ({ ok: true, status: 200, json: async () => body });
@@ -46,6 +45,7 @@ test("the manifest is asked for below the base URL", async () => {
 
 test.each([
   ["no extension", { ok: false, status: 404 }, "pip install agentstepper_nb"],
+  ["no extension, without one", { ok: false, status: 404 }, "%agentstepper --kernel"],
   ["no answer", new TypeError("down"), "does not answer"],
   ["an older server", json({ version: "0.0.1", protocol: 1 }), "where the Jupyter server runs"],
   ["a newer server", json({ version: "9.0.0", protocol: 3 }), "in the kernel"],
@@ -60,7 +60,7 @@ test.each([
 test("a front end that doesn't say where its server is", async () => {
   document.body.replaceChildren();
   const { el, asked } = await shown(json({}));
-  expect(el.textContent).toContain("JupyterLab");
+  expect(el.textContent).toContain("%agentstepper --kernel");
   expect(asked).toEqual([]);
 });
 

@@ -197,7 +197,7 @@ describe("states", () => {
     const { peer } = await draw(await halted());
     await peer.drop();
     await drawn();
-    expect(state()).toContain("Connection lost — trying again in 1 s");
+    expect(state()).toBe("Connection lostretry in 1 s");
     expect(box.querySelectorAll(".as-Row").length).toBe(2);
     expect(button("Step").title).toBe("Not connected to the Core");
     button("Retry now").click();

@@ -34,6 +34,8 @@ print(workspace.branch, flush=True)
 for step in range(steps):
     (folder / name).mkdir(exist_ok=True)
     (folder / name / str(step)).write_text(f"{name} {step}\\n" * 100)
+    if step % 2:
+        workspace.snapshot()
     commit = workspace.commit()
     print(commit.id if commit else "", flush=True)
 workspace.close()
@@ -107,9 +109,12 @@ FAULTS = [
     ("draft.Draft._feed", 6),
     ("draft.Draft.finish", 2),
     ("workspace.compare", 1),
-    ("draft.Draft.reworded", 1),
+    ("draft.Draft.take", 1),
     ("draft.Draft.finish", 3),
-    ("draft.Draft.reworded", 2),
+    ("draft.Draft.finish", 4),
+    ("workspace.compare", 2),
+    ("draft.Draft.take", 2),
+    ("draft.Draft.finish", 5),
     ("changes._Describer.describe", 1),
 ]
 

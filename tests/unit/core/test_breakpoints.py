@@ -313,6 +313,18 @@ def test_commits_stand_after_the_last_row(stage: Stage) -> None:
     assert stage.run().commits == 2
 
 
+def test_snapshots_are_counted_until_a_commit_covers_them(stage: Stage) -> None:
+    counts = []
+    for snapshot in (False, True, True, False, False, True):
+        stage.commit(snapshot=snapshot)
+        counts.append(stage.run().commits)
+    assert counts == [1, 2, 3, 2, 3, 4]
+    assert [r.commit.snapshot for r in stage.records if hasattr(r, "commit")].count(True) == 3
+    stage.commit(id="snap", snapshot=True)
+    with pytest.raises(AgentStepperError, match="snap"):
+        stage.commit(id="snap")
+
+
 # ---- the end ----------------------------------------------------------------------------------------
 
 

@@ -43,7 +43,7 @@ from agentstepper_nb.protocol.values import (
 from tests.helpers.stage import Stage, replayed, stored
 
 RUNS = ("one", "two", "three", "four")
-CALLS = [EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION]
+CALLS = [EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION, EventKind.CUSTOM]
 KINDS = [*CALLS, EventKind.PROGRAM_STARTED, EventKind.DEBUG_MESSAGE]
 EDITS = [None, None, "null", '""', '"hello"', '{"Tool": "ls", "Argument": 1}', "{", "NaN"]
 
@@ -100,7 +100,7 @@ class Anything(RuleBasedStateMachine):
 
     @rule(target=points, run=runs, kind=st.sampled_from(CALLS), waits=st.sampled_from([1, 1, 0]))
     def call(self, run: str, kind: EventKind, waits: int) -> Named:
-        event = self.tries(self.stage.begin, kind, run)
+        event = self.tries(self.stage.begin, kind, run, name="retrieval")
         point = event and self.tries(self.stage.reach, event, run=run, waits=bool(waits))
         return run, point or "none"
 
@@ -116,7 +116,7 @@ class Anything(RuleBasedStateMachine):
     @rule(target=events, run=runs, kind=st.sampled_from(KINDS), number=few, parent=few)
     def begin(self, run: str, kind: EventKind, number: int, parent: int) -> Named:
         id = f"e{number}"
-        self.tries(self.stage.begin, kind, run, id=id, parent=f"e{parent}")
+        self.tries(self.stage.begin, kind, run, id=id, parent=f"e{parent}", name="retrieval")
         return run, id
 
     @rule(target=points, event=events, side=st.sampled_from(Side), number=st.integers(0, 30))

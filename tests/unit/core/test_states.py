@@ -135,7 +135,9 @@ def test_what_is_shown(mode: Mode, pending: bool, ended: bool, shown: RunState) 
     [
         (EventKind.LLM_QUERY, Side.BEGIN, AnswerKind.RESUME, AgentState.LLM_THINKING),
         (EventKind.TOOL_INVOCATION, Side.BEGIN, AnswerKind.RESUME, AgentState.TOOL_EXECUTING),
+        (EventKind.CUSTOM, Side.BEGIN, AnswerKind.RESUME, AgentState.TOOL_EXECUTING),
         (EventKind.PROGRAM_STARTED, Side.BEGIN, AnswerKind.RESUME, AgentState.RUNNING),
+        (EventKind.CUSTOM, Side.END, AnswerKind.RESUME, AgentState.RUNNING),
         (EventKind.LLM_QUERY, Side.END, AnswerKind.RESUME, AgentState.RUNNING),
         (EventKind.TOOL_INVOCATION, Side.END, AnswerKind.RESUME, AgentState.RUNNING),
         # The call isn't made.

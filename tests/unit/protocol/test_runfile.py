@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agentstepper_nb._version import __version__
 from agentstepper_nb.core import Debugger, row
@@ -176,6 +177,13 @@ def test_a_rename_is_filed_as_a_deletion_and_a_new_file() -> None:
         ("a", ChangeKind.DELETED),
         ("b", ChangeKind.ADDED),
     ]
+
+
+def test_snapshots_are_not_filed() -> None:
+    history = ours()
+    snapshot = replace(history.commits[0], id="s", snapshot=True)
+    with_it = replace(history, commits=(snapshot, *history.commits))
+    assert runfile.dump(with_it) == runfile.dump(history)
 
 
 def test_a_long_run_is_read_in_time_that_grows_with_it() -> None:

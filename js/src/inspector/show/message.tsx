@@ -1,6 +1,7 @@
 /** One message: who says it, how large it is, what it says. */
 import { Icon, type IconName } from "../../icons/icon";
 import { cx } from "../../view/classes";
+import { visible } from "../../view/visible";
 import { size } from "../../view/words";
 import type { Message } from "../read/types";
 import { textBytes } from "../words";
@@ -31,9 +32,9 @@ export function ShownMessage({ message, fresh, figure }: ShownMessageProps) {
       <div class="as-Message-head">
         <span class={`as-Actor as-mod-${look.actor}`}>
           <Icon name={look.icon} small />
-          <b>{message.role}</b>
+          <b class="as-Ellipsis">{visible(message.role)}</b>
         </span>
-        {message.name && <span class="as-Muted as-Code as-Ellipsis">{message.name}</span>}
+        {message.name && <span class="as-Muted as-Code as-Ellipsis">{visible(message.name)}</span>}
         <span class="as-Spring" />
         <span class="as-Muted">{figure ?? size(textBytes(message.source))}</span>
       </div>

@@ -1,6 +1,7 @@
 /** What is said around a body: that it failed, was cut loose, or is edited. */
 import { Icon } from "../../icons/icon";
 import type { Row } from "../../model/model";
+import { visible } from "../../view/visible";
 import { LongText } from "./long_text";
 
 export function Failure({ failure }: { failure: NonNullable<Row["failure"]> }) {
@@ -8,7 +9,7 @@ export function Failure({ failure }: { failure: NonNullable<Row["failure"]> }) {
     <div class="as-Failure">
       <Icon name="crash" />
       <div>
-        <b>{failure.type}</b>
+        <b>{visible(failure.type)}</b>
         {failure.message && <LongText text={failure.message} code />}
       </div>
     </div>

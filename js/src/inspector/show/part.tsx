@@ -1,5 +1,6 @@
 /** One part of a message: text, a tool call, its result, or what is only named. */
 import { Icon } from "../../icons/icon";
+import { visible } from "../../view/visible";
 import { size } from "../../view/words";
 import { pretty } from "../json/print";
 import type { Part } from "../read/types";
@@ -39,7 +40,7 @@ export function ShownPart({ part, code }: PartProps) {
           <div class="as-Call-head">
             <Icon name="tools" small />
             <span class="as-Muted">Calls</span>
-            <code class="as-Code">{part.name}</code>
+            <code class="as-Code">{visible(part.name)}</code>
           </div>
           <ShownArguments args={part.args} />
         </div>
@@ -59,7 +60,7 @@ function ShownResult({ part }: { part: Extract<Part, { kind: "result" }> }) {
       <div class="as-Call-head">
         <Icon name="tools" small />
         <span class="as-Muted">Result of</span>
-        <code class="as-Code">{part.name ?? "a tool"}</code>
+        <code class="as-Code">{visible(part.name ?? "a tool")}</code>
         {part.failed && <span class="as-Tag as-mod-bad">failed</span>}
       </div>
       <Parts parts={part.parts} code />

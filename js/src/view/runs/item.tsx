@@ -5,6 +5,7 @@ import type { Debugger } from "../../model/debugger";
 import type { Run } from "../../model/model";
 import { runStatus } from "../../model/status";
 import { Button } from "../button";
+import { visible } from "../visible";
 import { count, when } from "../words";
 
 interface ItemProps {
@@ -49,6 +50,7 @@ export function focusName(within: Element | null): void {
 function Shown(props: ItemProps & { onRename(): void; onDelete(): void }) {
   const { model, run, onClose } = props;
   const { words, detail, icon, tone, spin } = runStatus(run);
+  const name = visible(run.name);
   const current = model.run.value?.id === run.id;
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "F2" && model.control.value) props.onRename();
@@ -64,7 +66,7 @@ function Shown(props: ItemProps & { onRename(): void; onDelete(): void }) {
         type="button"
         class="as-RunItem-name"
         aria-current={current}
-        title={`${run.name}\n${words}${detail ? `: ${detail}` : ""}\n${run.program}`}
+        title={visible(`${name}\n${words}${detail ? `: ${detail}` : ""}\n${run.program}`)}
         onKeyDown={onKeyDown}
         onClick={() => {
           model.openRun(run.id);
@@ -74,17 +76,17 @@ function Shown(props: ItemProps & { onRename(): void; onDelete(): void }) {
         <span class={`as-State as-mod-${tone}`}>
           <Icon name={icon} small spin={spin ?? false} />
         </span>
-        <span class="as-Ellipsis">{run.name}</span>
+        <span class="as-Ellipsis">{name}</span>
         <span class="as-Muted as-Small">{words.replace("…", "")}</span>
         <span class="as-Spring" />
         <span class="as-RunItem-when as-Muted as-Small">{when(run.started_at)}</span>
       </button>
       {model.control.value && (
         <span class="as-RunItem-acts">
-          <Button icon="pencil" hint={`Rename ${run.name} (F2)`} onClick={props.onRename} />
+          <Button icon="pencil" hint={`Rename ${name} (F2)`} onClick={props.onRename} />
           <Button
             icon="trash"
-            hint={`Delete ${run.name}`}
+            hint={`Delete ${name}`}
             held={run.state === "idle" ? null : "A run can be deleted once it has ended"}
             onClick={props.onDelete}
           />
@@ -117,7 +119,7 @@ function Renaming({ model, run, onDone }: ItemProps & { onDone(): void }) {
       <input
         ref={input}
         class="as-Input"
-        aria-label={`A new name for ${run.name}`}
+        aria-label={`A new name for ${visible(run.name)}`}
         defaultValue={run.name}
         onKeyDown={onKeyDown}
       />
@@ -136,7 +138,7 @@ function Deleting({ model, run, onDone }: ItemProps & { onDone(): void }) {
   return (
     <span ref={keep} class="as-RunItem-edit">
       <span class="as-Ellipsis as-Spring">
-        Delete {run.name} and its {count(run.rows, "event")}?
+        Delete <bdi>{visible(run.name)}</bdi> and its {count(run.rows, "event")}?
       </span>
       <Button
         outline

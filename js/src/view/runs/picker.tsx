@@ -3,6 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { Icon } from "../../icons/icon";
 import type { Debugger } from "../../model/debugger";
 import type { Place } from "../place";
+import { visible } from "../visible";
 import { RunList } from "./list";
 
 interface PickerProps {
@@ -20,7 +21,7 @@ export function RunPicker({ model, place }: PickerProps) {
   };
   useOutside(box, open, () => close(false));
   if (model.runs.value.length === 0) return null;
-  const name = model.run.value?.name ?? "Choose a run";
+  const name = visible(model.run.value?.name ?? "Choose a run");
   return (
     <div ref={box} class="as-RunPicker">
       <button

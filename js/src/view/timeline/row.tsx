@@ -1,65 +1,118 @@
 /** One row: number, from → to, what happened, marks, a figure. Always one line of the same height. */
 import { Icon } from "../../icons/icon";
 import type { Row } from "../../model/model";
-import type { Actor } from "../../protocol/types.gen";
+import type { Actor, Ending } from "../../protocol/types.gen";
 import { cx } from "../classes";
 import { visible } from "../visible";
-import { actorIcon, actorLabel, clock, duration } from "../words";
+import { actorIcon, actorLabel, clock, count, duration, summaryOf } from "../words";
 
 /** Deeper than this the guides would crowd out the words. */
 const MOST_GUIDES = 5;
 
-interface RowLineProps {
-  row: Row;
-  /** Its place in the timeline, from 1. */
+/** Where a line stands in the timeline. */
+export interface PlaceProps {
+  /** From 1. */
   index: number;
   top: number;
   selected: boolean;
   /** Whether Tab leads to it. */
   active: boolean;
-  onSelect(id: string): void;
 }
 
-export function RowLine({ row, index, top, selected, active, onSelect }: RowLineProps) {
+/** What all lines have in common. */
+export function placed({ index, top, selected, active }: PlaceProps, id: string, level: number) {
+  return {
+    "data-row": id,
+    "aria-level": level,
+    "aria-rowindex": index,
+    "aria-selected": selected,
+    tabIndex: active ? 0 : -1,
+    style: { transform: `translateY(${top}px)` },
+  } as const;
+}
+
+interface RowLineProps extends PlaceProps {
+  row: Row;
+  /** How many files stand under it. */
+  files: number;
+  /** Whether they are shown. */
+  open: boolean;
+  /** How the run ended. */
+  ending: Ending | null;
+  onSelect(): void;
+  onFold(open: boolean): void;
+}
+
+export function RowLine(props: RowLineProps) {
+  const { row, files, open, ending, onSelect, onFold, ...place } = props;
+  const summary = visible(summaryOf(row, ending));
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the timeline takes the keys of all its rows
     <div
-      class={cx("as-Row", row.pending && "as-mod-halted")}
+      {...placed(place, row.id, row.depth + 1)}
       role="row"
-      data-row={row.id}
-      aria-level={row.depth + 1}
-      aria-rowindex={index}
-      aria-selected={selected}
+      class={cx("as-Row", row.pending && "as-mod-halted")}
+      aria-expanded={files > 0 ? open : undefined}
       aria-current={row.pending ? "step" : undefined}
-      tabIndex={active ? 0 : -1}
-      style={{ transform: `translateY(${top}px)` }}
-      onClick={() => onSelect(row.id)}
+      onClick={onSelect}
     >
       <span class="as-Row-n" role="gridcell">
         {row.seq}
       </span>
       <Actors row={row} />
-      <span class="as-Row-what as-Ellipsis" role="gridcell" title={visible(row.summary)}>
-        <Summary row={row} />
+      <span class="as-Row-what as-Ellipsis" role="gridcell" title={summary}>
+        <Summary name={row.name} summary={summary} />
       </span>
-      <Marks row={row} />
+      <span class="as-Row-marks" role="gridcell">
+        <Marks row={row} />
+        {files > 0 && <Twist files={files} open={open} onFold={onFold} />}
+      </span>
       <Figure row={row} />
     </div>
+  );
+}
+
+/** Folds the files under a row with the mouse; the keys are the timeline's, and the row says its state. */
+function Twist({ files, open, onFold }: Pick<RowLineProps, "files" | "open" | "onFold">) {
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Left and Right do it
+    // biome-ignore lint/a11y/noStaticElementInteractions: the row itself is what has a state
+    <span
+      class="as-Twist"
+      title={`${open ? "Fold" : "Show"} ${count(files, "changed file")}`}
+      onClick={(event) => {
+        event.stopPropagation();
+        onFold(!open);
+      }}
+    >
+      <Icon name={open ? "down" : "right"} small />
+      {!open && <span>{count(files, "file")}</span>}
+    </span>
   );
 }
 
 function Actors({ row }: { row: Row }) {
   return (
     <span class="as-Actors" role="gridcell">
-      {Array.from({ length: Math.min(row.depth, MOST_GUIDES) }, (_, level) => (
-        <i key={level} class="as-Guide" />
-      ))}
+      <Guides depth={row.depth} />
       <ActorName actor={row.source} />
       <span class="as-Muted" role="img" aria-label="to">
         →
       </span>
       <ActorName actor={row.target} />
     </span>
+  );
+}
+
+/** A line for each level that something stands in. */
+export function Guides({ depth }: { depth: number }) {
+  const levels = Math.min(depth, MOST_GUIDES);
+  return (
+    <>
+      {Array.from({ length: levels }, (_, level) => (
+        <i key={level} class="as-Guide" />
+      ))}
+    </>
   );
 }
 
@@ -73,13 +126,12 @@ function ActorName({ actor }: { actor: Actor }) {
 }
 
 /** A call is read best with its tool set apart: `read_file(src/cart.py)`. */
-function Summary({ row: { summary, name } }: { row: Row }) {
-  if (!name || !summary.startsWith(`${name}(`) || !summary.endsWith(")"))
-    return <>{visible(summary)}</>;
+function Summary({ name, summary }: { name: string | null; summary: string }) {
+  const tool = name && visible(name);
+  if (!tool || !summary.startsWith(`${tool}(`) || !summary.endsWith(")")) return <>{summary}</>;
   return (
     <>
-      <code>{visible(name)}</code>{" "}
-      <span class="as-Muted">{visible(summary.slice(name.length + 1, -1))}</span>
+      <code>{tool}</code> <bdi class="as-Muted">{summary.slice(tool.length + 1, -1)}</bdi>
     </>
   );
 }
@@ -87,7 +139,7 @@ function Summary({ row: { summary, name } }: { row: Row }) {
 /** What each mark says, to who can't see it. */
 function Marks({ row }: { row: Row }) {
   return (
-    <span class="as-Row-marks" role="gridcell">
+    <>
       {row.edited && (
         <span class="as-You" role="img" aria-label="edited" title="Edited by a person">
           <Icon name="pencil" small />
@@ -103,7 +155,7 @@ function Marks({ row }: { row: Row }) {
           <Icon name="cross" small />
         </span>
       )}
-    </span>
+    </>
   );
 }
 

@@ -1,5 +1,6 @@
 /** When the timeline scrolls: for who follows, and for who moves by keys. Never under a reader. */
 import { useLayoutEffect, useRef } from "preact/hooks";
+import type { Line } from "./lines";
 import { ROW } from "./virtual";
 
 /** A scroll position with the memory of where the view itself last put it. */
@@ -10,6 +11,11 @@ export interface Scroller {
   toEnd(): void;
   /** Scroll as little as needed to show a row whole. */
   toRow(index: number): void;
+  /** Scroll along with lines that came or went further up. */
+  along(lines: number): void;
+  /** The line at the upper edge, and whether one is in sight. */
+  first(): number;
+  sees(index: number): boolean;
   /** Whether the person has scrolled back since. To be called on each scroll event. */
   wentBack(): boolean;
 }
@@ -51,6 +57,16 @@ function makeScroller(): Scroller {
       if (top < scrollTop) put(top);
       else if (top + ROW > scrollTop + clientHeight) putLast(index);
     },
+    along(lines) {
+      if (element && lines !== 0) put(element.scrollTop + lines * ROW);
+    },
+    first() {
+      return Math.ceil((element?.scrollTop ?? 0) / ROW);
+    },
+    sees(index) {
+      const { scrollTop = 0, clientHeight = 0 } = element ?? {};
+      return index * ROW < scrollTop + clientHeight && (index + 1) * ROW > scrollTop;
+    },
     wentBack() {
       if (!element) return false;
       const { scrollTop, scrollHeight, clientHeight } = element;
@@ -74,4 +90,38 @@ export function useStick(scroller: Scroller, sticks: boolean, count: number): vo
     observer.observe(element);
     return () => observer.disconnect();
   }, [sticks]);
+}
+
+interface Stay {
+  lines: readonly Line[];
+  /** The index of the selected line. */
+  at: number;
+  /** Whether the timeline goes to its end by itself. */
+  moves: boolean;
+  filter: string;
+}
+
+/**
+ * Lines that come or go above what a person reads move nothing: the selected line stays where it is, or
+ * the first one in sight. Gives back a function that makes another line stay at the next change.
+ */
+export function useStay(scroller: Scroller, { lines, at, moves, filter }: Stay) {
+  const before = useRef({ lines, at, filter });
+  const named = useRef<string | null>(null);
+  useLayoutEffect(() => {
+    const old = before.current;
+    before.current = { lines, at, filter };
+    const { current } = named;
+    named.current = null;
+    if (moves || old.lines === lines || old.filter !== filter) return;
+    const held = old.at >= 0 && scroller.sees(old.at) ? old.at : scroller.first();
+    const id = current ?? old.lines[held]?.id;
+    if (id === undefined) return;
+    const place = (of: readonly Line[]) => of.findLastIndex((line) => line.id === id);
+    const now = place(lines);
+    if (now >= 0) scroller.along(now - (current === null ? held : place(old.lines)));
+  });
+  return (id: string) => {
+    named.current = id;
+  };
 }

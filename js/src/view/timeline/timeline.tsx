@@ -6,21 +6,26 @@ import type { Debugger } from "../../model/debugger";
 import { Button } from "../button";
 import { count } from "../words";
 import { filterRows } from "./filter";
+import { filesOfRows, linesOf } from "./lines";
 import { Rows } from "./rows";
 
 export function Timeline({ model }: { model: Debugger }) {
-  const shown = useComputed(() => filterRows(model.rows.value, model.filter.value));
-  const rows = shown.value;
+  const shown = useComputed(() => {
+    const files = filesOfRows(model.rows.value, model.files.value);
+    const rows = filterRows(model.rows.value, model.filter.value, files);
+    return linesOf(rows, files, model.folded.value);
+  });
+  const lines = shown.value;
   return (
     <section class="as-Pane" aria-label="Timeline">
       <div class="as-PaneBar">
         <Filter model={model} />
         <Follow model={model} />
       </div>
-      {rows.length === 0 && model.filter.value !== "" ? (
+      {lines.length === 0 && model.filter.value !== "" ? (
         <NoMatch model={model} />
       ) : (
-        <Rows model={model} rows={rows} />
+        <Rows model={model} lines={lines} />
       )}
     </section>
   );
@@ -48,7 +53,7 @@ function Filter({ model }: { model: Debugger }) {
         type="text"
         placeholder="Filter events"
         aria-label="Filter events"
-        title="Filter by number, actor, tool or text (/)"
+        title="Filter by number, actor, tool, file or text (/)"
         spellcheck={false}
         value={model.filter.value}
         onInput={(event) => {
@@ -80,7 +85,7 @@ function NoMatch({ model }: { model: Debugger }) {
       <h3 class="as-Ellipsis">No event matches “{model.filter.value.trim()}”</h3>
       <p>
         {count(model.rows.value.length, "event")} filtered out. The filter looks at numbers, actors,
-        tool names and what happened.
+        tool names, changed files and what happened.
       </p>
       <div class="as-Empty-actions">
         <Button

@@ -1,62 +1,58 @@
-/**
- * The rows that are worth having in the document: those in sight, some around, and the active one.
- *
- * virtual-core is kept at 3.13: later lines weigh twice as much, for gestures and anchors that rows of
- * one height don't need.
- */
-import {
-  defaultRangeExtractor,
-  elementScroll,
-  observeElementOffset,
-  observeElementRect,
-  type VirtualItem,
-  Virtualizer,
-} from "@tanstack/virtual-core";
+/** The lines that are worth having in the document: those in sight, some around, and the active one. */
 import { useLayoutEffect, useReducer, useRef } from "preact/hooks";
 
-/** The height of a row, that of `--as-row`. */
+/** The height of a line, that of `--as-row`. */
 export const ROW = 26;
 const OVERSCAN = 12;
 
 interface Options {
   scroller: { current: HTMLElement | null };
   count: number;
-  keyOf(index: number): string;
   /** Kept in the document wherever it stands, so that it can hold the focus; -1 is none. */
   active: number;
 }
 
-interface Virtual {
-  items: VirtualItem[];
-  height: number;
-}
-
-export function useVirtual({ scroller, count, keyOf, active }: Options): Virtual {
+/** The indexes to draw, in order. */
+export function useVirtual({ scroller, count, active }: Options): number[] {
   const [, redraw] = useReducer((n: number) => n + 1, 0);
-  const held = useRef<Virtualizer<HTMLElement, HTMLElement> | null>(null);
-  const options = {
-    count,
-    getItemKey: keyOf,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => ROW,
-    overscan: OVERSCAN,
-    scrollToFn: elementScroll,
-    observeElementRect,
-    observeElementOffset,
-    onChange: () => redraw(0),
-    rangeExtractor: (range: Parameters<typeof defaultRangeExtractor>[0]) =>
-      withActive(defaultRangeExtractor(range), active),
-  };
-  held.current ??= new Virtualizer<HTMLElement, HTMLElement>(options);
-  const virtualizer = held.current;
-  virtualizer.setOptions(options);
-  useLayoutEffect(() => virtualizer._didMount(), []);
-  useLayoutEffect(() => virtualizer._willUpdate());
-  return { items: virtualizer.getVirtualItems(), height: virtualizer.getTotalSize() };
+  const sight = useRef<Sight>({ first: 0, last: -1 });
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    if (!element) return;
+    const look = () => {
+      const { first, last } = inSight(element);
+      if (first === sight.current.first && last === sight.current.last) return;
+      sight.current = { first, last };
+      redraw(0);
+    };
+    look();
+    const observer = new ResizeObserver(look);
+    observer.observe(element);
+    element.addEventListener("scroll", look, { passive: true });
+    return () => {
+      observer.disconnect();
+      element.removeEventListener("scroll", look);
+    };
+  }, []);
+  return drawn(sight.current, count, active);
 }
 
-function withActive(indexes: number[], active: number): number[] {
-  const [first = 0] = indexes;
-  if (active < 0 || indexes.includes(active)) return indexes;
-  return active < first ? [active, ...indexes] : [...indexes, active];
+interface Sight {
+  first: number;
+  last: number;
+}
+
+function inSight({ scrollTop, clientHeight }: HTMLElement): Sight {
+  return {
+    first: Math.floor(scrollTop / ROW),
+    last: Math.ceil((scrollTop + clientHeight) / ROW) - 1,
+  };
+}
+
+function drawn({ first, last }: Sight, count: number, active: number): number[] {
+  const from = Math.max(0, Math.min(first, count - 1) - OVERSCAN);
+  const to = Math.min(count - 1, last + OVERSCAN);
+  const indexes = Array.from({ length: Math.max(0, to - from + 1) }, (_, at) => from + at);
+  if (active < 0 || active >= count || (active >= from && active <= to)) return indexes;
+  return active < from ? [active, ...indexes] : [...indexes, active];
 }

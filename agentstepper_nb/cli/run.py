@@ -1,0 +1,76 @@
+"""`agentstepper run`: finds the Core, and becomes a program whose AgentSteppers find it too."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from typing import Final, NoReturn
+
+from ..discover import discover
+from ..sdk.environment import with_core
+from ..sdk.probing import probe
+from . import USAGE
+
+#: Exit codes that aren't the program's own, as `env`, `nohup` and `timeout` have them.
+NOT_TRIED: Final = 125
+CANNOT_RUN: Final = 126
+NOT_FOUND: Final = 127
+
+
+def run(given: Namespace) -> int:
+    """Run the command. Returns only where the program can't be started.
+
+    Args:
+        given: What the command line says; `program` are the words after `--`, None without one.
+
+    Returns:
+        The exit code.
+    """
+    if given.misplaced or not given.program:
+        words = " ".join([*given.misplaced, *(given.program or ())]) or "python agent.py"
+        return _fail(f"put -- before the program: agentstepper run -- {words}", USAGE)
+    try:
+        core = discover(given.url, given.token)
+        probe(core)  # here a sentence, in the agent a traceback
+    except ConnectionError as error:
+        return _fail(str(error), NOT_TRIED)
+    return _become(given.program, with_core(os.environ, core, given.name))
+
+
+def _become(program: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Replace this process, so that output, terminal, signals and exit code are the program's own."""
+    name = program[0]
+    try:
+        _exec(program, environment)
+    except (FileNotFoundError, NotADirectoryError):
+        if shutil.which(name, path=environment.get("PATH")) is None:
+            return _fail(f"{name}: there is no such program.", NOT_FOUND)
+        return _fail(f"{name}: the interpreter that its first line names is missing.", CANNOT_RUN)
+    except (OSError, ValueError) as error:  # no rights, no program's file, a NUL in an argument
+        return _fail(f"{name}: it can't be run: {_why(error)}.{_advice(name)}", CANNOT_RUN)
+
+
+def _exec(program: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Python ignores these two, and what is ignored stays so in the program.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    os.execvpe(program[0], list(program), environment)
+
+
+def _why(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def _advice(name: str) -> str:
+    return f" Say python {name} for a Python file." if name.endswith(".py") else ""
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"agentstepper run: {message}", file=sys.stderr)
+    return code

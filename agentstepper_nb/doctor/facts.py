@@ -1,0 +1,159 @@
+"""What the doctor knows about a machine: plain values, without tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Here:
+    """This Python and what is installed in it.
+
+    Args:
+        python: Its version.
+        package: The version of agentstepper_nb.
+        unbuilt: What is missing of the view's JavaScript, in words; empty where nothing is.
+        git: git's version; empty where there is none.
+        git_problem: Why it can't watch a workspace; empty where it can.
+    """
+
+    python: str
+    package: str
+    unbuilt: str = ""
+    git: str = ""
+    git_problem: str = ""
+
+
+@dataclass(frozen=True)
+class Jupyter:
+    """Jupyter beside this Python.
+
+    Args:
+        applications: JupyterLab and Notebook, each with its version.
+        server_extension: Whether the configuration switches ours on; None where it doesn't name it.
+        labextension: The version of ours that is installed; empty where none is.
+        damaged: What is missing of it.
+        disabled: What of it is switched off, by JupyterLab's names.
+    """
+
+    applications: tuple[str, ...] = ()
+    server_extension: bool | None = True
+    labextension: str = ""
+    damaged: str = ""
+    disabled: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Core:
+    """A Core that a runtime file tells of.
+
+    Args:
+        url: Where agents reach it.
+        name: What it calls itself.
+        pid: Its process.
+        version: The version of its package; empty where it doesn't say.
+        problem: Why an agent can't connect; empty where it can.
+    """
+
+    url: str
+    name: str
+    pid: int
+    version: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What an AgentStepper without an address would do here.
+
+    Args:
+        url: The Core that it would take; empty where it finds none, or several.
+        why: Why that one; or why none, in words for a person.
+        problem: Why it couldn't connect there; empty where it could.
+        protocol: The version that they would speak.
+        token_of: Another Core whose token it would send; empty where there is none.
+    """
+
+    url: str = ""
+    why: str = ""
+    problem: str = ""
+    protocol: int = 2
+    token_of: str = ""
+
+
+@dataclass(frozen=True)
+class Variables:
+    """What the environment says.
+
+    Args:
+        url: AGENTSTEPPER_URL.
+        token: Whether AGENTSTEPPER_TOKEN is set.
+        name: AGENTSTEPPER_NAME.
+    """
+
+    url: str = ""
+    token: bool = False
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder that a Core writes to.
+
+    Args:
+        path: Where it is.
+        writable: Whether it, or what it would be made in, can be written.
+        free: Bytes that are free there.
+        network: The network file system it lies on; empty where it is this machine's.
+    """
+
+    path: str
+    writable: bool = True
+    free: int = 1 << 40
+    network: str = ""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The kernel that this process is.
+
+    Args:
+        name: Its implementation and version.
+        subshells: Whether it hears a view while its main thread is busy.
+        server: Where its Jupyter server's Core is; empty where that has none.
+        core_inside: Why a Core runs in the kernel; empty where none does.
+        nested: Whether event loops were made to nest.
+    """
+
+    name: str
+    subshells: bool
+    server: str = ""
+    core_inside: str = ""
+    nested: bool = False
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All of it.
+
+    Args:
+        here: This Python.
+        jupyter: Jupyter beside it.
+        cores: The Cores of this user that run here.
+        choice: What discovery would do.
+        variables: What the environment says.
+        data: Where runs and the agents' token are kept.
+        runtime: Where Cores leave the files by which they are found.
+        token_mode: The permissions of the token's file; None where there is none yet.
+        kernel: This kernel, where this process is one.
+    """
+
+    here: Here
+    jupyter: Jupyter = field(default_factory=Jupyter)
+    cores: tuple[Core, ...] = ()
+    choice: Choice = field(default_factory=Choice)
+    variables: Variables = field(default_factory=Variables)
+    data: Folder = field(default_factory=lambda: Folder("data"))
+    runtime: Folder = field(default_factory=lambda: Folder("runtime"))
+    token_mode: int | None = None
+    kernel: Kernel | None = None

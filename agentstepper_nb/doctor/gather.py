@@ -1,0 +1,159 @@
+"""The facts, asked of the machine. Nothing is judged here, and nothing but Cores is connected to."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final
+
+from jupyter_core.paths import jupyter_runtime_dir
+
+from .. import discover, static_files
+from .._version import __version__
+from ..errors import DiscoveryError
+from .facts import Choice, Core, Facts, Here, Jupyter, Variables
+from .folders import folder, mode_of_token
+from .jupyter import labextension, server_extension
+
+#: Entries of the build's manifest without which some view stays empty.
+_ENTRIES: Final = ("app", "page", "kernel")
+
+
+def gather() -> Facts:
+    """Ask everything once."""
+    from .kernel import kernel
+
+    cores = tuple(discover.running_servers())
+    with ThreadPoolExecutor(8) as pool:
+        problems = list(pool.map(lambda core: _problem(core.endpoint), cores))
+    return Facts(
+        here=_here(),
+        jupyter=_jupyter(),
+        cores=tuple(
+            Core(
+                url=core.url,
+                name=core.name,
+                pid=core.pid,
+                version=core.version,
+                problem=problem,
+            )
+            for core, problem in zip(cores, problems, strict=True)
+        ),
+        choice=_choice(cores),
+        variables=Variables(
+            url=os.environ.get(discover.URL_VARIABLE, ""),
+            token=bool(os.environ.get(discover.TOKEN_VARIABLE)),
+            name=os.environ.get(discover.NAME_VARIABLE, ""),
+        ),
+        data=folder(discover.data_dir()),
+        runtime=folder(Path(jupyter_runtime_dir())),
+        token_mode=mode_of_token(discover.data_dir()),
+        kernel=kernel(),
+    )
+
+
+def _here() -> Here:
+    git, problem = _git()
+    return Here(
+        python=platform.python_version(),
+        package=__version__,
+        unbuilt=_unbuilt(),
+        git=git,
+        git_problem=problem,
+    )
+
+
+def _unbuilt() -> str:
+    for entry in _ENTRIES:
+        try:
+            static_files.built(entry)
+        except static_files.NotBuiltError:
+            return entry
+    return ""
+
+
+def _git() -> tuple[str, str]:
+    """Git's version, and why it can't be used."""
+    from ..errors import WorkspaceError
+    from ..sdk.workspace.command import check
+
+    try:
+        check()
+    except WorkspaceError as error:
+        return "", str(error)
+    said = subprocess.run(["git", "--version"], capture_output=True, text=True, check=False).stdout
+    return said.removeprefix("git version ").strip(), ""
+
+
+def _jupyter() -> Jupyter:
+    names = {"jupyterlab": "JupyterLab", "notebook": "Notebook"}
+    found = {name: _version(package) for package, name in names.items()}
+    installed, damaged, disabled = labextension()
+    return Jupyter(
+        applications=tuple(f"{name} {number}" for name, number in found.items() if number),
+        server_extension=server_extension(),
+        labextension=installed,
+        damaged=damaged,
+        disabled=disabled,
+    )
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+# ---- Cores ------------------------------------------------------------------------------------------
+
+
+def _problem(endpoint: discover.Endpoint) -> str:
+    from ..sdk.probing import probe
+
+    try:
+        probe(endpoint)
+    except ConnectionError as error:
+        return str(error)
+    return ""
+
+
+def _choice(cores: tuple[discover.RuntimeFile, ...]) -> Choice:
+    from ..sdk.probing import probe
+
+    try:
+        endpoint = discover.discover()
+    except DiscoveryError as error:
+        return Choice(why=str(error))
+    try:
+        problem, protocol = "", probe(endpoint)
+    except ConnectionError as error:
+        problem, protocol = str(error), 0
+    return Choice(
+        url=endpoint.url,
+        why=_why(),
+        problem=problem,
+        protocol=protocol,
+        token_of=_whose(endpoint, cores),
+    )
+
+
+def _why() -> str:
+    """In discovery's own order."""
+    if os.environ.get(discover.URL_VARIABLE):
+        return "AGENTSTEPPER_URL says so"
+    if discover.own_core() is not None:
+        return "it is the server's that this process comes from"
+    return "it is the only one of yours that runs"
+
+
+def _whose(endpoint: discover.Endpoint, cores: tuple[discover.RuntimeFile, ...]) -> str:
+    """Another Core whose token this is, and not the token of the Core that it goes to."""
+    if any(core.url == endpoint.url and core.token == endpoint.token for core in cores):
+        return ""
+    owners = [core for core in cores if core.token and core.token == endpoint.token]
+    return next((core.name or core.url for core in owners), "")

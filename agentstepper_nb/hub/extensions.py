@@ -1,0 +1,220 @@
+"""What other packages add to a Core: commands for UIs, event types, summaries."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from msgspec import Struct
+
+from ..core import EventType, Summarizer, Vocabulary
+from ..protocol import ui
+from ..protocol.frame import Table
+from ..protocol.values import (
+    EVENT_NAME,
+    EVENT_NAME_RULE,
+    Actor,
+    AgentState,
+    Breakpoint,
+    EventKind,
+)
+
+if TYPE_CHECKING:
+    from .hub import Hub
+
+#: The entry points of installed extensions; each names an `Extension`.
+GROUP: Final = "agentstepper_nb.extensions"
+
+Body = TypeVar("Body", bound=Struct)
+#: Carries out a command on the Core's loop, which it must not block, and may give an answer.
+Handler = Callable[["Hub", Body], Awaitable[Struct | None]]
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command that UIs of version 2 may give.
+
+    Args:
+        body: The class of its body.
+        handler: Carries it out.
+        control: Whether it changes something, so that who may only watch is refused.
+    """
+
+    body: type[Struct]
+    handler: Handler[Any]
+    control: bool
+
+
+class Extension:
+    """What one package adds.
+
+    ::
+
+        extension = Extension("rag")
+        extension.event_type("retrieval", actor=Actor.SYSTEM)
+
+    Name it as an entry point of the group `agentstepper_nb.extensions`, and each Core that starts has
+    it; or hand it to `AgentStepperCore(extensions=[…])`.
+
+    Args:
+        name: How the log calls it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.commands: dict[str, Command] = {}
+        self.event_types: dict[str, EventType] = {}
+        self.summarizers: list[Summarizer] = []
+
+    def command(
+        self, name: str, body: type[Body], *, control: bool = True
+    ) -> Callable[[Handler[Body]], Handler[Body]]:
+        """Decorate what carries out a command of UIs.
+
+        It is called as `await handler(hub, body)`. The Struct that it gives travels as a message named
+        after the command; None is answered by `ok`, a CommandError or ProtocolError by `error`.
+
+        Args:
+            name: The command's name on the wire.
+            body: The class that its body is decoded to.
+            control: Whether it changes something, so that who may only watch is refused.
+
+        Raises:
+            ValueError: The extension has a command of this name.
+        """
+
+        def add(handler: Handler[Body]) -> Handler[Body]:
+            _add(self.commands, name, Command(body, handler, control), "command")
+            return handler
+
+        return add
+
+    def event_type(
+        self,
+        name: str,
+        *,
+        actor: Actor = Actor.TOOLS,
+        state: AgentState = AgentState.TOOL_EXECUTING,
+    ) -> None:
+        """Say how the custom events of a type are told. Agents may use types that nobody registered.
+
+        Args:
+            name: The type's name, as in `dbg.event(name, …)`.
+            actor: Whom the agent turns to at its begin, and who answers at its end.
+            state: What the agent does in between.
+
+        Raises:
+            ValueError: The name isn't a lower-case word, or the extension has a type of this name.
+        """
+        if not EVENT_NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is no type of events: {EVENT_NAME_RULE}")
+        _add(self.event_types, name, EventType(actor, state), "event type")
+
+    def summarizer(
+        self, kind: EventKind | None = None, name: str | None = None
+    ) -> Callable[[Summarizer], Summarizer]:
+        """Decorate a function that gives one line on a breakpoint, or None to leave it to the next.
+
+        It is asked after the agent's own summary and before one is made by rule, each time that a row
+        is told: it has to be quick, and to give the same line for the same breakpoint. Where it raises,
+        the next is asked, and the log has the first traceback.
+
+        Args:
+            kind: Ask only on events of this kind.
+            name: Ask only on events of this name: a tool, a model, a custom event's type.
+        """
+
+        def add(summarize: Summarizer) -> Summarizer:
+            def meant(breakpoint: Breakpoint) -> str | None:
+                if kind in (None, breakpoint.kind) and name in (None, breakpoint.name):
+                    return summarize(breakpoint)
+                return None
+
+            self.summarizers.append(meant)
+            return summarize
+
+        return add
+
+
+def installed(log: logging.Logger) -> list[Extension]:
+    """The extensions that installed packages name. One that can't be loaded is logged and left out."""
+    found: list[Extension] = []
+    for point in entry_points(group=GROUP):
+        try:
+            extension = point.load()
+            if not isinstance(extension, Extension):
+                raise TypeError(f"{point.value} is no agentstepper_nb.extend.Extension.")
+        except Exception:
+            log.exception("The extension %s can't be loaded and is left out.", point.name)
+        else:
+            found.append(extension)
+    return found
+
+
+class Extensions:
+    """The extensions of one Core, taken together.
+
+    Args:
+        extensions: They are asked in this order. None takes those that are installed; of those, one
+            that another's names stand against is logged and left out.
+        log: Gets what fails.
+
+    Raises:
+        ValueError: Two of those given name the same, or one names what the Core has itself.
+    """
+
+    def __init__(self, extensions: Iterable[Extension] | None, log: logging.Logger) -> None:
+        self.commands: dict[str, Command] = {}
+        self._types: dict[str, EventType] = {}
+        self._summarizers: list[tuple[str, Summarizer]] = []
+        self._failed: set[Summarizer] = set()  # and the log was told
+        self._log = log
+        if extensions is not None:
+            for extension in extensions:
+                self._take(extension)
+        else:
+            for extension in installed(log):
+                try:
+                    self._take(extension)
+                except ValueError as error:
+                    log.error("The extension %s is left out: %s", extension.name, error)
+        bodies = {name: command.body for name, command in self.commands.items()}
+        #: What UIs of version 2 may send.
+        self.from_ui: Table = ui.from_ui.extended(bodies)
+        self.vocabulary = Vocabulary(self._types, self._summarize)
+
+    def _take(self, extension: Extension) -> None:
+        # A command's answer goes by its name, so that what the Core tells is taken as well.
+        known = {*self.commands, *ui.from_ui.types, *ui.to_ui.types}
+        taken = known & extension.commands.keys()
+        taken |= self._types.keys() & extension.event_types.keys()
+        if taken:
+            names = ", ".join(sorted(taken))
+            raise ValueError(f"{extension.name} names what is there already: {names}.")
+        self.commands |= extension.commands
+        self._types |= extension.event_types
+        self._summarizers += [(extension.name, each) for each in extension.summarizers]
+
+    def _summarize(self, breakpoint: Breakpoint) -> str | None:
+        for name, ask in self._summarizers:
+            try:
+                told = ask(breakpoint)
+                if told is not None and not isinstance(told, str):
+                    raise TypeError(f"A summariser gave {type(told).__name__}, not a text or None.")
+            except Exception:
+                if ask not in self._failed:  # it may fail at each of a thousand rows
+                    self._failed.add(ask)
+                    self._log.exception("A summariser of the extension %s failed.", name)
+                continue
+            if told:
+                return told
+        return None
+
+
+def _add(table: dict[str, Any], name: str, value: Any, what: str) -> None:
+    if name in table:
+        raise ValueError(f"The {what} {name} is there already.")
+    table[name] = value

@@ -1,0 +1,22 @@
+"""The environment by which a program's AgentSteppers find a Core."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..discover import NAME_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE, Endpoint
+
+
+def with_core(
+    environment: Mapping[str, str], endpoint: Endpoint, name: str | None = None
+) -> dict[str, str]:
+    """An environment that names this Core, and has no token or name that was meant for another.
+
+    Args:
+        environment: The rest of it.
+        endpoint: The Core.
+        name: What the program's runs are called; what it says itself where none is given.
+    """
+    ours = {URL_VARIABLE: endpoint.url, TOKEN_VARIABLE: endpoint.token, NAME_VARIABLE: name}
+    rest = {key: value for key, value in environment.items() if key not in ours}
+    return rest | {key: value for key, value in ours.items() if value}

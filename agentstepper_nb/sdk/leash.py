@@ -1,0 +1,34 @@
+"""Started between `spawn` and its program: ties the child's life to its parent's, and becomes it.
+
+Run as a script, by a Python without site-packages: nothing of this package can be imported here.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+
+#: Of <sys/prctl.h>: the signal that this process gets when its parent ends, however that ends.
+_PR_SET_PDEATHSIG = 1
+
+_CANNOT_RUN = 126
+
+
+def main() -> None:
+    """Become the program that the arguments name, after the parent's process id."""
+    parent, *program = sys.argv[1:]
+    # Python ignores these two, and what is ignored stays so in the program.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != int(parent):  # it ended before that was said
+        return
+    try:
+        os.execvp(program[0], program)
+    except OSError as error:
+        print(f"{program[0]} can't be run: {error.strerror}.", file=sys.stderr)
+        sys.exit(_CANNOT_RUN)
+
+
+if __name__ == "__main__":
+    main()

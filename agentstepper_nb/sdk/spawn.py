@@ -1,0 +1,204 @@
+"""`dbg.spawn`: an agent in a child process, whose output comes out here."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import shlex
+import signal
+import subprocess
+import threading
+import time
+import weakref
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import wait as wait_for
+from functools import partial
+from typing import Any, Final
+
+from ..discover import Endpoint
+from . import spawner
+from .child_output import copied
+from .environment import with_core
+from .pumps import in_thread, result
+
+#: Seconds that a child has, one after the other, to end by itself (whoever interrupted us may have
+#: interrupted it as well), by SIGINT, and by SIGTERM. `%%step` gives an interrupted cell three in all.
+_OWN_ACCORD: Final = 0.5
+_LADDER: Final = ((signal.SIGINT, 1.0), (signal.SIGTERM, 1.0))
+#: Seconds that a child's output is still read after its end, where what it started keeps it open.
+_DRAIN: Final = 1.0
+_GLANCE: Final = 1.0
+
+
+class Child:
+    """A child process that runs an agent; `Spawned` and `AsyncSpawned` can wait for it.
+
+    Args:
+        process: The process; nobody reads its output yet.
+        name: What it is called in messages.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], name: str) -> None:
+        self._process = process
+        self._name = name
+        self._parent = os.getpid()
+        self._ended: Future[int] = Future()
+        self._ended.set_running_or_notify_cancel()  # an awaiting task that gives up can't cancel it
+        _children.add(self)  # its threads keep it alive
+        threading.Thread(
+            target=self._reap, args=(copied(process),), name="agentstepper-child", daemon=True
+        ).start()
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit code, negative where a signal ended it; None while it runs."""
+        return self._ended.result() if self._ended.done() else None
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is a child of this process, and runs."""
+        return self._parent == os.getpid() and not self._ended.done()
+
+    def terminate(self) -> None:
+        """Ask it to end: SIGTERM. Does nothing once it has ended."""
+        self._send(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it at once: SIGKILL. Does nothing once it has ended."""
+        self._send(signal.SIGKILL)
+
+    def _send(self, number: int) -> None:
+        if self.runs:
+            self._process.send_signal(number)
+
+    def _reap(self, output: threading.Thread) -> None:
+        code = self._process.wait()
+        output.join(_DRAIN)
+        self._ended.set_result(code)
+
+    def _late(self, timeout: float | None) -> TimeoutError:
+        return TimeoutError(
+            f"{self._name} (pid {self.pid}) still runs after {timeout or 0:g} seconds: "
+            "wait again, or end it with terminate()."
+        )
+
+    def __repr__(self) -> str:
+        code = self.returncode
+        state = "runs" if code is None else f"ended with {code}"
+        return f"<{type(self).__name__} {self._name!r}, pid {self.pid}, {state}>"
+
+
+class Spawned(Child):
+    """A child process that `AgentStepper.spawn` started."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end, and for its output.
+
+        What interrupts the wait (KeyboardInterrupt, AgentStopped) ends the child: where it doesn't end
+        by itself it gets SIGINT, a second later SIGTERM, then SIGKILL. A second interrupt kills it.
+
+        Args:
+            timeout: The most seconds to wait; the child goes on after that.
+
+        Returns:
+            Its exit code, negative where a signal ended it.
+
+        Raises:
+            TimeoutError: It still runs.
+        """
+        try:
+            if timeout is None:
+                return result(self._ended)
+            over = _over([self], timeout)
+        except BaseException:
+            end([self])
+            raise
+        if not over:
+            raise self._late(timeout)
+        return self._ended.result()
+
+
+class AsyncSpawned(Child):
+    """A child process that `AsyncAgentStepper.spawn` started; `await child` waits for its end."""
+
+    async def wait(self, timeout: float | None = None) -> int:
+        """As `Spawned.wait`; a task that is cancelled while it waits ends the child likewise."""
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(self._ended), timeout)
+        except TimeoutError:
+            raise self._late(timeout) from None
+        except GeneratorExit:
+            raise
+        except BaseException:
+            await in_thread(partial(end, [self]))
+            raise
+
+    def __await__(self) -> Generator[Any, None, int]:
+        return self.wait().__await__()
+
+
+def start_child(
+    endpoint: Endpoint,
+    argv: Sequence[str | os.PathLike[str]],
+    name: str | None,
+    cwd: str | os.PathLike[str] | None,
+    env: Mapping[str, str] | None,
+) -> tuple[subprocess.Popen[bytes], str]:
+    """Start a program as an agent of a Core; the process, and what to call it. Errors as `spawn`'s."""
+    if isinstance(argv, str | bytes | os.PathLike):
+        raise TypeError(
+            f"argv is a list, as [sys.executable, {os.fspath(argv)!r}]: no shell takes it apart."
+        )
+    program = [os.fspath(word) for word in argv]
+    if not program:
+        raise ValueError("argv is empty: its first word is the program to run.")
+    environment = with_core({**os.environ, **(env or {})}, endpoint, name)
+    # A Python that writes into a pipe keeps its output back until it is a lot, or the end.
+    environment.setdefault("PYTHONUNBUFFERED", "1")
+    folder = None if cwd is None else os.fspath(cwd)
+    return spawner.start(program, folder, environment), name or shlex.join(program)
+
+
+# ---- ending -----------------------------------------------------------------------------------------
+
+
+def end(children: Iterable[Child]) -> None:
+    """End children as an interrupt does, and return when they have ended; a second one kills them."""
+    running = [child for child in children if child.runs]
+    try:
+        if _over(running, _OWN_ACCORD):
+            return
+        for number, patience in _LADDER:
+            for child in running:
+                child._send(number)
+            if _over(running, patience):
+                return
+    finally:
+        for child in running:
+            child.kill()
+    _over(running)
+
+
+def _over(children: Sequence[Child], patience: float | None = None) -> bool:
+    """Wait until they have ended, and hear every interrupt; whether they did in so many seconds."""
+    waiting = {child._ended for child in children}
+    until = None if patience is None else time.monotonic() + patience
+    while waiting:
+        left = _GLANCE if until is None else min(_GLANCE, until - time.monotonic())
+        if left <= 0:
+            return False
+        waiting = wait_for(waiting, left).not_done
+    return True
+
+
+_children: weakref.WeakSet[Child] = weakref.WeakSet()
+
+# Before the SDK's own handler, which was registered before: the runs of this process end after them.
+atexit.register(lambda: end(list(_children)))

@@ -1,0 +1,140 @@
+"""A Core inside this process: for a kernel whose Jupyter server has none.
+
+It is the standalone Core without a port for UIs: views reach it by comm, through `kernel_view`. Runs are
+in the kernel's memory and gone with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import threading
+from typing import Final
+
+from ..discover import TOKEN_VARIABLE, URL_VARIABLE, Endpoint
+from ..hub import AgentStepperCore, Connection, Rights, Session
+from ..protocol.values import Run
+
+#: Why there is one, in words for a person; the view shows them.
+NO_SERVER: Final = (
+    "This kernel's Jupyter server has no AgentStepper Core, so one runs in the kernel."
+)
+ASKED_FOR: Final = "You asked for a Core in the kernel, so one runs there."
+
+#: Its own, so that what the Core notes goes to who set up logging, and not below some cell.
+_log = logging.getLogger("agentstepper_nb.kernel_core")
+_log.addHandler(logging.NullHandler())
+
+
+class KernelCore:
+    """The Core of this process, which listens to agents on the loopback address.
+
+    Args:
+        why: Why it is here, in words for a person.
+    """
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        self._token = secrets.token_urlsafe(32)
+        self._core = AgentStepperCore(
+            "127.0.0.1", client_port=0, ui_port=None, logger=_log, token=self._token
+        )
+        self._core.start()
+        self._heard_aside = 0
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where agents reach it, and by which token."""
+        return Endpoint(f"ws://127.0.0.1:{self._core.client_port}", self._token)
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """Its event loop, which runs on a thread of its own.
+
+        Raises:
+            RuntimeError: It was stopped.
+        """
+        return self._core.loop
+
+    @property
+    def heard_aside(self) -> int:
+        """How many messages of views came on another thread than the main one, which may be blocked."""
+        return self._heard_aside
+
+    def runs(self) -> list[Run]:
+        """The headers of all runs, oldest first. From any thread but the loop's."""
+
+        async def read() -> list[Run]:
+            return self._core.hub.runs()
+
+        return asyncio.run_coroutine_threadsafe(read(), self.loop).result()
+
+    def connect_ui(self, connection: Connection) -> Session:
+        """Bring in a UI of version 2, which may control. To be called on the loop.
+
+        Args:
+            connection: Where the Core's messages go.
+        """
+        return self._core.hub.connect_ui(connection, 2, Rights())
+
+    def hear(self) -> None:
+        """Note that a view's message came, on this thread."""
+        if threading.current_thread() is not threading.main_thread():
+            self._heard_aside += 1
+
+    def stop(self) -> None:
+        """Close every connection and end the thread."""
+        self._core.stop()
+
+
+_running: KernelCore | None = None
+_lock = threading.Lock()
+
+
+def running() -> KernelCore | None:
+    """This process's Core, where it has one."""
+    return _running
+
+
+def start(why: str = ASKED_FOR) -> KernelCore:
+    """This process's Core, started where it has none. It ends with the process.
+
+    What looks for a Core from now on finds this one, processes that are started from here included:
+    its address and its token are put into the environment.
+
+    Args:
+        why: Why it is wanted, in words for a person.
+    """
+    global _running
+    with _lock:
+        if _running is None:
+            _running = KernelCore(why)
+            found = _running.endpoint
+            os.environ[URL_VARIABLE] = found.url
+            os.environ[TOKEN_VARIABLE] = found.token or ""
+        return _running
+
+
+def stop() -> None:
+    """Stop this process's Core and take it out of the environment. Its runs are gone."""
+    global _running
+    with _lock:
+        core, _running = _running, None
+        if core is None:
+            return
+        if os.environ.get(URL_VARIABLE) == core.endpoint.url:
+            del os.environ[URL_VARIABLE]
+            os.environ.pop(TOKEN_VARIABLE, None)
+        core.stop()
+
+
+def _leave_to_parent() -> None:
+    """In a forked child: the Core, its thread and its runs are the parent's."""
+    global _running, _lock
+    _running = None
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)

@@ -1,0 +1,217 @@
+/** The comm transport: through the kernel, as custom messages of a widget, to a Core inside it. */
+import { browserTimers, type Timers } from "./backoff";
+import type { Closed, Link, LinkEvents, Transport } from "./transport";
+
+/** A widget's model, as far as it carries messages. */
+export interface CommModel {
+  send(content: unknown): void;
+  on(event: string, callback: (...heard: never[]) => void): void;
+  off(event: string, callback: (...heard: never[]) => void): void;
+}
+
+type ToKernel = { op: "open" } | { op: "text"; text: string; more?: true } | { op: "close" };
+type FromKernel =
+  | { link: string; op: "texts"; texts: readonly string[] }
+  | { link: string; op: "closed"; code: number; reason: string };
+
+/** Characters in one message: the Jupyter server drops the browser's connection above 10 MB. */
+const PART = 512 * 1024;
+/** How long an answer may stay away before the person is told why it may. */
+const PATIENCE_MS = 5000;
+/**
+ * When a link that wasn't answered is opened once more. JupyterLab asks for a subshell when it sees a
+ * comm, and what is sent before it has one waits behind the cell that shows the view.
+ */
+const AGAIN_MS = [250, 750, 2000];
+
+/** Nobody is there any more: the Core ended with its kernel. */
+const GONE = 4410;
+/** Some of the kernel's messages never came: the Jupyter server drops them while a cell prints a lot. */
+const GAP = 4000;
+
+const BUSY =
+  "The kernel doesn’t answer. While it is busy with a cell it may not hear this view, which goes on by " +
+  "itself when the cell ends. If the kernel was restarted, run the cell again.";
+const ENDED =
+  "The kernel was restarted or has ended, and the runs were in its memory. Run the cell again.";
+const MISSED = "Some messages of the kernel were lost.";
+
+/** What ipywidgets tells of a comm's end: it was closed, or its kernel is another one now. */
+const ENDS = ["comm:close", "comm_live_update"] as const;
+
+/**
+ * The Core in a kernel, by the model of a widget that lives there.
+ *
+ * @param model Any number of views share it: each of their links has a name of its own.
+ */
+export function commTransport(model: CommModel, timers: Timers = browserTimers): Transport {
+  return { open: (events) => new CommLink(model, events, timers) };
+}
+
+class CommLink implements Link {
+  readonly #model: CommModel;
+  readonly #events: LinkEvents;
+  readonly #timers: Timers;
+  /** The link that was answered; null until one was. */
+  #name: string | null = null;
+  /** Links that were opened and have said nothing yet: the first to answer is the one. */
+  readonly #tried = new Set<string>();
+  /** What was sent while none had answered. */
+  #unheard: string[] = [];
+  /** How many texts came. */
+  #heard = 0;
+  #over = false;
+  #cancelAgain: (() => void) | null = null;
+  #cancelStall: (() => void) | null = null;
+
+  constructor(model: CommModel, events: LinkEvents, timers: Timers) {
+    this.#model = model;
+    this.#events = events;
+    this.#timers = timers;
+    model.on("msg:custom", this.#receive);
+    for (const end of ENDS) model.on(end, this.#ended);
+    // Who opens a link has it in hand before hearing of it.
+    queueMicrotask(() => this.#begin());
+  }
+
+  send(text: string): void {
+    if (this.#over) return;
+    if (this.#name === null) this.#unheard.push(text);
+    for (const name of this.#name === null ? this.#tried : [this.#name]) this.#sayText(name, text);
+    if (!this.#over) this.#await();
+  }
+
+  close(): void {
+    if (this.#over) return;
+    this.#leave();
+    this.#closeAll();
+  }
+
+  #begin(): void {
+    if (this.#over) return;
+    this.#try(0);
+    // The kernel says nothing before it is spoken to: that it hears shows in its first answer.
+    if (!this.#over) this.#events.opened();
+  }
+
+  #try(times: number): void {
+    const name = linkName();
+    this.#tried.add(name);
+    this.#say(name, { op: "open" });
+    for (const text of this.#unheard) this.#sayText(name, text);
+    const wait = AGAIN_MS[times];
+    if (wait === undefined || this.#over) return;
+    this.#cancelAgain = this.#timers.after(wait, () => this.#try(times + 1));
+  }
+
+  #sayText(name: string, text: string): void {
+    for (let at = 0; !this.#over; ) {
+      const end = partEnd(text, at);
+      const more = end < text.length;
+      this.#say(name, { op: "text", text: text.slice(at, end), ...(more && { more }) });
+      if (!more) return;
+      at = end;
+    }
+  }
+
+  #say(link: string, message: ToKernel): void {
+    try {
+      this.#model.send({ link, ...message });
+    } catch {
+      this.#ended(); // the front end threw the comm away, as after a restart
+    }
+  }
+
+  #receive = (content: unknown): void => {
+    if (!isFromKernel(content) || !this.#isOurs(content)) return;
+    this.#stopWaiting();
+    if (content.op === "closed") {
+      this.#closeAll(content.link);
+      this.#end({ code: content.code, reason: content.reason });
+      return;
+    }
+    for (const text of content.texts) {
+      if (this.#over) return;
+      this.#take(text);
+    }
+  };
+
+  /** Whether something is for the link that counts: the first to answer. Others are closed then. */
+  #isOurs({ link, op }: FromKernel): boolean {
+    if (link === this.#name) return true;
+    if (!this.#tried.delete(link)) return false;
+    if (this.#name === null) {
+      this.#name = link;
+      this.#unheard = [];
+      this.#cancelAgain?.();
+      return true;
+    }
+    if (op === "texts") this.#say(link, { op: "close" });
+    return false;
+  }
+
+  #take(text: string): void {
+    const number = /^\{"n":(\d+)/.exec(text)?.[1];
+    this.#heard += 1;
+    if (number !== undefined && Number(number) !== this.#heard) {
+      this.#closeAll();
+      this.#end({ code: GAP, reason: MISSED });
+    } else {
+      this.#events.message(text);
+    }
+  }
+
+  #await(): void {
+    this.#cancelStall ??= this.#timers.after(PATIENCE_MS, () => this.#events.stalled?.(BUSY));
+  }
+
+  #stopWaiting(): void {
+    if (this.#cancelStall === null) return;
+    this.#cancelStall();
+    this.#cancelStall = null;
+    this.#events.stalled?.(null);
+  }
+
+  #ended = (): void => this.#end({ code: GONE, reason: ENDED });
+
+  #end(why: Omit<Closed, "opened">): void {
+    if (this.#over) return;
+    this.#leave();
+    this.#events.closed({ ...why, opened: this.#heard > 0 });
+  }
+
+  #closeAll(but = ""): void {
+    for (const name of new Set([...this.#tried, this.#name ?? but])) {
+      if (name !== but) this.#say(name, { op: "close" });
+    }
+  }
+
+  #leave(): void {
+    this.#over = true;
+    this.#cancelAgain?.();
+    this.#cancelStall?.();
+    this.#model.off("msg:custom", this.#receive);
+    for (const end of ENDS) this.#model.off(end, this.#ended);
+  }
+}
+
+/** Where a part that begins at `at` ends: never between the halves of a surrogate pair. */
+function partEnd(text: string, at: number): number {
+  const end = at + PART;
+  if (end >= text.length) return text.length;
+  const last = text.charCodeAt(end - 1);
+  return last >= 0xd800 && last < 0xdc00 ? end - 1 : end;
+}
+
+/** Nobody else's, also not in another browser, which hears all that the kernel says. */
+function linkName(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(12)); // randomUUID needs https
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function isFromKernel(content: unknown): content is FromKernel {
+  if (typeof content !== "object" || content === null || !("op" in content)) return false;
+  const { op, texts, code, reason } = content as Record<string, unknown>;
+  if (op === "closed") return typeof code === "number" && typeof reason === "string";
+  return op === "texts" && Array.isArray(texts) && texts.every((text) => typeof text === "string");
+}

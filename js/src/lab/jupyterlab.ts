@@ -1,0 +1,111 @@
+/**
+ * What we use of JupyterLab and Lumino, as far as we use it: their packages are taken from the page at
+ * run time, and their own types would bring most of JupyterLab into `node_modules`.
+ */
+
+/** Found by identity: only the one from the page will do. */
+export interface Token<T> {
+  readonly name: string;
+  /** Never there: it ties the token to its type. */
+  readonly provides?: T;
+}
+
+export interface Plugin {
+  id: string;
+  description: string;
+  autoStart: boolean;
+  requires?: readonly Token<unknown>[];
+  optional?: readonly Token<unknown>[];
+  // biome-ignore lint/suspicious/noExplicitAny: the services come in the order of the tokens above
+  activate(app: App, ...services: any[]): void;
+}
+
+export interface App {
+  readonly commands: Commands;
+  readonly shell: Shell;
+  /** When the layout of before is back; in Notebook, when its document is there. */
+  readonly restored: Promise<unknown>;
+}
+
+export interface Shell {
+  add(widget: Widget, area: "right", options: { rank: number }): void;
+  activateById(id: string): void;
+  widgets(area: "left" | "right"): Iterable<Widget>;
+  collapseLeft(): void;
+  collapseRight(): void;
+}
+
+export interface Commands {
+  addCommand(id: string, command: Command): unknown;
+  notifyCommandChanged(id: string): void;
+}
+
+export interface Command {
+  label: string;
+  caption: string | (() => string);
+  execute(): void;
+  isEnabled?(): boolean;
+  isToggleable?: boolean;
+  isToggled?(): boolean;
+  /** The arguments' schema. */
+  describedBy: { args: object };
+}
+
+export interface Palette {
+  addItem(item: { command: string; category: string }): unknown;
+}
+
+export interface LayoutRestorer {
+  add(widget: Widget, name: string): void;
+}
+
+/** Lumino's widget; the messages that we answer are called by Lumino alone. */
+export declare class Widget {
+  constructor(options?: { node?: HTMLElement });
+  id: string;
+  readonly node: HTMLElement;
+  readonly title: { label: string; caption: string; icon: unknown };
+  readonly isVisible: boolean;
+  readonly isDisposed: boolean;
+  addClass(name: string): void;
+  dispose(): void;
+  protected onAfterAttach(message: unknown): void;
+  protected onBeforeDetach(message: unknown): void;
+  protected onAfterShow(message: unknown): void;
+  protected onAfterHide(message: unknown): void;
+  protected onActivateRequest(message: unknown): void;
+}
+
+export type WidgetClass = typeof Widget;
+
+/** An output's data, as a renderer is given it. */
+export interface MimeModel {
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+export interface Renderer extends Widget {
+  renderModel(model: MimeModel): Promise<void>;
+}
+
+export interface MimeExtension {
+  id: string;
+  description: string;
+  /** The lowest of those that can render an output does. */
+  rank: number;
+  rendererFactory: {
+    /** Whether it may render outputs that aren't trusted. */
+    safe: boolean;
+    mimeTypes: readonly string[];
+    createRenderer(): Renderer;
+  };
+}
+
+/** The packages of the page that we take parts of. */
+export interface Packages {
+  "@lumino/widgets": { Widget: WidgetClass };
+  "@jupyterlab/application": { ILayoutRestorer: Token<LayoutRestorer> };
+  "@jupyterlab/apputils": { ICommandPalette: Token<Palette> };
+  "@jupyterlab/ui-components": {
+    LabIcon: new (options: { name: string; svgstr: string }) => object;
+  };
+}

@@ -1,0 +1,91 @@
+/** The side panel: the view of the newest run, beside whatever the person works on. */
+import type { RunControl } from "../model/run_control";
+import type { Widget, WidgetClass } from "./jupyterlab";
+import { type Presence, present } from "./presence";
+
+/** On the body while the panel is seen and its run lives: only then the F keys are the debugger's. */
+export const LIVE = "as-mod-live";
+
+const LEAST = "340px";
+
+export interface Panel extends Widget {
+  /** The shown run, while there is a view and a person sees it. */
+  readonly control: RunControl | null;
+}
+
+/**
+ * Make the panel.
+ *
+ * The view is mounted when the panel is first seen, and stays until the panel is disposed of: a panel
+ * that is put away for a moment comes back as it was left.
+ *
+ * @param changed Called when what `control` says may be another thing.
+ */
+export function makePanel(Base: WidgetClass, icon: unknown, changed: () => void): Panel {
+  return new (class extends Base {
+    #presence: Presence | null = null;
+    #unwatch = () => {};
+
+    constructor() {
+      super();
+      this.id = "agentstepper-panel";
+      this.addClass("as-Panel");
+      this.node.style.overflow = "hidden";
+      this.title.caption = "Agent debugger";
+      this.title.icon = icon;
+    }
+
+    get control(): RunControl | null {
+      return this.isVisible ? (this.#presence?.view?.control ?? null) : null;
+    }
+
+    override dispose(): void {
+      if (this.isDisposed) return;
+      this.#unwatch();
+      this.#presence?.leave();
+      this.#presence = null;
+      super.dispose();
+      this.#tell();
+    }
+
+    protected override onAfterAttach(): void {
+      // Lumino asks its widgets for their least width; Notebook's side panels would only cut it off.
+      this.node.style.minWidth = this.node.closest(".jp-LabShell") ? LEAST : "";
+      if (this.isVisible) this.#seen();
+    }
+
+    protected override onAfterShow(): void {
+      this.#seen();
+    }
+
+    protected override onAfterHide(): void {
+      this.#tell();
+    }
+
+    protected override onActivateRequest(): void {
+      this.node.querySelector<HTMLElement>(".as-View")?.focus();
+    }
+
+    #seen(): void {
+      this.#presence ??= present(
+        this.node,
+        (app, node) => app.mount(node, "", { shell: "panel", goOn: true }),
+        (view) => {
+          this.#unwatch = view.control.watch(() => this.#tell());
+        },
+      );
+      this.#tell();
+    }
+
+    #tell(): void {
+      document.body.classList.toggle(LIVE, lives(this.control));
+      changed();
+    }
+  })();
+}
+
+function lives(control: RunControl | null): boolean {
+  if (!control) return false;
+  const { step, resume, halt } = control.possible();
+  return [step, resume, halt].some(({ held }) => held === null);
+}

@@ -1,0 +1,47 @@
+/** The shown run in the hands of a shell: the commands of a notebook's menus, for one. */
+import { computed, effect } from "@preact/signals";
+import { type Controls, controls } from "./controls";
+import type { Debugger } from "./debugger";
+
+/** What can be asked of the shown run, without a signal or a model in sight. */
+export interface RunControl {
+  /** The shown run's id; "" where there is none. */
+  run(): string;
+  /** What is possible now, and why the rest isn't. */
+  possible(): Controls;
+  /**
+   * Hear of changes of what is possible.
+   *
+   * @param changed Called now and after each change.
+   * @returns Ends it.
+   */
+  watch(changed: (possible: Controls) => void): () => void;
+  /** These do nothing where they are impossible. */
+  step(): void;
+  resume(): void;
+  halt(): void;
+  stop(): void;
+}
+
+/** The controls of the run that a model shows. */
+export function runControl(model: Debugger): RunControl {
+  const possible = computed(() => {
+    const draftError = model.heldBy.value;
+    return controls({ connection: model.connection.value, run: model.run.value, draftError });
+  });
+  const order = (name: keyof Controls) => () => {
+    if (possible.peek()[name]?.held === null) void model[name]();
+  };
+  return {
+    run: () => model.run.peek()?.id ?? "",
+    possible: () => possible.peek(),
+    watch: (changed) =>
+      effect(() => {
+        changed(possible.value);
+      }),
+    step: order("step"),
+    resume: order("resume"),
+    halt: order("halt"),
+    stop: order("stop"),
+  };
+}

@@ -1,0 +1,118 @@
+/** A Core that plays a scene: it answers from what the scene laid down, and pushes what comes next. */
+import type { Link, LinkEvents, Transport } from "../../src/client/transport";
+import type { CommandName, PushName } from "../../src/protocol/messages";
+import type { FromUi, Run, ToUi } from "../../src/protocol/types.gen";
+import type { Story } from "./story";
+
+export type Push = { [P in PushName]: [P, ToUi[P]] }[PushName];
+
+export interface Script {
+  /** The run that is shown; none where the Core knows of none. */
+  story?: Story;
+  /** Other runs in the list, older ones first. */
+  others?: Run[];
+  /** Whether this login may control; it may unless told otherwise. */
+  control?: boolean;
+  /** What the link does: stand, never open, be refused, or break once all is shown. */
+  link?: "stands" | "never" | "refused" | "breaks";
+  /** What is pushed after each step, one entry a step. */
+  steps?: Push[][];
+  /** What commands are refused with. */
+  refuses?: { code: string; message: string };
+}
+
+export class ScriptedCore implements Transport {
+  readonly #script: Script;
+  readonly #steps: Push[][];
+  #events: LinkEvents | null = null;
+  #sent = 0;
+  #links = 0;
+
+  constructor(script: Script) {
+    this.#script = script;
+    this.#steps = [...(script.steps ?? [])];
+  }
+
+  open(events: LinkEvents): Link {
+    this.#links += 1;
+    this.#events = events;
+    this.#sent = 0;
+    const { link = "stands" } = this.#script;
+    if (link === "refused")
+      queueMicrotask(() => events.closed({ code: 1006, reason: "", opened: false }));
+    else if (link !== "never" && !(link === "breaks" && this.#links > 1))
+      queueMicrotask(() => events.opened());
+    return {
+      send: (text) => queueMicrotask(() => this.#answer(JSON.parse(text))),
+      close: () => {
+        this.#events = null;
+      },
+    };
+  }
+
+  explain = async () =>
+    this.#script.link === "refused"
+      ? "Your login has ended. Log in to Jupyter again in another tab, then come back."
+      : null;
+
+  /** End the link, as a server that restarts does. */
+  drop(): void {
+    this.#events?.closed({ code: 1006, reason: "", opened: true });
+  }
+
+  /** Push what comes next; tells whether there was something. */
+  next(): boolean {
+    const pushes = this.#steps.shift();
+    for (const [type, body] of pushes ?? []) this.#say(type, body);
+    return pushes !== undefined;
+  }
+
+  #say(type: string, body: unknown, id?: string): void {
+    this.#sent += 1;
+    this.#events?.message(JSON.stringify({ n: this.#sent, type, ...(id && { id }), body }));
+  }
+
+  #answer({ id, type, body }: { id: string; type: CommandName; body: never }): void {
+    const { refuses } = this.#script;
+    const asks: Partial<Record<CommandName, () => [keyof ToUi, unknown]>> = {
+      hello: () => ["hello", this.#hello()],
+      open_run: () => ["run_opened", this.#opened()],
+      get_message: () => ["message", this.#message(body)],
+      get_change: () => ["change", this.#change(body)],
+    };
+    const answer = asks[type];
+    if (answer) {
+      const [kind, content] = answer();
+      this.#say(kind, content, id);
+    } else if (refuses) {
+      this.#say("error", { ...refuses, run: "a" }, id);
+    } else {
+      this.#say("ok", {}, id);
+      this.next();
+    }
+  }
+
+  #hello(): ToUi["hello"] {
+    const { story, others = [], control = true } = this.#script;
+    const runs = [...others, ...(story ? [story.run] : [])];
+    return { version: 2, core: "agentstepper_nb 0.1", control, runs };
+  }
+
+  #opened(): ToUi["run_opened"] {
+    const { story } = this.#script;
+    if (!story) throw new Error("this scene has no run to open");
+    const { run, rows, commits } = story;
+    return { run, rows, commits };
+  }
+
+  #message({ message }: FromUi["get_message"]): ToUi["message"] {
+    const body = this.#script.story?.bodies.get(message);
+    if (!body) throw new Error(`this scene has no contents of ${message}`);
+    return body;
+  }
+
+  #change({ run, commit, path }: FromUi["get_change"]): ToUi["change"] {
+    const body = this.#script.story?.files.get(`${commit} ${path}`) ?? null;
+    return { run, commit, path, body };
+  }
+}

@@ -1,0 +1,216 @@
+/** What an agent did, told in calls: rows, their contents and commits as a Core would send them. */
+import type {
+  ChangeKind,
+  Commit,
+  FileBody,
+  FileChange,
+  MessageBody,
+  Row,
+  Run,
+} from "../../src/protocol/types.gen";
+import { aRow, aRun } from "../helpers/values";
+
+/** When all stories begin, in POSIX seconds: pictures of them don't change with the day. */
+export const BEGIN = Date.UTC(2026, 2, 2, 14, 2, 11) / 1000;
+
+export interface File extends Partial<FileChange> {
+  path: string;
+  kind?: ChangeKind;
+  before?: string;
+  after?: string;
+}
+
+interface Call {
+  name?: string;
+  depth?: number;
+  /** In seconds. */
+  takes?: number;
+  edit?: unknown;
+  fails?: { type: string; message: string };
+  /** What it changed in the workspace. */
+  files?: File[];
+}
+
+export class Story {
+  readonly rows: Row[] = [];
+  readonly commits: Commit[] = [];
+  readonly bodies = new Map<string, MessageBody>();
+  readonly files = new Map<string, FileBody>();
+  run: Run;
+  #at = BEGIN;
+  #events = 0;
+
+  constructor(name = "fix-tests · run 3", fields: Partial<Run> = {}) {
+    this.run = aRun("a", {
+      name,
+      program: "fix_tests.py",
+      started_at: BEGIN,
+      workspace: "~/projects/shop",
+      ...fields,
+    });
+  }
+
+  begins(): this {
+    return this.#row({
+      kind: "program_started",
+      side: null,
+      source: "system",
+      target: "agent",
+      summary: "Agent execution started.",
+    });
+  }
+
+  ends(): this {
+    return this.#row({
+      kind: "program_finished",
+      side: null,
+      source: "agent",
+      target: "system",
+      summary: "Agent execution finished.",
+    });
+  }
+
+  says(summary: string, data: unknown = summary): this {
+    return this.#row({ kind: "debug_message", side: null, target: "system", summary }, data);
+  }
+
+  /** The first half of a query. */
+  asks(
+    summary: string,
+    prompt: unknown,
+    { name = "gpt-5-mini", depth = 0, edit }: Call = {},
+  ): this {
+    this.#events += 1;
+    return this.#row({ kind: "llm_query", side: "begin", summary, name, depth }, prompt, edit);
+  }
+
+  /** The second half. */
+  answers(summary: string, answer: unknown, call: Call = {}): this {
+    const { name = "gpt-5-mini", depth = 0, takes = 1.84, edit } = call;
+    return this.#row(
+      {
+        kind: "llm_query",
+        side: "end",
+        source: "llm",
+        target: "agent",
+        summary,
+        name,
+        depth,
+        duration: takes,
+      },
+      answer,
+      edit,
+    );
+  }
+
+  calls(name: string, argument: unknown, { depth = 0, edit }: Call = {}): this {
+    this.#events += 1;
+    const words = Object.values(argument as object).map((one) => JSON.stringify(one));
+    return this.#row(
+      {
+        kind: "tool_invocation",
+        side: "begin",
+        target: "tools",
+        summary: `${name}(${words.join(", ")})`,
+        name,
+        depth,
+      },
+      { Tool: name, Argument: argument },
+      edit,
+    );
+  }
+
+  returns(name: string, summary: string, result: unknown = summary, call: Call = {}): this {
+    const { depth = 0, takes = 0.012, fails, files = [], edit } = call;
+    if (files.length > 0) this.committed("", files, { snapshot: true, event: this.#event() });
+    return this.#row(
+      {
+        kind: "tool_invocation",
+        side: "end",
+        source: "tools",
+        target: "agent",
+        summary,
+        name,
+        depth,
+        duration: takes,
+        outcome: fails ? "error" : "ok",
+        failure: fails ?? null,
+      },
+      result,
+      edit,
+    );
+  }
+
+  /** A commit; without further fields a named one. */
+  committed(title: string, files: File[], fields: Partial<Commit> = {}): this {
+    const id = (0xa3f21b7 + this.commits.length * 0x1f3d5b9).toString(16).padEnd(40, "0");
+    const changes = files.map((file) => this.#change(id, file));
+    const seq = this.rows.length;
+    const told = { id, run: "a", at: this.#at, title, description: "", event: null, seq };
+    this.commits.push({ ...told, snapshot: false, changes, ...fields });
+    return this;
+  }
+
+  /** The agent waits at the last row. */
+  halted(fields: Partial<Run> = {}): this {
+    const last = this.rows.at(-1);
+    if (!last) return this;
+    this.rows[this.rows.length - 1] = { ...last, pending: true, answer: null };
+    return this.is({ state: "halted", agent_state: "halted", pending: [last.id], ...fields });
+  }
+
+  ended(ending: NonNullable<Run["ending"]>, fields: Partial<Run> = {}): this {
+    const ended_at = this.#at;
+    return this.is({ state: "idle", agent_state: "finished", ending, ended_at, ...fields });
+  }
+
+  is(fields: Partial<Run>): this {
+    const counts = { rows: this.rows.length, commits: this.commits.length };
+    this.run = { ...this.run, ...counts, ...fields };
+    return this;
+  }
+
+  #event(): string {
+    return `e${this.#events}`;
+  }
+
+  #row(fields: Partial<Row>, data: unknown = null, edit?: unknown): this {
+    const seq = this.rows.length + 1;
+    const id = `r${seq}`;
+    const json = JSON.stringify(data);
+    const event = fields.side ? this.#event() : `${this.#event()}.${seq}`;
+    this.#at += fields.duration ?? 0.4;
+    const own = { id, event, at: this.#at, size: json.length, edited: edit !== undefined };
+    this.rows.push(aRow(seq, { ...own, ...fields }));
+    this.bodies.set(id, {
+      run: "a",
+      message: id,
+      revision: 1,
+      data: json,
+      edit: edit === undefined ? null : JSON.stringify(edit),
+      strict: true,
+    });
+    return this;
+  }
+
+  #change(commit: string, { before = "", after = "", ...file }: File): FileChange {
+    const lines = (text: string) => text.split("\n").filter(Boolean);
+    const known = (text: string, one: string) => lines(text).includes(one);
+    this.files.set(`${commit} ${file.path}`, {
+      diff: "",
+      content: after,
+      previous_content: before,
+    });
+    return {
+      kind: "changed",
+      previous_path: null,
+      added: lines(after).filter((one) => !known(before, one)).length,
+      removed: lines(before).filter((one) => !known(after, one)).length,
+      binary: false,
+      size: null,
+      digest: null,
+      body: null,
+      ...file,
+    };
+  }
+}

@@ -1,0 +1,69 @@
+/** The app as a server would give it, whose views are empty and whose run the test leads. */
+import { vi } from "vitest";
+import type { Controls } from "../../src/model/controls";
+import type { RunControl } from "../../src/model/run_control";
+import type { Mounted, MountOptions } from "../../src/mount";
+import type { App } from "../../src/shells/server";
+
+const free = { held: null };
+const held = (why: string) => ({ held: why });
+
+export const HALTED: Controls = { step: free, resume: free, halt: held("Halted"), stop: free };
+export const ENDED: Controls = {
+  step: held("Ended"),
+  resume: held("Ended"),
+  halt: held("Ended"),
+  stop: null,
+};
+
+export interface FakeView {
+  element: HTMLElement;
+  run: string;
+  options: MountOptions | undefined;
+  /** Whether it was taken away. */
+  gone: boolean;
+  control: RunControl;
+  /** Its run is in another state. */
+  becomes(now: Controls): void;
+}
+
+/** An app, and the views that it has mounted so far. */
+export function fakeApp(): { app: App; views: FakeView[] } {
+  const views: FakeView[] = [];
+  const app: App = {
+    mount(element, run, options) {
+      const view = fakeView(element, run, options);
+      views.push(view);
+      element.append("the view");
+      const leave = () => {
+        view.gone = true;
+        element.replaceChildren();
+      };
+      return Object.assign(leave, { show: vi.fn(), control: view.control }) as Mounted;
+    },
+  };
+  return { app, views };
+}
+
+function fakeView(element: HTMLElement, run: string, options?: MountOptions): FakeView {
+  let now = ENDED;
+  const watchers = new Set<(possible: Controls) => void>();
+  const control: RunControl = {
+    run: () => run,
+    possible: () => now,
+    watch(changed) {
+      changed(now);
+      watchers.add(changed);
+      return () => watchers.delete(changed);
+    },
+    step: vi.fn(),
+    resume: vi.fn(),
+    halt: vi.fn(),
+    stop: vi.fn(),
+  };
+  const becomes = (next: Controls) => {
+    now = next;
+    for (const changed of watchers) changed(now);
+  };
+  return { element, run, options, gone: false, control, becomes };
+}

@@ -1,0 +1,330 @@
+"""`agentstepper run`: real programs, run by the real command, under a real Core."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pexpect
+import pytest
+
+from agentstepper_nb import discover
+from agentstepper_nb.cli import main
+from agentstepper_nb.hub import AgentStepperCore
+from agentstepper_nb.protocol.values import Ending
+from tests.sdk.person import Person
+from tests.sdk.scripted_core import PATIENCE, ScriptedCore
+
+from .conftest import COMMAND
+
+#: Tells what it was given, and does what it is asked.
+TELLS = """
+import json, os, sys
+said = {name: os.environ.get("AGENTSTEPPER_" + name) for name in ("URL", "TOKEN", "NAME")}
+print(json.dumps({**said, "pid": os.getpid(), "argv": sys.argv[1:]}), flush=True)
+sys.exit(7)
+"""
+#: An agent: halts at its start, and then at a prompt.
+AGENT = """
+from agentstepper_nb import AgentStepper
+with AgentStepper("its own name") as dbg:
+    dbg.begin_llm_query_breakpoint("p")
+"""
+
+
+@pytest.fixture(autouse=True)
+def no_core_of_this_machine(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AGENTSTEPPER_NAME", "JPY_PARENT_PID"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def announced(core: AgentStepperCore) -> str:
+    """The URL of a Core that is found."""
+    url = f"ws://127.0.0.1:{core.client_port}"
+    discover.write_runtime_file(url=url, token=None)
+    return url
+
+
+@pytest.fixture
+def person(core: AgentStepperCore) -> Iterator[Person]:
+    with Person(core.ui_port) as person:
+        yield person
+
+
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts `agentstepper run` between pipes."""
+    with ExitStack() as stack:
+
+        def start(*arguments: str) -> subprocess.Popen[str]:
+            process = subprocess.Popen(
+                [*COMMAND, "run", *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            stack.enter_context(process)  # closes its pipes
+            stack.callback(process.kill)
+            return process
+
+        yield start
+
+
+def python(program: str, *arguments: str) -> tuple[str, ...]:
+    return ("--", sys.executable, "-c", program, *arguments)
+
+
+# ---- the program --------------------------------------------------------------------------------
+
+
+def test_it_becomes_the_program(announced: str, start: Start) -> None:
+    process = start(*python(TELLS, "--name", "--", "its own"))
+    out, err = process.communicate(timeout=PATIENCE)
+    assert json.loads(out) == {
+        "URL": announced,
+        "TOKEN": None,
+        "NAME": None,
+        "pid": process.pid,
+        "argv": ["--name", "--", "its own"],
+    }
+    assert (process.returncode, err) == (7, "")
+
+
+def test_the_core_and_the_name_are_handed_on(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTSTEPPER_URL", "ws://127.0.0.1:9")
+    monkeypatch.setenv("AGENTSTEPPER_TOKEN", "of another")
+    monkeypatch.setenv("AGENTSTEPPER_NAME", "of another")
+    with ScriptedCore(token="secret") as core:
+        url = core.url.replace("ws:", "http:")
+        process = start("--url", url, "--token", "secret", "--name", "my run", *python(TELLS))
+        out, _ = process.communicate(timeout=PATIENCE)
+    said = json.loads(out)
+    assert (said["URL"], said["TOKEN"], said["NAME"]) == (core.url, "secret", "my run")
+    with ScriptedCore() as other:  # which asks for no token
+        out, _ = start("--url", other.url, *python(TELLS)).communicate(timeout=PATIENCE)
+    said = json.loads(out)
+    assert (said["URL"], said["TOKEN"], said["NAME"]) == (other.url, None, None)
+
+
+def test_its_run_appears_at_once_under_the_name(
+    announced: str, start: Start, person: Person
+) -> None:
+    process = start("--name", "my run", *python(AGENT))
+    person.halted()
+    assert (person.run.program, person.run.pid) == ("my run", process.pid)
+    assert len(person.runs) == 1  # the look at the Core before was no run
+    person.go_on()
+    assert person.over().ending is Ending.FINISHED
+    assert process.wait(PATIENCE) == 0
+
+
+def test_without_a_name_the_programs_own_stands(
+    announced: str, start: Start, person: Person
+) -> None:
+    process = start(*python(AGENT))
+    person.halted()
+    assert person.run.program == "its own name"
+    person.go_on()
+    assert process.wait(PATIENCE) == 0
+
+
+def test_output_comes_as_it_is_written(announced: str, start: Start) -> None:
+    process = start("--", "sh", "-c", "printf one; read word; echo $word; echo bad >&2")
+    assert process.stdout and process.stdin
+    assert os.read(process.stdout.fileno(), 100) == b"one"  # no line, and it still runs
+    process.stdin.write("two\n")
+    process.stdin.flush()
+    assert process.communicate(timeout=PATIENCE) == ("two\n", "bad\n")
+    assert process.returncode == 0
+
+
+def test_signals_that_python_ignores_end_the_program(announced: str, start: Start) -> None:
+    process = start("--", "sh", "-c", "kill -PIPE $$; echo survived")
+    assert process.communicate(timeout=PATIENCE) == ("", "")
+    assert process.returncode == -signal.SIGPIPE
+
+
+# ---- how it ends --------------------------------------------------------------------------------
+
+
+def test_the_terminal_is_its_own_and_ctrl_c_stops_it(announced: str, person: Person) -> None:
+    program = f"import sys; print('terminal:', sys.stdin.isatty(), sys.stdout.isatty()){AGENT}"
+    terminal = pexpect.spawn(
+        COMMAND[0], [*COMMAND[1:], "run", *python(program)], encoding="utf-8", timeout=PATIENCE
+    )
+    try:
+        terminal.expect("terminal: True True")
+        person.step()
+        person.halted()
+        terminal.sendintr()
+        terminal.expect("KeyboardInterrupt")
+        terminal.expect(pexpect.EOF)
+    finally:
+        terminal.close(force=True)
+    assert terminal.signalstatus == signal.SIGINT
+    assert person.over().ending is Ending.STOPPED
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_ends_it_at_a_breakpoint(
+    announced: str, start: Start, person: Person, number: int
+) -> None:
+    process = start(*python(AGENT))
+    person.halted()
+    process.send_signal(number)
+    assert process.wait(PATIENCE) == -number
+    assert person.over().ending is Ending.LOST
+
+
+def test_stop_in_the_view_ends_it(announced: str, start: Start, person: Person) -> None:
+    process = start(*python(AGENT))
+    person.halted()
+    person.stop()
+    _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1
+    assert "AgentStopped" in err
+    assert person.over().ending is Ending.STOPPED
+
+
+# ---- what can't be run --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(home: Path) -> Path:
+    (home / "folder").mkdir()
+    for name, text in (("agent.py", "print()"), ("bad", "#!/no/such/python\n"), ("junk", "\0\1")):
+        (home / name).write_text(text)
+        (home / name).chmod(0o644 if name == "agent.py" else 0o755)
+    return home
+
+
+@pytest.mark.parametrize(
+    ("program", "code", "said"),
+    [
+        ("no-such-program", 127, "no-such-program: there is no such program."),
+        ("{files}/missing", 127, "missing: there is no such program."),
+        ("{files}/agent.py", 126, "can't be run: Permission denied. Say python {files}/agent.py"),
+        ("{files}/folder", 126, "can't be run: Permission denied."),
+        ("{files}/bad", 126, "the interpreter that its first line names is missing."),
+        ("{files}/junk", 126, "can't be run: Exec format error."),
+    ],
+)
+def test_what_can_not_be_run_is_named(
+    announced: str, files: Path, start: Start, program: str, code: int, said: str
+) -> None:
+    process = start("--", program.format(files=files))
+    out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out) == (code, "")
+    assert err.startswith("agentstepper run: ")
+    assert said.format(files=files) in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["python", "agent.py", "--fast"], "agentstepper run -- python agent.py --fast\n"),
+        (["python", "--", "agent.py"], "agentstepper run -- python agent.py\n"),
+        (["--name", "x", "--"], "put -- before the program"),
+        ([], "put -- before the program: agentstepper run -- python agent.py\n"),
+    ],
+)
+def test_the_two_dashes_are_asked_for(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_an_unknown_option_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["run", "--nmae", "x", "--", "true"])
+    assert caught.value.code == 2
+    assert "--nmae" in capsys.readouterr().err
+
+
+# ---- no Core ------------------------------------------------------------------------------------
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """What it says where it doesn't start the program; were it started, this test would be gone."""
+    assert main(["run", *arguments, "--", "true"]) == 125
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("agentstepper run: ")
+    assert "Traceback" not in said.err
+    return said.err
+
+
+def test_no_core_says_how_to_start_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "`agentstepper serve`" in refusal(capsys)
+
+
+def test_several_cores_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    with subprocess.Popen(["sleep", "600"]) as one, subprocess.Popen(["sleep", "600"]) as two:
+        discover.write_runtime_file(url="ws://one", token=None, pid=one.pid)
+        discover.write_runtime_file(url="ws://two", token=None, pid=two.pid)
+        said = refusal(capsys)
+        one.kill()
+        two.kill()
+    assert "ws://one" in said and "ws://two" in said
+
+
+def test_nobody_listens_there(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    said = refusal(capsys, "--url", f"ws://127.0.0.1:{port}")
+    assert f"No Core listens at ws://127.0.0.1:{port}" in said
+
+
+def test_a_wrong_token_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with ScriptedCore(token="of-the-core") as core:
+        said = refusal(capsys, "--url", core.url, "--token", "of-another")
+    assert "the token is missing or wrong" in said
+    assert "of-the-core" not in said and "of-another" not in said
+
+
+class NoCore(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self.close_connection = True
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def test_a_server_that_is_no_core_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with HTTPServer(("127.0.0.1", 0), NoCore) as server:
+        thread = Thread(target=server.handle_request)
+        thread.start()
+        said = refusal(capsys, "--url", f"ws://127.0.0.1:{server.server_port}")
+        thread.join()
+    assert f"127.0.0.1:{server.server_port} answered 200 instead of a Core" in said
+    assert "Is agentstepper_nb installed there" in said
+
+
+def test_a_core_that_hangs_is_given_up(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agentstepper_nb.sdk.probing.probe.__defaults__", (0.2,))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        said = refusal(capsys, "--url", f"ws://127.0.0.1:{silent.getsockname()[1]}")
+    assert "No Core answered" in said and "0.2 seconds" in said

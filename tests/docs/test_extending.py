@@ -1,0 +1,112 @@
+"""`docs/extending.md`: its package is installed, and every file of it runs as it is printed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agentstepper_nb.protocol import ui
+from agentstepper_nb.protocol.values import Actor, EventKind, Row
+from notebooks.driver import Driver
+from tests.docs.conftest import PATIENCE, Serve, shell, stranger, terminal, type_steps
+from tests.docs.pages import EXTENDING, ROOT, Block, blocks, files, write_files
+from tests.widgets.person import sit_down
+
+LENDING = ["['a red boat', 'a blue boat']", "a red boat, until Friday"]
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """The folder of the page's files."""
+    package = tmp_path / "package"
+    package.mkdir()
+    write_files(EXTENDING, package)
+    return package
+
+
+@pytest.mark.parametrize("block", blocks(EXTENDING), ids=lambda block: block.name)
+def test_each_file_is_short(block: Block) -> None:
+    assert block.name
+    assert len(block.lines) <= 20
+
+
+def test_all_of_it_installed(package: Path, home: Path, tmp_path: Path, serve: Serve) -> None:
+    """The three extensions, found by their entry points, in `agentstepper serve`."""
+    site = tmp_path / "site"
+    options = ["--no-deps", "--no-build-isolation", "--no-index", "--target", str(site)]
+    subprocess.run([sys.executable, "-m", "pip", "-q", "install", *options, package], check=True)
+    served = serve(PYTHONPATH=f"{ROOT}:{site}")
+    driver = Driver(served.uis)
+    driver.start()
+    lent = shell("python agent.py", stranger(home), package)
+    driver.stop()
+    assert (lent.returncode, lent.stdout.splitlines()) == (0, LENDING), lent.stderr
+    assert driver.steps == 5
+
+    (package / "count_them.py").write_text(at(served.uis, files(EXTENDING)["count_them.py"]))
+    counted = shell("python count_them.py", stranger(home), package)
+    assert counted.stdout == "Run #1 of librarian {'tools': {'lend': 1}}\n", counted.stderr
+    begin, end = retrieval(served.uis)
+    assert (begin.source, begin.target) == (Actor.AGENT, Actor.SYSTEM)
+    assert begin.summary == "retrieval(query=boat, limit=5)"
+    assert (end.source, end.target) == (Actor.SYSTEM, Actor.AGENT)
+    assert end.summary == "2 texts found"
+    assert "left out" not in served.stop()
+
+
+def at(url: str, text: str) -> str:
+    """A page's file, at the Core that this test started."""
+    assert text.count("ws://localhost:4567") == 1
+    return text.replace("ws://localhost:4567", url)
+
+
+def retrieval(url: str) -> list[Row]:
+    """The rows of the custom event of the only run."""
+    with sit_down(url) as person:
+        person._send(ui.OpenRun(run=person.newest.id))
+        opened = person._expect(ui.RunOpened)
+    return [row for row in opened.rows if row.kind is EventKind.CUSTOM]
+
+
+def test_the_agent_needs_no_extension(package: Path, home: Path, serve: Serve) -> None:
+    served = serve()
+    driver = Driver(served.uis)
+    driver.start()
+    lent = shell("python agent.py", stranger(home), package)
+    driver.stop()
+    assert (lent.returncode, lent.stdout.splitlines()) == (0, LENDING), lent.stderr
+    begin, end = retrieval(served.uis)
+    assert (begin.target, end.source) == (Actor.TOOLS, Actor.TOOLS)
+    assert end.summary == '["a red boat","a blue boat"]'
+
+
+def test_the_terminal_shows_it(package: Path, home: Path, serve: Serve) -> None:
+    served = serve()
+    with terminal(f"agentstepper step --url {served.uis}", stranger(home), home) as view:
+        with terminal("python agent.py", stranger(home), package) as agent:
+            type_steps(view, 1)
+            view.expect_exact("Agent → Tools")
+            view.expect_exact("retrieval(query=boat, limit=5)")
+            type_steps(view, 4)
+            agent.expect_exact(LENDING[-1])
+
+
+def test_without_installing(package: Path, home: Path) -> None:
+    """`try_it.py`, on free ports."""
+    text = files(EXTENDING)["try_it.py"]
+    free = text.replace("(extensions=", "(client_port=0, ui_port=0, extensions=")
+    (package / "try_it.py").write_text(free)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(
+        [sys.executable, "try_it.py"], cwd=package, env=stranger(home), text=True, **pipes
+    )
+    assert process.stdout
+    told = [process.stdout.readline().partition(":")[2].strip() for _ in range(2)]
+    (package / "count_them.py").write_text(at(told[1], files(EXTENDING)["count_them.py"]))
+    counted = shell("python count_them.py", stranger(home), package)
+    assert (counted.returncode, counted.stdout) == (0, ""), counted.stderr
+    _, errors = process.communicate("\n", timeout=PATIENCE)
+    assert (process.returncode, errors) == (0, "")

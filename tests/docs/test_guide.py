@@ -1,0 +1,275 @@
+"""The guide's ways to attach an agent, each walked as its page prints it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pexpect
+import pytest
+from nbclient import NotebookClient
+
+from notebooks.driver import Driver
+from tests.docs.conftest import (
+    PATIENCE,
+    Environment,
+    Serve,
+    shell,
+    stranger,
+    terminal,
+    type_steps,
+)
+from tests.docs.pages import GUIDE, README, Block, blocks, files, write_files
+from tests.e2e.jupyter import Jupyter, running_jupyter
+
+ATTACH, PROCESSES, REMOTE = (GUIDE / f"{name}.md" for name in ("attach", "processes", "remote"))
+FOUND = "['a red boat', 'a blue boat']"
+
+#: Each file of the guide, with what it prints and how many breakpoints it has.
+PROGRAMS = {
+    ("attach", "agent.py"): (FOUND, 5),
+    ("attach", "async_agent.py"): ("Good day.", 3),
+    ("attach", "wrapped.py"): ("You said: Hello 5", 5),
+    ("changes", "writer.py"): ("", 3),
+}
+
+
+@contextmanager
+def stepped(url: str) -> Iterator[Driver]:
+    """Somebody steps whatever halts at the Core whose UIs connect to `url`."""
+    driver = Driver(url)
+    driver.start()
+    try:
+        yield driver
+    finally:
+        driver.stop()
+
+
+def printed(page: Path, text: str) -> Block:
+    """The only block of a page that has this in it."""
+    (found,) = [block for block in blocks(page) if text in block.text]
+    return found
+
+
+def test_every_program_is_known() -> None:
+    printed_here = {(page.stem, name) for page in GUIDE.glob("*.md") for name in files(page)}
+    assert printed_here == set(PROGRAMS)
+
+
+@pytest.mark.parametrize(("page", "name"), PROGRAMS, ids=lambda word: str(word))
+def test_a_program(page: str, name: str, home: Path, serve: Serve) -> None:
+    """It finds the only debugger of this user by itself."""
+    output, steps = PROGRAMS[page, name]
+    write_files(GUIDE / f"{page}.md", home)
+    with stepped(serve().uis) as driver:
+        done = shell(f"python {name}", stranger(home), home)
+    assert (done.returncode, done.stdout.strip()) == (0, output), done.stderr
+    assert driver.steps == steps
+
+
+def test_the_file_that_the_example_writes(home: Path, serve: Serve) -> None:
+    write_files(GUIDE / "changes.md", home)
+    with stepped(serve().uis):
+        shell("python writer.py", stranger(home), home)
+    assert (home / "project" / "hello.txt").read_text() == "Hello"
+
+
+# ---- in a notebook ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:
+    with running_jupyter(tmp_path_factory.mktemp("jupyter")) as jupyter:
+        yield jupyter
+
+
+def test_in_a_notebook(jupyter: Jupyter) -> None:
+    """The page's two cells: the view, four halts, and what the agent prints."""
+    cells = [printed(ATTACH, "%load_ext").text, printed(ATTACH, "%%step librarian").text]
+    outputs, steps = executed(jupyter, cells)
+    assert (steps, said(outputs)) == (4, f"{FOUND}\n")
+    shown = [output.data for output in outputs if output.output_type == "display_data"]
+    assert [data["application/vnd.agentstepper.view+json"]["follow"] for data in shown] == [False]
+
+
+def test_a_child_of_a_notebook(jupyter: Jupyter) -> None:
+    """The cell that spawns: the child's halts are stepped, and its output is the cell's."""
+    write_files(ATTACH, jupyter.folder)
+    cells = [printed(ATTACH, "%load_ext").text, printed(PROCESSES, "dbg.spawn").text]
+    outputs, steps = executed(jupyter, cells)
+    assert (steps, said(outputs)) == (5, f"{FOUND}\n")
+
+
+def executed(jupyter: Jupyter, cells: list[str]) -> tuple[list[Any], int]:
+    """What the last of some cells puts out, stepped by somebody at the server, and their steps.
+
+    The kernel has the environment that the server gives its kernels.
+    """
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    resources = {"metadata": {"path": str(jupyter.folder)}}
+    client = NotebookClient(notebook, timeout=PATIENCE, kernel_name="python3", resources=resources)
+    websocket = jupyter.url.replace("http://", "ws://")
+    with stepped(f"{websocket}agentstepper/ui?token={jupyter.token}") as driver:
+        client.execute(env=of_its_kernels(jupyter))
+    return notebook.cells[-1].outputs, driver.steps
+
+
+def said(outputs: list[Any]) -> str:
+    """What a cell printed."""
+    return "".join(output.text for output in outputs if output.output_type == "stream")
+
+
+def of_its_kernels(jupyter: Jupyter) -> Environment:
+    """The environment of a server's kernels."""
+    code = (
+        "from agentstepper_nb.discover import discover\n"
+        "core = discover()\nprint(core.url, core.token)"
+    )
+    environment = jupyter.environment()
+    command = [sys.executable, "-c", code]
+    told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    url, token = told.stdout.split()
+    return environment | {"AGENTSTEPPER_URL": url, "AGENTSTEPPER_TOKEN": token}
+
+
+# ---- in three terminals ----------------------------------------------------------------------------
+
+
+def test_in_three_terminals(home: Path, serve: Serve) -> None:
+    for command in ("agentstepper serve", "python agent.py", "agentstepper step"):
+        assert any(block.text.strip() == command for block in blocks(ATTACH)), command
+    write_files(ATTACH, home)
+    served = serve("agentstepper serve")
+    with terminal(f"agentstepper step --url {served.uis}", stranger(home), home) as view:
+        with terminal("python agent.py", stranger(home), home) as agent:
+            type_steps(view, 5)
+            agent.expect_exact(FOUND)
+            agent.expect(pexpect.EOF)
+        view.expect("finished")
+
+
+def test_run_a_program_under_the_debugger(home: Path, serve: Serve) -> None:
+    command = "agentstepper run -- python agent.py"
+    for page in (PROCESSES, README):
+        assert any(command in block.text.splitlines() for block in blocks(page))
+    write_files(ATTACH, home)
+    with stepped(serve().uis) as driver:
+        done = shell(command, stranger(home), home)
+    assert (done.returncode, done.stdout.strip(), driver.steps) == (0, FOUND, 5), done.stderr
+
+
+def test_run_without_a_debugger(home: Path) -> None:
+    write_files(ATTACH, home)
+    refused = shell("agentstepper run -- python agent.py", stranger(home), home)
+    assert (refused.returncode, refused.stdout) == (125, "")
+    assert "No AgentStepper Core is running." in refused.stderr
+
+
+# ---- on another machine ----------------------------------------------------------------------------
+
+TOKEN = "a-token-of-the-page"
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Path:
+    """A home on the agent's machine, which shares nothing with the debugger's."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    write_files(ATTACH, elsewhere)
+    return elsewhere
+
+
+def address() -> str:
+    """An address of this machine that isn't the loopback's first."""
+    return "127.0.0.2" if sys.platform == "linux" else "127.0.0.1"
+
+
+def exports(text: str, **values: str) -> str:
+    """A page's shell lines with what the reader fills in."""
+    for name, value in values.items():
+        text, count = re.subn(rf"(?m)^(export {name}=).*$", rf"\g<1>{value}", text)
+        assert count == 1, name
+    return text
+
+
+def test_on_another_machine(home: Path, elsewhere: Path, serve: Serve) -> None:
+    """The agent knows a URL and a token, and nothing else."""
+    served = serve(exports(printed(REMOTE, "serve --host").text, AGENTSTEPPER_TOKEN=TOKEN))
+    there = {
+        "url": served.agents.replace("127.0.0.1", address()),
+        "ui": served.uis.replace("127.0.0.1", address()),
+    }
+    agent_lines = exports(
+        printed(REMOTE, "ws://debugger.example:8765").text,
+        AGENTSTEPPER_URL=there["url"],
+        AGENTSTEPPER_TOKEN=TOKEN,
+    )
+    step_lines = exports(printed(REMOTE, "agentstepper step").text, AGENTSTEPPER_TOKEN=TOKEN)
+    step_lines = step_lines.replace("ws://debugger.example:4567", there["ui"])
+    (home / "view.sh").write_text(step_lines)
+    (elsewhere / "agent.sh").write_text(agent_lines)
+    with terminal("/bin/sh view.sh", stranger(home), home) as view:
+        with terminal("/bin/sh agent.sh", stranger(elsewhere), elsewhere) as agent:
+            type_steps(view, 5)
+            agent.expect_exact(FOUND)
+            agent.expect(pexpect.EOF)
+        view.expect("finished")
+    assert TOKEN not in served.stop()
+
+
+def test_the_token_that_the_page_makes(home: Path) -> None:
+    making = printed(REMOTE, "serve --host").text.splitlines()[0]
+    made = shell(f"{making}\necho $AGENTSTEPPER_TOKEN", stranger(home), home)
+    assert re.fullmatch(r"[\w-]{40,}\n", made.stdout), made.stderr
+
+
+@pytest.mark.parametrize("token", ["another", ""])
+def test_a_wrong_token_says_what_to_do(token: str, elsewhere: Path, serve: Serve) -> None:
+    served = serve("agentstepper serve --host 0.0.0.0", AGENTSTEPPER_TOKEN=TOKEN)
+    url = served.agents.replace("127.0.0.1", address())
+    environment = stranger(elsewhere, AGENTSTEPPER_URL=url, AGENTSTEPPER_TOKEN=token)
+    refused = shell("python agent.py", environment, elsewhere)
+    assert refused.returncode == 1
+    last = refused.stderr.splitlines()[-1]
+    assert f"The Core at {url} refused this agent (401): the token is missing or wrong." in last
+    assert "Pass token=, or set AGENTSTEPPER_TOKEN" in last
+    assert TOKEN not in refused.stderr
+
+    first = shell("agentstepper run -- python agent.py", environment, elsewhere)
+    assert (first.returncode, first.stdout) == (125, "")
+    assert "the token is missing or wrong" in first.stderr
+    assert "Traceback" not in first.stderr
+
+    seen = shell(f"agentstepper step --url {served.uis}", environment, elsewhere)
+    assert seen.returncode != 0
+    assert "AGENTSTEPPER_TOKEN" in seen.stdout + seen.stderr
+
+
+def test_without_a_token_nobody_else_is_listened_to(home: Path) -> None:
+    refused = shell("agentstepper serve --host 0.0.0.0", stranger(home), home)
+    assert refused.returncode == 2
+    assert "0.0.0.0 is reached from other machines: pass a token" in refused.stderr
+
+
+def test_an_agent_of_a_jupyter_server_elsewhere(jupyter: Jupyter, elsewhere: Path) -> None:
+    """By the address of the page's table and the token of its file."""
+    lines = printed(REMOTE, "wss://jupyter.example").text
+    assert "/agentstepper/agent" in lines
+    websocket = jupyter.url.replace("http://", "ws://")
+    token = (jupyter.data / "agentstepper" / "agent-token").read_text().strip()
+    environment = stranger(
+        elsewhere, AGENTSTEPPER_URL=f"{websocket}agentstepper/agent", AGENTSTEPPER_TOKEN=token
+    )
+    with stepped(f"{websocket}agentstepper/ui?token={jupyter.token}") as driver:
+        done = shell("python agent.py", environment, elsewhere)
+    assert (done.returncode, done.stdout.strip()) == (0, FOUND), done.stderr
+    assert driver.steps == 5
+    wrong = shell("python agent.py", environment | {"AGENTSTEPPER_TOKEN": jupyter.token}, elsewhere)
+    assert wrong.returncode == 1
+    assert "the token is missing or wrong" in wrong.stderr

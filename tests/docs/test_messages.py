@@ -1,0 +1,167 @@
+"""The troubleshooting page: what it quotes is said somewhere, and what is said to a person is on it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.docs.pages import GUIDE, ROOT
+
+PAGE: Final = GUIDE / "troubleshooting.md"
+PACKAGE: Final = ROOT / "agentstepper_nb"
+VIEW: Final = ROOT / "js" / "src"
+
+#: Calls by whose text a person hears what is wrong and what to do.
+TELLERS: Final = {
+    *("ConnectionLostError", "DiscoveryError", "OptionError", "UsageError", "WorkspaceError"),
+    "_fail",
+}
+#: The doctor's findings; what to do follows the finding itself.
+FINDINGS: Final = {"_note", "_wrong"}
+#: The same in what an agent calls itself.
+AGENTS: Final = TELLERS | {
+    *("AgentStopped", "FileNotFoundError", "NotADirectoryError", "PermissionError"),
+    *(
+        "ProtocolError",
+        "RuntimeError",
+        "TimeoutError",
+        "ToolDeniedError",
+        "TypeError",
+        "ValueError",
+    ),
+}
+#: Parts of a message that are too short to look for.
+SHORT: Final = 12
+HOLE: Final = "…"
+
+_TEXT = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`')
+_JOINED = re.compile(r'["`]\s*\+\s*["`]')
+
+
+def quotes() -> list[str]:
+    """The messages that the page quotes: the first column of its tables."""
+    rows = [line.split(" | ")[0] for line in PAGE.read_text().splitlines() if line.startswith("| ")]
+    return [row.removeprefix("| ").strip() for row in rows if not row.startswith("| Message")]
+
+
+def parts(message: str) -> list[str]:
+    """What of a message is always the same."""
+    return [part.strip() for part in message.split(HOLE) if part.strip()]
+
+
+# ---- what is said ----------------------------------------------------------------------------------
+
+
+@cache
+def said() -> tuple[str, ...]:
+    """Every text of the package and of the view, holes in it marked."""
+    python = [text for path in sources() for text in texts(ast.parse(path.read_text()))]
+    return (*python, *of_the_view())
+
+
+def sources() -> list[Path]:
+    return [path for path in PACKAGE.rglob("*.py") if "models" not in path.parts]
+
+
+def texts(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        text = text_of(node)
+        if text:
+            yield text
+
+
+def text_of(node: ast.AST) -> str | None:
+    """A string's text; what is filled in later is a hole."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return re.sub(r"\{\w*\}|(?<!%)%[sr]", HOLE, text)
+        case ast.JoinedStr(values=values):
+            return "".join(
+                value.value if isinstance(value, ast.Constant) else HOLE for value in values
+            )
+    return None
+
+
+def of_the_view() -> Iterator[str]:
+    for path in (*VIEW.rglob("*.ts"), *VIEW.rglob("*.tsx")):
+        source = path.read_text()
+        yield re.sub(r"\s+", " ", source)  # text between tags
+        for found in _TEXT.finditer(_JOINED.sub("", source)):
+            yield re.sub(r"\$\{[^}]*\}", HOLE, found[1] or found[2] or "")
+
+
+# ---- the page is true ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("quote", quotes())
+def test_what_is_quoted_is_said(quote: str) -> None:
+    for part in parts(quote):
+        assert any(part in text for text in said()), part
+
+
+def test_nothing_is_quoted_twice() -> None:
+    found = quotes()
+    assert sorted(found) == sorted(set(found))
+    assert len(found) > 100
+
+
+# ---- the page is whole -----------------------------------------------------------------------------
+
+
+def told() -> Iterator[tuple[str, str]]:
+    """What a person is told by an error, with its place."""
+    for path in sources():
+        tree = ast.parse(path.read_text())
+        constants = {
+            node.targets[0].id if isinstance(node, ast.Assign) else node.target.id: node.value  # type: ignore[union-attr]
+            for node in tree.body
+            if isinstance(node, (ast.Assign, ast.AnnAssign))
+            and node.value is not None
+            and isinstance(
+                node.targets[0] if isinstance(node, ast.Assign) else node.target, ast.Name
+            )
+        }
+        for node in ast.walk(tree):
+            tellers = AGENTS if "sdk" in path.parts else TELLERS | FINDINGS
+            if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in tellers:
+                for text in arguments(node, constants):
+                    yield f"{path.relative_to(ROOT)}:{node.lineno}", text
+    for path in VIEW.rglob("*.ts"):
+        source = _JOINED.sub("", path.read_text())
+        for found in re.finditer(r"new Advice\(\s*", source):
+            text = _TEXT.match(source, found.end())
+            if text:
+                yield str(path.relative_to(ROOT)), text[1] or text[2]
+
+
+def arguments(call: ast.Call, constants: dict[str, ast.expr]) -> Iterator[str]:
+    """The texts that a call is given, also by the name of a constant and its `format`."""
+    finding = ast.unparse(call.func) in FINDINGS
+    for argument in call.args[1:2] if finding else call.args:
+        if isinstance(argument, ast.Call) and isinstance(argument.func, ast.Attribute):
+            argument = argument.func.value
+        if isinstance(argument, ast.Name) and argument.id in constants:
+            argument = constants[argument.id]
+        text = text_of(argument)
+        if text and " " in text:  # else a code
+            yield text
+
+
+def test_what_a_person_is_told_is_on_the_page() -> None:
+    quoted = [part for quote in quotes() for part in parts(quote) if len(part) >= SHORT]
+    found = list(told())
+    assert len(found) > 30
+    missing = [
+        f"{place}: {text}"
+        for place, text in found
+        if any(len(part) >= SHORT for part in parts(text))
+        and not any(part in text for part in quoted)
+    ]
+    to_do = f"Say in {PAGE.relative_to(ROOT)} what these mean and what to do:"
+    assert missing == [], "\n".join([to_do, *missing])

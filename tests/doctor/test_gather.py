@@ -1,0 +1,200 @@
+"""The facts of a real machine, in folders of the test's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agentstepper_nb import __version__, discover, doctor
+from agentstepper_nb.doctor import folders, jupyter
+from agentstepper_nb.doctor.facts import Folder
+from agentstepper_nb.doctor.gather import gather
+from tests.sdk.scripted_core import ScriptedCore
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Nothing of whoever runs the tests is looked at."""
+    for name in ("DATA", "RUNTIME", "CONFIG"):
+        monkeypatch.setenv(f"JUPYTER_{name}_DIR", str(tmp_path / name.lower()))
+    # Else the configuration of the tests' own environment wins over the home folder's.
+    monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "0")
+    for name in ("URL", "TOKEN", "NAME"):
+        monkeypatch.delenv(f"AGENTSTEPPER_{name}", raising=False)
+    monkeypatch.delenv("JPY_PARENT_PID", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def other() -> Iterator[int]:
+    """A process of this user's that is alive, and no ancestor of ours."""
+    with subprocess.Popen(["sleep", "600"]) as process:
+        yield process.pid
+        process.kill()
+
+
+# ---- Cores --------------------------------------------------------------------------------------
+
+
+def test_nothing_runs() -> None:
+    facts = gather()
+    assert (facts.cores, facts.kernel, facts.token_mode) == ((), None, None)
+    assert (facts.choice.url, "`agentstepper serve`" in facts.choice.why) == ("", True)
+    assert facts.here.package == __version__
+    assert facts.here.git
+
+
+def test_a_core_that_answers_is_asked_without_a_run() -> None:
+    with ScriptedCore(token="t") as core:
+        discover.write_runtime_file(url=core.url, token="t", name="here", pid=os.getppid())
+        facts = gather()
+        assert all(peer.sent == [] for peer in core.peers)
+    assert [(each.url, each.version, each.problem) for each in facts.cores] == [
+        (core.url, __version__, "")
+    ]
+    assert (facts.choice.url, facts.choice.problem) == (core.url, "")
+    assert "that this process comes from" in facts.choice.why
+
+
+def test_the_only_one(other: int) -> None:
+    with ScriptedCore(version=1) as core:
+        discover.write_runtime_file(url=core.url, token=None, pid=other)
+        choice = gather().choice
+    assert (choice.url, choice.protocol) == (core.url, 1)
+    assert "only one" in choice.why
+
+
+def test_a_core_that_is_gone_and_one_that_refuses(other: int) -> None:
+    with ScriptedCore(token="right") as core:
+        discover.write_runtime_file(url=core.url, token="wrong", pid=other)
+        discover.write_runtime_file(url="ws://127.0.0.1:9", token=None)
+        problems = {each.url: each.problem for each in gather().cores}
+    assert "the token is missing or wrong" in problems[core.url]
+    assert "No Core listens" in problems["ws://127.0.0.1:9"]
+
+
+def test_the_environment_names_one_with_the_token_of_another(
+    other: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ScriptedCore(token="a") as core, ScriptedCore(token="b") as another:
+        discover.write_runtime_file(url=core.url, token="a", name="the one")
+        discover.write_runtime_file(url=another.url, token="b", name="another", pid=other)
+        monkeypatch.setenv("AGENTSTEPPER_URL", core.url)
+        monkeypatch.setenv("AGENTSTEPPER_TOKEN", "b")
+        monkeypatch.setenv("AGENTSTEPPER_NAME", "called")
+        facts = gather()
+        said = doctor.report()
+    assert facts.choice.token_of == "another"
+    assert "the token is missing or wrong" in facts.choice.problem
+    assert (facts.variables.url, facts.variables.token) == (core.url, True)
+    assert facts.choice.why == "AGENTSTEPPER_URL says so"
+    assert "AGENTSTEPPER_TOKEN is that of another" in said
+    assert "calls every run that begins here 'called'" in said
+
+
+# ---- folders ------------------------------------------------------------------------------------
+
+
+def test_a_folder_that_is_not_there_yet(home: Path) -> None:
+    found = folders.folder(home / "not" / "yet")
+    assert (found.path, found.writable) == (str(home / "not" / "yet"), True)
+    assert found.free > 0
+
+
+def test_a_file_is_in_the_way(home: Path) -> None:
+    (home / "file").write_text("")
+    assert not folders.folder(home / "file").writable
+
+
+MOUNTS = """\
+22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+30 22 0:40 / {0}/far\\040away rw - nfs4 server:/x rw
+31 30 0:41 / {0}/far\\040away/near rw - tmpfs tmpfs rw
+"""
+
+
+@pytest.mark.parametrize(
+    ("below", "network"), [("x", ""), ("far away/x", "nfs4"), ("far away/near/x", "")]
+)
+def test_network_file_systems(
+    home: Path, monkeypatch: pytest.MonkeyPatch, below: str, network: str
+) -> None:
+    (home / "mounts").write_text(MOUNTS.format(home))
+    monkeypatch.setattr(folders, "_MOUNTS", home / "mounts")
+    (home / below).mkdir(parents=True)
+    found: Folder = folders.folder(home / below / "not yet")
+    assert found.network == network
+
+
+def test_a_token_that_others_read(home: Path) -> None:
+    discover.load_or_create_token()
+    token = discover.data_dir() / "agent-token"
+    assert gather().token_mode == 0o600
+    token.chmod(0o644)
+    assert gather().token_mode == 0o644
+    assert discover.read_token() not in doctor.report()
+
+
+# ---- Jupyter ------------------------------------------------------------------------------------
+
+
+def configure(home: Path, name: str, document: object) -> None:
+    path = home / "config" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document))
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_server_extension_is_as_it_is_configured(home: Path, enabled: bool) -> None:
+    extensions = {"agentstepper_nb.server_ext": enabled}
+    configure(
+        home,
+        "jupyter_server_config.d/zz.json",
+        {"ServerApp": {"jpserver_extensions": extensions}},
+    )
+    assert jupyter.server_extension() is enabled
+
+
+@pytest.fixture
+def lab(home: Path) -> Path:
+    """Our labextension, as it is installed."""
+    installed = home / "data" / "labextensions" / "agentstepper_nb"
+    (installed / "static").mkdir(parents=True)
+    (installed / "static" / "remoteEntry.js").write_text("")
+    build = {"load": "static/remoteEntry.js"}
+    about = {"name": "agentstepper_nb", "version": "9.9", "jupyterlab": {"_build": build}}
+    (installed / "package.json").write_text(json.dumps(about))
+    return installed
+
+
+def test_an_installed_labextension(lab: Path) -> None:
+    assert jupyter.labextension() == ("9.9", "", ())
+    assert "is of version 9.9, the package" in doctor.report()
+
+
+def test_a_damaged_labextension(lab: Path) -> None:
+    (lab / "static" / "remoteEntry.js").unlink()
+    assert jupyter.labextension() == ("9.9", "static/remoteEntry.js", ())
+    (lab / "package.json").write_text("{")
+    assert jupyter.labextension()[:2] == ("?", "its entry in package.json")
+
+
+def test_a_disabled_labextension(lab: Path, home: Path) -> None:
+    disabled = {"agentstepper_nb:panel": True, "agentstepper_nb:other": False, "another": True}
+    configure(home, "labconfig/page_config.json", {"disabledExtensions": disabled})
+    assert jupyter.labextension()[2] == ("agentstepper_nb:panel",)
+
+
+def test_no_labextension(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jupyter, "jupyter_path", lambda *names: [str(home.joinpath(*names))])
+    assert jupyter.labextension() == ("", "", ())
+
+
+def test_nothing_is_left_behind(home: Path) -> None:
+    gather()
+    assert sorted(os.listdir(home)) == []

@@ -1,0 +1,296 @@
+"""Every state of the view, looked at in each width and theme: axe finds nothing, nothing sticks out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from .gallery import BUILDABLE, Gallery, Theme, build_gallery
+from .test_looks import expect_clean
+
+pytestmark = pytest.mark.skipif(not BUILDABLE, reason="the JavaScript was built without its tools")
+
+#: A side panel is tall.
+HEIGHTS = {340: 720, 700: 520, 1400: 520}
+
+
+@pytest.fixture(scope="module")
+def gallery(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Gallery:
+    return build_gallery(tmp_path_factory.mktemp("gallery"), browser)
+
+
+@contextmanager
+def opened(gallery: Gallery, scene: str, width: int, **more: Any) -> Iterator[Page]:
+    page = gallery.open(scene, width, height=HEIGHTS.get(width, 520), **more)
+    try:
+        yield page
+    finally:
+        page.close()
+
+
+@pytest.mark.timeout(400)  # some fifty pages
+@pytest.mark.parametrize(
+    ("width", "theme"),
+    [*((width, theme) for width in HEIGHTS for theme in ("light", "dark")), (700, "forced")],
+)
+def test_every_scene_is_accessible_and_keeps_to_its_width(
+    gallery: Gallery, screenshots: Path, width: int, theme: Theme
+) -> None:
+    assert len(gallery.scenes) > 40
+    with opened(gallery, gallery.scenes[0], width, theme=theme) as page:
+        for scene in gallery.scenes:
+            gallery.show(page, scene, width, theme, HEIGHTS[width])
+            page.screenshot(path=screenshots / f"{scene}-{width}-{theme}.png")
+            assert sticking_out(page) == [], f"{scene} at {width} px"
+            expect_clean(page)
+
+
+#: JupyterLab's own names for the colours that its themes are made of.
+MATERIAL = {
+    "blue-300": "#64b5f6",
+    "blue-700": "#1976d2",
+    "cyan-300": "#4dd0e1",
+    "green-300": "#81c784",
+    "green-500": "#4caf50",
+    "grey-300": "#e0e0e0",
+    "orange-300": "#ffb74d",
+    "red-300": "#e57373",
+    "red-500": "#f44336",
+    "red-700": "#d32f2f",
+}
+HIGH_CONTRAST = (
+    Path(sys.prefix, "share/jupyter/lab/themes/@jupyterlab")
+    / "theme-dark-high-contrast-extension/index.css"
+)
+
+
+@pytest.mark.parametrize(
+    "scene", ["halted-prompt", "file", "changes", "edit-invalid", "runs", "crashed", "problem"]
+)
+def test_jupyterlabs_high_contrast_is_accessible(
+    gallery: Gallery, screenshots: Path, scene: str
+) -> None:
+    with opened(gallery, scene, 700, theme="dark") as page:
+        colours = "".join(f"--md-{name}: {value};" for name, value in MATERIAL.items())
+        page.add_style_tag(content=f":root {{ {colours} }}")
+        page.add_style_tag(path=HIGH_CONTRAST)
+        page.evaluate("document.body.classList.remove('as-StandIns')")
+        page.screenshot(path=screenshots / f"{scene}-700-contrast.png")
+        expect_clean(page)
+        disabled, enabled = (
+            page.locator(f".as-Header .as-Button{which}").first.evaluate(
+                "(each) => getComputedStyle(each).color"
+            )
+            for which in ("[aria-disabled]", ":not([aria-disabled]):not(.as-mod-primary)")
+        )
+        assert disabled != enabled
+
+
+def sticking_out(page: Page) -> list[str]:
+    """What is wider than the view, by its class."""
+    found: list[str] = page.evaluate(
+        """() => {
+            const edge = document.querySelector('.as-View').getBoundingClientRect().right;
+            return [...document.querySelectorAll('.as-View button, .as-View [role=row], .as-State')]
+                .filter((each) => each.getBoundingClientRect().right > edge + 0.5)
+                .map((each) => each.className);
+        }"""
+    )
+    return found
+
+
+# ---- nothing moves ------------------------------------------------------------------------------------
+
+#: Where each thing stands that must keep its place, by its name.
+PLACES = """() => {
+    const named = '.as-Header button, .as-Tab, .as-Search, .as-PaneBar button, .as-Title > .as-Actor';
+    return Object.fromEntries(
+        [...document.querySelectorAll(named)]
+            .filter((each) => each.offsetParent !== null)
+            .map((each, at) => {
+                const { x, y, height } = each.getBoundingClientRect();
+                return [at, [Math.round(x), Math.round(y), Math.round(height)]];
+            }),
+    );
+}"""
+
+#: Adds up what the browser itself counts as shifts, those after a key or a click as well.
+SHIFTS = """() => {
+    window.shifts = [];
+    new PerformanceObserver((list) => {
+        for (const { value, sources } of list.getEntries())
+            window.shifts.push([value, sources.map(({ node }) => node?.className ?? '?')]);
+    }).observe({ type: 'layout-shift', buffered: false });
+}"""
+
+
+def settle(page: Page) -> None:
+    """Wait until two frames have been drawn."""
+    page.evaluate("() => new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))")
+
+
+@pytest.mark.parametrize("width", list(HEIGHTS))
+def test_nothing_moves_from_row_to_row(gallery: Gallery, width: int) -> None:
+    """Whatever kind of row is looked at, the inspector's controls stand where they stood."""
+    with opened(gallery, "halted-result", width) as page:
+        page.locator(".as-Row.as-mod-halted").focus()
+        before = page.evaluate(PLACES)
+        page.evaluate(SHIFTS)
+        for _ in range(12):
+            page.keyboard.press("ArrowUp")
+            settle(page)
+            assert page.evaluate(PLACES) == before
+        assert page.evaluate("shifts") == []
+
+
+@pytest.mark.parametrize("width", list(HEIGHTS))
+def test_nothing_moves_while_commits_and_summaries_come(gallery: Gallery, width: int) -> None:
+    """Rows and files that come leave what a person reads where it is."""
+    with opened(gallery, "arriving", width) as page:
+        row = page.locator(".as-Row", has_text="read me")
+        row.click()
+        before, place = page.evaluate(PLACES), row.bounding_box()
+        page.evaluate(SHIFTS)
+        steps = 0
+        while page.evaluate("gallery.core.next()"):
+            settle(page)
+            steps += 1
+            assert page.evaluate(PLACES) == before
+            assert row.bounding_box() == place
+        assert steps == 4
+        expect(page.locator(".as-Row.as-mod-file").first).to_be_attached()
+        assert page.evaluate("shifts") == []
+
+
+# ---- the focus is never lost --------------------------------------------------------------------------
+
+Act = Callable[[Page], None]
+
+
+def in_view(page: Page) -> bool:
+    inside: bool = page.evaluate(
+        "document.querySelector('.as-View').contains(document.activeElement)"
+    )
+    return inside
+
+
+def clear_filter(page: Page) -> None:
+    page.get_by_role("button", name="Clear the filter").click()
+
+
+def close_keys(page: Page) -> None:
+    page.get_by_role("dialog").get_by_role("button").focus()
+    page.keyboard.press("Escape")
+
+
+def switch_tabs(page: Page) -> None:
+    page.locator(".as-Row[tabindex='0']").focus()
+    page.keyboard.press("2")
+    expect(page.get_by_role("tab", name="Changes")).to_have_attribute("aria-selected", "true")
+
+
+def answer_edited(page: Page) -> None:
+    page.locator(".as-Field .as-Input").first.focus()
+    page.evaluate("gallery.core.next()")
+    expect(page.locator(".as-Field")).to_have_count(0)
+
+
+def end_run(page: Page) -> None:
+    page.get_by_role("button", name="Step", exact=True).focus()
+    page.evaluate("gallery.core.next()")
+    expect(page.locator(".as-State").first).to_contain_text("Lost")
+
+
+def dismiss(page: Page) -> None:
+    page.get_by_role("button", name="Dismiss").click()
+
+
+def fold_under(page: Page) -> None:
+    page.locator(".as-Row.as-mod-file").first.click()
+    page.locator(".as-Twist").click()
+
+
+def show_in_changes(page: Page) -> None:
+    page.locator(".as-Row.as-mod-file").first.click()
+    page.keyboard.press("Enter")
+
+
+@pytest.mark.parametrize(
+    ("scene", "act"),
+    [
+        ("filter-none", clear_filter),
+        ("keys", close_keys),
+        ("halted-call", switch_tabs),
+        ("answered-edit", answer_edited),
+        ("ending", end_run),
+        ("problem", dismiss),
+        ("halted-result", fold_under),
+        ("halted-result", show_in_changes),
+    ],
+)
+def test_the_focus_stays_in_the_view(gallery: Gallery, scene: str, act: Act) -> None:
+    with opened(gallery, scene, 700) as page:
+        page.locator(".as-Row[tabindex='0']").or_(page.locator(".as-View")).first.focus()
+        act(page)
+        settle(page)
+        assert in_view(page)
+
+
+def test_everything_is_reached_by_keyboard(gallery: Gallery) -> None:
+    """Tab leads through each region once, and out again; the splitter and the edge move by arrows."""
+    with opened(gallery, "file", 1000) as page:
+        page.evaluate("document.body.tabIndex = -1, document.body.focus()")
+        seen: list[str] = []
+        for _ in range(30):
+            page.keyboard.press("Tab")
+            name: str | None = page.evaluate(
+                """() => document.querySelector('.as-Root').contains(document.activeElement)
+                    ? document.activeElement.getAttribute('aria-label')
+                        ?? document.activeElement.className : null"""
+            )
+            if name is None:
+                break
+            seen.append(name)
+        for wanted in ["Step", "Filter events", "Resize timeline and inspector", "Resize the view"]:
+            assert wanted in seen, seen
+        assert len(seen) < 20
+        splitter = page.get_by_role("separator", name="Resize timeline and inspector")
+        before = splitter.bounding_box()
+        splitter.focus()
+        page.keyboard.press("ArrowLeft")
+        settle(page)
+        after = splitter.bounding_box()
+        assert before and after
+        assert round(before["x"] - after["x"]) == 16
+
+
+def test_less_motion_stops_the_spinner(gallery: Gallery) -> None:
+    for motion, running in (("no-preference", 1), ("reduce", 0)):
+        with opened(gallery, "llm-thinking", 700, media={"reduced_motion": motion}) as page:
+            spinning = page.evaluate(
+                "document.querySelector('.as-Header .as-Spin').getAnimations().length"
+            )
+            assert spinning == running
+
+
+def test_text_from_right_to_left_turns_nothing_around(gallery: Gallery) -> None:
+    """Number, actors and figure keep their order; the words begin where all words begin."""
+    with opened(gallery, "bidi", 700) as page:
+        order = """(row) => [...row.children].map((each) => each.getBoundingClientRect().x)"""
+        for row in page.locator(".as-Row:not(.as-mod-file)").all():
+            places = row.evaluate(order)
+            assert places == sorted(places)
+        starts = page.locator(".as-Row-what").evaluate_all(
+            """(all) => all.map((each) => {
+                const text = document.createRange();
+                text.selectNodeContents(each);
+                return Math.round(text.getBoundingClientRect().left);
+            })"""
+        )
+        assert len(set(starts)) == 1

@@ -1,0 +1,158 @@
+"""JupyterLab without our extensions: the Core is in the kernel, and the view goes through it."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from agentstepper_nb.models.scripted.scripts.fix_tests import GUESS, RIGHT
+
+from .agents import QUEUED, Spy, setup, step
+from .conftest import NewLab
+from .jupyter import KERNELS, ROOT, Jupyter
+from .lab import DebuggerView, Lab
+from .test_corridor import edit_json
+
+_names = (f"bare-{number}" for number in itertools.count(1))
+
+#: A kernelspec's PYTHONPATH takes the place of the server's.
+_EXAMPLES = f"import sys; sys.path.append({str(ROOT / 'examples')!r})\n"
+
+WITH_SUBSHELLS = ["7.3", "7.4"]
+ALL = ["6.31", *WITH_SUBSHELLS]
+
+
+class Bare:
+    """A notebook whose agent is halted at its first breakpoint.
+
+    Args:
+        new_lab: Opens it.
+        jupyter: The server, which has no Core.
+        series: The kernel's version of ipykernel.
+        options: Of `%%step`.
+    """
+
+    def __init__(self, new_lab: NewLab, jupyter: Jupyter, series: str, *options: str) -> None:
+        kernel = f"ipykernel-{series}"
+        assert (KERNELS / "kernels" / kernel).is_dir(), f"{kernel} is missing: run `make kernels`."
+        name = next(_names)
+        self.folder = jupyter.folder / name
+        port = jupyter.folder / f"{name}.port"
+        cells = [_EXAMPLES + setup(name, str(port)), step(name, *options), QUEUED]
+        self.lab: Lab = new_lab(cells, kernel=kernel)
+        self.lab.run(0)
+        expect(self.lab.prompt(0)).to_have_text("[1]:", timeout=60_000)
+        self.spy = Spy(port)
+        self.lab.run(1)
+        self.view: DebuggerView = self.lab.view(1)
+        self.view.expect_state("Halted before LLM query", timeout=60_000)
+
+    def expect_blocked(self, where: str) -> None:
+        """The main thread waits in a part of ours, and the cell behind it has not run."""
+        seen = self.spy.look()
+        assert seen["ran"] == []
+        assert any(f"agentstepper_nb/{where}/" in frame for frame in seen["stack"]), seen["stack"]
+
+    def expect_end(self, words: str) -> None:
+        """Wait for the run's end."""
+        self.view.expect_state(words)
+        assert self.lab.errors == []
+
+
+@pytest.mark.parametrize("series", WITH_SUBSHELLS)
+@pytest.mark.parametrize(("option", "where"), [("--main", "sdk"), (None, "magics")])
+def test_step_edit_and_continue_while_the_main_thread_is_blocked(
+    new_bare_lab: NewLab,
+    bare_jupyter: Jupyter,
+    screenshots: Path,
+    series: str,
+    option: str | None,
+    where: str,
+) -> None:
+    bare = Bare(new_bare_lab, bare_jupyter, series, *([option] if option else []))
+    lab, view = bare.lab, bare.view
+    lab.run(2)
+    expect(lab.prompt(2)).to_have_text("[*]:")
+    view.root.evaluate("root => { root.isTheSame = true; }")
+    view.step_to("Agent → Tools write_file", before=lambda: bare.expect_blocked(where))
+    edit_json(view, GUESS, RIGHT)
+    lab.cell(1).scroll_into_view_if_needed()
+    lab.page.screenshot(path=screenshots / f"kernel-{series}-edit.png")
+    bare.expect_blocked(where)
+    view.press("Step with edit")
+    view.expect_state("Halted after tool call")
+    assert RIGHT in (bare.folder / "cart.py").read_text()
+    bare.expect_blocked(where)
+    view.press("Continue")
+    bare.expect_end("Finished")
+    expect(lab.prompt(2)).to_have_text("[3]:", timeout=30_000)
+    expect(lab.outputs(1)).to_contain_text("True")
+    # What is kept for the saved notebook came into the same output: the view is still that one.
+    assert view.root.evaluate("root => root.isTheSame")
+    lab.page.screenshot(path=screenshots / f"kernel-{series}-finished.png")
+
+
+def test_without_subshells_the_cell_goes_on_in_the_background(
+    new_bare_lab: NewLab, bare_jupyter: Jupyter, screenshots: Path
+) -> None:
+    bare = Bare(new_bare_lab, bare_jupyter, "6.31")
+    lab, view = bare.lab, bare.view
+    expect(lab.outputs(1)).to_contain_text("goes on in the background")
+    expect(lab.prompt(1)).to_have_text("[2]:")
+    lab.run(2)
+    expect(lab.prompt(2)).to_have_text("[3]:")
+    assert bare.spy.look()["ran"] == ["queued"]
+    view.step_to("Agent → Tools write_file")
+    lab.page.screenshot(path=screenshots / "kernel-6.31-halted.png")
+    edit_json(view, GUESS, RIGHT)
+    view.press("Step with edit")
+    view.expect_state("Halted after tool call")
+    view.press("Continue")
+    bare.expect_end("Finished")
+    assert RIGHT in (bare.folder / "cart.py").read_text()
+
+
+@pytest.mark.parametrize("series", ALL)
+def test_after_a_reload_the_view_is_back_and_steps_on(
+    new_bare_lab: NewLab, bare_jupyter: Jupyter, series: str
+) -> None:
+    bare = Bare(new_bare_lab, bare_jupyter, series, "--background")
+    lab, view = bare.lab, bare.view
+    expect(lab.prompt(1)).to_have_text("[2]:")
+    view.press("Step")
+    view.expect_state("Halted after LLM query")
+    lab.execute("docmanager:save")
+    lab.reload()
+    view.expect_state("Halted after LLM query", timeout=60_000)
+    expect(view.rows()).to_have_count(3)
+    view.press("Step")
+    view.expect_state("Halted before tool call")
+    view.press("Continue")
+    bare.expect_end("Finished")
+
+
+def test_the_view_says_how_it_is_connected_and_why(
+    new_bare_lab: NewLab, bare_jupyter: Jupyter
+) -> None:
+    bare = Bare(new_bare_lab, bare_jupyter, "7.4")
+    expect(bare.view.root).to_contain_text("through the kernel")
+    bare.view.press("Keys (?)")
+    expect(bare.view.root.get_by_role("dialog")).to_contain_text("no AgentStepper Core")
+    bare.lab.page.keyboard.press("Escape")
+    bare.view.press("Stop")
+    bare.expect_end("Stopped")
+
+
+def test_a_restarted_kernel_is_known_at_once(
+    new_bare_lab: NewLab, bare_jupyter: Jupyter, screenshots: Path
+) -> None:
+    bare = Bare(new_bare_lab, bare_jupyter, "7.4", "--background")
+    bare.lab.page.evaluate(
+        "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()"
+    )
+    bare.view.expect_state("Not connected")
+    expect(bare.view.root.get_by_role("alert")).to_contain_text("in its memory")
+    bare.lab.page.screenshot(path=screenshots / "kernel-restarted.png")

@@ -1,0 +1,183 @@
+"""The side panel of JupyterLab and Notebook 7: no kernel in the way, commands, and what goes wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Route, expect
+
+from .conftest import NewLab
+from .jupyter import Jupyter
+from .lab import DebuggerView, Lab
+from .test_corridor import Corridor
+from .test_several import agent, choose
+
+MANIFEST = "**/static/agentstepper/manifest.json"
+HALTED = ("step", "continue", "stop")
+
+
+def open_panel(lab: Lab) -> DebuggerView:
+    """Show the panel by its command."""
+    lab.toggle_panel()
+    expect(lab.panel).to_be_visible()
+    return lab.panel_view()
+
+
+def halted_row(view: DebuggerView) -> Locator:
+    """The number of the row that the agent is halted at."""
+    return view.root.locator(".as-mod-halted .as-Row-n")
+
+
+def test_the_panel_steps_and_survives_a_reload_while_the_kernel_is_blocked(
+    new_tab: NewLab, jupyter: Jupyter
+) -> None:
+    corridor = Corridor(new_tab, jupyter, "--main")
+    lab, spy, inline = corridor.lab, corridor.spy, corridor.view
+    panel = open_panel(lab)
+    panel.expect_state("Halted before LLM query")
+    spy.expect_blocked()
+    panel.press("Step")
+    for view in (panel, inline):
+        view.expect_state("Halted after LLM query")
+    lab.save()
+    assert lab.errors == []
+
+    lab.reload()
+    for view in (panel, inline):
+        view.expect_state("Halted after LLM query")
+    panel.step_to("→ write_file", before=spy.expect_blocked)
+    inline.expect_state("Halted before tool call")
+    corridor.press("Step")
+    for view in (panel, inline):
+        view.expect_state("Halted after tool call")
+    spy.expect_blocked()
+    panel.press("Continue")
+    for view in (panel, inline):
+        view.expect_state("Finished")
+
+
+def test_commands_are_enabled_while_they_are_possible(new_tab: NewLab, jupyter: Jupyter) -> None:
+    lab = new_tab(["1"])
+    name = f"commanded-{type(lab).__name__}"
+    lab.expect_enabled()
+    with agent(jupyter, name):
+        panel = open_panel(lab)
+        choose(panel, name)
+        lab.expect_enabled(*HALTED)
+        lab.choose_in_palette("Step")
+        expect(halted_row(panel)).to_have_text("2")
+        lab.choose_in_run_menu("Step")
+        expect(halted_row(panel)).to_have_text("3")
+        lab.toggle_panel()
+        expect(lab.panel).to_be_hidden()
+        lab.expect_enabled()
+        lab.toggle_panel()
+        lab.expect_enabled(*HALTED)
+        lab.execute("agentstepper:stop")
+        panel.expect_state("Stopped")
+        lab.expect_enabled()
+    assert lab.errors == []
+
+
+def test_the_keys_are_the_debuggers_while_its_panel_shows_a_live_run(
+    new_tab: NewLab, jupyter: Jupyter
+) -> None:
+    lab = new_tab(["1"])
+    name = f"keyed-{type(lab).__name__}"
+    with agent(jupyter, name):
+        panel = open_panel(lab)
+        choose(panel, name)
+        panel.expect_state("Halted")
+        lab.cell(0).locator(".cm-content").click()
+        lab.page.keyboard.press("F10")
+        expect(halted_row(panel)).to_have_text("2")
+        lab.toggle_panel()
+        expect(lab.panel).to_be_hidden()
+        lab.page.keyboard.press("F10")
+        lab.page.keyboard.press("F9")
+        lab.toggle_panel()
+        expect(halted_row(panel)).to_have_text("2")
+        lab.cell(0).locator(".cm-content").click()
+        # JupyterLab's own debugger says so while a kernel stands at a breakpoint of its own.
+        lab.page.evaluate("() => { document.body.dataset.jpDebuggerStoppedThreads = 'true'; }")
+        lab.page.keyboard.press("F10")
+        lab.page.evaluate("() => { document.body.dataset.jpDebuggerStoppedThreads = 'false'; }")
+        lab.page.keyboard.press("F10")
+        expect(halted_row(panel)).to_have_text("3")
+        lab.page.keyboard.press("F9")
+        panel.expect_state("Finished")
+
+
+def test_a_panel_that_was_put_away_comes_back_as_it_was(new_tab: NewLab, jupyter: Jupyter) -> None:
+    lab = new_tab(["1"])
+    name = f"put-away-{type(lab).__name__}"
+    with agent(jupyter, name):
+        panel = open_panel(lab)
+        choose(panel, name)
+        panel.expect_state("Halted")
+        panel.root.get_by_role("tab", name="Changes").click()
+        lab.toggle_panel()
+        expect(lab.panel).to_be_hidden()
+        lab.toggle_panel()
+        panel.expect_state("Halted")
+        expect(panel.root.get_by_role("tab", name="Changes")).to_have_attribute(
+            "aria-selected", "true"
+        )
+
+
+def test_the_page_opens_in_a_tab_of_its_own(new_tab: NewLab, jupyter: Jupyter) -> None:
+    lab = new_tab(["1"])
+    name = f"paged-{type(lab).__name__}"
+    with agent(jupyter, name):
+        panel = open_panel(lab)
+        choose(panel, name)
+        panel.expect_state("Halted")
+        with lab.page.context.expect_page() as opened:
+            lab.execute("agentstepper:open-page")
+        own = DebuggerView(opened.value.locator(".as-Root"))
+        own.expect_state("Halted")
+        expect(own.root).to_contain_text(name)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ({"status": 404}, "pip install agentstepper_nb"),
+        ({"json": {"version": "99.0", "protocol": 99, "app": "app.js"}}, "Reload the page"),
+        ({"json": {"version": "0.0.1", "protocol": 1, "app": "app.js"}}, "restart it"),
+    ],
+    ids=["no-server-extension", "newer-server", "older-server"],
+)
+def test_a_server_that_does_not_fit_is_said(
+    new_lab: NewLab, jupyter: Jupyter, answer: dict[str, Any], words: str
+) -> None:
+    lab = new_lab(["1"])
+
+    def misfit(route: Route) -> None:
+        route.fulfill(**answer)
+
+    lab.page.route(MANIFEST, misfit)
+    lab.toggle_panel()
+    expect(lab.panel.get_by_role("alert")).to_contain_text(words)
+    lab.page.unroute(MANIFEST)
+    lab.panel.get_by_role("button", name="Try again").click()
+    expect(lab.panel_view().root).to_be_visible()
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_the_panel_looks_like_a_part_of_the_application(
+    new_tab: NewLab, jupyter: Jupyter, screenshots: Path, theme: str
+) -> None:
+    corridor = Corridor(new_tab, jupyter, "--main")
+    lab = corridor.lab
+    lab.set_theme(theme)
+    panel = open_panel(lab)
+    panel.step_to("→ write_file")
+    name = f"panel-{type(lab).__name__.lower()}-{'dark' if lab.dark else 'light'}"
+    lab.page.screenshot(path=screenshots / f"{name}.png")
+    lab.panel.screenshot(path=screenshots / f"{name}-only.png")
+    panel.press("Continue")
+    panel.expect_state("Finished")
+    assert lab.errors == []

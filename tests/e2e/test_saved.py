@@ -1,0 +1,180 @@
+"""A saved timeline in browsers: it is shown without kernel and view, and nothing in it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbconvert import HTMLExporter
+from playwright.sync_api import BrowserContext, Locator, Page, expect
+
+from agentstepper_nb.protocol.agent import Timeline
+from agentstepper_nb.protocol.values import (
+    Actor,
+    AnswerKind,
+    ChangeKind,
+    Commit,
+    Ending,
+    EventKind,
+    Failure,
+    FileChange,
+    Row,
+    Run,
+    Side,
+)
+from agentstepper_nb.widgets.saved import timeline_html
+from tests.widgets import hostile, pages
+
+from .jupyter import Jupyter
+from .lab import Lab
+
+TEXTS = (
+    hostile.TEXT,
+    hostile.FORMULA,
+    hostile.HIDDEN,
+    "مرحبا بالعالم",
+    "a" * 400,
+    "\N{ROBOT FACE} ok",
+)
+
+#: What an element and all in it are made of, and whether anything in it ran.
+MADE_OF = """root => {
+    const found = new Set();
+    for (const element of [root, ...root.querySelectorAll('*')]) {
+        found.add(element.localName);
+        if (element !== root) for (const { name } of element.attributes) found.add('@' + name);
+    }
+    return { found: [...found], hacked: 'hacked' in window };
+}"""
+
+
+def saved_page() -> str:
+    """The timeline of a run whose every text means harm."""
+    rows, commits = [], []
+    for text in TEXTS:
+        for side, source, target in (
+            (Side.BEGIN, Actor.AGENT, Actor.TOOLS),
+            (Side.END, Actor.TOOLS, Actor.AGENT),
+        ):
+            rows.append(
+                Row(
+                    id=f"row-{len(rows)}",
+                    seq=len(rows) + 1,
+                    event=text,
+                    kind=EventKind.TOOL_INVOCATION,
+                    side=side,
+                    source=source,
+                    target=target,
+                    summary=text,
+                    at=1.0,
+                    size=1,
+                    name=text,
+                    edited=side is Side.BEGIN,
+                    answer=AnswerKind.RESUME,
+                    duration=0.25 if side is Side.END else None,
+                )
+            )
+        change = FileChange(path=text, kind=ChangeKind.RENAMED, previous_path=f"{text}2", added=2)
+        for snapshot in (True, False):
+            seq = len(rows)
+            commits.append(
+                Commit(
+                    id=f"{seq} {snapshot}",
+                    at=1.0,
+                    title=text,
+                    event=text,
+                    seq=seq,
+                    snapshot=snapshot,
+                    changes=(change,),
+                )
+            )
+    evil = "".join(TEXTS)
+    run = Run(
+        id="r",
+        name=evil,
+        program=evil,
+        started_at=1.0,
+        ended_at=2.0,
+        ending=Ending.CRASHED,
+        failure=Failure(type=evil, message=evil),
+        rows=len(rows),
+        commits=len(commits),
+    )
+    return timeline_html(Timeline(run=run, rows=tuple(rows), commits=tuple(commits)))
+
+
+def write(path: Path, *outputs: str) -> None:
+    """Write a notebook with a cell for each output."""
+    spec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook = nbformat.v4.new_notebook(metadata={"kernelspec": spec})
+    for html in outputs:
+        data = {"text/html": html, "text/plain": "AgentStepper: the view"}
+        output = nbformat.v4.new_output("display_data", data=data)
+        notebook.cells.append(nbformat.v4.new_code_cell("pass", outputs=[output]))
+    nbformat.write(notebook, path)
+
+
+def expect_harmless(shown: Locator) -> None:
+    """See that an output is made of what a saved page may be made of, and reads as it should."""
+    found = shown.evaluate(MADE_OF)
+    allowed = pages.TAGS | {f"@{name}" for name in pages.ATTRIBUTES}
+    assert set(found["found"]) <= allowed
+    assert not found["hacked"]
+    expected = pages.Page(saved_page()).text
+    assert " ".join((shown.text_content() or "").split()) == " ".join(expected.split())
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_an_export_in_a_browser(
+    context: BrowserContext, tmp_path: Path, screenshots: Path, theme: str
+) -> None:
+    write(tmp_path / "saved.ipynb", saved_page())
+    web, _ = HTMLExporter(theme=theme).from_filename(str(tmp_path / "saved.ipynb"))
+    (tmp_path / "saved.html").write_text(web)
+    page = context.new_page()
+    page.route("http*://**", lambda route: route.abort())
+    page.goto((tmp_path / "saved.html").as_uri())
+    output = page.locator(".jp-RenderedHTMLCommon > div:has(table)")
+    expect_harmless(output)
+    output.screenshot(path=screenshots / f"saved-export-{theme}.png")
+
+
+def test_jupyterlab_shows_it_sanitised_and_trusted(
+    context: BrowserContext, jupyter: Jupyter, screenshots: Path
+) -> None:
+    # A formula in the second cell: once it is set, those of the first would be.
+    write(jupyter.folder / "saved.ipynb", saved_page(), "<p>$x$</p>")
+    lab = Lab(context, jupyter, "saved.ipynb")
+    lab.open()
+    _end_kernel(lab.page)
+    for trusted in (False, True):
+        _trust(lab.page, trusted)
+        expect(lab.outputs(1).locator("mjx-container")).to_have_count(1)
+        output = lab.outputs(0).locator(".jp-RenderedHTMLCommon > div:has(table)")
+        expect(output).to_have_count(1)
+        expect_harmless(output)
+        expect(lab.outputs(0).locator("mjx-container")).to_have_count(0)
+    output.screenshot(path=screenshots / "saved-lab-light.png")
+    lab.set_theme("JupyterLab Dark")
+    output.screenshot(path=screenshots / "saved-lab-dark.png")
+    lab.set_theme("JupyterLab Light")
+
+
+def _end_kernel(page: Page) -> None:
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+
+
+def _trust(page: Page, trusted: bool) -> None:
+    """Trust the notebook's outputs or not: what isn't trusted is sanitised. They are made anew."""
+    page.evaluate(
+        """trusted => {
+            for (const cell of window.jupyterapp.shell.currentWidget.content.model.cells) {
+                const outputs = cell.outputs.toJSON();
+                cell.outputs.clear();
+                cell.trusted = trusted;
+                cell.outputs.fromJSON(outputs);
+            }
+        }""",
+        trusted,
+    )

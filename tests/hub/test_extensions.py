@@ -1,0 +1,383 @@
+"""Extensions of a Core: commands, event types and summaries, at both versions' sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import logging
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Struct
+
+from agentstepper_nb.errors import CommandError
+from agentstepper_nb.extend import (
+    Actor,
+    AgentState,
+    Breakpoint,
+    EventKind,
+    Extension,
+    Hub,
+)
+from agentstepper_nb.hub import Rights
+from agentstepper_nb.store import MemoryStore
+from tests.hub.conftest import Stand
+from tests.hub.scene import Scene, reads_well
+from tests.hub.uis import UiV1
+
+NewStand = Callable[..., Stand]
+
+
+class Named(Struct):
+    run: str
+
+
+class Answer(Struct):
+    name: str
+
+
+class Unspeakable(Struct):
+    what: Any
+
+
+def renaming() -> Extension:
+    """Commands that end in every way."""
+    extension = Extension("renaming")
+
+    @extension.command("shout", Named)
+    async def shout(hub: Hub, command: Named) -> Answer:
+        name = hub.run(command.run).name.upper()
+        hub.rename(command.run, name)
+        return Answer(name)
+
+    @extension.command("whisper", Named, control=False)
+    async def whisper(hub: Hub, command: Named) -> None:
+        hub.run(command.run)
+
+    @extension.command("refuse", Named)
+    async def refuse(hub: Hub, command: Named) -> None:
+        raise CommandError("not_pending", "There is nothing to be done here now.", command.run)
+
+    @extension.command("fail", Named)
+    async def fail(hub: Hub, command: Named) -> None:
+        raise ZeroDivisionError("a secret of the server")
+
+    @extension.command("mumble", Named)
+    async def mumble(hub: Hub, command: Named) -> Unspeakable:
+        return Unspeakable(object())
+
+    return extension
+
+
+# ---- commands --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def scene(new_stand: NewStand) -> Scene:
+    return Scene(new_stand(extensions=[renaming()]))
+
+
+def test_a_command_that_answers(scene: Scene) -> None:
+    run = scene.start()
+    message = scene.ui.result(scene.ui.give("shout", run=run))
+    assert (message["type"], message["body"]) == ("shout", {"name": "RUN #1 OF SUBJECT"})
+    assert scene.ui.runs[run]["name"] == "RUN #1 OF SUBJECT"
+    scene.all_is_well()
+
+
+def test_a_command_without_an_answer(scene: Scene) -> None:
+    message = scene.ui.result(scene.ui.give("whisper", run=scene.start()))
+    assert (message["type"], message["body"]) == ("ok", {})
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("whisper", "unknown_run"),
+        ("refuse", "not_pending"),
+        ("fail", "extension_failed"),
+        ("mumble", "extension_failed"),
+        ("sing", "unknown_command"),
+    ],
+)
+def test_a_command_that_is_refused(
+    scene: Scene, command: str, code: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    error = scene.ui.refused(command, run="nowhere")
+    assert error["code"] == code
+    reads_well(error)
+    assert "secret" not in error["message"]
+    assert ("The command fail of an extension failed." in caplog.text) == (command == "fail")
+    scene.all_is_well()
+
+
+def test_a_body_that_is_wrong(scene: Scene) -> None:
+    assert scene.ui.refused("shout", run=7)["code"] == "invalid_message"
+    scene.all_is_well()
+
+
+def test_version_1_has_no_such_commands(new_stand: NewStand) -> None:
+    ui = new_stand(extensions=[renaming()]).ui(1)
+    assert ui.refused("shout", run="r")["code"] == "unknown_command"
+
+
+class Wire:
+    """A connection that keeps what is sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+
+    def send(self, text: str) -> None:
+        self.sent.append(json.loads(text))
+
+    def close(self, code: int, reason: str) -> None:
+        raise AssertionError(reason)
+
+
+@pytest.mark.parametrize(("command", "code"), [("shout", "watch_only"), ("whisper", "unknown_run")])
+def test_who_may_only_watch(command: str, code: str) -> None:
+    assert asyncio.run(refusal_of_watcher(command)) == code
+
+
+async def refusal_of_watcher(command: str) -> str:
+    hub, wire = Hub(MemoryStore(), extensions=[renaming()]), Wire()
+    session = hub.connect_ui(wire, 2, Rights(control=False))
+    hello = {"n": 1, "type": "hello", "id": "1", "body": {"version": 2, "client": "t"}}
+    session.receive(json.dumps(hello))
+    session.receive(json.dumps({"n": 2, "type": command, "id": "2", "body": {"run": "r"}}))
+    while len(wire.sent) < 2:
+        await asyncio.sleep(0)
+    return str(wire.sent[1]["body"]["code"])
+
+
+# ---- names -----------------------------------------------------------------------------------------
+
+
+def test_names_that_are_taken() -> None:
+    extension = renaming()
+    with pytest.raises(ValueError, match="shout is there already"):
+        extension.command("shout", Named)(lambda hub, body: None)  # type: ignore[arg-type, return-value]
+    extension.event_type("retrieval")
+    with pytest.raises(ValueError, match="retrieval is there already"):
+        extension.event_type("retrieval")
+    with pytest.raises(ValueError, match=r"renaming names what is there already: .*shout"):
+        Hub(MemoryStore(), extensions=[renaming(), renaming()])
+    for name in ("step", "row"):
+        builtin = Extension("mine")
+        builtin.command(name, Named)(lambda hub, body: None)  # type: ignore[arg-type, return-value]
+        with pytest.raises(ValueError, match=f"mine names what is there already: {name}"):
+            Hub(MemoryStore(), extensions=[builtin])
+
+
+@pytest.mark.parametrize("name", ["", "Retrieval", "a b", "1st", "x" * 41, "é", "a\n"])
+def test_names_that_no_type_can_have(name: str) -> None:
+    with pytest.raises(ValueError, match="name it by a lower-case word"):
+        Extension("x").event_type(name)
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    """Install a module whose entry point names its `extension`."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def install(name: str, source: str) -> None:
+        (tmp_path / f"{name}.py").write_text(source)
+        info = tmp_path / f"{name}-1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+        group = "[agentstepper_nb.extensions]"
+        (info / "entry_points.txt").write_text(f"{group}\n{name} = {name}:extension\n")
+
+    return install
+
+
+SPEAKS = """
+from agentstepper_nb.extend import Extension
+extension = Extension({name!r})
+extension.event_type("retrieval")
+"""
+
+
+def test_installed_ones_that_fail_are_left_out(
+    install: Callable[[str, str], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    install("aa_good", SPEAKS.format(name="aa_good"))
+    install("bb_same", SPEAKS.format(name="bb_same"))
+    install("cc_broken", "raise RuntimeError('half installed')")
+    install("dd_other", "extension = 7")
+    hub = Hub(MemoryStore())
+    assert set(hub.extensions.vocabulary.event_types) == {"retrieval"}
+    said = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
+    assert len(said) == 3
+    assert any("is left out: " in each and "retrieval" in each for each in said)
+    assert "The extension cc_broken can't be loaded and is left out." in said
+    assert "dd_other:extension is no agentstepper_nb.extend.Extension" in caplog.text
+
+
+# ---- event types -----------------------------------------------------------------------------------
+
+
+def planning() -> Extension:
+    extension = Extension("planning")
+    extension.event_type("plan", actor=Actor.LLM, state=AgentState.LLM_THINKING)
+    return extension
+
+
+@pytest.mark.parametrize(
+    ("extensions", "actor", "state"),
+    [([planning()], "llm", "llm_thinking"), ([], "tools", "tool_executing")],
+)
+def test_a_custom_event(
+    new_stand: NewStand, extensions: list[Extension], actor: str, state: str
+) -> None:
+    stand = new_stand(extensions=extensions)
+    agent, ui = stand.started(), stand.ui()
+    run = ui.find("P")
+    ui.open(run)
+    agent.begin("custom", name="plan")
+    begin = agent.reach({"goal": "tea"})
+    ui.halted(run, begin)
+    row = ui.rows[begin]
+    assert (row["kind"], row["name"], row["side"]) == ("custom", "plan", "begin")
+    assert (row["source"], row["target"], row["summary"]) == ("agent", actor, "plan(tea)")
+    ui.edit(run, begin, ["any", "form"])
+    ui.step(run)
+    assert ui.runs[run]["agent_state"] == state
+    assert agent.answer() == ["any", "form"]
+    end = agent.reach("boil water")
+    ui.halted(run, end)
+    assert (ui.rows[end]["source"], ui.rows[end]["target"]) == (actor, "agent")
+    assert ui.rows[end]["summary"] == "boil water"
+    ui.step(run)
+    assert ui.runs[run]["agent_state"] == "running"
+
+
+@pytest.mark.parametrize("name", [None, "", "A plan", "<b>", "x" * 41])
+def test_a_type_that_cannot_be(stand: Stand, name: str | None) -> None:
+    scene = Scene(stand)
+    scene.start()
+    scene.agent.begin("custom", name=name)
+    error = scene.agent.error()
+    assert error["code"] == "invalid_message"
+    reads_well(error)
+    scene.all_is_well()
+
+
+def test_version_1_takes_it_as_a_tool_invocation(new_stand: NewStand) -> None:
+    stand = new_stand(extensions=[planning()])
+    agent, ui = stand.started(), stand.ui(1)
+    assert isinstance(ui, UiV1)
+    run = ui.find("P")
+    agent.begin("custom", name="plan")
+    ui.halted(run, agent.reach({"goal": "tea"}))
+    message = ui.runs[run]["messages"][-1]
+    assert (message["from"], message["to"]) == ("Core", "Tools")
+    assert message["content"] == {"goal": "tea"}
+    ui.step(run)
+    assert ui.runs[run]["agentState"] == "LLM thinking..."
+    ui.halted(run, agent.reach("boil water"))
+    message = ui.runs[run]["messages"][-1]
+    assert (message["from"], message["to"]) == ("Tools", "Core")
+
+
+def test_a_run_file_keeps_it(new_stand: NewStand) -> None:
+    """The file has what the original knows; here the type comes back."""
+    stand = new_stand(extensions=[planning()])
+    agent, ui = stand.started(), stand.ui()
+    run = ui.find("P")
+    agent.begin("custom", name="plan")
+    ui.halted(run, agent.reach("tea"))
+    ui.step(run)
+    ui.halted(run, agent.reach("boil water"))
+    exported = ui.command("export_run", run=run)["data"]
+    document = json.loads(zlib.decompress(base64.b64decode(exported)))
+    assert {event["type"] for event in document["events"]} <= {"PROGRAM_STARTED", "TOOL_INVOCATION"}
+    copy = ui.command("import_run", data=exported)["run"]["id"]
+    rows = [row for row in ui.open(copy)["rows"] if row["kind"] == "custom"]
+    assert [row["name"] for row in rows] == ["plan", "plan"]
+    assert [row["target"] for row in rows] == ["llm", "agent"]
+    again = ui.command("export_run", run=copy)["data"]
+    assert json.loads(zlib.decompress(base64.b64decode(again)))["events"] == document["events"]
+
+
+@pytest.mark.parametrize("data", [{"custom": "Not A Type"}, {"custom": "plan", "more": 1}, "plan"])
+def test_a_tool_invocation_with_data_of_its_own_stays_one(stand: Stand, data: Any) -> None:
+    agent, ui = stand.started(1), stand.ui()
+    run = ui.find("P")
+    ui.open(run)
+    agent.begin("tool_invocation", data)
+    point = agent.reach({"Tool": "ls", "Argument": 1})
+    ui.halted(run, point)
+    assert ui.rows[point]["kind"] == "tool_invocation"
+
+
+# ---- summaries -------------------------------------------------------------------------------------
+
+
+def listening(told: Any) -> Extension:
+    """Answers anything on queries and on the tool `ls`."""
+    extension = Extension("listening")
+
+    def tell(breakpoint: Breakpoint) -> Any:
+        if isinstance(told, Exception):
+            raise told
+        return told
+
+    extension.summarizer(EventKind.LLM_QUERY)(tell)
+    extension.summarizer(name="ls")(tell)
+    return extension
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        ("Asks how it is", "Asks how it is"),
+        ("", "How are you?"),
+        (None, "How are you?"),
+        (7, "How are you?"),
+        (ZeroDivisionError(), "How are you?"),
+        ("first\nsecond", "first"),
+        ("\x1b[31mred\u202e", "[31mred"),
+        ("x" * 500, "x" * 159 + "…"),
+    ],
+)
+def test_a_summary(
+    new_stand: NewStand, told: Any, shown: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    stand = new_stand(extensions=[listening(told)])
+    agent, ui = stand.started(), stand.ui()
+    run = ui.find("P")
+    ui.open(run)
+    point = agent.ask("How are you?")
+    ui.halted(run, point)
+    assert ui.rows[point]["summary"] == shown
+    opened = ui.open(run)["rows"]
+    assert opened[-1]["summary"] == shown
+    failures = caplog.text.count("A summariser of the extension listening failed.")
+    assert failures == (told == 7 or isinstance(told, Exception))
+
+
+def test_what_comes_before_a_summariser(new_stand: NewStand) -> None:
+    stand = new_stand(extensions=[listening("told")])
+    agent, ui = stand.started(), stand.ui()
+    run = ui.find("P")
+    ui.open(run)
+    agent.begin()
+    own = agent.reach("hi", summary="The agent's own")
+    failed = agent.reach(None, outcome="error", failure={"type": "OSError", "message": "no"})
+    agent.begin("tool_invocation", name="cat")
+    other = agent.reach({"Tool": "cat", "Argument": "x"})
+    agent.begin("tool_invocation", name="ls")
+    meant = agent.reach({"Tool": "ls", "Argument": "x"})
+    while meant not in ui.rows:
+        ui.learn(ui.hear())
+    assert [ui.rows[each]["summary"] for each in (own, failed, other, meant)] == [
+        "The agent's own",
+        "Failed: OSError: no",
+        "cat(x)",
+        "told",
+    ]

@@ -1,0 +1,40 @@
+"""Snapshots of the workspace, as the Core hands them on."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.hub.conftest import Stand
+from tests.hub.peers import AgentV2
+from tests.hub.uis import UiV1, UiV2
+
+
+@pytest.mark.parametrize("ui_version", [1, 2])
+def test_snapshots_are_shown_where_there_is_a_word_for_them(stand: Stand, ui_version: int) -> None:
+    ui, agent = stand.ui(ui_version), stand.started(2)
+    run = ui.find("P")
+    if isinstance(ui, UiV2):
+        ui.open(run)
+    asked = agent.call("write")
+    ui.halted(run)
+    ui.step(run)
+    agent.answer()
+    assert isinstance(agent, AgentV2)
+    agent.commit("Change a", snapshot=True, event=agent.event)
+    agent.commit("Named")
+    agent.reach("done", side="end")
+    ui.halted(run)
+    late = stand.ui(ui_version)
+    if isinstance(ui, UiV1) and isinstance(late, UiV1):
+        for each in (ui, late):
+            assert [commit["title"] for commit in each.runs[run]["commits"]] == ["Named"]
+    elif isinstance(ui, UiV2) and isinstance(late, UiV2):
+        ui.barrier()
+        for told in (ui.commits, late.open(run)["commits"]):
+            assert [(c["title"], c["snapshot"]) for c in told] == [
+                ("Change a", True),
+                ("Named", False),
+            ]
+            assert told[0]["event"] == agent.event
+        assert ui.runs[run]["commits"] == 1
+        assert asked in ui.rows

@@ -1,0 +1,232 @@
+"""An agent reads its own run: all it sent before it asked, without contents, and small."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from agentstepper_nb.hub import Hub
+from agentstepper_nb.protocol.records import Record, RunHistory
+from agentstepper_nb.store import MemoryStore
+from tests.hub.conftest import Stand
+from tests.hub.peers import AgentV2
+from tests.hub.test_reading import Line, on_a_loop, settle
+
+Json = Any
+
+
+def ask(agent: AgentV2, id: str = "q") -> Json:
+    """Ask for the timeline, and hear it."""
+    agent.say(f'{{"n": 9, "type": "get_timeline", "id": "{id}", "body": {{}}}}')
+    message = agent.hear()
+    assert (message["type"], message["id"]) == ("timeline", id), message
+    return message["body"]
+
+
+def started(stand: Stand) -> AgentV2:
+    agent = stand.started()
+    assert isinstance(agent, AgentV2)
+    return agent
+
+
+# ---- what it has -----------------------------------------------------------------------------------
+
+
+def test_all_that_was_sent_before(stand: Stand) -> None:
+    agent = started(stand)
+    agent.begin()
+    agent.reach("hello", waits=False)
+    agent.reach("answer", waits=False, outcome="ok")
+    agent.post("said")
+    body = {"diff": "d", "content": "c", "previous_content": "p"}
+    agent.commit("Change a", changes=[{"path": "a.py", "kind": "added", "added": 3, "body": body}])
+    found = ask(agent)
+    assert found["run"]["id"] == agent.run
+    assert [(row["seq"], row["summary"]) for row in found["rows"]] == [
+        (1, "hello"),
+        (2, "answer"),
+        (3, "said"),
+    ]
+    (commit,) = found["commits"]
+    (change,) = commit["changes"]
+    assert (commit["title"], change["path"], change["added"]) == ("Change a", "a.py", 3)
+    assert change["body"] is None
+
+
+def test_only_its_own_run(stand: Stand) -> None:
+    first, second = started(stand), started(stand)
+    first.post("of the first")
+    second.post("of the second")
+    assert [row["summary"] for row in ask(first)["rows"]] == ["of the first"]
+    assert [row["summary"] for row in ask(second)["rows"]] == ["of the second"]
+
+
+def test_a_long_run_is_cut_in_its_middle(stand: Stand) -> None:
+    agent = started(stand)
+    for number in range(1, 601):
+        agent.post(str(number))
+        agent.commit(str(number))
+    found = ask(agent)
+    numbers = [row["seq"] for row in found["rows"]]
+    assert numbers == [*range(1, 251), *range(351, 601)]
+    assert found["run"]["rows"] == 600
+    assert [commit["title"] for commit in found["commits"]] == [str(n) for n in numbers]
+
+
+def test_texts_of_any_length_make_a_small_answer(stand: Stand) -> None:
+    agent = started(stand)
+    long = "x" * 3_000_000
+    agent.begin("tool_invocation")
+    agent.reach({"Tool": "t", "Argument": long}, waits=False)
+    failure = {"type": long, "message": long}
+    agent.reach(None, waits=False, outcome="error", failure=failure)
+    files = [{"path": f"{long}{n}", "kind": "changed", "previous_path": long} for n in range(2)]
+    agent.commit(long, description=long, changes=files)
+    many = [{"path": f"{n}.py", "kind": "changed"} for n in range(5000)]
+    agent.commit("many", changes=many)
+    agent.say('{"n": 9, "type": "get_timeline", "id": "q", "body": {}}')
+    text = agent.hear_text()
+    assert len(text) < 500_000
+    assert '"type":"timeline"' in text
+
+
+# ---- when it may be asked for ----------------------------------------------------------------------
+
+
+def test_answers_to_breakpoints_come_meanwhile(stand: Stand) -> None:
+    agent, ui = started(stand), stand.ui()
+    run = ui.find("P")
+    point = agent.ask("hello")
+    ui.halted(run, point)
+    pending = ask(agent)["rows"]
+    assert [(row["id"], row["pending"]) for row in pending] == [(point, True)]
+    ui.step(run)
+    assert agent.answer() == "hello"
+
+
+def test_before_hello_and_after_bye_it_is_refused(stand: Stand) -> None:
+    agent = stand.agent()
+    assert isinstance(agent, AgentV2)
+    agent.send("get_timeline")
+    assert agent.error()["code"] == "hello_expected"
+    agent.start()
+    agent.finish()
+    agent.send("get_timeline")
+    assert agent.error()["code"] == "run_ended"
+
+
+# ---- a store that takes its time -------------------------------------------------------------------
+
+
+class LateStore(MemoryStore):
+    """Keeps records, and reads, only when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.late: list[tuple[Sequence[Record], Callable[[], None]]] | None = None
+        self.may_read = asyncio.Event()
+        self.may_read.set()
+
+    def append(self, records: Sequence[Record], recorded: Callable[[], None]) -> None:
+        if self.late is None:
+            super().append(records, recorded)
+        else:
+            self.late.append((records, recorded))
+
+    def catch_up(self) -> None:
+        late, self.late = self.late or [], None
+        for records, recorded in late:
+            super().append(records, recorded)
+
+    async def history(self, run: str) -> RunHistory:
+        await self.may_read.wait()
+        return await super().history(run)
+
+
+class AwaitedLine(Line):
+    """A connection that tells when something was sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spoke = asyncio.Event()
+
+    def send(self, text: str) -> None:
+        super().send(text)
+        self.spoke.set()
+
+
+HELLO = {"version": 2, "sdk": "t", "program": "P", "run": "r", "secret": "s", "pid": 1}
+
+
+class Desk:
+    """A hub over a late store, with one agent of version 2."""
+
+    def __init__(self) -> None:
+        self.store = LateStore()
+        self.hub = Hub(self.store, clock=lambda: 1e9)
+        self.line = AwaitedLine()
+        self.agent = self.hub.connect_agent(self.line, 2)
+        self.says("hello", HELLO | {"host": "h", "boot": ""})
+        self.post("start", kind="program_started")
+        self.line.take()
+        self.line.spoke.clear()
+
+    def says(self, type: str, body: Json, **address: str) -> None:
+        self.agent.receive(json.dumps({"n": 1, "type": type, "body": body} | address))
+
+    def post(self, text: str, kind: str = "debug_message") -> None:
+        event = {"id": f"e-{text}", "kind": kind, "at": 1.0, "clock": 1.0, "data": text}
+        self.says("event", event)
+
+    def ask(self) -> None:
+        self.says("get_timeline", {}, id="q")
+
+    async def answer(self) -> Json:
+        """The next message to the agent, which a thread works on."""
+        async with asyncio.timeout(30):
+            await self.line.spoke.wait()
+        (message,) = self.line.take()
+        return message
+
+
+@on_a_loop
+async def test_it_is_read_once_all_is_recorded() -> None:
+    desk = Desk()
+    desk.store.late = []
+    desk.post("late")
+    desk.ask()
+    await settle()
+    assert desk.line.take() == []
+    desk.store.catch_up()
+    found = await desk.answer()
+    assert [row["summary"] for row in found["body"]["rows"]] == ["late"]
+
+
+@on_a_loop
+async def test_an_agent_that_goes_while_it_is_read() -> None:
+    desk = Desk()
+    desk.store.may_read.clear()
+    desk.ask()
+    await settle()
+    desk.agent.closed()
+    desk.store.may_read.set()
+    await settle()
+    assert desk.line.take() == []
+    assert len(asyncio.all_tasks()) == 1
+    assert not desk.hub.run("r").live
+
+
+@on_a_loop
+async def test_a_store_that_fails_is_an_error_and_the_run_goes_on() -> None:
+    desk = Desk()
+
+    async def fail(run: str) -> RunHistory:
+        raise OSError("disk on fire")
+
+    desk.store.history = fail  # type: ignore[method-assign]
+    desk.ask()
+    failed = await desk.answer()
+    assert (failed["type"], failed["body"]["code"]) == ("error", "internal")
+    assert desk.hub.run("r").live

@@ -1,0 +1,88 @@
+"""Stepping by `input()`, where no view can be: the main thread asks while the agent waits on its own."""
+
+from __future__ import annotations
+
+from agentstepper_nb.protocol.values import Ending
+from tests.kernels.front import CommLine, Front
+from tests.widgets.person import Person
+
+ASK = """
+with dbg.llm({"q": 1}) as query:
+    query.response = query.prompt
+"""
+
+
+def test_a_step_and_an_edit(front: Front) -> None:
+    cell = front.start(f"%%step asked --input\n{ASK}\nquery.response")
+    assert front.answer("e").startswith("[s]tep")
+    assert "as a line of JSON" in front.answer('{"q": 1.0}')
+    front.answer("s")
+    front.answer("step")
+    ran = front.ended(cell)
+    assert (ran.status, ran.value) == ("ok", "{'q': 1.0}")
+    assert "Halted at 2, Agent → LLM, edited:" in ran.text
+    assert not [kind for kind, _ in ran.outputs if kind == "display_data"]  # no view
+
+
+def test_what_means_nothing(front: Front) -> None:
+    cell = front.start(f"%%step --input\n{ASK}")
+    for typed in ("", "walk", "?", "v", "c"):
+        front.answer(typed)
+    ran = front.ended(cell)
+    assert "walk means nothing here" in ran.text
+    assert "c       continue" in ran.text
+    assert ran.status == "ok"
+
+
+def test_stop(front: Front) -> None:
+    cell = front.start(f"%%step --input\n{ASK}")
+    front.answer("stop")
+    ran = front.ended(cell)
+    assert ran.status == "ok"
+    assert "Stopped by you at line 3 of this cell." in ran.text
+
+
+def test_an_interrupt_while_it_asks(front: Front) -> None:
+    cell = front.start(f"%%step --input\n{ASK}")
+    front.until(lambda: bool(front.asked))
+    front.kernel.interrupt()
+    assert front.ended(cell).error == "KeyboardInterrupt"
+    assert front.run("dbg").value == "<AgentStepper 'My notebook', closed>"
+
+
+def test_an_exception(front: Front) -> None:
+    cell = front.start(f"%%step --input\n{ASK}\n1 / 0")
+    front.answer("s")
+    front.answer("s")
+    assert front.ended(cell).error == "ZeroDivisionError"
+
+
+def test_leaving_and_coming_back(front: Front) -> None:
+    """`q` leaves the agent as it is; `%agentstepper --input` goes on with it."""
+    cell = front.start(f"%%step left --input\n{ASK}\nprint('done')")
+    front.answer("q")
+    ran = front.ended(cell)
+    assert ran.status == "ok"
+    assert "goes on in the background: %agentstepper --input steps it" in ran.text
+    back = front.start("%agentstepper --input")
+    front.answer("s")
+    front.answer("s")
+    again = front.ended(back)
+    assert again.status == "ok"
+    assert "left: finished" in again.text
+    front.prints(cell, "done\n")
+    assert front.run("%agentstepper --input").text == "No agent is running.\n"
+
+
+def test_a_front_end_that_cannot_ask(front: Front) -> None:
+    """As nbclient: the agent isn't lost, and its view can be shown."""
+    cell = front.start(f"%%step mute --input\n{ASK}", can_ask=False)
+    ran = front.ended(cell)
+    assert ran.status == "ok"
+    assert "This front end has no input()" in ran.text
+    person = Person(CommLine(front, front.shows("%agentstepper")))
+    run = person.halted()
+    assert run.program == "mute"
+    person.answer(run)
+    person.step()
+    assert person.when_over().ending is Ending.FINISHED

@@ -1,0 +1,118 @@
+"""Events of types that the agent names itself, sync and async."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.errors import ToolDeniedError
+from agentstepper_nb.protocol.agent import Deny, Resume
+from agentstepper_nb.protocol.values import EventKind, Outcome, Side
+from tests.sdk.doors import both, run, transcript
+from tests.sdk.scripted_core import Script, ScriptedCore, edit
+
+
+@pytest.fixture
+def core() -> Iterator[ScriptedCore]:
+    with ScriptedCore() as core:
+        yield core
+
+
+async def retrieve(dbg: Any) -> tuple[Any, Any]:
+    """A retrieval in which a model is asked: what it was about, and what came of it."""
+    query = {"query": "boats"}
+    async with dbg.event("retrieval", query) as e:
+        seen = e.data
+        async with dbg.llm("which?") as q:
+            q.response = "all"
+        e.result = ["a boat"]
+    return seen is query or seen, e.result
+
+
+@both
+def test_a_custom_event(door: str, core: ScriptedCore) -> None:
+    assert run(door, core, retrieve) == (True, ["a boat"])
+    peer = core.peer()
+    peer.ends()
+    event, query = peer.events[1:]
+    assert (event.kind, event.name, event.parent) == (EventKind.CUSTOM, "retrieval", None)
+    assert query.parent == event.id
+    begin, end = (point for point in peer.points if point.event == event.id)
+    assert (begin.side, bytes(begin.data)) == (Side.BEGIN, b'{"query":"boats"}')
+    assert (end.side, bytes(end.data), end.outcome) == (Side.END, b'["a boat"]', Outcome.OK)
+    assert begin.waits and end.waits
+
+
+def test_both_say_the_same() -> None:
+    said = []
+    for door in ("sync", "async"):
+        with ScriptedCore() as core:
+            run(door, core, retrieve)
+            peer = core.peer()
+            peer.ends()
+            said.append(transcript(peer))
+    assert said[0] == said[1]
+
+
+@both
+def test_edits_at_both_ends(door: str, core: ScriptedCore) -> None:
+    core.policy = Script(Resume(), edit("7"), Resume(), Resume(), edit("null"))
+    assert run(door, core, retrieve) == (7, None)
+
+
+@both
+def test_an_exception_inside(door: str, core: ScriptedCore) -> None:
+    async def failing(dbg: Any) -> None:
+        async with dbg.event("retrieval"):
+            raise OSError("no index")
+
+    with pytest.raises(OSError, match="no index"):
+        run(door, core, failing)
+    peer = core.peer()
+    peer.ends()
+    end = peer.points[-1]
+    assert (end.outcome, end.failure and end.failure.type) == (Outcome.ERROR, "OSError")
+
+
+@both
+def test_it_can_be_denied(door: str, core: ScriptedCore) -> None:
+    core.policy = Script(Resume(), Deny(reason="not now"))
+    with pytest.raises(ToolDeniedError, match="not now"):
+        run(door, core, retrieve)
+
+
+@both
+def test_what_is_shown_can_be_redacted(door: str, core: ScriptedCore) -> None:
+    words: list[str] = []
+
+    def redact(word: str, value: Any) -> Any:
+        words.append(word)
+        return value
+
+    run(door, core, retrieve, redact=redact)
+    assert words == ["program", "event", "prompt", "response", "event_result"]
+
+
+@both
+@pytest.mark.parametrize("name", ["", "Retrieval", "two words", "x" * 41, "a\n"])
+def test_a_name_that_no_type_can_have(door: str, core: ScriptedCore, name: str) -> None:
+    async def misnamed(dbg: Any) -> None:
+        async with dbg.event(name):
+            raise AssertionError("entered")
+
+    with pytest.raises(ValueError, match="is no type of events: name it by a lower-case word"):
+        run(door, core, misnamed)
+
+
+@both
+def test_at_the_original_s_core(door: str) -> None:
+    """There it is a tool invocation, whose data says what it is here."""
+    with ScriptedCore(version=1) as core:
+        assert run(door, core, retrieve) == (True, ["a boat"])
+        peer = core.peer()
+        peer.ends()
+        events = [each for each in peer.sent if type(each).__name__ == "V1Event"]
+    assert [each.type for each in events[:2]] == ["PROGRAM_STARTED", "TOOL_INVOCATION"]
+    assert bytes(events[1].data) == b'{"custom":"retrieval"}'

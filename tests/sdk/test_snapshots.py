@@ -1,0 +1,614 @@
+"""Files on each step: what a tool changed is told before its end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Raw
+
+from agentstepper_nb import AgentStepper, AsyncAgentStepper, ConnectionLostError, NotJSONError
+from agentstepper_nb.protocol.agent import (
+    BreakpointReached,
+    CommitMade,
+    Deny,
+    EventBegun,
+    Resume,
+    Skip,
+)
+from agentstepper_nb.protocol.v1 import agent as v1
+from agentstepper_nb.protocol.values import EventKind, Outcome, Side
+from agentstepper_nb.sdk import ambient
+from agentstepper_nb.sdk.workspace import Workspace
+from tests.sdk.doors import both, run
+from tests.sdk.scripted_core import PATIENCE, Peer, Script, ScriptedCore
+
+AGENT_LOG = "agentstepper_nb.sdk"
+CANT = "The files that this step changed can't be shown"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "old.txt").write_text("old\n")
+    return folder
+
+
+def commits(peer: Peer) -> list[CommitMade]:
+    """Its commits after the first, once it is gone."""
+    peer.ends()
+    return [message for message in peer.sent if isinstance(message, CommitMade)][1:]
+
+
+def paths(commit: CommitMade) -> list[str]:
+    return [change.path for change in commit.changes]
+
+
+def tool_event(peer: Peer, name: str = "write") -> EventBegun:
+    (event,) = (event for event in peer.events if event.name == name)
+    return event
+
+
+def end_of(peer: Peer, event: EventBegun) -> BreakpointReached:
+    (point,) = (p for p in peer.points if p.event == event.id and p.side is Side.END)
+    return point
+
+
+# ---- every form -------------------------------------------------------------------------------------
+
+Form = Callable[[Any, Callable[[], None]], Any]
+
+
+async def block(dbg: Any, write: Callable[[], None]) -> None:
+    async with dbg.tool("write", {}):
+        write()
+
+
+async def methods(dbg: Any, write: Callable[[], None]) -> None:
+    await dbg.begin_tool_invocation_breakpoint("write", {})
+    write()
+    await dbg.end_tool_invocation_breakpoint("done")
+
+
+async def event(dbg: Any, write: Callable[[], None]) -> None:
+    async with dbg.event("write"):
+        write()
+
+
+async def function(dbg: Any, write: Callable[[], None]) -> None:
+    dbg.traced_tool(name="write")(write)()
+
+
+async def coroutine(dbg: Any, write: Callable[[], None]) -> None:
+    @dbg.traced_tool(name="write")
+    async def tool() -> None:
+        write()
+
+    await tool()
+
+
+async def generator(dbg: Any, write: Callable[[], None]) -> None:
+    @dbg.traced_tool(name="write")
+    def tool() -> Iterator[int]:
+        yield 1
+        write()
+
+    assert list(tool()) == [1]
+
+
+async def async_generator(dbg: Any, write: Callable[[], None]) -> None:
+    @dbg.traced_tool(name="write")
+    async def tool() -> AsyncIterator[int]:
+        yield 1
+        write()
+
+    assert [item async for item in tool()] == [1]
+
+
+async def wrapped(dbg: Any, write: Callable[[], None]) -> None:
+    class Tools:
+        def write(self) -> None:
+            write()
+
+    dbg.wrap(Tools, "write")
+    Tools().write()
+
+
+#: Between two `methods` nobody hears of an exception.
+FORMS = [block, methods, event, function, coroutine, generator, async_generator, wrapped]
+
+
+@both
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
+def test_each_form_of_a_tool(door: str, form: Form, core: ScriptedCore, folder: Path) -> None:
+    async def scenario(dbg: Any) -> None:
+        await form(dbg, lambda: (folder / "new.txt").write_text("new\n") and None)
+
+    run(door, core, scenario, agent_workspace_path=folder)
+    peer = core.peer()
+    (snapshot,) = commits(peer)
+    event = tool_event(peer)
+    assert (snapshot.snapshot, snapshot.event, snapshot.title) == (True, event.id, "Add new.txt")
+    assert paths(snapshot) == ["new.txt"]
+    assert snapshot.changes[0].body is not None
+    assert snapshot.changes[0].body.content == "new\n"
+    place = peer.sent.index(snapshot)
+    assert peer.sent[place + 1] is end_of(peer, event)
+    assert sorted(path.name for path in folder.iterdir()) == ["new.txt", "old.txt"]
+
+
+@both
+@pytest.mark.parametrize(
+    "form", [form for form in FORMS if form is not methods], ids=lambda form: form.__name__
+)
+def test_a_tool_that_fails_has_changed_files_all_the_same(
+    door: str, form: Form, core: ScriptedCore, folder: Path
+) -> None:
+    def write() -> None:
+        (folder / "old.txt").unlink()
+        raise ValueError("halfway")
+
+    async def scenario(dbg: Any) -> None:
+        with pytest.raises(ValueError, match="halfway"):
+            await form(dbg, write)
+
+    run(door, core, scenario, agent_workspace_path=folder)
+    peer = core.peer()
+    (snapshot,) = commits(peer)
+    end = end_of(peer, tool_event(peer))
+    assert snapshot.event == end.event
+    assert [change.kind for change in snapshot.changes] == ["deleted"]
+    assert (end.outcome, end.waits) == (Outcome.ERROR, True)
+    assert peer.sent.index(snapshot) == peer.sent.index(end) - 1
+
+
+@both
+@pytest.mark.parametrize("order", [KeyboardInterrupt, asyncio.CancelledError])
+def test_a_tool_that_is_ended_from_outside(
+    door: str, order: type[BaseException], core: ScriptedCore, folder: Path
+) -> None:
+    async def scenario(dbg: Any) -> None:
+        with pytest.raises(order):
+            async with dbg.tool("write", {}):
+                (folder / "half.txt").write_text("half")
+                raise order
+
+    run(door, core, scenario, agent_workspace_path=folder)
+    peer = core.peer()
+    (snapshot,) = commits(peer)
+    end = end_of(peer, tool_event(peer))
+    assert (paths(snapshot), snapshot.event) == (["half.txt"], end.event)
+    assert (end.outcome, end.waits) == (Outcome.STOPPED, False)
+    assert peer.sent.index(snapshot) == peer.sent.index(end) - 1
+
+
+def test_a_coroutine_that_is_closed_inside_a_tool_waits_for_nothing(
+    core: ScriptedCore, folder: Path
+) -> None:
+    async def main() -> None:
+        async with AsyncAgentStepper("T", "127.0.0.1", core.port, folder) as dbg:
+            inside = asyncio.Event()
+
+            async def agent() -> None:
+                async with dbg.tool("write", {}):
+                    (folder / "half.txt").write_text("half")
+                    inside.set()
+                    await asyncio.Event().wait()
+
+            closed = agent()  # driven by hand: a task would be cancelled, not closed
+            while not inside.is_set():
+                waits_for = closed.send(None)
+                while not (inside.is_set() or waits_for is None or waits_for.done()):
+                    await asyncio.sleep(0)
+            closed.close()
+
+    asyncio.run(main())
+    peer = core.peer()
+    assert commits(peer) == []
+    assert end_of(peer, tool_event(peer)).outcome is Outcome.STOPPED
+
+
+# ---- what makes none --------------------------------------------------------------------------------
+
+
+@both
+def test_where_nothing_changed_nothing_is_sent(door: str, core: ScriptedCore, folder: Path) -> None:
+    async def scenario(dbg: Any) -> None:
+        async with dbg.tool("look", {}):
+            assert (folder / "old.txt").read_text() == "old\n"
+        (folder / "new.txt").write_text("the agent's own")
+        async with dbg.llm("p") as q:
+            q.response = "a model changes no files"
+
+    run(door, core, scenario, agent_workspace_path=folder)
+    peer = core.peer()
+    assert commits(peer) == []
+    assert len(peer.points) == 5
+
+
+@both
+def test_without_a_workspace_nobody_looks(
+    door: str, core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def called(_: Workspace) -> None:
+        raise AssertionError("for nothing")
+
+    monkeypatch.setattr(Workspace, "snapshot", called)
+
+    async def scenario(dbg: Any) -> None:
+        async with dbg.tool("t", {}):
+            pass
+
+    run(door, core, scenario)
+    peer = core.peer()
+    peer.ends()
+    assert not any(isinstance(message, CommitMade) for message in peer.sent)
+
+
+@both
+def test_a_denied_call_wasnt_made(door: str, core: ScriptedCore, folder: Path) -> None:
+    core.policy = Script(Resume(), Deny(reason="no"))
+
+    async def scenario(dbg: Any) -> None:
+        (folder / "before.txt").write_text("not the tool's")
+        with pytest.raises(Exception, match="no"):
+            async with dbg.tool("write", {}):
+                raise AssertionError("denied")
+
+    run(door, core, scenario, agent_workspace_path=folder)
+    assert commits(core.peer()) == []
+
+
+# ---- beside other things ----------------------------------------------------------------------------
+
+
+@both
+def test_a_commit_covers_the_snapshots_before_it(
+    door: str, core: ScriptedCore, folder: Path
+) -> None:
+    async def scenario(dbg: Any) -> Any:
+        for name in ("a", "b"):
+            async with dbg.tool("write", {}):
+                (folder / name).write_text(name)
+        made = [await dbg.commit_agent_changes("Both"), await dbg.commit_agent_changes("Again")]
+        async with dbg.tool("commit", {}):
+            (folder / "c").write_text("c")
+            made.append(await dbg.commit_agent_changes("Inside"))
+        return made
+
+    assert run(door, core, scenario, agent_workspace_path=folder) == [True, False, True]
+    told = [(each.snapshot, each.title, paths(each)) for each in commits(core.peer())]
+    assert told == [
+        (True, "Add a", ["a"]),
+        (True, "Add b", ["b"]),
+        (False, "Both", ["a", "b"]),
+        (False, "Inside", ["c"]),
+    ]
+
+
+@both
+def test_a_tool_around_a_tool(door: str, core: ScriptedCore, folder: Path) -> None:
+    async def scenario(dbg: Any) -> None:
+        async with dbg.tool("outer", {}):
+            (folder / "a").write_text("a")
+            async with dbg.tool("inner", {}):
+                (folder / "b").write_text("b")
+            (folder / "c").write_text("c")
+
+    run(door, core, scenario, agent_workspace_path=folder)
+    peer = core.peer()
+    first, second = commits(peer)
+    assert (first.event, paths(first)) == (tool_event(peer, "inner").id, ["a", "b"])
+    assert (second.event, paths(second)) == (tool_event(peer, "outer").id, ["c"])
+
+
+@both
+def test_a_given_result_and_one_that_is_no_json(
+    door: str, core: ScriptedCore, folder: Path
+) -> None:
+    core.policy = Script(Resume(), Skip(result=Raw(b'"given"')))
+
+    async def scenario(dbg: Any) -> None:
+        async with dbg.tool("skipped", {}):
+            (folder / "a").write_text("it ran on")
+        with pytest.raises(NotJSONError):
+            async with dbg.tool("write", {}) as t:
+                (folder / "b").write_text("b")
+                t.result = object()
+
+    run(door, core, scenario, agent_workspace_path=folder)
+    peer = core.peer()
+    first, second = commits(peer)
+    assert first.event == tool_event(peer, "skipped").id
+    assert (second.event, paths(second)) == (tool_event(peer).id, ["b"])
+
+
+def test_an_agent_in_a_borrowed_run_has_the_workspace_of_the_run(
+    core: ScriptedCore, folder: Path
+) -> None:
+    with AgentStepper("Cell", "127.0.0.1", core.port, folder) as cell, ambient(cell):
+        with AgentStepper("Agent") as dbg:
+            with dbg.tool("write", {}):
+                (folder / "new.txt").write_text("new\n")
+            assert dbg.commit_agent_changes("Named")
+    peer = core.peer()
+    told = [(each.snapshot, paths(each)) for each in commits(peer)]
+    assert told == [(True, ["new.txt"]), (False, ["new.txt"])]
+    assert commits(peer)[0].event == tool_event(peer).id
+
+
+def test_secrets_are_masked_and_redact_sees_them(
+    core: ScriptedCore, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SERVICE_API_KEY", "sk-1234567890abcdef")
+
+    def redact(word: str, value: Any) -> Any:
+        if word == "commit":
+            assert value["snapshot"] is bool(value["changes"])
+            public = [c for c in value["changes"] if c["path"] != "private.txt"]
+            return {"id": value["id"], "at": value["at"], "title": "Hidden", "changes": public}
+        return value
+
+    with AgentStepper("T", "127.0.0.1", core.port, folder, redact=redact) as dbg:
+        with dbg.tool("write", {}):
+            (folder / "private.txt").write_text("private")
+            (folder / "public.txt").write_text("key = sk-1234567890abcdef\n")
+    (snapshot,) = commits(core.peer())
+    assert (snapshot.snapshot, paths(snapshot)) == (True, ["public.txt"])
+    assert b"1234567890" not in repr(snapshot).encode()
+
+
+# ---- threads and tasks ------------------------------------------------------------------------------
+
+
+def test_tools_in_threads_have_each_change_once(core: ScriptedCore, folder: Path) -> None:
+    with AgentStepper("T", "127.0.0.1", core.port, folder) as dbg, ThreadPoolExecutor(8) as pool:
+
+        def work(n: int) -> None:
+            with dbg.tool(f"t{n}", {}):
+                (folder / f"{n}.txt").write_text("x")
+
+        list(pool.map(work, range(16)))
+        assert dbg.commit_agent_changes("All") is True
+    check_sixteen(core.peer())
+
+
+def test_tools_in_tasks_have_each_change_once(core: ScriptedCore, folder: Path) -> None:
+    async def main() -> None:
+        async with AsyncAgentStepper("T", "127.0.0.1", core.port, folder) as dbg:
+
+            async def work(n: int) -> None:
+                async with dbg.tool(f"t{n}", {}):
+                    await asyncio.sleep(0)
+                    (folder / f"{n}.txt").write_text("x")
+
+            await asyncio.gather(*(work(n) for n in range(16)))
+            assert await dbg.commit_agent_changes("All") is True
+
+    asyncio.run(main())
+    check_sixteen(core.peer())
+
+
+def check_sixteen(peer: Peer) -> None:
+    """Each file in one snapshot, of a tool that had not ended yet and no earlier than its own end."""
+    *snapshots, last = commits(peer)
+    names = [f"{n}.txt" for n in range(16)]
+    assert sorted(paths(last)) == sorted(names)
+    assert not last.snapshot
+    assert Counter(path for each in snapshots for path in paths(each)) == Counter(names)
+    ends = {p.event: peer.sent.index(p) for p in peer.points if p.side is Side.END}
+    for snapshot in snapshots:
+        assert snapshot.snapshot
+        assert peer.sent.index(snapshot) < ends[str(snapshot.event)]
+        for path in paths(snapshot):
+            own = tool_event(peer, f"t{path.removesuffix('.txt')}")
+            assert peer.sent.index(snapshot) < ends[own.id], "its own end comes later"
+
+
+def held_up(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
+    """Let a snapshot wait in the middle: `looking` says that it does, `go` lets it go on."""
+    looking, go = threading.Event(), threading.Event()
+    snapshot = Workspace.snapshot
+
+    def slow(self: Workspace) -> Any:
+        looking.set()
+        assert go.wait(PATIENCE)
+        return snapshot(self)
+
+    monkeypatch.setattr(Workspace, "snapshot", slow)
+    return looking, go
+
+
+def test_the_loop_goes_on_meanwhile(
+    core: ScriptedCore, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looking, go = held_up(monkeypatch)
+
+    async def main() -> None:
+        async with AsyncAgentStepper("T", "127.0.0.1", core.port, folder) as dbg:
+
+            async def work() -> None:
+                async with dbg.tool("write", {}):
+                    (folder / "new.txt").write_text("new\n")
+
+            task = asyncio.create_task(work())
+            while not looking.is_set():
+                await asyncio.sleep(0)
+            async with dbg.llm("meanwhile") as q:  # both its breakpoints are answered
+                q.response = "yes"
+            assert not task.done()
+            go.set()
+            await task
+
+    asyncio.run(main())
+    peer = core.peer()
+    (snapshot,) = commits(peer)
+    query = next(event for event in peer.events if event.kind is EventKind.LLM_QUERY)
+    assert peer.sent.index(end_of(peer, query)) < peer.sent.index(snapshot)
+
+
+def test_a_task_cancelled_meanwhile_ends_after_the_snapshot(
+    core: ScriptedCore, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looking, go = held_up(monkeypatch)
+
+    async def main() -> None:
+        async with AsyncAgentStepper("T", "127.0.0.1", core.port, folder) as dbg:
+
+            async def work() -> None:
+                async with dbg.tool("write", {}):
+                    (folder / "new.txt").write_text("new\n")
+
+            task = asyncio.create_task(work())
+            while not looking.is_set():
+                await asyncio.sleep(0)
+            task.cancel()
+            for _ in range(5):
+                await asyncio.sleep(0)
+            assert not task.done()
+            go.set()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            async with dbg.tool("next", {}):
+                pass
+
+    asyncio.run(main())
+    peer = core.peer()
+    (snapshot,) = commits(peer)
+    end = end_of(peer, tool_event(peer))
+    assert (end.outcome, end.waits) == (Outcome.STOPPED, False)
+    assert peer.sent.index(snapshot) == peer.sent.index(end) - 1
+    assert tool_event(peer, "next").parent is None
+
+
+@both
+def test_an_interrupt_meanwhile_ends_the_tool(
+    door: str, core: ScriptedCore, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: Workspace) -> None:
+        raise KeyboardInterrupt
+
+    async def scenario(dbg: Any) -> None:
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(Workspace, "snapshot", interrupted)
+            async with dbg.tool("write", {}):
+                (folder / "new.txt").write_text("new\n")
+        async with dbg.tool("next", {}):
+            pass
+
+    run(door, core, scenario, agent_workspace_path=folder)
+    peer = core.peer()
+    assert end_of(peer, tool_event(peer)).outcome is Outcome.STOPPED
+    (snapshot,) = commits(peer)
+    assert (snapshot.event, paths(snapshot)) == (tool_event(peer, "next").id, ["new.txt"])
+
+
+# ---- failures ---------------------------------------------------------------------------------------
+
+
+@both
+def test_a_folder_that_is_gone_is_told_once_and_the_agent_goes_on(
+    door: str, core: ScriptedCore, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(dbg: Any) -> list[Any]:
+        results = []
+
+        async def step(act: Callable[[], object]) -> None:
+            async with dbg.tool("write", {}) as t:
+                act()
+                t.result = "fine"
+            results.append(t.result)
+
+        await step(lambda: shutil.rmtree(folder))
+        await step(lambda: None)
+        await step(folder.mkdir)
+        await step(lambda: (folder / "new.txt").write_text("new\n"))
+        await step(lambda: shutil.rmtree(folder))
+        return results
+
+    with caplog.at_level(logging.WARNING, AGENT_LOG):
+        assert run(door, core, scenario, agent_workspace_path=folder) == ["fine"] * 5
+    peer = core.peer()
+    assert [paths(each) for each in commits(peer)] == [["old.txt"], ["new.txt"]]
+    said = [event for event in peer.events if event.kind is EventKind.DEBUG_MESSAGE]
+    steps = [event for event in peer.events if event.kind is EventKind.TOOL_INVOCATION]
+    assert [event.parent for event in said] == [steps[0].id, steps[4].id]
+    assert all(CANT in bytes(event.data).decode() for event in said)  # type: ignore[arg-type]
+    assert [record.message.startswith(CANT) for record in caplog.records] == [True, True]
+    assert "create it again" in caplog.text
+
+
+@both
+def test_a_redact_that_fails_at_a_snapshot_keeps_what_it_hides(
+    door: str, core: ScriptedCore, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def redact(word: str, value: Any) -> Any:
+        if word == "commit" and value["changes"]:
+            raise KeyError("the secret")
+        return value
+
+    async def scenario(dbg: Any) -> Any:
+        async with dbg.tool("write", {}) as t:
+            (folder / "new.txt").write_text("the secret")
+            t.result = "fine"
+        return t.result
+
+    assert run(door, core, scenario, agent_workspace_path=folder, redact=redact) == "fine"
+    peer = core.peer()
+    assert commits(peer) == []
+    (said,) = (event for event in peer.events if event.kind is EventKind.DEBUG_MESSAGE)
+    assert f'"{CANT}: KeyError (see the agent\'s log)"'.encode() == bytes(said.data)  # type: ignore[arg-type]
+    assert "the secret" in caplog.text
+
+
+@both
+def test_a_lost_connection_is_said_by_the_end(
+    door: str, core: ScriptedCore, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(dbg: Any) -> Peer:
+        peer = core.peer()
+        with pytest.raises(ConnectionLostError, match="lost"):
+            async with dbg.tool("write", {}):
+                (folder / "new.txt").write_text("new\n")
+                peer.drop()
+                with pytest.raises(ConnectionLostError, match="lost"):
+                    await dbg.begin_llm_query_breakpoint("is it gone?")
+        return peer
+
+    assert commits(run(door, core, scenario, agent_workspace_path=folder)) == []
+    assert CANT not in caplog.text
+
+
+# ---- version 1 --------------------------------------------------------------------------------------
+
+
+@both
+def test_a_core_of_version_1_hears_of_commits_only(
+    door: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def called(_: Workspace) -> None:
+        raise AssertionError("for nothing")
+
+    monkeypatch.setattr(Workspace, "snapshot", called)
+
+    async def scenario(dbg: Any) -> Any:
+        async with dbg.tool("write", {}):
+            (folder / "new.txt").write_text("new\n")
+        return await dbg.commit_agent_changes("Named")
+
+    with ScriptedCore(version=1) as core:
+        assert run(door, core, scenario, agent_workspace_path=folder) is True
+        peer = core.peer()
+        peer.ends()
+    made = [message for message in peer.sent if isinstance(message, v1.V1Commit)]
+    assert [commit.title for commit in made] == ["Initialized repository", "Named"]
+    assert [change.path for change in made[1].changes] == ["new.txt"]

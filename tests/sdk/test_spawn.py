@@ -1,0 +1,435 @@
+"""`dbg.spawn`: real children of real parents, and how both end."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stdout, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from queue import SimpleQueue
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from agentstepper_nb import (
+    AgentStepper,
+    AgentStepperCore,
+    AgentStopped,
+    AsyncAgentStepper,
+    ConnectionLostError,
+)
+from agentstepper_nb.protocol.values import Ending, Run
+from tests.sdk.doors import both, run
+from tests.sdk.person import Person
+from tests.sdk.processes import agent, outcome
+from tests.sdk.scripted_core import PATIENCE, ScriptedCore
+
+#: An agent that halts at a prompt, wherever its Core is.
+CHILD = """
+from agentstepper_nb import AgentStepper
+with AgentStepper("child", stop_on_entry=False) as dbg:
+    print(dbg.begin_llm_query_breakpoint("of the child"), flush=True)
+"""
+FOREVER = "import signal; print('ready', flush=True); signal.pause()"
+
+
+@pytest.fixture
+def live() -> Iterator[AgentStepperCore]:
+    with AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core:
+        yield core
+
+
+@pytest.fixture
+def person(live: AgentStepperCore) -> Iterator[Person]:
+    with Person(live.ui_port) as person:
+        yield person
+
+
+@pytest.fixture
+def dbg(core: ScriptedCore) -> Iterator[AgentStepper]:
+    with suppress(AgentStopped), AgentStepper("parent", "127.0.0.1", core.port) as dbg:
+        yield dbg
+        raise AgentStopped("The test is over, and what it left running ends.")
+
+
+def python(program: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-c", program, *arguments]
+
+
+class Heard(io.StringIO):
+    """An output that hands on what is written as it comes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._texts: SimpleQueue[str] = SimpleQueue()
+
+    def write(self, text: str) -> int:
+        self._texts.put(text)
+        return len(text)
+
+    def until(self, words: str) -> str:
+        said = ""
+        while words not in said:
+            said += self._texts.get(timeout=PATIENCE)
+        return said
+
+
+# ---- what it is told and what it says -----------------------------------------------------------
+
+
+@both
+def test_a_child_knows_the_core_and_its_name(
+    door: str, core: ScriptedCore, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    program = """
+import json, os, sys
+names = ["AGENTSTEPPER_URL", "AGENTSTEPPER_NAME", "MINE", "AGENTSTEPPER_TOKEN"]
+print(json.dumps([[os.environ.get(name) for name in names], os.getcwd(), sys.argv[1:]]))
+print("bad", file=sys.stderr)
+sys.exit(3)
+"""
+
+    async def scenario(dbg: Any) -> Any:
+        command = python(program, "a b")
+        child = await dbg.spawn(command, name="kid", cwd=tmp_path, env={"MINE": "1"})
+        waited = child.wait()
+        code = await waited if asyncio.iscoroutine(waited) else waited
+        return code, child.returncode, repr(child)
+
+    code, returncode, shown = run(door, core, scenario)
+    assert (code, returncode) == (3, 3)
+    assert "'kid'" in shown and "ended with 3" in shown
+    out, err = capfd.readouterr()
+    assert json.loads(out) == [[core.url, "kid", "1", None], str(tmp_path), ["a b"]]
+    assert err == "bad\n"
+
+
+def test_a_name_of_ours_is_not_the_childs(
+    core: ScriptedCore, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENTSTEPPER_NAME", "ours")
+    with AgentStepper("by the program", "127.0.0.1", core.port) as dbg:
+        dbg.spawn(python("import os; print(os.environ.get('AGENTSTEPPER_NAME'))")).wait()
+    assert dbg.program_name == "ours"
+    assert capsys.readouterr().out == "None\n"
+
+
+def test_its_run_is_its_own_and_is_stepped(live: AgentStepperCore, person: Person) -> None:
+    with AgentStepper("parent", "127.0.0.1", live.client_port, stop_on_entry=False) as dbg:
+        child = dbg.spawn(python(CHILD), name="kid")
+        person.halted()
+        assert (person.run.program, person.run.pid) == ("kid", child.pid)
+        person.step("edited")
+        assert child.wait(PATIENCE) == 0
+        kid = person.over()
+        assert (kid.program, kid.ending) == ("kid", Ending.FINISHED)
+        assert [run.live for run in person.runs.values()] == [True, False]
+
+
+def test_output_comes_as_it_is_written(dbg: AgentStepper) -> None:
+    program = "import signal; print('no line', end=''); print('more'); signal.pause()"
+    with redirect_stdout(Heard()) as heard:
+        child = dbg.spawn(python(program))
+    assert heard.until("more\n") == "no linemore\n"  # where it was printed to when it began
+    assert child.returncode is None
+    child.terminate()
+    assert child.wait(PATIENCE) == -signal.SIGTERM
+
+
+def test_output_is_written_in_the_callers_context(dbg: AgentStepper) -> None:
+    """By which ipykernel tells whose cell it is."""
+    cell = ContextVar("cell", default="none")
+    seen: list[str] = []
+
+    class Asking(io.StringIO):
+        def write(self, text: str) -> int:
+            seen.append(cell.get())
+            return len(text)
+
+    cell.set("the second")
+    with redirect_stdout(Asking()):
+        assert dbg.spawn(["echo", "x"]).wait(PATIENCE) == 0
+    assert set(seen) == {"the second"}
+
+
+def test_bytes_that_are_no_text_do_not_harm(
+    dbg: AgentStepper, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = "import os\nfor part in b'\\xc3', b'\\xa9', b'\\xff': os.write(1, part)"
+    assert dbg.spawn(python(program)).wait(PATIENCE) == 0
+    assert capsys.readouterr().out == "é\ufffd"
+
+
+def test_an_output_that_fails_does_not_hold_the_child(
+    dbg: AgentStepper, caplog: pytest.LogCaptureFixture
+) -> None:
+    closed = io.StringIO()
+    closed.close()
+    with redirect_stdout(closed):
+        assert dbg.spawn(python("print('x' * 1_000_000)")).wait(PATIENCE) == 0
+    assert "nowhere to go" in caplog.text
+
+
+def test_what_it_started_does_not_hold_the_wait(dbg: AgentStepper) -> None:
+    """The grandchild has the child's output open, and goes on."""
+    with redirect_stdout(Heard()) as heard:
+        assert dbg.spawn(["sh", "-c", "sleep 600 & echo $!"]).wait(PATIENCE) == 0
+    os.kill(int(heard.until("\n")), signal.SIGKILL)
+
+
+def test_nobody_types(dbg: AgentStepper, capfd: pytest.CaptureFixture[str]) -> None:
+    assert dbg.spawn(python("input()")).wait(PATIENCE) == 1
+    assert "EOFError" in capfd.readouterr().err
+
+
+# ---- what can't be started ----------------------------------------------------------------------
+
+
+def test_what_can_not_be_run_is_named(
+    dbg: AgentStepper, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "agent.py").write_text("print()")
+    (tmp_path / "junk").write_bytes(b"\0\1")
+    (tmp_path / "junk").chmod(0o755)
+    with pytest.raises(FileNotFoundError, match=r"'no-such-program' on PATH.*sys\.executable"):
+        dbg.spawn(["no-such-program"])
+    with pytest.raises(FileNotFoundError, match="There is no program"):
+        dbg.spawn(["./missing"], cwd=tmp_path)
+    with pytest.raises(PermissionError, match=r"\[sys.executable, 'agent.py', …\]"):
+        dbg.spawn(["./agent.py"], cwd=tmp_path)
+    with pytest.raises(NotADirectoryError, match="cwd="):
+        dbg.spawn(["true"], cwd=tmp_path / "missing")
+    with pytest.raises(TypeError, match=r"as \[sys.executable, 'agent.py'\]"):
+        dbg.spawn("agent.py")
+    with pytest.raises(ValueError, match="empty"):
+        dbg.spawn([])
+    assert dbg.spawn(["./junk"], cwd=tmp_path).wait(PATIENCE) == 126
+    assert "can't be run: Exec format error" in capfd.readouterr().err
+
+
+def test_only_an_open_run_has_children(core: ScriptedCore) -> None:
+    dbg = AgentStepper("parent", "127.0.0.1", core.port)
+    dbg.close()
+    with pytest.raises(ConnectionLostError):
+        dbg.spawn(["true"])
+    with pytest.raises(RuntimeError, match="isn't connected"):
+        asyncio.run(AsyncAgentStepper("parent", "127.0.0.1", core.port).spawn(["true"]))
+
+
+# ---- waiting, and the end of a wait -------------------------------------------------------------
+
+
+@both
+def test_a_wait_that_is_over_leaves_the_child(door: str, core: ScriptedCore) -> None:
+    async def scenario(dbg: Any) -> Any:
+        child = await dbg.spawn(["sleep", "600"])
+        with pytest.raises(TimeoutError, match=r"sleep 600 \(pid \d+\) still runs after 0.01"):
+            waited = child.wait(0.01)
+            await waited
+        assert child.returncode is None
+        child.kill()
+        waited = child.wait(PATIENCE)
+        code = await waited if asyncio.iscoroutine(waited) else waited
+        child.terminate()  # it has ended: nothing is done
+        return code
+
+    assert run(door, core, scenario) == -signal.SIGKILL
+
+
+PARENT = """
+import time
+with AgentStepper("T", "127.0.0.1", PORT) as dbg:
+    child = dbg.spawn([sys.executable, "-c", {child!r}])
+    try:
+        child.wait()
+    except KeyboardInterrupt:
+        print("code", child.returncode, flush=True)
+        raise
+"""
+IGNORES = "import signal; signal.signal(signal.{}, signal.SIG_IGN)\n"
+
+
+@pytest.mark.parametrize(
+    ("ignored", "ends_by"),
+    [
+        ([], signal.SIGINT),
+        (["SIGINT"], signal.SIGTERM),
+        (["SIGINT", "SIGTERM"], signal.SIGKILL),
+    ],
+)
+def test_an_interrupt_ends_the_child(
+    core: ScriptedCore, ignored: list[str], ends_by: signal.Signals
+) -> None:
+    child = "".join(IGNORES.format(name) for name in ignored) + FOREVER
+    with agent(core, PARENT.format(child=child)) as process:
+        assert process.stdout and process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)  # the parent alone
+        code, out, _ = outcome(process)
+    assert (code, out) == (-signal.SIGINT, f"code {-ends_by}\n")
+    assert core.peer().ends().ending is Ending.STOPPED  # type: ignore[union-attr]
+
+
+def test_a_child_that_was_interrupted_too_is_not_interrupted_twice(core: ScriptedCore) -> None:
+    """As Ctrl+C and Jupyter's button do: the whole group gets the signal."""
+    child = """
+import signal
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+print("ready", flush=True)
+signal.sigwait([signal.SIGINT])
+print("again:", signal.sigtimedwait([signal.SIGINT], 0.1), flush=True)
+"""
+    program = "os.setpgid(0, 0)\n" + PARENT.format(child=child)
+    with agent(core, program) as process:
+        assert process.stdout and process.stdout.readline() == "ready\n"
+        os.killpg(process.pid, signal.SIGINT)
+        assert outcome(process)[1] == "again: None\ncode 0\n"
+
+
+def test_a_cancelled_task_ends_the_child(core: ScriptedCore) -> None:
+    async def main() -> int | None:
+        async with AsyncAgentStepper("parent", "127.0.0.1", core.port) as dbg:
+            with redirect_stdout(Heard()) as heard:
+                child = await dbg.spawn(python(FOREVER))
+            waiting = asyncio.ensure_future(child)
+            await asyncio.to_thread(heard.until, "ready")
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            return child.returncode
+
+    assert asyncio.run(main()) == -signal.SIGINT
+
+
+# ---- the end of the parent ----------------------------------------------------------------------
+
+
+@both
+def test_leaving_waits_for_the_children_and_the_run_ends_after_them(
+    door: str, live: AgentStepperCore, person: Person
+) -> None:
+    async def scenario(dbg: Any) -> None:
+        await dbg.spawn(python(CHILD))
+
+    where: Any = SimpleNamespace(port=live.client_port)
+    with ThreadPoolExecutor(1) as pool:
+        parent = pool.submit(run, door, where, scenario, stop_on_entry=False)
+        person.halted()
+        assert sorted(run.live for run in person.runs.values()) == [True, True]
+        person.go_on()
+        assert not person.over().live
+        assert parent.result(PATIENCE) is None
+    ended = sorted(person_runs_to_the_end(person, 2), key=lambda run: run.ended_at or 0.0)
+    assert [run.program for run in ended] == ["child", "Tester"]
+    assert {run.ending for run in ended} == {Ending.FINISHED}
+
+
+def person_runs_to_the_end(person: Person, count: int) -> list[Run]:
+    person.until(lambda _: sum(not run.live for run in person.runs.values()) == count)
+    return list(person.runs.values())
+
+
+@both
+@pytest.mark.parametrize("error", [AgentStopped, KeyboardInterrupt, ValueError])
+def test_leaving_by_an_exception_ends_the_children(
+    door: str, core: ScriptedCore, error: type[BaseException]
+) -> None:
+    children: list[Any] = []
+
+    async def scenario(dbg: Any) -> None:
+        with redirect_stdout(Heard()) as heard:
+            children.append(await dbg.spawn(python(FOREVER)))
+        await asyncio.to_thread(heard.until, "ready")
+        raise error("the agent ends")
+
+    with pytest.raises(error):
+        run(door, core, scenario)
+    assert children[0].returncode == -signal.SIGINT
+
+
+def test_a_cell_that_is_interrupted_while_it_waits_to_leave_ends_the_children(
+    core: ScriptedCore,
+) -> None:
+    program = f"""
+    with AgentStepper("T", "127.0.0.1", PORT) as dbg:
+        dbg.spawn([sys.executable, "-c", {FOREVER!r}])
+    """
+    with agent(core, program) as process:
+        assert process.stdout and process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        assert outcome(process)[0] == -signal.SIGINT
+    assert core.peer().ends().ending is Ending.STOPPED  # type: ignore[union-attr]
+
+
+def test_the_interpreters_exit_ends_what_nobody_waits_for(core: ScriptedCore) -> None:
+    program = f"""
+    dbg = AgentStepper("T", "127.0.0.1", PORT)
+    print(dbg.spawn([sys.executable, "-c", {FOREVER!r}]).pid)
+    """
+    with agent(core, program) as process:
+        code, out, err = outcome(process)
+    assert code == 0, err
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(out.split()[0]), 0)
+    assert core.peer().ends().ending is Ending.FINISHED  # type: ignore[union-attr]
+
+
+SPAWNS = """
+import threading
+dbg = AgentStepper("parent", "127.0.0.1", PORT, stop_on_entry=False)
+thread = threading.Thread(target=lambda: dbg.spawn([sys.executable, "-c", {child!r}]))
+thread.start()
+thread.join()  # its child doesn't end with it
+threading.Event().wait()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its parent's end")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_killing_the_parent_ends_a_child_at_a_breakpoint(
+    live: AgentStepperCore, person: Person, number: int
+) -> None:
+    where: Any = SimpleNamespace(port=live.client_port)
+    with agent(where, SPAWNS.format(child=CHILD)) as process:
+        person.halted()
+        assert person.run.program == "child"
+        process.send_signal(number)
+        runs = person_runs_to_the_end(person, 2)
+    assert {run.ending for run in runs} == {Ending.LOST}
+
+
+def test_a_child_outlives_the_thread_that_started_it(
+    live: AgentStepperCore, person: Person, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with AgentStepper("parent", "127.0.0.1", live.client_port, stop_on_entry=False) as dbg:
+        started: list[Any] = []
+        thread = threading.Thread(target=lambda: started.append(dbg.spawn(python(CHILD))))
+        thread.start()
+        thread.join()
+        person.step("it lives")
+        assert started[0].wait(PATIENCE) == 0
+    assert capsys.readouterr().out == "it lives\n"
+
+
+def test_a_fork_leaves_the_children_to_its_parent(core: ScriptedCore) -> None:
+    program = f"""
+    dbg = AgentStepper("T", "127.0.0.1", PORT)
+    child = dbg.spawn([sys.executable, "-c", {FOREVER!r}])
+    if os.fork() == 0:
+        sys.exit(0)  # not by os._exit: what ends children at an exit is run
+    os.wait()
+    print("runs" if child.returncode is None else "ended")
+    child.kill()
+    """
+    with agent(core, program) as process:
+        code, out, err = outcome(process)
+    assert code == 0, err
+    assert "runs" in out

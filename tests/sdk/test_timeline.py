@@ -1,0 +1,233 @@
+"""An agent's own timeline, and who is told before a run's goodbye."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from agentstepper_nb import AgentStepper, AsyncAgentStepper
+from agentstepper_nb.errors import AgentStopped
+from agentstepper_nb.hub import AgentStepperCore
+from agentstepper_nb.protocol.agent import AgentError, Bye, GetTimeline, Stop, Timeline
+from agentstepper_nb.protocol.values import Ending, Failure, Run
+from agentstepper_nb.sdk import Door, ambient, on_closing
+from tests.sdk.doors import both
+from tests.sdk.processes import agent, outcome
+from tests.sdk.scripted_core import Peer, Script, ScriptedCore
+
+TIMELINE = Timeline(run=Run(id="r", name="n", program="P", started_at=1.0), rows=(), commits=())
+
+
+@pytest.fixture
+def told() -> Iterator[list[tuple[Door, Bye]]]:
+    """Who closed, and how, as a callback hears it."""
+    heard: list[tuple[Door, Bye]] = []
+    take_back = on_closing(lambda door, bye: heard.append((door, bye)))
+    yield heard
+    take_back()
+
+
+def during(core: ScriptedCore, act: Callable[[AgentStepper, Peer], Any]) -> Any:
+    """Do something with an open AgentStepper, and its end of the Core."""
+    with AgentStepper("P", "127.0.0.1", core.port) as dbg:
+        return act(dbg, core.peer())
+
+
+# ---- the timeline ----------------------------------------------------------------------------------
+
+
+def test_the_core_answers_under_the_requests_id(core: ScriptedCore) -> None:
+    core.requests = lambda peer, message: TIMELINE
+    assert during(core, lambda dbg, peer: dbg._timeline()) == TIMELINE
+
+
+def test_a_live_core_has_all_that_was_sent() -> None:
+    with (
+        AgentStepperCore(client_port=0, ui_port=0) as core,
+        AgentStepper("P", "127.0.0.1", core.client_port, stop_on_entry=False) as dbg,
+    ):
+        dbg.post_debug_message("said")
+        found = dbg._timeline()
+        assert found is not None
+        assert found.run.id == dbg.run_id
+        assert [row.summary for row in found.rows][-1] == "said"
+
+
+def test_a_core_that_refuses(core: ScriptedCore) -> None:
+    def refuse(peer: Peer, message: GetTimeline) -> AgentError:
+        return AgentError(code="unknown_message", message="?", n=2 + len(peer.sent) - 1)
+
+    core.requests = refuse
+
+    def act(dbg: AgentStepper, peer: Peer) -> None:
+        assert dbg._timeline() is None
+        dbg.post_debug_message("and the run goes on")
+
+    during(core, act)
+
+
+def test_a_core_that_is_too_slow(core: ScriptedCore) -> None:
+    core.requests = lambda peer, message: None
+
+    def act(dbg: AgentStepper, peer: Peer) -> None:
+        assert dbg._timeline(patience=0.01) is None
+        assert dbg._live().link._waiting == {}, "nothing is kept of it"
+
+    during(core, act)
+
+
+def test_a_core_of_version_1() -> None:
+    with ScriptedCore(version=1) as core:
+        assert during(core, lambda dbg, peer: dbg._timeline()) is None
+
+
+def test_a_connection_that_is_lost_meanwhile_or_before(core: ScriptedCore) -> None:
+    core.requests = lambda peer, message: peer.drop()
+
+    def act(dbg: AgentStepper, peer: Peer) -> None:
+        assert dbg._timeline() is None
+        assert dbg._timeline() is None
+
+    during(core, act)
+
+
+def test_a_closed_one(core: ScriptedCore) -> None:
+    with AgentStepper("P", "127.0.0.1", core.port) as dbg:
+        pass
+    assert dbg._timeline() is None
+
+
+# ---- before the goodbye ----------------------------------------------------------------------------
+
+
+@both
+@pytest.mark.parametrize(
+    ("error", "bye"),
+    [
+        (None, Bye(ending=Ending.FINISHED)),
+        (
+            KeyError("a"),
+            Bye(ending=Ending.CRASHED, failure=Failure(type="KeyError", message="'a'")),
+        ),
+        (KeyboardInterrupt(), Bye(ending=Ending.STOPPED)),
+        (asyncio.CancelledError(), Bye(ending=Ending.STOPPED)),
+    ],
+)
+def test_how_it_ends_is_told_before_it_is_said(
+    core: ScriptedCore, door: str, error: BaseException | None, bye: Bye
+) -> None:
+    core.requests = lambda peer, message: TIMELINE
+    seen: list[tuple[Bye, Timeline | None]] = []
+    take_back = on_closing(lambda dbg, how: seen.append((how, dbg._timeline())))
+    try:
+        end(core, door, error)
+    finally:
+        take_back()
+    assert seen == [(bye, TIMELINE)]
+    peer = core.peer()
+    assert peer.ends() == bye
+    assert [type(message) for message in peer.sent[-2:]] == [GetTimeline, Bye]
+
+
+def end(core: ScriptedCore, door: str, error: BaseException | None) -> None:
+    """Open a run and leave it by an exception."""
+    if door == "sync":
+        dbg = AgentStepper("P", "127.0.0.1", core.port)
+        dbg.__exit__(type(error) if error else None, error, None)
+        return
+
+    async def main() -> None:
+        adbg = await AsyncAgentStepper.connect("P", "127.0.0.1", core.port)
+        await adbg.__aexit__(type(error) if error else None, error, None)
+
+    asyncio.run(main())
+
+
+def test_stop_is_told(core: ScriptedCore, told: list[tuple[Door, Bye]]) -> None:
+    core.policy = Script(Stop())
+    with pytest.raises(AgentStopped):
+        AgentStepper("P", "127.0.0.1", core.port)
+    assert [bye for _, bye in told] == [Bye(ending=Ending.STOPPED)]
+
+
+def test_a_loop_goes_on_meanwhile(core: ScriptedCore) -> None:
+    """What is told may block: not the loop."""
+    went_on = threading.Event()
+    take_back = on_closing(lambda door, bye: went_on.wait(60))
+
+    async def main() -> None:
+        async with AsyncAgentStepper("P", "127.0.0.1", core.port):
+            asyncio.get_running_loop().call_later(0, went_on.set)
+
+    try:
+        asyncio.run(main())
+    finally:
+        take_back()
+    assert went_on.is_set()
+
+
+@both
+def test_one_that_fails_breaks_nothing(
+    core: ScriptedCore, door: str, told: list[tuple[Door, Bye]], caplog: pytest.LogCaptureFixture
+) -> None:
+    take_back = on_closing(lambda door, bye: 1 / 0)
+    second: list[Bye] = []
+    take_back_second = on_closing(lambda door, bye: second.append(bye))
+    try:
+        end(core, door, None)
+    finally:
+        take_back()
+        take_back_second()
+    assert "ZeroDivisionError" in caplog.text
+    assert len(told) == len(second) == 1
+    assert core.peer().ends() == Bye(ending=Ending.FINISHED)
+
+
+@both
+def test_an_interrupt_meanwhile_still_ends_the_run(core: ScriptedCore, door: str) -> None:
+    def interrupt(door: Door, bye: Bye) -> None:
+        raise KeyboardInterrupt
+
+    take_back = on_closing(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            end(core, door, None)
+    finally:
+        take_back()
+    assert core.peer().ends() == Bye(ending=Ending.FINISHED)
+
+
+def test_each_run_once_and_by_whom_it_belongs_to(
+    core: ScriptedCore, told: list[tuple[Door, Bye]]
+) -> None:
+    with AgentStepper("P", "127.0.0.1", core.port) as dbg:
+        with ambient(dbg), AgentStepper("inner") as inner:
+            assert inner.run_id == dbg.run_id
+        assert told == []
+    dbg.close()
+    assert [door for door, _ in told] == [dbg]
+
+
+def test_garbage_is_not_told(core: ScriptedCore, told: list[tuple[Door, Bye]]) -> None:
+    dbg = AgentStepper("P", "127.0.0.1", core.port)
+    del dbg
+    gc.collect()
+    assert core.peer().ends() == Bye(ending=Ending.FINISHED)
+    assert told == []
+
+
+def test_the_interpreters_exit_is_not_told(core: ScriptedCore) -> None:
+    program = """
+    from agentstepper_nb.sdk import on_closing
+    on_closing(lambda door, bye: print("told"))
+    dbg = AgentStepper("P", "127.0.0.1", PORT)
+    """
+    with agent(core, program) as process:
+        peer = core.peer()
+        assert outcome(process)[:2] == (0, "")
+    assert peer.ends() == Bye(ending=Ending.FINISHED)

@@ -1,0 +1,86 @@
+"""A Core inside a process: what it puts where, and who gets in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from agentstepper_nb import AgentStepper
+from agentstepper_nb.discover import TOKEN_VARIABLE, URL_VARIABLE, own_core
+from agentstepper_nb.errors import ConnectionLostError
+from agentstepper_nb.widgets import DebuggerWidget, kernel_core, show
+from agentstepper_nb.widgets.kernel_core import KernelCore
+from agentstepper_nb.widgets.kernel_view import KernelDebuggerWidget
+
+
+@pytest.fixture
+def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[KernelCore]:
+    # Set, so that both are put back to what they were: nothing.
+    monkeypatch.setenv(URL_VARIABLE, "")
+    monkeypatch.setenv(TOKEN_VARIABLE, "")
+    core = kernel_core.start("A test wants it.")
+    yield core
+    kernel_core.stop()
+
+
+def test_one_a_process(core: KernelCore) -> None:
+    assert kernel_core.start("again") is core
+    assert kernel_core.running() is core
+    assert core.why == "A test wants it."
+
+
+def test_it_is_what_is_found(core: KernelCore) -> None:
+    assert own_core() == core.endpoint
+    with AgentStepper("found", stop_on_entry=False):
+        pass
+    assert [run.program for run in core.runs()] == ["found"]
+
+
+def test_after_its_end_nothing_is_found(core: KernelCore) -> None:
+    kernel_core.stop()
+    kernel_core.stop()
+    assert kernel_core.running() is None
+    assert not {URL_VARIABLE, TOKEN_VARIABLE} & set(os.environ)
+    with pytest.raises(RuntimeError, match="start"):
+        _ = core.loop
+
+
+def test_what_names_another_core_is_left_alone(
+    core: KernelCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(URL_VARIABLE, "ws://elsewhere:1")
+    kernel_core.stop()
+    assert os.environ[URL_VARIABLE] == "ws://elsewhere:1"
+
+
+def test_agents_need_its_token(core: KernelCore) -> None:
+    with pytest.raises(ConnectionLostError, match="401"):
+        AgentStepper("a stranger", url=core.endpoint.url, token="wrong")
+    assert core.endpoint.url.startswith("ws://127.0.0.1:")
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_has_none(core: KernelCore) -> None:
+    child = os.fork()
+    if not child:
+        os._exit(0 if kernel_core.running() is None else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert kernel_core.running() is core
+
+
+def test_which_view_is_shown(core: KernelCore, capsys: pytest.CaptureFixture[str]) -> None:
+    show("r-1")
+    assert "%agentstepper --input" in capsys.readouterr().out
+    kernel_core.stop()
+    show("r-1")
+    assert "agentstepper step" in capsys.readouterr().out
+
+
+def test_what_the_view_begins_with(core: KernelCore) -> None:
+    state = KernelDebuggerWidget(run="r-1").get_state()
+    assert state["via"]["name"] == "through the kernel"
+    assert state["via"]["why"].startswith("A test wants it. ")
+    assert core.endpoint.token not in repr(state)
+    assert "via" not in DebuggerWidget().get_state()

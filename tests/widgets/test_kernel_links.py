@@ -1,0 +1,208 @@
+"""Links of views by comm: sessions, parts, bounds, and what is wrong with a message."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.protocol import ui as v2
+from agentstepper_nb.protocol.frame import VERSION
+from agentstepper_nb.widgets import kernel_links
+from agentstepper_nb.widgets.kernel_core import KernelCore
+from agentstepper_nb.widgets.kernel_links import MOST_LINKS, Links
+
+PATIENCE = 30
+HELLO = v2.from_ui.encode(v2.UiHello(version=VERSION, client="test"), 1, "hello")
+
+
+class Widget:
+    """A widget's links, and what they send."""
+
+    def __init__(self, core: KernelCore) -> None:
+        self.posted: SimpleQueue[dict[str, Any]] = SimpleQueue()
+        self.links = Links(core, self.posted.put)
+
+    def says(self, link: str, op: str, **more: Any) -> None:
+        self.links.receive({"link": link, "op": op, **more})
+
+    def opens(self, link: str) -> None:
+        """Open a link, and see its session answer."""
+        self.says(link, "open")
+        self.says(link, "text", text=HELLO)
+        message = self.heard()
+        assert (message["link"], message["op"]) == (link, "texts")
+        assert '"hello"' in message["texts"][0]
+
+    def heard(self) -> dict[str, Any]:
+        return self.posted.get(timeout=PATIENCE)
+
+    def closed(self, link: str) -> tuple[int, str]:
+        """See a link closed, and give the code and the reason."""
+        message = self.heard()
+        assert (message["link"], message["op"]) == (link, "closed")
+        return message["code"], message["reason"]
+
+
+@pytest.fixture
+def core() -> Iterator[KernelCore]:
+    core = KernelCore("A test wants it.")
+    yield core
+    core.stop()
+
+
+@pytest.fixture
+def widget(core: KernelCore) -> Widget:
+    return Widget(core)
+
+
+def test_a_session(widget: Widget) -> None:
+    widget.opens("a")
+
+
+def test_parts_are_joined(widget: Widget) -> None:
+    widget.says("a", "open")
+    for letter in HELLO:
+        widget.says("a", "text", text=letter, more=True)
+    widget.says("a", "text", text="")
+    assert '"hello"' in widget.heard()["texts"][0]
+
+
+def test_links_do_not_mix(widget: Widget) -> None:
+    widget.says("a", "open")
+    widget.says("b", "open")
+    widget.says("a", "text", text=HELLO[:5], more=True)
+    widget.says("b", "text", text=HELLO)
+    assert widget.heard()["link"] == "b"
+    widget.says("a", "text", text=HELLO[5:])
+    assert widget.heard()["link"] == "a"
+
+
+def test_what_is_said_together_is_sent_together(
+    widget: Widget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_links, "GATHER", 0.5)
+    widget.says("a", "open")
+    widget.says("a", "text", text=HELLO)
+    for number in range(2, 30):
+        widget.says("a", "text", text=v2.from_ui.encode(v2.Halt(run="none"), number, f"c{number}"))
+    texts = widget.heard()["texts"]
+    assert len(texts) == 29
+    assert [json.loads(text)["n"] for text in texts] == list(range(1, 30))
+
+
+def test_what_is_large_is_sent_at_once(widget: Widget, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_links, "GATHER", 3600)
+    monkeypatch.setattr(kernel_links, "BATCH", 10)
+    widget.opens("a")
+
+
+def test_a_text_before_open(widget: Widget) -> None:
+    widget.says("a", "text", text=HELLO)
+    assert widget.closed("a") == (1001, "This link isn't open: open it first.")
+
+
+def test_opening_again_begins_anew(widget: Widget, core: KernelCore) -> None:
+    widget.opens("a")
+    widget.says("a", "text", text="half a mess", more=True)
+    widget.opens("a")
+
+
+def test_closing(widget: Widget) -> None:
+    widget.opens("a")
+    widget.says("a", "close")
+    widget.says("a", "close")
+    widget.says("a", "text", text=HELLO)
+    assert widget.closed("a")[0] == 1001
+
+
+def test_the_widget_closes(widget: Widget) -> None:
+    widget.opens("a")
+    widget.links.close()
+    widget.says("a", "text", text=HELLO)
+    assert widget.closed("a")[0] == 1001
+
+
+def test_a_message_that_is_too_large(widget: Widget, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_links, "MAX_MESSAGE", 2 * 1024 * 1024)
+    widget.opens("a")
+    for _ in range(3):
+        widget.says("a", "text", text="ä" * 400_000, more=True)  # 800,000 bytes
+    code, reason = widget.closed("a")
+    assert code == 1009
+    assert "2 MiB" in reason
+
+
+def test_half_a_character(widget: Widget) -> None:
+    widget.opens("a")
+    widget.says("a", "text", text='{"n": 2, "type": "\ud800"}')
+    assert widget.closed("a") == (1007, "A message was no valid Unicode.")
+
+
+def test_pages_that_left_without_a_word(widget: Widget) -> None:
+    for number in range(MOST_LINKS + 1):
+        widget.says(f"page {number}", "open")
+    code, reason = widget.closed("page 0")
+    assert code == 1008
+    assert "run its cell again" in reason
+    widget.says("page 1", "text", text=HELLO)
+    assert widget.heard()["link"] == "page 1"
+
+
+@pytest.mark.parametrize("open", [True, False])
+def test_a_view_that_is_not_understood(widget: Widget, open: bool) -> None:
+    if open:
+        widget.opens("a")
+    widget.says("a", "levitate")
+    code, reason = widget.closed("a")
+    assert code == 1008
+    assert "levitate" in reason
+    assert "Reload the page" in reason
+
+
+@pytest.mark.parametrize(
+    "content", [None, 7, "a", [], {}, {"op": "open"}, {"link": {}, "op": "open"}]
+)
+def test_what_names_no_link_is_noted(
+    widget: Widget, content: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, logger="agentstepper_nb.kernel_core"):
+        widget.links.receive(content)
+        widget.opens("a")  # after it
+    assert "a view's message was refused" in caplog.text
+
+
+def test_what_the_core_does_not_understand_is_answered(widget: Widget) -> None:
+    widget.opens("a")
+    widget.says("a", "text", text="no JSON")
+    assert '"malformed"' in widget.heard()["texts"][0]
+
+
+def test_the_core_stops(widget: Widget, core: KernelCore) -> None:
+    widget.opens("a")
+    core.stop()
+    assert widget.closed("a") == (1001, "The Core is stopping.")
+    widget.says("a", "text", text=HELLO)  # into the void
+    assert widget.posted.empty()
+
+
+def test_a_channel_that_fails(core: KernelCore, caplog: pytest.LogCaptureFixture) -> None:
+    """A kernel that ends: the Core goes on with whoever else there is."""
+    tried: SimpleQueue[object] = SimpleQueue()
+
+    def post(content: dict[str, Any]) -> None:
+        tried.put(content)
+        raise OSError("gone")
+
+    links = Links(core, post)
+    with caplog.at_level(logging.WARNING, logger="agentstepper_nb.kernel_core"):
+        links.receive({"link": "a", "op": "open"})
+        links.receive({"link": "a", "op": "text", "text": HELLO})
+        tried.get(timeout=PATIENCE)
+        widget = Widget(core)
+        widget.opens("b")
+    assert "a view could not be reached" in caplog.text

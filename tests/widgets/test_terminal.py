@@ -1,0 +1,71 @@
+"""`%%step` in a terminal's IPython, where no view can be: it asks without being told."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pexpect
+import pytest
+
+PATIENCE = 30
+
+
+@pytest.fixture
+def terminal(environment: dict[str, str], tmp_path: Path) -> Iterator[pexpect.spawn]:
+    options = ["--simple-prompt", "--colors=NoColor", "--no-banner", "--no-confirm-exit"]
+    terminal = pexpect.spawn(
+        sys.executable,
+        ["-m", "IPython", *options],
+        env=environment | {"IPYTHONDIR": str(tmp_path), "TERM": "dumb"},
+        cwd=str(tmp_path),
+        encoding="utf-8",
+        timeout=PATIENCE,
+        dimensions=(40, 200),
+    )
+    try:
+        yield terminal
+    finally:
+        terminal.close(force=True)
+
+
+def types(terminal: pexpect.spawn, line: str, prompt: str = r"In \[\d+\]: ") -> None:
+    terminal.expect(prompt)
+    terminal.sendline(line)
+
+
+def cell(terminal: pexpect.spawn, line: str, *lines: str) -> None:
+    """Run a cell; a simple prompt takes it as one line only."""
+    types(terminal, f"get_ipython().run_cell_magic('step', {line!r}, {chr(10).join(lines)!r})")
+
+
+def test_it_asks(terminal: pexpect.spawn) -> None:
+    types(terminal, "%load_ext agentstepper_nb")
+    cell(terminal, "typed", "with dbg.llm(1) as q: q.response = q.prompt", "q.response")
+    types(terminal, "e", r"\[s\]tep.*\[\?\] ")
+    types(terminal, '"edited"', "as a line of JSON.*: ")
+    types(terminal, "s", r"\[s\]tep.*\[\?\] ")
+    types(terminal, "s", r"\[s\]tep.*\[\?\] ")
+    terminal.expect(r"Out\[\d+\]: 'edited'")
+
+
+def test_what_needs_the_main_thread(terminal: pexpect.spawn) -> None:
+    types(terminal, "%load_ext agentstepper_nb")
+    cell(terminal, "--main", "print('ran', 'all the same')")
+    terminal.expect("There is no view here.*Leave out --main")
+    assert "ran all the same" not in terminal.before
+
+
+def test_in_the_background(terminal: pexpect.spawn) -> None:
+    types(terminal, "%load_ext agentstepper_nb")
+    cell(
+        terminal,
+        "--background",
+        "with dbg.llm(1) as q: q.response = q.prompt",
+        "print('it', 'ran')",
+    )
+    terminal.expect("%agentstepper --input")
+    types(terminal, "%agentstepper --input")
+    types(terminal, "c", r"\[s\]tep.*\[\?\] ")
+    terminal.expect("it ran")
