@@ -14,7 +14,7 @@ KERNELS := .make/kernels/.installed
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup js chromium third-party kernels demo test test-fast test-e2e test-notebooks test-js \
-        soak bench lint format generate
+        soak screenshots bench lint format generate
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,8 +41,15 @@ test-notebooks: $(INSTALLED) js ## Run every tutorial and compare its outputs
 test-js: js ## The JavaScript's unit tests
 	cd js && npm test
 
-soak: $(INSTALLED) js ## The long tests, once there are any
+soak: $(INSTALLED) js chromium ## The long tests
 	$(BIN)/python -m pytest tests/soak
+
+# The runs are real, so that hashes and times differ each time.
+screenshots: $(INSTALLED) js chromium kernels ## Make the pictures in docs/images, and the page of them, again
+	rm -rf docs/images/gallery
+	SCREENSHOTS=docs/images $(BIN)/python -m pytest tests/soak/test_gallery.py
+	SCREENSHOTS=docs/images $(BIN)/python -m pytest tests/e2e/test_tutorial.py tests/e2e/test_shells.py
+	$(BIN)/python scripts/gallery.py
 
 bench: $(INSTALLED) ## Measure what the debugger costs, beside the floor
 	$(BIN)/python -m bench

@@ -23,6 +23,8 @@ _FIRST_DELAY: Final = 0.5
 _LONGEST_DELAY: Final = 10.0
 #: Seconds that a connection has to open.
 _PATIENCE: Final = 10.0
+#: The code of the answer to a hello that was not understood.
+_NO_HELLO: Final = "invalid_message"
 
 
 class Connected(NamedTuple):
@@ -162,7 +164,10 @@ class Link(threading.Thread):
         socket.send(ui.from_ui.encode(hello, 1, "hello"))
         answer = _decode(socket).message
         if isinstance(answer, ui.UiError):
-            raise RefusedError(answer.message)
+            hint = (
+                " Is this the agents' port? Views have another." if answer.code == _NO_HELLO else ""
+            )
+            raise RefusedError(answer.message + hint)
         if not isinstance(answer, ui.CoreHello):
             raise RefusedError("it did not say hello: is this the UIs' port?")
         self._met, self._delay = True, _FIRST_DELAY

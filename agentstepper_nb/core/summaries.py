@@ -20,6 +20,13 @@ _LOOK: Final = 10 * LENGTH
 #: Contents above this size, in characters, are not read for a summary.
 MAX_READ: Final = 1 << 20
 
+#: What the last message says of a run that did not finish: its own summary is the same for all, as
+#: version 1 has it.
+_UNFINISHED: Final = {
+    Outcome.STOPPED: "Agent execution was stopped",
+    Outcome.ERROR: "The agent broke off",
+}
+
 
 def summarize(breakpoint: Breakpoint, ask: Summarizer | None = None) -> str:
     """One line on a breakpoint: how it failed, else the agent's own summary, else an extension's, else
@@ -31,6 +38,8 @@ def summarize(breakpoint: Breakpoint, ask: Summarizer | None = None) -> str:
     """
     if breakpoint.failure is not None:
         return one_line(f"Failed: {breakpoint.failure.type}: {breakpoint.failure.message}")
+    if breakpoint.kind is EventKind.PROGRAM_FINISHED and breakpoint.outcome in _UNFINISHED:
+        return _UNFINISHED[breakpoint.outcome]
     own = one_line((breakpoint.summary or "").removesuffix("."))
     if own:
         return own

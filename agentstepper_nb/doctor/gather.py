@@ -135,15 +135,19 @@ def _choice(cores: tuple[discover.RuntimeFile, ...]) -> Choice:
         problem, protocol = str(error), 0
     return Choice(
         url=endpoint.url,
-        why=_why(),
+        why=_why(endpoint.url),
         problem=problem,
         protocol=protocol,
         token_of=_whose(endpoint, cores),
     )
 
 
-def _why() -> str:
+def _why(url: str) -> str:
     """In discovery's own order."""
+    from .kernel import url_inside
+
+    if url == url_inside():
+        return "it is in this kernel"
     if os.environ.get(discover.URL_VARIABLE):
         return "AGENTSTEPPER_URL says so"
     if discover.own_core() is not None:

@@ -123,7 +123,7 @@ def _core(core: Core, package: str) -> Iterator[Finding]:
     said = f"{core.name or 'A Core'} at {core.url} (pid {core.pid}"
     said += f", version {core.version})" if core.version else ")"
     if core.problem:
-        yield _wrong("core", f"{said} doesn't take agents: {core.problem}", "")
+        yield _wrong("core", f"{said} doesn't take agents: {core.problem}", _if_it_is_gone(core))
         return
     yield _well("core", f"{said} answers.")
     if core.version and core.version != package:
@@ -132,6 +132,14 @@ def _core(core: Core, package: str) -> Iterator[Finding]:
             f"The Core at {core.url} is of version {core.version}, this Python has {package}.",
             "Upgrade the older of the two, and start its server again.",
         )
+
+
+def _if_it_is_gone(core: Core) -> str:
+    """A Core that was killed leaves its file, and by now its process's number may be another's."""
+    return (
+        f"If process {core.pid} is no Jupyter server and no `agentstepper serve`, delete "
+        f"agentstepper-{core.pid}.json in the folder that `jupyter --runtime-dir` names."
+    )
 
 
 def _choice(choice: Choice, variables: Variables, cores: tuple[Core, ...]) -> Iterator[Finding]:

@@ -9,6 +9,16 @@ from ..discover import own_core
 from .facts import Kernel
 
 
+def url_inside() -> str:
+    """Where agents reach the Core of this process; empty where it has none."""
+    if "IPython" not in sys.modules:
+        return ""
+    from ..widgets import kernel_core
+
+    inside = kernel_core.running()
+    return "" if inside is None else inside.endpoint.url
+
+
 def kernel() -> Kernel | None:
     """What this kernel can; None in any other process."""
     if "IPython" not in sys.modules:

@@ -39,12 +39,16 @@ _how.add_argument("--input", action="store_true", dest="by_input")
 _step.add_argument("--workspace", metavar="DIR")
 
 _agentstepper = _Parser(
-    prog="%agentstepper", add_help=False, usage="%(prog)s [--kernel | --input | doctor | nest on]"
+    prog="%agentstepper",
+    add_help=False,
+    usage="%(prog)s [--kernel | --input | --export FILE [--run ID|NAME] | doctor | nest on]",
 )
 _agentstepper.add_argument("what", nargs="?", choices=["doctor", "nest"])
 _agentstepper.add_argument("how", nargs="?", choices=["on"])
 _agentstepper.add_argument("--kernel", action="store_true")
 _agentstepper.add_argument("--input", action="store_true", dest="by_input")
+_agentstepper.add_argument("--export", metavar="FILE")
+_agentstepper.add_argument("--run", metavar="ID|NAME")
 
 
 @magics_class
@@ -63,14 +67,18 @@ class AgentStepperMagics(Magics):
 
         ``%agentstepper --input`` steps the agents of that Core by ``input()``, where no view can be.
 
+        ``%agentstepper --export FILE`` writes the newest run of that Core to a ``.run`` file: it keeps
+        its runs in the kernel's memory alone. ``--run ID|NAME`` names another run.
+
         ``%agentstepper doctor`` explains what is connected to what, and what is wrong.
 
         ``%agentstepper nest on`` applies nest_asyncio2 (or nest_asyncio), so that ``asyncio.run``
         works on the kernel's main thread; a cell under ``%%step`` needs no such thing.
         """
         words = _agentstepper.read(line)
-        asked = [words.kernel, words.by_input, words.what is not None]
-        if sum(asked) > 1 or (words.what == "nest") != (words.how == "on"):
+        asked = (words.kernel, words.by_input, words.export is not None, words.what is not None)
+        half = (words.what == "nest") != (words.how == "on")
+        if sum(asked) > 1 or half or (words.run is not None and words.export is None):
             _agentstepper.error("say one of these")
         if words.what == "doctor":
             from ..doctor import report
@@ -80,6 +88,10 @@ class AgentStepperMagics(Magics):
             from .nest import apply
 
             print(apply())
+        elif words.export is not None:
+            from .export import export
+
+            print(export(words.export, words.run))
         else:
             from .views import show_newest, step_by_input
 

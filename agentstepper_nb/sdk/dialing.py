@@ -27,6 +27,9 @@ _START_ONE = (
     "Start one with `agentstepper serve`, or in JupyterLab with agentstepper_nb installed there."
 )
 
+#: The code of the answer to a hello that was not understood.
+_NO_HELLO = "invalid_message"
+
 _IS_IT_INSTALLED = "Is agentstepper_nb installed there, and its server extension enabled?"
 
 
@@ -70,7 +73,10 @@ def greet(socket: ClientConnection, hello: Hello) -> Dialect:
     except ProtocolError as error:
         raise ConnectionLostError(f"The Core's answer to hello isn't readable: {error}") from None
     if isinstance(answer, AgentError):
-        raise ConnectionLostError(f"The Core refused this agent: {answer.message}")
+        hint = (
+            " Is this the views' address? Agents have another." if answer.code == _NO_HELLO else ""
+        )
+        raise ConnectionLostError(f"The Core refused this agent: {answer.message}{hint}")
     if not isinstance(answer, Welcome) or answer.version != VERSION:
         spoken = getattr(answer, "version", "another one")
         raise ConnectionLostError(

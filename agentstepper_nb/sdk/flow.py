@@ -41,6 +41,7 @@ from . import open_events
 from .jsontext import same
 from .open_events import OpenEvent
 from .packing import Packed, Packer, Word, plain
+from .shapes import model_of, read_call, usage_of
 from .steps import Ask, Begun, BegunTool, Ended, Flush, Send, Steps, Work
 
 log = logging.getLogger("agentstepper_nb.sdk")
@@ -336,38 +337,6 @@ class Flow:
 def new_id() -> str:
     """A UUIDv7."""
     return str(uuid_utils.uuid7())
-
-
-def read_call(edit: Any) -> tuple[str, Any]:
-    """Read a tool call.
-
-    Raises:
-        ProtocolError: `invalid_edit`. The Core refuses such an edit; this is for the ones that don't.
-    """
-    match edit:
-        case {"Tool": str() as tool, "Argument": args, **rest} if not rest:
-            return tool, args
-    raise ProtocolError(
-        "invalid_edit", 'The edit of this tool call isn\'t {"Tool": text, "Argument": any}.'
-    )
-
-
-def model_of(prompt: Any) -> str | None:
-    """The model that a prompt in the form of an LLM API asks."""
-    match prompt:
-        case {"model": str() as model}:
-            return model
-    return None
-
-
-def usage_of(response: Any) -> Usage | None:
-    """What a response in the form of an LLM API says that it cost."""
-    match response:
-        case {"usage": {"prompt_tokens": int() as asked, "completion_tokens": int() as said}}:
-            return Usage(input_tokens=asked, output_tokens=said)
-        case {"usage": {"input_tokens": int() as asked, "output_tokens": int() as said}}:
-            return Usage(input_tokens=asked, output_tokens=said)
-    return None
 
 
 def _obey(answer: Answer, cause: BaseException | None = None) -> None:

@@ -11,10 +11,11 @@ import wrapt
 
 from ..errors import ConnectionLostError, ProtocolError, ToolDeniedError
 from ..protocol.values import EventKind
-from .flow import Flow, read_call
+from .flow import Flow
 from .open_events import OpenEvent
 from .presenting import Arguments, Presenter, restore
 from .pumps import apump, pump
+from .shapes import read_call
 from .steps import Begun, Call, Ended, Made, Steps
 
 if TYPE_CHECKING:

@@ -84,8 +84,10 @@ class RunFiles:
     def _write(self, path: Path, history: RunHistory) -> None:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            _replace(path, runfile.dump(history))
-            _replace(path.with_suffix(".log"), readable(history).encode(errors="backslashreplace"))
+            write_whole(path, runfile.dump(history))
+            write_whole(
+                path.with_suffix(".log"), readable(history).encode(errors="backslashreplace")
+            )
         except Exception:  # it would be lost in the executor
             log.exception("The run %s could not be written to %s", history.run.name, path)
 
@@ -97,8 +99,12 @@ class RunFiles:
                 log.error("%s could not be deleted: %s", each, error)
 
 
-def _replace(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all; contents of prompts are their owner's alone."""
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all; contents of prompts are their owner's alone.
+
+    Raises:
+        OSError: It can't be written.
+    """
     part = path.with_name(path.name + ".part")
     part.unlink(missing_ok=True)
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .debugger import DebuggerWidget, Shown, show
+from .debugger import VIEW_MIME, DebuggerWidget, Shown, show
 
-__all__ = ["DebuggerWidget", "Shown", "show"]
+__all__ = ["VIEW_MIME", "DebuggerWidget", "Shown", "show"]

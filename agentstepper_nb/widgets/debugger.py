@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 from json import dumps
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import anywidget
 import traitlets
@@ -14,7 +14,8 @@ from IPython.display import DisplayHandle, display
 
 from ..static_files import NOT_BUILT, STATIC
 
-#: What our JupyterLab extension draws, straight to the Core: `{"run", "follow", "height"}`.
+#: What our JupyterLab extension draws, straight to the Core: `{"run", "follow", "height"}`, and
+#: `"kept": true` once the output's HTML is the run's timeline, shown where the Core lost the run.
 VIEW_MIME: Final = "application/vnd.agentstepper.view+json"
 
 _LOADER = STATIC / "loader.js"
@@ -26,6 +27,17 @@ _FALLBACK = (
     "AgentStepper: {what}. The view needs a front end that shows widgets, as JupyterLab does. "
     "Without one, run `agentstepper step` in a terminal."
 )
+
+
+#: Of a view, in pixels.
+_HEIGHT: Final = 520
+
+_WHERE: Final = (
+    "JupyterLab 4 and Notebook 7 show it here and in the side panel. Elsewhere open the page "
+    "agentstepper/app of the Jupyter server, run `%agentstepper --kernel`, or `agentstepper step` in a "
+    "terminal."
+)
+_LATER: Final = "Once the run has ended, its timeline is kept here."
 
 
 class DebuggerWidget(anywidget.AnyWidget):
@@ -41,15 +53,12 @@ class DebuggerWidget(anywidget.AnyWidget):
         height: Of the view, in pixels.
     """
 
-    #: Whether the Jupyter server has the Core, so that a front end reaches it without the kernel.
-    direct: ClassVar[bool] = True
-
     _esm = _LOADER if _LOADER.is_file() else EXCUSE
 
     run = traitlets.Unicode("").tag(sync=True)
     follow = traitlets.Bool(False).tag(sync=True)
     base_url = traitlets.Unicode("").tag(sync=True)
-    height = traitlets.Int(520, min=240, max=1200).tag(sync=True)
+    height = traitlets.Int(_HEIGHT, min=240, max=1200).tag(sync=True)
 
     @property
     def what(self) -> str:
@@ -71,20 +80,18 @@ class Shown:
     """A view that stands under a cell; what stands there for readers without a view can be renewed.
 
     Args:
-        widget: The view.
-
-    Attributes:
         run: The id of the run that it shows first; empty where it takes the newest.
+        data: The output, in every form.
     """
 
-    def __init__(self, widget: DebuggerWidget) -> None:
-        self.run: str = widget.run
-        self._data, self._metadata = _bundle(widget)
+    def __init__(self, run: str, data: dict[str, Any]) -> None:
+        self.run = run
+        self._data = data
         self._handle: DisplayHandle | None = None
         if InteractiveShell.initialized():
-            self._handle = _display(self._data, metadata=self._metadata, raw=True, display_id=True)
+            self._handle = _display(data, raw=True, display_id=True)
         else:
-            print(self._data["text/plain"])
+            print(data["text/plain"])
 
     def keep(self, html: str) -> None:
         """Put a static page where the view can't be shown: saved notebooks, exports, GitHub.
@@ -96,8 +103,10 @@ class Shown:
                 notebook shows it as it is.
         """
         self._data = self._data | {"text/html": html}
+        if VIEW_MIME in self._data:
+            self._data[VIEW_MIME] = self._data[VIEW_MIME] | {"kept": True}
         if self._handle is not None and hasattr(get_ipython(), "kernel"):
-            _update(self._handle, self._data, metadata=self._metadata, raw=True)
+            _update(self._handle, self._data, raw=True)
 
 
 def show(run: str | None = None, *, follow: bool = False) -> Shown:
@@ -107,36 +116,34 @@ def show(run: str | None = None, *, follow: bool = False) -> Shown:
         run: The run's id; None shows the newest one.
         follow: Whether to go on to a run that begins once this one has ended.
     """
-    return Shown(_make(run or "", follow))
-
-
-def _make(run: str, follow: bool) -> DebuggerWidget:
-    """The view that reaches the Core from here: by the kernel where that has the Core."""
     from . import kernel_core
 
-    if kernel_core.running() is None:
-        return DebuggerWidget(run=run, follow=follow)
+    run = run or ""
+    data = _direct(run, follow) if kernel_core.running() is None else _by_kernel(run, follow)
+    return Shown(run, data)
+
+
+def _direct(run: str, follow: bool) -> dict[str, Any]:
+    """For our JupyterLab extension, which comes with the server's Core.
+
+    No widget stands beside it: who runs a notebook by a program would save its state, by default.
+    """
+    view = {"run": run, "follow": follow, "height": _HEIGHT}
+    words = f"{_subject(run)}. {_WHERE} {_LATER}"
+    return {VIEW_MIME: view, "text/html": f"<p>{escape(words)}</p>", "text/plain": words}
+
+
+def _by_kernel(run: str, follow: bool) -> dict[str, Any]:
+    """For any front end that shows widgets, where the Core is in this kernel."""
     from .kernel_view import KernelDebuggerWidget
 
-    return KernelDebuggerWidget(run=run, follow=follow)
+    widget = KernelDebuggerWidget(run=run, follow=follow)
+    data, _ = widget._repr_mimebundle_() or ({"text/plain": repr(widget)}, {})
+    return data | {"text/html": f"<p>{escape(f'{_subject(run)}. {_LATER}')}</p>"}
 
 
-def _bundle(widget: DebuggerWidget) -> tuple[dict[str, Any], dict[str, Any]]:
-    """One output in every form: a front end takes the richest that it knows."""
-    data, metadata = widget._repr_mimebundle_() or ({"text/plain": repr(widget)}, {})
-    if widget.direct:
-        place = {"run": widget.run, "follow": widget.follow, "height": widget.height}
-        data = {VIEW_MIME: place} | data
-    return data | {"text/html": f"<p>{escape(_later(widget.run))}</p>"}, metadata
-
-
-def _later(run: str) -> str:
-    """What is read where no view is, until the run has ended."""
-    what = f"run {run}" if run else "your agents’ runs"
-    return (
-        f"AgentStepper: {what}. The live view is shown in a notebook that is open and whose kernel "
-        "runs. Once the run has ended, its timeline is kept here."
-    )
+def _subject(run: str) -> str:
+    return f"AgentStepper: the view of run {run}" if run else "AgentStepper: your agents’ runs"
 
 
 # IPython's have no types.

@@ -71,6 +71,18 @@ class KernelCore:
 
         return asyncio.run_coroutine_threadsafe(read(), self.loop).result()
 
+    def export(self, run_id: str) -> bytes:
+        """A run's `.run` file. From any thread but the loop's.
+
+        Raises:
+            CommandError: There is no such run.
+        """
+
+        async def read() -> bytes:
+            return (await self._core.hub.export(run_id))[1]
+
+        return asyncio.run_coroutine_threadsafe(read(), self.loop).result()
+
     def connect_ui(self, connection: Connection) -> Session:
         """Bring in a UI of version 2, which may control. To be called on the loop.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextvars
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import traitlets
 
@@ -30,8 +30,6 @@ class KernelDebuggerWidget(DebuggerWidget):
     Attributes:
         via: How the view reaches the Core, and why so, for a person: `{"name", "why"}`.
     """
-
-    direct: ClassVar[bool] = False
 
     _esm = _BUNDLE if _BUNDLE.is_file() else EXCUSE
 

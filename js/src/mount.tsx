@@ -1,5 +1,5 @@
 /** The one door of the app: put a view into an element. */
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { render as draw } from "preact";
 import type { Transport } from "./client/transport";
 import { Debugger } from "./model/debugger";
@@ -20,6 +20,8 @@ export interface MountOptions {
   goOn?: boolean;
   /** How the view reaches the Core, where that isn't straight. */
   via?: Via;
+  /** Called when the Core is reached and doesn't know the run that was asked for. */
+  onAbsent?: () => void;
 }
 
 /** Takes the view away again. */
@@ -40,7 +42,7 @@ export function mount(
   element: HTMLElement,
   transport: Transport,
   run: string,
-  { shell = "inline", pageUrl, height, goOn = false, via }: MountOptions = {},
+  { shell = "inline", pageUrl, height, goOn = false, via, onAbsent }: MountOptions = {},
 ): Mounted {
   addStyles(element);
   const model = new Debugger({ transport, run, goOn, name: `agentstepper_nb view ${VERSION}` });
@@ -54,9 +56,13 @@ export function mount(
   };
   draw(<Root model={model} place={place} />, element);
   const leave = retryWhenBack(model);
+  const ignore = effect(() => {
+    if (model.absent.value) onAbsent?.();
+  });
   model.start();
   const unmount = () => {
     leave();
+    ignore();
     model.close();
     draw(null, element);
   };

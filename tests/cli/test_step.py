@@ -289,6 +289,13 @@ def test_without_a_debugger_it_says_what_to_do(start: Step) -> None:
     assert step.wait() == 1
 
 
+def test_the_agents_port_is_not_the_views(start: Step, serve: Callable[..., Served]) -> None:
+    step = start("--url", serve().agents)
+    step.expect("No debugger here: .* Is this the agents' port\\? Views have another")
+    step.expect(pexpect.EOF)
+    assert step.wait() == 1
+
+
 def test_the_end_of_the_input_quits(through_pipes: Step, ui_url: str, agent: Agent) -> None:
     step = through_pipes("--url", ui_url)
     agent.asks("a prompt")

@@ -14,7 +14,13 @@ GUIDE: Final = DOCS / "guide"
 EXTENDING: Final = DOCS / "extending.md"
 README: Final = ROOT / "README.md"
 #: What a stranger reads.
-PAGES: Final = (README, EXTENDING, *sorted(GUIDE.glob("*.md")))
+PAGES: Final = (
+    README,
+    EXTENDING,
+    DOCS / "gallery.md",
+    DOCS / "images" / "README.md",
+    *sorted(GUIDE.glob("*.md")),
+)
 
 _FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _LINK: Final = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")

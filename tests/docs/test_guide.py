@@ -28,7 +28,9 @@ from tests.docs.conftest import (
 from tests.docs.pages import GUIDE, README, Block, blocks, files, write_files
 from tests.e2e.jupyter import Jupyter, running_jupyter
 
-ATTACH, PROCESSES, REMOTE = (GUIDE / f"{name}.md" for name in ("attach", "processes", "remote"))
+ATTACH, PROCESSES, REMOTE, SAVED = (
+    GUIDE / f"{name}.md" for name in ("attach", "processes", "remote", "saved")
+)
 FOUND = "['a red boat', 'a blue boat']"
 
 #: Each file of the guide, with what it prints and how many breakpoints it has.
@@ -169,6 +171,20 @@ def test_run_without_a_debugger(home: Path) -> None:
     refused = shell("agentstepper run -- python agent.py", stranger(home), home)
     assert (refused.returncode, refused.stdout) == (125, "")
     assert "No AgentStepper Core is running." in refused.stderr
+
+
+# ---- saved notebooks -------------------------------------------------------------------------------
+
+
+def test_a_notebook_that_a_program_runs_keeps_the_timeline(home: Path) -> None:
+    cells = ("%load_ext agentstepper_nb", "%%step tidy\ndbg.post_debug_message('hello')")
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(each) for each in cells])
+    nbformat.write(made, home / "notebook.ipynb")
+    done = shell(printed(SAVED, "nbconvert").text.strip(), stranger(home), home)
+    assert done.returncode == 0, done.stderr
+    web = (home / "notebook.html").read_text()
+    assert "of tidy</span></b>: ✓ finished" in web
+    assert "widget-view+json" not in web
 
 
 # ---- on another machine ----------------------------------------------------------------------------

@@ -78,7 +78,8 @@ WRONG = {
     ),
     "core": (
         replace(WELL, cores=(replace(CORE, problem="No Core answered in 3 seconds."),)),
-        "(pid 7, version 1.0) doesn't take agents: No Core answered in 3 seconds.",
+        "(pid 7, version 1.0) doesn't take agents: No Core answered in 3 seconds. If process 7 is no "
+        "Jupyter server and no `agentstepper serve`, delete agentstepper-7.json in the folder",
     ),
     "choice": (
         replace(WELL, choice=replace(WELL.choice, problem="Nobody listens there.")),

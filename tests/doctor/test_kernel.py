@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,7 +55,9 @@ def test_with_a_core_in_the_kernel_and_loops_that_nest(kernel: Kernel) -> None:
     start = "from agentstepper_nb.widgets import kernel_core; core = kernel_core.start()"
     ran = kernel.run(f"{start}\n{REPORT}\nprint('TOKEN', core.endpoint.token)")
     said, _, token = ran.text.partition("TOKEN ")
-    assert "✓ An agent here connects to ws://127.0.0.1:" in said
+    assert re.search(
+        r"✓ An agent here connects to ws://127.0.0.1:\d+: it is in this kernel\.", said
+    )
     assert "✓ The view reaches the Core through the kernel (comm): You asked for" in said
     assert token.strip() and token.strip() not in said
     kernel.run("kernel_core.stop()\nimport asyncio; asyncio._nest_patched = True")

@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 from .jupyter import Jupyter, running_jupyter
 from .lab import Lab, Notebook7, notebook
+from .pictures import Pictures, pictures_folder
 
 CHROMIUM_ARGUMENTS = [
     "--no-sandbox",
@@ -115,3 +116,11 @@ def screenshots() -> Path:
     folder = Path(__file__).resolve().parents[2] / "test-results" / "screenshots"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+@pytest.fixture
+def pictures(browser: Browser) -> Iterator[Pictures]:
+    """Takes the pictures that the docs show; `make screenshots` keeps them."""
+    page = browser.new_page()
+    yield Pictures(pictures_folder(), page)
+    page.close()

@@ -10,18 +10,29 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 from urllib.parse import urlencode
 
 from playwright.sync_api import Browser, Page
 
+from .axe import AXE, expect_clean
 from .jupyter import ROOT
 
 JS = ROOT / "js"
 #: Whether the JavaScript's tools are here: without them there is no gallery, and no axe.
-BUILDABLE = (JS / "node_modules" / "axe-core").exists()
+BUILDABLE = AXE.exists()
 
 Theme = Literal["light", "dark", "forced"]
+
+#: Each width that is looked at, with a height: a side panel is tall.
+HEIGHTS: Final = {340: 680, 700: 480, 1400: 480}
+#: Each look of a scene.
+LOOKS: Final[tuple[tuple[int, Theme], ...]] = (
+    *((width, theme) for width in HEIGHTS for theme in ("light", "dark")),
+    (700, "forced"),
+)
+#: What is around the view.
+MARGIN: Final = 8
 
 
 @dataclass(frozen=True)
@@ -31,11 +42,13 @@ class Gallery:
     Attributes:
         folder: Where the page and its script are.
         scenes: The names of all scenes.
+        still: Those that are a picture by themselves: the others go on.
     """
 
     folder: Path
     browser: Browser
     scenes: tuple[str, ...]
+    still: tuple[str, ...]
 
     def open(
         self,
@@ -56,7 +69,7 @@ class Gallery:
             media: Further features to emulate, such as `{"reduced_motion": "reduce"}`.
         """
         page = self.browser.new_page(
-            viewport={"width": width + 24, "height": height + 40},
+            viewport={"width": width + 2 * MARGIN, "height": height + 3 * MARGIN},
             color_scheme="dark" if theme == "dark" else "light",
             forced_colors="active" if theme == "forced" else "none",
             timezone_id="UTC",
@@ -84,6 +97,56 @@ class Gallery:
         assert said == []
 
 
+#: What a person must be able to read whatever the width is: none of it may end in dots, or be cut.
+_TOLD = """
+    .as-State > span, .as-State > small.as-mod-kept, .as-Controls .as-Button, .as-Tab, .as-Figures,
+    .as-Banner-text > span, .as-Notice-text, .as-Empty > *, .as-Segments, .as-Segments button,
+    .as-RunItem-edit .as-Spring, .as-Foot span, .as-NewLine, .as-Help dt, .as-Field-error,
+    .as-Row-n, .as-Row-fig
+"""
+
+_UNREADABLE = """told => {
+    const view = document.querySelector('.as-View');
+    const { left, right } = view.getBoundingClientRect();
+    const seen = (each) => each.getClientRects().length > 0 && !each.matches('.as-Hidden');
+    const name = (each) => `${each.className}: ${each.textContent.slice(0, 40)}`;
+    const outside = [...view.querySelectorAll('button, [role=row], [role=status], .as-Figures > *')]
+        .filter(seen).filter((each) => {
+            const box = each.getBoundingClientRect();
+            return box.right > right + 0.5 || box.left < left - 0.5;
+        });
+    const cut = [...view.querySelectorAll(told)].filter(seen).filter((each) =>
+        each.scrollWidth > each.clientWidth + 1 && getComputedStyle(each).display !== 'inline'
+        || each.scrollHeight > each.clientHeight + 1
+            && getComputedStyle(each).overflowY === 'hidden');
+    const sideways = [...view.querySelectorAll('.as-Scroll')]
+        .filter((each) => each.scrollWidth > each.clientWidth + 1);
+    const disorderly = [...view.querySelectorAll('[role=row]')].filter(seen).filter((row) => {
+        const places = [...row.children].map((each) => each.getBoundingClientRect().left);
+        return places.some((place, at) => place < (places[at - 1] ?? 0) - 0.5);
+    });
+    return [
+        ...disorderly.map((each) => `out of order ${name(each)}`),
+        ...outside.map((each) => `outside ${name(each)}`),
+        ...cut.map((each) => `cut ${name(each)}`),
+        ...sideways.map((each) => `scrolls sideways ${name(each)}`),
+    ];
+}"""
+
+
+def expect_good(page: Page, scene: str) -> None:
+    """Nothing sticks out, nothing is cut that must be read, and axe finds nothing.
+
+    Args:
+        page: A page with a scene.
+        scene: Its name.
+    """
+    unreadable: list[str] = page.evaluate(_UNREADABLE, _TOLD)
+    if unreadable:
+        raise AssertionError(f"{scene}: {unreadable}")
+    expect_clean(page)
+
+
 def page_of(folder: Path) -> str:
     """The address of a built gallery's page."""
     return (folder / "gallery.html").as_uri()
@@ -104,5 +167,7 @@ def build_gallery(folder: Path, browser: Browser) -> Gallery:
     page.goto(page_of(folder))
     page.wait_for_selector("body[data-ready]", timeout=20_000)
     scenes: list[str] = page.evaluate("gallery.scenes")
+    moving: list[str] = page.evaluate("gallery.moving")
     page.close()
-    return Gallery(folder, browser, tuple(scenes))
+    still = tuple(scene for scene in scenes if scene not in moving)
+    return Gallery(folder, browser, tuple(scenes), still)

@@ -20,25 +20,32 @@ _HARMLESS = re.compile(
 )
 
 
+def listen(page: Page) -> list[str]:
+    """What goes wrong in a tab from now on: errors in its console, and those that nothing catches."""
+    errors: list[str] = []
+
+    def note(error: str) -> None:
+        if not _HARMLESS.search(error):
+            errors.append(error)
+
+    def on_console(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            note(f"{message.text} ({message.location})")
+
+    page.on("console", on_console)
+    page.on("pageerror", lambda error: note(str(error)))
+    return errors
+
+
 class Lab:
     """One tab of JupyterLab on one notebook."""
 
     def __init__(self, context: BrowserContext, jupyter: Jupyter, notebook: str) -> None:
         self.jupyter = jupyter
-        self.errors: list[str] = []
         self.dark = False
         self.page: Page = context.new_page()
-        self.page.on("console", self._on_console)
-        self.page.on("pageerror", lambda error: self._note(str(error)))
+        self.errors = listen(self.page)
         self.notebook = notebook
-
-    def _on_console(self, message: ConsoleMessage) -> None:
-        if message.type == "error":
-            self._note(f"{message.text} ({message.location})")
-
-    def _note(self, error: str) -> None:
-        if not _HARMLESS.search(error):
-            self.errors.append(error)
 
     @property
     def address(self) -> str:

@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from .gallery import BUILDABLE, Gallery, Theme, build_gallery
-from .test_looks import expect_clean
+from scripts import gallery as docs
+
+from .axe import expect_clean
+from .gallery import BUILDABLE, HEIGHTS, LOOKS, Gallery, Theme, build_gallery, expect_good
 
 pytestmark = pytest.mark.skipif(not BUILDABLE, reason="the JavaScript was built without its tools")
-
-#: A side panel is tall.
-HEIGHTS = {340: 720, 700: 520, 1400: 520}
 
 
 @pytest.fixture(scope="module")
@@ -34,21 +33,31 @@ def opened(gallery: Gallery, scene: str, width: int, **more: Any) -> Iterator[Pa
         page.close()
 
 
-@pytest.mark.timeout(400)  # some fifty pages
-@pytest.mark.parametrize(
-    ("width", "theme"),
-    [*((width, theme) for width in HEIGHTS for theme in ("light", "dark")), (700, "forced")],
-)
+@pytest.mark.parametrize(("turn", "look"), list(enumerate(LOOKS)))
 def test_every_scene_is_accessible_and_keeps_to_its_width(
-    gallery: Gallery, screenshots: Path, width: int, theme: Theme
+    gallery: Gallery, turn: int, look: tuple[int, Theme]
 ) -> None:
-    assert len(gallery.scenes) > 40
-    with opened(gallery, gallery.scenes[0], width, theme=theme) as page:
-        for scene in gallery.scenes:
+    """Each scene in one look, by turns; `tests/soak` has each in all of them."""
+    width, theme = look
+    scenes = gallery.scenes[turn :: len(LOOKS)]
+    assert len(scenes) > 5
+    with opened(gallery, scenes[0], width, theme=theme) as page:
+        for scene in scenes:
             gallery.show(page, scene, width, theme, HEIGHTS[width])
-            page.screenshot(path=screenshots / f"{scene}-{width}-{theme}.png")
-            assert sticking_out(page) == [], f"{scene} at {width} px"
-            expect_clean(page)
+            expect_good(page, scene)
+
+
+def test_the_docs_show_every_scene(gallery: Gallery) -> None:
+    """Each is in the list of what was judged, which their page is made of, and has its pictures."""
+    text = docs.LIST.read_text()
+    assert sorted(docs.scenes(text)) == sorted(gallery.still)
+    assert docs.PAGE.read_text() == docs.page(text), "`make screenshots` makes it"
+    assert {path.name for path in (docs.DOCS / "images" / "gallery").iterdir()} == {
+        f"{scene}-{width}-{theme}.png"
+        for scene in gallery.still
+        for width, theme in LOOKS
+        if theme != "forced"
+    }
 
 
 #: JupyterLab's own names for the colours that its themes are made of.
@@ -90,19 +99,6 @@ def test_jupyterlabs_high_contrast_is_accessible(
             for which in ("[aria-disabled]", ":not([aria-disabled]):not(.as-mod-primary)")
         )
         assert disabled != enabled
-
-
-def sticking_out(page: Page) -> list[str]:
-    """What is wider than the view, by its class."""
-    found: list[str] = page.evaluate(
-        """() => {
-            const edge = document.querySelector('.as-View').getBoundingClientRect().right;
-            return [...document.querySelectorAll('.as-View button, .as-View [role=row], .as-State')]
-                .filter((each) => each.getBoundingClientRect().right > edge + 0.5)
-                .map((each) => each.className);
-        }"""
-    )
-    return found
 
 
 # ---- nothing moves ------------------------------------------------------------------------------------

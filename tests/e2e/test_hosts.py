@@ -14,9 +14,9 @@ from playwright.sync_api import BrowserContext, expect
 from agentstepper_nb import AgentStepper
 from agentstepper_nb.widgets.kernel_core import KernelCore
 
+from .axe import expect_clean
 from .hosts import HOSTS, kernel, show
 from .lab import DebuggerView
-from .test_looks import expect_clean
 from .test_page import edit_argument
 
 

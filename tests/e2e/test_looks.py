@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, expect
 
-from .jupyter import ROOT, Jupyter
+from .axe import AXE, expect_clean
+from .jupyter import Jupyter
 from .lab import DebuggerView
 from .test_page import edit_argument
 from .test_several import agent, choose
-
-AXE = ROOT / "js" / "node_modules" / "axe-core" / "axe.min.js"
 
 #: Where each thing stands whose place must not depend on what a run does.
 PLACES = """() => Object.fromEntries(
@@ -23,17 +22,6 @@ PLACES = """() => Object.fromEntries(
         return [at, [x, y, width, height]];
     })
 )"""
-
-
-def expect_clean(page: Page) -> None:
-    """Axe finds nothing in the view."""
-    if not page.evaluate("'axe' in window"):
-        page.evaluate(AXE.read_text())
-    found: list[Any] = page.evaluate(
-        """async () => (await axe.run('.as-Root')).violations.map(
-            ({ id, nodes }) => [id, nodes.map(({ html }) => html)])"""
-    )
-    assert found == []
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="the JavaScript was built without its tools")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from nbconvert import HTMLExporter
 from playwright.sync_api import BrowserContext, expect
 
 from agentstepper_nb.models.scripted.scripts.fix_tests import GUESS, RIGHT
 
 from .jupyter import ROOT, Jupyter
 from .lab import Lab
+from .pictures import Pictures
 from .test_corridor import edit_field
 
 #: The tutorial's cells that do something, by their place.
@@ -32,7 +33,7 @@ def tutorial(context: BrowserContext, jupyter: Jupyter) -> Iterator[Lab]:
 
 
 def test_from_nothing_to_the_fixed_project(
-    tutorial: Lab, jupyter: Jupyter, screenshots: Path
+    tutorial: Lab, jupyter: Jupyter, pictures: Pictures
 ) -> None:
     lab, page = tutorial, tutorial.page
     for cell, prompt in ((LOAD, "[1]:"), (PREPARE, "[2]:")):
@@ -45,27 +46,44 @@ def test_from_nothing_to_the_fixed_project(
     view.expect_state("Halted before LLM query", timeout=60_000)
     view.step_to("Agent → LLM Returns")
     lab.cell(STEP).evaluate("node => node.scrollIntoView({block: 'center'})")
-    page.screenshot(path=screenshots / "tutorial-halted-light.png")
+    pictures.take(page, "halted-light")
     lab.set_theme("JupyterLab Dark")
-    page.screenshot(path=screenshots / "tutorial-halted-dark.png")
+    pictures.take(page, "halted-dark")
     lab.set_theme("JupyterLab Light")
     view.step_to("Agent → Tools write_file")
     edit_field(view, GUESS, RIGHT)
-    page.screenshot(path=screenshots / "tutorial-edit-light.png")
+    pictures.take(page, "edit-light")
     view.press("Step with edit")
     view.press("Continue")
     view.expect_state("Finished")
     expect(lab.prompt(STEP)).to_have_text("[3]:", timeout=30_000)
     view.root.get_by_role("tab", name="Changes").click()
     expect(view.root.locator(".as-Diff")).to_contain_text("items), 2)")
-    page.screenshot(path=screenshots / "tutorial-changes-light.png")
+    pictures.take(page, "changes-light")
     lab.run(RESULT)
     expect(lab.outputs(RESULT)).to_contain_text("3 passed", timeout=30_000)
+
+    expect_saved(lab, jupyter, pictures)
 
     lab.run(SHOW)
     lab.run(PROCESS)
     process = lab.view(SHOW)
     process.expect_state("Halted at the start", timeout=60_000)
+    lab.cell(SHOW).evaluate("node => node.scrollIntoView({block: 'start'})")
+    pictures.take(page, "process-light")
     process.press("Continue")
     expect(lab.outputs(PROCESS)).to_contain_text("exit code 1", timeout=30_000)
     assert lab.errors == []
+
+
+def expect_saved(lab: Lab, jupyter: Jupyter, pictures: Pictures) -> None:
+    """What somebody sees to whom the notebook is sent as a page."""
+    lab.save()
+    web, _ = HTMLExporter().from_filename(str(jupyter.folder / lab.notebook))
+    page = lab.page.context.new_page()
+    page.route("http*://**", lambda route: route.abort())
+    page.set_content(web, wait_until="domcontentloaded")
+    saved = page.locator(".jp-RenderedHTMLCommon > div:has(table)")
+    expect(saved).to_contain_text("fix-tests: ✓ finished")
+    pictures.take(saved, "saved-light")
+    page.close()

@@ -18,8 +18,9 @@ from agentstepper_nb.protocol.agent import (
 )
 from agentstepper_nb.protocol.values import EventKind, Outcome, Usage
 from agentstepper_nb.sdk import open_events
-from agentstepper_nb.sdk.flow import Flow, model_of, usage_of
+from agentstepper_nb.sdk.flow import Flow
 from agentstepper_nb.sdk.packing import Packer
+from agentstepper_nb.sdk.shapes import model_of, usage_of
 from agentstepper_nb.sdk.steps import Ask, Flush, Send
 
 LLM = EventKind.LLM_QUERY

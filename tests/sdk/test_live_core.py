@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb import AgentStepperCore, AgentStopped, ConnectionLostError
+from agentstepper_nb import AgentStepper, AgentStepperCore, AgentStopped, ConnectionLostError
 from agentstepper_nb.protocol.values import AgentState, Ending, Outcome, RunState, Side
 from tests.sdk.doors import both, run
 from tests.sdk.person import Person
@@ -42,6 +42,13 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 def started(pool: ThreadPoolExecutor, door: str, live: AgentStepperCore, scenario: Any) -> Any:
     return pool.submit(run, door, SimpleNamespace(port=live.client_port), scenario)
+
+
+def test_the_views_port_is_not_the_agents(live: AgentStepperCore) -> None:
+    with pytest.raises(
+        ConnectionLostError, match=r"Is this the views' address\? Agents have another"
+    ):
+        AgentStepper("lost", port=live.ui_port)
 
 
 @both

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import pytest
 
+from agentstepper_nb.widgets import VIEW_MIME
 from tests.widgets.kernel import Kernel, Ran
 from tests.widgets.person import Person
 
 
-def shown_run(kernel: Kernel, ran: Ran) -> str:
+def shown_run(ran: Ran) -> str:
     """The run that the shown view has selected."""
     views = [c["data"] for kind, c in ran.outputs if kind == "display_data"]
     assert len(views) == 1
-    model = views[0]["application/vnd.jupyter.widget-view+json"]["model_id"]
-    code = f"import ipywidgets.widgets.widget as w\nw._instances[{model!r}].run"
-    value = kernel.run(code).value
-    assert value is not None
-    return value.strip("'")
+    run: str = views[0][VIEW_MIME]["run"]
+    return run
 
 
 def test_newest_of_all_where_this_kernel_has_none(kernel: Kernel) -> None:
-    assert shown_run(kernel, kernel.run("%agentstepper")) == ""
+    assert shown_run(kernel.run("%agentstepper")) == ""
 
 
 def test_newest_run_of_this_kernel(kernel: Kernel, person: Person) -> None:
@@ -30,16 +28,25 @@ def test_newest_run_of_this_kernel(kernel: Kernel, person: Person) -> None:
         "made = agentstepper_nb.AgentStepper('plain', stop_on_entry=False)\nmade.close()"
     )
     newest = max(person.when(lambda run: run.program == "plain").id, *person.runs)
-    assert shown_run(kernel, kernel.run("%agentstepper")) == newest
+    assert shown_run(kernel.run("%agentstepper")) == newest
 
 
 @pytest.mark.parametrize(
-    "line", ["nest", "nest off", "nonsense", "nest on now", "doctor on", "--kernel --input"]
+    "line",
+    [
+        *("nest", "nest off", "nonsense", "nest on now", "doctor on", "--kernel --input"),
+        *("--export", "--export a.run --kernel", "--run librarian"),
+    ],
 )
 def test_lines_that_are_wrong(kernel: Kernel, line: str) -> None:
     ran = kernel.run(f"%agentstepper {line}")
     assert (ran.status, ran.error) == ("error", "UsageError")
-    assert "usage: %agentstepper [--kernel | --input | doctor | nest on]" in ran.text
+    assert "usage: %agentstepper [--kernel | --input | --export FILE" in ran.text
+
+
+def test_a_core_that_is_not_in_the_kernel_keeps_its_own_files(kernel: Kernel) -> None:
+    ran = kernel.run("%agentstepper --export a.run")
+    assert (ran.error, "agentstepper/logs" in ran.text) == ("UsageError", True)
 
 
 def test_nest_is_off_until_asked_for(kernel: Kernel) -> None:

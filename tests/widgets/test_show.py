@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 
-from agentstepper_nb.widgets import DebuggerWidget, debugger, show
+from agentstepper_nb.widgets import show
 
 VIEW = "application/vnd.agentstepper.view+json"
-WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 @pytest.fixture
@@ -32,9 +31,13 @@ def test_every_front_end_finds_its_part(published: list[dict[str, Any]]) -> None
     assert shown.run == "r-1"
     (output,) = published
     data = output["data"]
-    assert list(data) == [VIEW, "text/plain", WIDGET, "text/html"]
+    assert set(data) == {
+        VIEW,
+        "text/html",
+        "text/plain",
+    }  # and no widget, whose state would be saved
     assert data[VIEW] == {"run": "r-1", "follow": True, "height": 520}
-    assert data["text/html"].startswith("<p>AgentStepper: run r-1. The live view")
+    assert data["text/html"].startswith("<p>AgentStepper: the view of run r-1. JupyterLab 4")
     assert data["text/plain"].startswith("AgentStepper: the view of run r-1.")
     assert not output["update"]
 
@@ -50,17 +53,6 @@ def test_a_hostile_id_is_text(published: list[dict[str, Any]]) -> None:
     assert "run &lt;script&gt;" in published[0]["data"]["text/html"]
 
 
-def test_without_a_core_in_the_server_the_view_comes_through_the_kernel(
-    published: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Indirect(DebuggerWidget):
-        direct: ClassVar[bool] = False
-
-    monkeypatch.setattr(debugger, "_make", lambda run, follow: Indirect(run=run, follow=follow))
-    show("r-1")
-    assert set(published[0]["data"]) == {"text/plain", WIDGET, "text/html"}
-
-
 def test_keeping_a_page_renews_nothing_else(published: list[dict[str, Any]]) -> None:
     shown = show("r-1")
     shown.keep("<p>first</p>")
@@ -68,8 +60,9 @@ def test_keeping_a_page_renews_nothing_else(published: list[dict[str, Any]]) -> 
     before, first, second = published
     assert first["update"] and second["update"]
     assert before["transient"] == first["transient"] == second["transient"]
-    assert first["data"] == before["data"] | {"text/html": "<p>first</p>"}
-    assert second["data"] == before["data"] | {"text/html": "<p>second</p>"}
+    kept = before["data"] | {VIEW: before["data"][VIEW] | {"kept": True}}
+    assert first["data"] == kept | {"text/html": "<p>first</p>"}
+    assert second["data"] == kept | {"text/html": "<p>second</p>"}
     assert second["metadata"] == before["metadata"]
 
 

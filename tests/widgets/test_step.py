@@ -7,6 +7,7 @@ import re
 import pytest
 
 from agentstepper_nb.protocol.values import Ending
+from agentstepper_nb.widgets import VIEW_MIME
 from tests.widgets.kernel import Kernel, Ran
 from tests.widgets.person import Person
 
@@ -38,8 +39,8 @@ def test_the_view_stands_above_the_output(kernel: Kernel, person: Person) -> Non
     ran = kernel.run("%%step named\nprint('out')")
     shown = [c for kind, c in ran.outputs if kind in ("display_data", "stream")]
     view, printed = shown
-    assert "application/vnd.jupyter.widget-view+json" in view["data"]
     run = person.when_over()
+    assert view["data"][VIEW_MIME]["run"] == run.id
     assert run.program == "named"
     assert view["data"]["text/plain"].startswith(f"AgentStepper: the view of run {run.id}")
     assert printed["text"] == "out\n"

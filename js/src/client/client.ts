@@ -1,5 +1,5 @@
 /** The view's end of the wire: commands paired with answers, pushes passed on, the link kept up. */
-import { type ReadonlySignal, signal } from "@preact/signals";
+import { batch, type ReadonlySignal, signal } from "@preact/signals";
 import type { Connection } from "../model/model";
 import {
   type AnswerTo,
@@ -145,8 +145,11 @@ export class Client {
       return;
     }
     this.#openedAt = this.#timers.now();
-    this.#connection.value = { kind: "open", control: hello.control, core: hello.core };
-    this.#options.listener.hello(hello);
+    // That it stands and what it says are one: nobody takes the snapshot of before for the Core's.
+    batch(() => {
+      this.#connection.value = { kind: "open", control: hello.control, core: hello.core };
+      this.#options.listener.hello(hello);
+    });
   }
 
   #receive(text: string): void {

@@ -77,7 +77,9 @@ export function FieldInput(props: FieldInputProps) {
 function Hidden({ text }: { text: string }) {
   const found = useMemo(() => hiddenIn(text), [text]);
   if (found.length === 0) return null;
-  return <p class="as-Field-hidden">{`Holds characters that can’t be seen: ${found.join(" ")}`}</p>;
+  return (
+    <p class="as-Field-hidden">{`Holds characters that can’t be seen: ${found.join(", ")}`}</p>
+  );
 }
 
 /**

@@ -3,7 +3,8 @@ import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import type { EditDiffProps } from "../diff/edit_diff";
 import type { MessageBody, Model, Row } from "../model/model";
 import { lazy } from "../view/lazy";
-import { duration, size, summaryOf } from "../view/words";
+import { visible } from "../view/visible";
+import { duration, size } from "../view/words";
 import { documentOf, type Shown, shownText } from "./body";
 import { FIRST_ALONE } from "./fold";
 import { promptsBefore, unchanged } from "./news";
@@ -38,9 +39,7 @@ export function Contents({ model, row, shape, body, view }: ContentsProps) {
       {draft !== undefined && shown.from !== "draft" && !model.showOriginal.value && (
         <p class="as-Note as-You">Your draft isn't valid JSON yet: this is what it replaces.</p>
       )}
-      {nothing && !row.failure && isProgram(row) && (
-        <p class="as-Note">{summaryOf(row, model.run.value?.ending ?? null)}</p>
-      )}
+      {nothing && !row.failure && isProgram(row) && <p class="as-Note">{visible(row.summary)}</p>}
       {!(nothing && (row.failure || isProgram(row))) && (
         <Read
           model={model}

@@ -64,7 +64,8 @@ export function Title({
   tag?: string | undefined;
 }) {
   const words = titleOf(row);
-  const text = editing ? `Edit ${words.text.toLowerCase()}` : words.text;
+  const noun = editing ? words.text.toLowerCase() : words.text;
+  const text = `${editing ? "Edit " : ""}${noun}`;
   const whole = `${text}${words.also ?? ""}${words.code ? ` ${words.code}` : ""}`;
   return (
     <h3 class="as-Title" title={whole}>
@@ -72,7 +73,14 @@ export function Title({
         <Icon name={words.icon} />
       </span>
       <span class="as-Ellipsis">
-        {words.code ? <span class="as-x-pane">{text}</span> : text}
+        {words.code ? (
+          <span class="as-x-pane">{text}</span>
+        ) : (
+          <>
+            {editing && <span class="as-x-pane">Edit </span>}
+            <span class="as-Title-noun">{noun}</span>
+          </>
+        )}
         {words.also && <span class="as-x-pane">{words.also}</span>}
         {words.code && <code class="as-Code as-Title-code">{` ${words.code}`}</code>}
       </span>

@@ -81,10 +81,18 @@ export type WidgetClass = typeof Widget;
 /** An output's data, as a renderer is given it. */
 export interface MimeModel {
   readonly data: Readonly<Record<string, unknown>>;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  /** Whether it is shown as it is; else it is sanitised. */
+  readonly trusted: boolean;
 }
 
 export interface Renderer extends Widget {
   renderModel(model: MimeModel): Promise<void>;
+}
+
+/** What a renderer is made with: the page's sanitiser and more, which we only hand on. */
+export interface RendererOptions {
+  readonly mimeType: string;
 }
 
 export interface MimeExtension {
@@ -96,7 +104,7 @@ export interface MimeExtension {
     /** Whether it may render outputs that aren't trusted. */
     safe: boolean;
     mimeTypes: readonly string[];
-    createRenderer(): Renderer;
+    createRenderer(options: RendererOptions): Renderer;
   };
 }
 
@@ -105,6 +113,9 @@ export interface Packages {
   "@lumino/widgets": { Widget: WidgetClass };
   "@jupyterlab/application": { ILayoutRestorer: Token<LayoutRestorer> };
   "@jupyterlab/apputils": { ICommandPalette: Token<Palette> };
+  "@jupyterlab/rendermime": {
+    htmlRendererFactory: { createRenderer(options: RendererOptions): Renderer };
+  };
   "@jupyterlab/ui-components": {
     LabIcon: new (options: { name: string; svgstr: string }) => object;
   };

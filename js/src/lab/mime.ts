@@ -1,4 +1,7 @@
-/** Renders the outputs of `show()`: the view, straight to the Core, whatever the kernel does. */
+/**
+ * Renders the outputs of `show()`: the view, straight to the Core, whatever the kernel does. Where the
+ * Core doesn't know the run any more, the timeline that was kept with the notebook.
+ */
 import type { MimeExtension, MimeModel, Renderer, WidgetClass } from "./jupyterlab";
 import { type Presence, present } from "./presence";
 import { keepScroll } from "./scroll";
@@ -8,8 +11,14 @@ import { MIME, readViewData, sameView, type ViewData } from "./view_data";
 /** Before ipywidgets, which has -10: the same output also holds an anywidget. */
 const RANK = -20;
 
+const HTML = "text/html";
+const KEPT = "This run is no longer in the debugger; its timeline was kept with the notebook.";
+
 export async function viewExtension(scope: ShareScope): Promise<MimeExtension> {
-  const { Widget } = await take(scope, "@lumino/widgets");
+  const [{ Widget }, { htmlRendererFactory }] = await Promise.all([
+    take(scope, "@lumino/widgets"),
+    take(scope, "@jupyterlab/rendermime"),
+  ]);
   return {
     id: "agentstepper_nb:view",
     description: "The agent debugger’s view in a cell’s output.",
@@ -17,31 +26,61 @@ export async function viewExtension(scope: ShareScope): Promise<MimeExtension> {
     rendererFactory: {
       safe: true,
       mimeTypes: [MIME],
-      createRenderer: () => makeRenderer(Widget),
+      createRenderer: (options) =>
+        makeRenderer(Widget, () =>
+          htmlRendererFactory.createRenderer({ ...options, mimeType: HTML }),
+        ),
     },
   };
 }
 
-export function makeRenderer(Base: WidgetClass): Renderer {
+/**
+ * Make the renderer of one output.
+ *
+ * @param html Makes the page's own renderer of HTML.
+ */
+export function makeRenderer(Base: WidgetClass, html: () => Renderer): Renderer {
   return new (class extends Base {
     #data: ViewData | string | null = null;
+    #model: MimeModel | null = null;
     #presence: Presence | null = null;
+    #kept: Renderer | null = null;
     #putBack = () => {};
 
     /** Called again when the output changes: the static timeline is added to it when the run ends. */
-    async renderModel({ data }: MimeModel): Promise<void> {
-      const asked = readViewData(data[MIME]);
-      if (sameView(asked, this.#data)) return;
+    async renderModel(model: MimeModel): Promise<void> {
+      const asked = readViewData(model.data[MIME]);
+      const same = sameView(asked, this.#data);
+      this.#model = model;
       this.#data = asked;
-      this.#presence?.leave();
-      this.#presence = typeof asked === "string" ? null : show(this.node, asked);
+      if (same) return;
+      this.#clear();
       if (typeof asked === "string") this.node.textContent = asked;
+      else this.#presence = show(this.node, asked, () => void this.#showKept());
     }
 
     override dispose(): void {
       if (this.isDisposed) return;
-      this.#presence?.leave();
+      this.#clear();
       super.dispose();
+    }
+
+    async #showKept(): Promise<void> {
+      const model = this.#model;
+      if (!model || typeof this.#data === "string" || !this.#data?.kept) return;
+      this.#clear();
+      const kept = html();
+      this.#kept = kept;
+      this.node.replaceChildren(note(KEPT), kept.node);
+      // Always sanitised: it loses nothing by that, and the notebook may be anybody's.
+      await kept.renderModel({ data: model.data, metadata: {}, trusted: false });
+    }
+
+    #clear(): void {
+      this.#presence?.leave();
+      this.#presence = null;
+      this.#kept?.dispose();
+      this.#kept = null;
     }
 
     // A windowed notebook takes a cell out of the document when it is scrolled away, and puts it back.
@@ -55,8 +94,20 @@ export function makeRenderer(Base: WidgetClass): Renderer {
   })();
 }
 
-function show(node: HTMLElement, { run, follow, height }: ViewData): Presence {
+function show(
+  node: HTMLElement,
+  { run, follow, height }: ViewData,
+  onAbsent: () => void,
+): Presence {
   return present(node, (app, element) =>
-    app.mount(element, run, { goOn: follow, ...(height !== undefined && { height }) }),
+    app.mount(element, run, { goOn: follow, onAbsent, ...(height !== undefined && { height }) }),
   );
+}
+
+function note(text: string): HTMLElement {
+  const line = document.createElement("p");
+  line.textContent = text;
+  line.style.cssText =
+    "margin: 0 0 8px; color: var(--jp-ui-font-color2); font: 13px/19px var(--jp-ui-font-family)";
+  return line;
 }

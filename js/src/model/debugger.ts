@@ -89,6 +89,12 @@ export class Debugger implements Model, Listener {
     const connection = this.connection.value;
     return connection.kind === "open" && connection.control;
   });
+  /** Whether the Core was reached and doesn't know the run that is wanted. */
+  readonly absent = computed(() => {
+    const wanted = this.wanted.value;
+    const open = this.connection.value.kind === "open";
+    return open && wanted !== "" && !this.runs.value.some(({ id }) => id === wanted);
+  });
   /** The rows that wait, oldest first. */
   readonly pending = computed(() => {
     const rows = this.rows.value;

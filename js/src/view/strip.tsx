@@ -85,11 +85,11 @@ function Figures({ model, via }: BesideProps) {
         </span>
       )}
       {connection.kind === "open" && !connection.control && (
-        <span class="as-Tag" title="This login may watch, not control">
+        <span class="as-Tag as-Watching" title="This login may watch, not control">
           Watching only
         </span>
       )}
-      <span>
+      <span class="as-Events">
         <b>{run.rows.toLocaleString("en-US")}</b> {run.rows === 1 ? "event" : "events"}
       </span>
       <Elapsed run={run} />

@@ -10,13 +10,16 @@ export function visible(text: string): string {
   return text.replace(HIDDEN, shown);
 }
 
-/** The characters of a text that can't be seen, as they are shown elsewhere: each once. */
+/** The characters of a text that can't be seen, by their numbers: each once. */
 export function hiddenIn(text: string): string[] {
-  return [...new Set(text.match(HIDDEN))].map(shown);
+  return [...new Set(text.match(HIDDEN))].map(number);
 }
 
 function shown(char: string): string {
   const code = char.charCodeAt(0);
   if (code < 0x20) return String.fromCharCode(0x2400 + code); // ␛
-  return code === 0x7f ? "␡" : `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
+  return code === 0x7f ? "␡" : `⟨${number(char)}⟩`;
 }
+
+const number = (char: string) =>
+  `U+${char.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}`;

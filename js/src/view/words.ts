@@ -1,6 +1,6 @@
 /** How actors, times and sizes are said. Pure; one place, so that every part says them alike. */
 import type { IconName } from "../icons/icon";
-import type { Actor, Ending, Row } from "../protocol/types.gen";
+import type { Actor } from "../protocol/types.gen";
 
 const ACTORS: Record<Actor, { label: string; icon: IconName }> = {
   agent: { label: "Agent", icon: "agent" },
@@ -11,18 +11,6 @@ const ACTORS: Record<Actor, { label: string; icon: IconName }> = {
 
 export const actorLabel = (actor: Actor): string => ACTORS[actor].label;
 export const actorIcon = (actor: Actor): IconName => ACTORS[actor].icon;
-
-const ENDINGS: Record<Ending, string> = {
-  finished: "Agent execution finished.",
-  stopped: "Agent execution was stopped.",
-  crashed: "Agent execution crashed.",
-  lost: "Agent execution was lost.",
-};
-
-/** What a row says happened; the last one says how the run ended. */
-export function summaryOf({ kind, summary }: Row, ending: Ending | null): string {
-  return kind === "program_finished" && ending && ending !== "finished" ? ENDINGS[ending] : summary;
-}
 
 /** "1 event", "2 events". */
 export function count(n: number, noun: string): string {

@@ -4,8 +4,8 @@ import { EditSession } from "../../src/editor/session";
 import { replacement } from "../../src/editor/text_sync";
 import { Value } from "../../src/inspector/json/node";
 import { parse } from "../../src/inspector/json/parse";
-import { compact } from "../../src/inspector/json/print";
 import type { Shape } from "../../src/inspector/read/reading";
+import { compact } from "../inspector/compact";
 import { pick, randomJson, seeded } from "../inspector/random_json";
 
 const CALL =

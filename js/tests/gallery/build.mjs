@@ -11,7 +11,7 @@ const PAGE = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <title>Gallery of the view</title>
-<style>body { padding: 12px; } #gallery { max-width: 100%; }</style>
+<style>body { padding: 8px; } #gallery { max-width: 100%; }</style>
 <body><main id="gallery"></main><script src="gallery.js"></script></body>
 </html>
 `;

@@ -11,14 +11,15 @@ import pageStyles from "../../src/styles/page.css";
 import standIns from "../../src/styles/stand_ins.css";
 import { ScriptedCore } from "./core";
 import { Hand } from "./hand";
+import { MOVING } from "./moving";
 import type { Scene } from "./scene";
 import { SCENES } from "./scenes";
 import { BEGIN } from "./story";
 
 declare global {
   interface Window {
-    /** For tests that go on from a scene. */
-    gallery: { scenes: string[]; core?: ScriptedCore };
+    /** The names of all scenes, of those that go on, and who plays the one that is shown. */
+    gallery: { scenes: string[]; moving: string[]; core?: ScriptedCore };
   }
 }
 
@@ -29,7 +30,7 @@ async function main(): Promise<void> {
   putStyle(document.body, "page", `${standIns}\n${pageStyles}`);
   document.body.classList.add("as-StandIns");
   document.body.dataset.jpThemeLight = String(asked.get("theme") !== "dark");
-  window.gallery = { scenes: Object.keys(SCENES) };
+  window.gallery = { scenes: Object.keys(SCENES), moving: Object.keys(MOVING) };
   const scene = SCENES[asked.get("scene") ?? ""];
   if (scene) await play(scene);
   else list();
@@ -58,8 +59,10 @@ async function play(scene: Scene): Promise<void> {
   const hand = new Hand(box);
   await hand.still();
   await act?.(hand);
-  if (script.link === "breaks") core.drop();
-  await hand.still();
+  if (script.link === "breaks") {
+    core.drop();
+    await hand.still();
+  }
 }
 
 function list(): void {

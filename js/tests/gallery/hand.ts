@@ -66,7 +66,7 @@ export class Hand {
     observer.observe(this.#box, { subtree: true, childList: true, attributes: true });
     while (changed) {
       changed = false;
-      for (let frames = 0; frames < 6; frames += 1) await frame();
+      for (let frames = 0; frames < 3; frames += 1) await frame();
     }
     observer.disconnect();
   }

@@ -132,6 +132,18 @@ export const SCENES: Record<string, Scene> = {
         .returns("read_file", "412 bytes", texts.CART_AFTER, { depth: 1, files: [CART] })
         .halted(),
     ),
+  "custom-event": () =>
+    shows(
+      beginning()
+        .does("retrieval", { query: "rounding of prices", most: 2 })
+        .gave("retrieval", "2 passages", {
+          passages: [
+            { from: "handbook.md", text: "Prices are rounded once, half up." },
+            { from: "adr-12.md", text: "Discounts apply to the sum." },
+          ],
+        })
+        .halted(),
+    ),
   "watch-only": () => shows(beginning().halted(), undefined, { control: false }),
 
   // ---- files on each step
@@ -188,14 +200,14 @@ export const SCENES: Record<string, Scene> = {
 
   // ---- how runs end
   finished: () => shows(finished().ended("finished")),
-  stopped: () => shows(changing().ends().ended("stopped")),
-  crashed: () =>
-    shows(
-      changing()
-        .ends()
-        .ended("crashed", { failure: { type: "KeyError", message: "'total'" } }),
-    ),
-  lost: () => shows(changing().ends().ended("lost")),
+  stopped: () => shows(changing().ends("Agent execution was stopped").ended("stopped")),
+  crashed: () => {
+    const failure = { type: "KeyError", message: "'total'" };
+    const summary = `Failed: ${failure.type}: ${failure.message}`;
+    const story = changing().ends(summary, { failure, outcome: "error" });
+    return shows(story.ended("crashed", { failure }));
+  },
+  lost: () => shows(changing().ends("The agent broke off", { outcome: "error" }).ended("lost")),
 
   // ---- the link
   connecting: () => ({ script: { link: "never" } }),

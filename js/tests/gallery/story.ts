@@ -56,18 +56,14 @@ export class Story {
       side: null,
       source: "system",
       target: "agent",
-      summary: "Agent execution started.",
+      summary: "Agent execution started",
     });
   }
 
-  ends(): this {
-    return this.#row({
-      kind: "program_finished",
-      side: null,
-      source: "agent",
-      target: "system",
-      summary: "Agent execution finished.",
-    });
+  /** The last message, as the Core words it. */
+  ends(summary = "Agent execution finished", fields: Partial<Row> = {}): this {
+    const last = { kind: "program_finished", source: "agent", target: "system" } as const;
+    return this.#row({ ...last, side: null, summary, ...fields });
   }
 
   says(summary: string, data: unknown = summary): this {
@@ -139,6 +135,20 @@ export class Story {
       result,
       edit,
     );
+  }
+
+  /** The first half of an event of a type that the agent named. */
+  does(name: string, data: object): this {
+    this.#events += 1;
+    const words = Object.values(data).map((one) => JSON.stringify(one));
+    const summary = `${name}(${words.join(", ")})`;
+    return this.#row({ kind: "custom", side: "begin", target: "tools", summary, name }, data);
+  }
+
+  /** The second half. */
+  gave(name: string, summary: string, data: unknown): this {
+    const told = { kind: "custom", side: "end", source: "tools", target: "agent" } as const;
+    return this.#row({ ...told, summary, name, duration: 0.31 }, data);
   }
 
   /** A commit; without further fields a named one. */

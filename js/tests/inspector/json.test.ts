@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { type JsonNode, Value } from "../../src/inspector/json/node";
 import { parse } from "../../src/inspector/json/parse";
-import { compact, pretty } from "../../src/inspector/json/print";
+import { pretty } from "../../src/inspector/json/print";
 import { sameJson } from "../../src/inspector/json/same";
+import { compact } from "./compact";
 import { pick, randomJson, seeded } from "./random_json";
 
 const random = seeded(20_260_101);

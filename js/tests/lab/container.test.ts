@@ -7,6 +7,7 @@ const SCOPE = {
   "@lumino/widgets": shared({ Widget }),
   "@jupyterlab/application": shared({ ILayoutRestorer: { name: "restorer" } }),
   "@jupyterlab/apputils": shared({ ICommandPalette: { name: "palette" } }),
+  "@jupyterlab/rendermime": shared({ htmlRendererFactory: {} }),
   "@jupyterlab/ui-components": shared({ LabIcon: class {} }),
 };
 

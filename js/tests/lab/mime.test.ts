@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { MimeModel } from "../../src/lab/jupyterlab";
 import { makeRenderer, viewExtension } from "../../src/lab/mime";
 import { MIME } from "../../src/lab/view_data";
 import { Advice } from "../../src/shells/advice";
@@ -16,20 +17,31 @@ beforeEach(() => {
 });
 afterEach(() => document.body.replaceChildren());
 
+/** The page's renderer of HTML: says what it was given, and whether it was to trust it. */
+class Html extends Widget {
+  async renderModel({ data, trusted }: MimeModel): Promise<void> {
+    this.node.textContent = `${trusted ? "trusted" : "sanitised"} ${data["text/html"]}`;
+  }
+}
+
 async function rendered(data: unknown) {
-  const renderer = makeRenderer(Widget);
-  await renderer.renderModel({ data: { [MIME]: data } });
+  const renderer = makeRenderer(Widget, () => new Html());
+  const model = { metadata: {}, trusted: true };
+  await renderer.renderModel({ ...model, data: { [MIME]: data, "text/html": "<p>later</p>" } });
   await settled();
   const again = async (data: unknown) => {
-    await renderer.renderModel({ data: { [MIME]: data, "text/html": "<p>kept</p>" } });
+    await renderer.renderModel({ ...model, data: { [MIME]: data, "text/html": "<p>kept</p>" } });
     await settled();
   };
   return { renderer, played: renderer as unknown as Played, again };
 }
 
 test("it goes before ipywidgets, also where outputs aren't trusted", async () => {
-  const get = async () => () => ({ Widget });
-  const made = await viewExtension({ "@lumino/widgets": { "2.0.0": { get } } });
+  const get = async () => () => ({ Widget, htmlRendererFactory: {} });
+  const made = await viewExtension({
+    "@lumino/widgets": { "2.0.0": { get } },
+    "@jupyterlab/rendermime": { "4.0.0": { get } },
+  });
   expect(made.rank).toBeLessThan(-10);
   expect(made.rendererFactory).toMatchObject({ safe: true, mimeTypes: [MIME] });
 });
@@ -53,6 +65,28 @@ test("an output that asks for another run gets another view", async () => {
     ["r1", true],
     ["r2", false],
   ]);
+});
+
+test("where the Core lost the run, its kept timeline takes the view's place, sanitised", async () => {
+  const { renderer, again } = await rendered({ run: "r1" });
+  server.views[0]?.options?.onAbsent?.();
+  expect(renderer.node.textContent).toBe("the view"); // it may begin yet
+  await again({ run: "r1", kept: true });
+  server.views[0]?.options?.onAbsent?.();
+  await settled();
+  expect(server.views[0]?.gone).toBe(true);
+  expect(renderer.node.textContent).toBe(
+    "This run is no longer in the debugger; its timeline was kept with the notebook." +
+      "sanitised <p>kept</p>",
+  );
+});
+
+test("a run that is shown anew gives up its kept timeline", async () => {
+  const { renderer, again } = await rendered({ run: "r1", kept: true });
+  server.views[0]?.options?.onAbsent?.();
+  await settled();
+  await again({ run: "r2" });
+  expect(renderer.node.textContent).toBe("the view");
 });
 
 test("data that is wrong is said, and gives way to data that is right", async () => {

@@ -6,11 +6,16 @@ test("a view is read", () => {
     run: "r1",
     follow: true,
     height: 400,
+    kept: false,
   });
 });
 
 test("the newest run, at the usual height; what a later version adds is left alone", () => {
-  expect(readViewData({ run: "", colour: "green" })).toEqual({ run: "", follow: false });
+  expect(readViewData({ run: "", colour: "green" })).toEqual({
+    run: "",
+    follow: false,
+    kept: false,
+  });
 });
 
 test.each([
@@ -22,6 +27,7 @@ test.each([
   [{ run: 1 }, "“run”"],
   [{ run: "x".repeat(201) }, "“run”"],
   [{ run: "r1", follow: "yes" }, "“follow”"],
+  [{ run: "r1", kept: 1 }, "“kept”"],
   [{ run: "r1", height: "520" }, "“height”"],
   [{ run: "r1", height: Number.NaN }, "“height”"],
 ])("%j is refused with a sentence", (data, words) => {
@@ -31,6 +37,7 @@ test.each([
 test("the same view is told from another", () => {
   const view = readViewData({ run: "r1", height: 400 });
   expect(sameView(view, readViewData({ height: 400, follow: false, run: "r1" }))).toBe(true);
+  expect(sameView(view, readViewData({ run: "r1", height: 400, kept: true }))).toBe(true);
   expect(sameView(view, readViewData({ run: "r2", height: 400 }))).toBe(false);
   expect(sameView(view, null)).toBe(false);
 });

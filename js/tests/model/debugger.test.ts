@@ -23,6 +23,15 @@ describe("which run is shown", () => {
     expect([model.rows.value.length, model.commits.value.length]).toEqual([2, 1]);
   });
 
+  test("a named one that is there is never taken for one that isn't", async () => {
+    const { model, peer, opens } = aModel({ run: "a" });
+    const absent: boolean[] = [];
+    model.absent.subscribe((now) => absent.push(now));
+    await peer.greet([aRun("a")]);
+    await opens(aRun("a"));
+    expect(absent).toEqual([false]);
+  });
+
   test("a newer one as soon as it begins, but never away from one that lives", async () => {
     const { model, peer, opens, draw } = aModel();
     await peer.greet([aRun("a")]);
@@ -39,8 +48,11 @@ describe("which run is shown", () => {
 
   test("the named one, as soon as it begins", async () => {
     const { model, peer, opens, draw } = aModel({ run: "b" });
+    const absent: boolean[] = [];
+    model.absent.subscribe((now) => absent.push(now));
     await peer.greet([aRun("a")]);
     expect(model.run.value).toBeNull();
+    expect(absent).toEqual([false, true]);
     await peer.push("run", { run: aRun("b") });
     await draw();
     await opens(aRun("b"));

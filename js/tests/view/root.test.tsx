@@ -252,6 +252,23 @@ describe("the run switcher", () => {
     expect((document.activeElement as HTMLElement).className).toContain("as-Run");
   });
 
+  test("says when another run waits for the person", async () => {
+    const all = await draw(await halted());
+    const name = () => box.querySelector(".as-Run")?.textContent;
+    expect(name()).toBe("run a");
+    for (const other of ["b", "c"]) {
+      await all.peer.push("run", { run: haltedRun(other, "r1") });
+      await all.draw();
+      await drawn();
+      const said = other === "b" ? "1 other run is halted" : "2 other runs are halted";
+      expect(name()).toBe(`run a, ${said}`);
+    }
+    for (const other of ["b", "c"]) await all.peer.push("run", { run: endedRun(other) });
+    await all.draw();
+    await drawn();
+    expect(name()).toBe("run a");
+  });
+
   test("renames in place and deletes only after asking", async () => {
     const { peer, place } = await draw(await showing(endedRun("a"), rowsTo(1)));
     place.overlay.value = "runs";

@@ -53,6 +53,7 @@ def calls(*called: tuple[str, Any]) -> list[Any]:
     return [{"id": "1", "function": {"name": n, "arguments": a}} for n, a in called]
 
 
+END = (EventKind.PROGRAM_FINISHED, Side.BEGIN)
 LONG = "word " * 100
 USER = {"role": "user", "content": "Fix the tests"}
 BLOCKS = [{"type": "text", "text": "One"}, {"type": "text", "text": "Two"}]
@@ -277,3 +278,22 @@ def test_a_row_is_a_breakpoint_without_its_contents() -> None:
     edited = row(point(ANSWER, '"é"', edit="null", revision=2, answer=AnswerKind.RESUME))
     assert (edited.pending, edited.edited, edited.revision) == (False, True, 2)
     assert (edited.size, edited.summary) == (4, "Answers with nothing")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "failure", "line"),
+    [
+        (Outcome.OK, None, "Agent execution finished"),
+        (Outcome.STOPPED, None, "Agent execution was stopped"),
+        (Outcome.ERROR, None, "The agent broke off"),
+        (Outcome.ERROR, Failure(type="KeyError", message="'total'"), "Failed: KeyError: 'total'"),
+        (None, None, "Agent execution finished"),
+    ],
+)
+def test_the_last_message_says_how_the_run_ended(
+    outcome: Outcome | None, failure: Failure | None, line: str
+) -> None:
+    """Its own summary is version 1's, which is the same for all."""
+    own = "Agent execution finished."
+    ended = point(END, "null", summary=own, outcome=outcome, failure=failure)
+    assert row(ended).summary == line

@@ -33,12 +33,6 @@ export interface Dict extends Span {
 
 export type JsonNode = Scalar | List | Dict;
 
-/** A text with its tree. */
-export interface Doc {
-  readonly text: string;
-  readonly root: JsonNode;
-}
-
 /** A value inside a document: what the readers of message shapes pass around. */
 export class Value {
   constructor(

@@ -81,18 +81,6 @@ export function pretty(text: string, indent = 2): string {
   return opened.length === 0 ? out.join("") : text;
 }
 
-/** The text without white space outside strings. */
-export function compact(text: string): string {
-  const out: string[] = [];
-  let before: Token["kind"] | undefined;
-  for (const token of tokens(text)) {
-    if (before !== undefined && isValue(before) && isValue(token.kind)) out.push(" ");
-    out.push(text.slice(token.start, token.end));
-    before = token.kind;
-  }
-  return out.join("");
-}
-
 /** The text on one line, spaced as Python spaces it. */
 export function oneLine(text: string): string {
   const out: string[] = [];

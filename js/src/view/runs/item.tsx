@@ -138,7 +138,8 @@ function Deleting({ model, run, onDone }: ItemProps & { onDone(): void }) {
   return (
     <span ref={keep} class="as-RunItem-edit">
       <span class="as-Ellipsis as-Spring">
-        Delete <bdi>{visible(run.name)}</bdi> and its {count(run.rows, "event")}?
+        Delete <bdi>{visible(run.name)}</bdi>
+        <span class="as-x-narrow"> and its {count(run.rows, "event")}</span>?
       </span>
       <Button
         outline

@@ -2,6 +2,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { Icon } from "../../icons/icon";
 import type { Debugger } from "../../model/debugger";
+import type { Run } from "../../model/model";
 import type { Place } from "../place";
 import { visible } from "../visible";
 import { RunList } from "./list";
@@ -21,14 +22,15 @@ export function RunPicker({ model, place }: PickerProps) {
   };
   useOutside(box, open, () => close(false));
   if (model.runs.value.length === 0) return null;
-  const name = visible(model.run.value?.name ?? "Choose a run");
+  const name = visible(model.run.value?.name ?? "All runs");
+  const others = othersHalted(model.runs.value, model.run.value);
   return (
     <div ref={box} class="as-RunPicker">
       <button
         ref={button}
         type="button"
         class="as-Button as-Run"
-        title={`${name}: choose a run (r)`}
+        title={[`${name}: choose a run (r)`, others].filter(Boolean).join("\n")}
         aria-haspopup="dialog"
         aria-expanded={open}
         onClick={() => {
@@ -37,10 +39,22 @@ export function RunPicker({ model, place }: PickerProps) {
       >
         <span class="as-Ellipsis">{name}</span>
         <Icon name="down" small />
+        {others && (
+          <span class="as-Run-others">
+            <span class="as-Hidden">{`, ${others}`}</span>
+          </span>
+        )}
       </button>
       {open && <RunList model={model} onClose={() => close(true)} />}
     </div>
   );
+}
+
+/** Which other runs wait for the person, in words; "" where none does. */
+function othersHalted(runs: readonly Run[], shown: Run | null): string {
+  const halted = runs.filter(({ id, state }) => state === "halted" && id !== shown?.id).length;
+  if (halted === 0) return "";
+  return halted === 1 ? "1 other run is halted" : `${halted} other runs are halted`;
 }
 
 /** Call back when the person presses or goes elsewhere. */

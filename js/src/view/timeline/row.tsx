@@ -1,10 +1,10 @@
 /** One row: number, from → to, what happened, marks, a figure. Always one line of the same height. */
 import { Icon } from "../../icons/icon";
 import type { Row } from "../../model/model";
-import type { Actor, Ending } from "../../protocol/types.gen";
+import type { Actor } from "../../protocol/types.gen";
 import { cx } from "../classes";
 import { visible } from "../visible";
-import { actorIcon, actorLabel, clock, count, duration, summaryOf } from "../words";
+import { actorIcon, actorLabel, clock, count, duration } from "../words";
 
 /** Deeper than this the guides would crowd out the words. */
 const MOST_GUIDES = 5;
@@ -37,21 +37,24 @@ interface RowLineProps extends PlaceProps {
   files: number;
   /** Whether they are shown. */
   open: boolean;
-  /** How the run ended. */
-  ending: Ending | null;
   onSelect(): void;
   onFold(open: boolean): void;
 }
 
 export function RowLine(props: RowLineProps) {
-  const { row, files, open, ending, onSelect, onFold, ...place } = props;
-  const summary = visible(summaryOf(row, ending));
+  const { row, files, open, onSelect, onFold, ...place } = props;
+  const summary = visible(row.summary);
+  const marked = row.edited || row.answer === "stop" || row.outcome === "error" || files > 0;
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the timeline takes the keys of all its rows
     <div
       {...placed(place, row.id, row.depth + 1)}
       role="row"
-      class={cx("as-Row", row.pending && "as-mod-halted")}
+      class={cx(
+        "as-Row",
+        row.pending && "as-mod-halted",
+        row.duration === null && !marked && "as-mod-plain",
+      )}
       aria-expanded={files > 0 ? open : undefined}
       aria-current={row.pending ? "step" : undefined}
       onClick={onSelect}

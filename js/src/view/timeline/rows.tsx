@@ -97,7 +97,6 @@ export function Rows({ model, lines }: RowsProps) {
               row={line.row}
               files={line.files}
               open={!model.folded.value.has(line.id)}
-              ending={model.run.value?.ending ?? null}
               {...place}
               onSelect={select}
               onFold={(to) => fold(line, to)}

@@ -1,0 +1,5 @@
+"""What the long tests share with the browser tests."""
+
+from tests.e2e.conftest import browser, pictures, screenshots
+
+__all__ = ["browser", "pictures", "screenshots"]
