@@ -6,6 +6,7 @@ A shell is a notebook whose agent is halted at its first breakpoint, and the vie
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
@@ -39,11 +40,18 @@ for number in range(3):
 QUESTION = "What is the answer?"
 
 
+def asking_agent(folder: str) -> str:
+    """What the scenario's agent does."""
+    return _AGENT.format(question=QUESTION, folder=folder)
+
+
 class Shell:
     """The view under a cell of JupyterLab, drawn by our extension.
 
     Args:
         request: For the fixtures that a shell needs.
+        agent: Gives what the cell does, from the folder it works on.
+        program: What the run is called after, quoted as the magic's line wants it.
 
     Attributes:
         lab: The tab with the notebook.
@@ -63,7 +71,12 @@ class Shell:
     #: How many views the notebook's tab shows.
     views: ClassVar[int] = 1
 
-    def __init__(self, request: pytest.FixtureRequest) -> None:
+    def __init__(
+        self,
+        request: pytest.FixtureRequest,
+        agent: Callable[[str], str] = asking_agent,
+        program: str = "",
+    ) -> None:
         jupyter: Jupyter = request.getfixturevalue(self.server)
         new_lab: NewLab = request.getfixturevalue(self.tab)
         if self.kernel != "python3":
@@ -72,8 +85,7 @@ class Shell:
         name = f"shell-{next(_numbers)}"
         self.folder: Path = jupyter.folder / name
         port = jupyter.folder / f"{name}.port"
-        agent = _AGENT.format(question=QUESTION, folder=name)
-        step = f"%%step {name} {self.option} --workspace {name}\n{agent}"
+        step = f"%%step {program or name} {self.option} --workspace {name}\n{agent(name)}"
         cells = [_EXAMPLES + setup(name, str(port)), step]
         self.lab: Lab = new_lab(cells, kernel=self.kernel)
         self.lab.run(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -23,6 +24,7 @@ from agentstepper_nb.protocol.values import (
     Run,
     Side,
 )
+from agentstepper_nb.widgets.debugger import VIEW_MIME
 from agentstepper_nb.widgets.saved import timeline_html
 from tests.widgets import hostile, pages
 
@@ -104,12 +106,12 @@ def saved_page() -> str:
     return timeline_html(Timeline(run=run, rows=tuple(rows), commits=tuple(commits)))
 
 
-def write(path: Path, *outputs: str) -> None:
-    """Write a notebook with a cell for each output."""
+def write(path: Path, *outputs: dict[str, Any]) -> None:
+    """Write a notebook with a cell for each output, which is given in all its forms but text."""
     spec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     notebook = nbformat.v4.new_notebook(metadata={"kernelspec": spec})
-    for html in outputs:
-        data = {"text/html": html, "text/plain": "AgentStepper: the view"}
+    for forms in outputs:
+        data = forms | {"text/plain": "AgentStepper: the view"}
         output = nbformat.v4.new_output("display_data", data=data)
         notebook.cells.append(nbformat.v4.new_code_cell("pass", outputs=[output]))
     nbformat.write(notebook, path)
@@ -129,7 +131,7 @@ def expect_harmless(shown: Locator) -> None:
 def test_an_export_in_a_browser(
     context: BrowserContext, tmp_path: Path, screenshots: Path, theme: str
 ) -> None:
-    write(tmp_path / "saved.ipynb", saved_page())
+    write(tmp_path / "saved.ipynb", {"text/html": saved_page()})
     web, _ = HTMLExporter(theme=theme).from_filename(str(tmp_path / "saved.ipynb"))
     (tmp_path / "saved.html").write_text(web)
     page = context.new_page()
@@ -144,7 +146,7 @@ def test_jupyterlab_shows_it_sanitised_and_trusted(
     context: BrowserContext, jupyter: Jupyter, screenshots: Path
 ) -> None:
     # A formula in the second cell: once it is set, those of the first would be.
-    write(jupyter.folder / "saved.ipynb", saved_page(), "<p>$x$</p>")
+    write(jupyter.folder / "saved.ipynb", {"text/html": saved_page()}, {"text/html": "<p>$x$</p>"})
     lab = Lab(context, jupyter, "saved.ipynb")
     lab.open()
     _end_kernel(lab.page)
@@ -159,6 +161,29 @@ def test_jupyterlab_shows_it_sanitised_and_trusted(
     lab.set_theme("JupyterLab Dark")
     output.screenshot(path=screenshots / "saved-lab-dark.png")
     lab.set_theme("JupyterLab Light")
+
+
+@pytest.mark.parametrize("trusted", [False, True], ids=["untrusted", "trusted"])
+def test_where_the_core_has_lost_the_run_its_timeline_stands_in_for_the_view(
+    context: BrowserContext, jupyter: Jupyter, screenshots: Path, trusted: bool
+) -> None:
+    asked = {"run": "of-another-server", "follow": False, "height": 520}
+    write(
+        jupyter.folder / "reopened.ipynb",
+        {VIEW_MIME: {**asked, "kept": True}, "text/html": saved_page()},
+        {VIEW_MIME: asked, "text/html": "<p>not its timeline</p>"},
+    )
+    lab = Lab(context, jupyter, "reopened.ipynb")
+    lab.open()
+    _trust(lab.page, trusted)
+    expect(lab.outputs(0)).to_contain_text("This run is no longer in the debugger")
+    expect_harmless(lab.outputs(0).locator(".jp-RenderedHTMLCommon > div:has(table)"))
+    expect(lab.view(0).root).to_have_count(0)
+    expect(lab.view(1).root).to_contain_text("This run isn’t here")
+    expect(lab.outputs(1)).not_to_contain_text("not its timeline")
+    lab.page.screenshot(path=screenshots / f"reopened-{'trusted' if trusted else 'untrusted'}.png")
+    assert lab.errors == []
+    _end_kernel(lab.page)
 
 
 def _end_kernel(page: Page) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from agentstepper_nb.protocol import ui as v2
 from agentstepper_nb.protocol.values import Ending
+from agentstepper_nb.widgets import VIEW_MIME
 from tests.kernels.front import CommLine, Front
 from tests.widgets.kernel import Ran
 from tests.widgets.person import Person, sit_down
@@ -325,7 +326,7 @@ def elsewhere(front: Front) -> Iterator[str]:
 
 
 def test_the_servers_core_comes_first(front: Front, elsewhere: str) -> None:
-    assert "via" not in front.models[front.shows("%agentstepper")]
+    assert front.run("%agentstepper").displayed(VIEW_MIME)
     ran = front.run("%%step\nprint('ran all the same')")
     assert (ran.error, "ran all the same" in ran.text) == ("UsageError", False)
     assert elsewhere in str(ran.outputs)
@@ -360,7 +361,7 @@ def test_a_cell_in_the_background_with_the_servers_core(front: Front) -> None:
             cell = front.start(f"%%step --background\n{ASK}\nprint('late')")
             ran = front.ended(cell)
             assert (ran.status, ran.text) == ("ok", "")
-            assert "via" not in front.models[front.model_of(cell)]
+            assert ran.displayed(VIEW_MIME)
             person.answer(person.halted())
             person.step()
             front.prints(cell, "late\n")

@@ -12,12 +12,20 @@ TEXT = (
 FORMULA = r"$\href{javascript:window.hacked=1}{x}$ \(\href{javascript:window.hacked=1}{y}\)"
 HIDDEN = "\x1b[31m\x1b]8;;javascript:window.hacked=1\x07 \u202egnp.exe \ud800 \x00"
 
-#: A cell of such an agent, for a kernel in whose folder it may write.
-CELL = f"""%%step '{TEXT.replace("'", "")}' --workspace hostile
-from pathlib import Path
+#: The program's name, quoted for a magic's line.
+PROGRAM = "'" + TEXT.replace("'", "") + "'"
+
+
+def agent(folder: str) -> str:
+    """What such an agent does, for a kernel in whose folder it may write.
+
+    Args:
+        folder: Its workspace.
+    """
+    return f"""from pathlib import Path
 print("READY")
 TEXT, FORMULA, HIDDEN = {TEXT!r}, {FORMULA!r}, {HIDDEN!r}
-folder = Path("hostile")
+folder = Path({folder!r})
 def write(name, text):
     place = folder / name.replace("/", "_")[:200]
     place.write_text(text)
@@ -38,3 +46,7 @@ Evil.__qualname__ = "<img src=x onerror=window.hacked=1>"
 with dbg.tool("fails", {{}}) as t:
     raise Evil(TEXT + FORMULA + HIDDEN)
 """
+
+
+#: A cell with such an agent.
+CELL = f"%%step {PROGRAM} --workspace hostile\n{agent('hostile')}"

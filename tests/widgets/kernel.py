@@ -38,6 +38,10 @@ class Ran:
         values = [c["data"]["text/plain"] for kind, c in self.outputs if kind == "execute_result"]
         return values[-1] if values else None
 
+    def displayed(self, mime: str) -> bool:
+        """Whether it displayed something of this MIME type."""
+        return any(mime in c["data"] for kind, c in self.outputs if kind == "display_data")
+
     @property
     def traceback(self) -> str:
         """Its traceback, as it is shown."""
