@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlsplit
 
 import pytest
@@ -11,6 +12,7 @@ from tests.widgets import hostile
 
 from .lab import DebuggerView
 from .pictures import Pictures
+from .sampling import sampled
 from .shells import SHELLS, Shell
 
 #: What in the view could act, or load, or look like something else than the view's own.
@@ -44,12 +46,12 @@ class Watched:
 
     def expect_harmless(self, view: DebuggerView) -> None:
         """Nothing of the run's ran, and nothing of it is more than text."""
-        assert self.page.evaluate("'hacked' in window") is False
+        assert self.page.evaluate("'hacked' in window || 'hacked' in {}") is False
         assert self.asked == []
         assert view.root.evaluate(ACTIVE) == []
 
 
-@pytest.mark.parametrize("name", SHELLS)
+@pytest.mark.parametrize("name", sampled(SHELLS, "lab-inline", "no-extension"))
 def test_a_hostile_run_is_harmless(
     request: pytest.FixtureRequest, pictures: Pictures, name: str
 ) -> None:
@@ -61,6 +63,12 @@ def test_a_hostile_run_is_harmless(
     watched.expect_harmless(view)
     view.press("Step")
     view.expect_state("Halted after LLM query")
+    view.press("Step")
+    view.expect_state("Halted before tool call")
+    edit_argument(view, "a", hostile.TEXT + hostile.FORMULA)
+    watched.expect_harmless(view)
+    view.press("Step with edit")
+    view.expect_state("Halted after tool call")
     view.press("Continue")
     view.expect_state("Crashed", timeout=60_000)
     look_at_every_row(view)
@@ -78,6 +86,14 @@ def test_a_hostile_run_is_harmless(
     watched.expect_harmless(view)
 
 
+def edit_argument(view: DebuggerView, name: str, text: str) -> None:
+    """Put a text into a field of the pending call."""
+    view.press(re.compile("^Edit this"))
+    field = view.root.get_by_label(name, exact=True)
+    field.fill(text)
+    field.blur()
+
+
 def look_at_every_row(view: DebuggerView) -> None:
     """Go through the rows from the last to the first, as read and as the agent sent it."""
     raw = view.root.get_by_role("tab", name="Raw", exact=True)
@@ -90,7 +106,7 @@ def look_at_every_row(view: DebuggerView) -> None:
         selected = view.root.locator('.as-Row[aria-selected="true"]')
         expect(selected).to_have_count(1)
         expect(view.root.locator(".as-Inspector")).not_to_contain_text("Loading")
-        if raw.is_visible():
+        if "as-mod-file" not in (selected.get_attribute("class") or ""):
             raw.click()
             selected.focus()
         view.root.page.keyboard.press("ArrowDown")

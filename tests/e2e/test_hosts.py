@@ -17,6 +17,7 @@ from agentstepper_nb.widgets.kernel_core import KernelCore
 from .axe import expect_clean
 from .hosts import HOSTS, kernel, show
 from .lab import DebuggerView
+from .sampling import sampled
 from .test_page import edit_argument
 
 
@@ -42,7 +43,7 @@ def agent(core: KernelCore, calls: int) -> Iterator[None]:
     assert not thread.is_alive()
 
 
-@pytest.mark.parametrize("name", HOSTS)
+@pytest.mark.parametrize("name", sampled(HOSTS, "vscode-dark", "colab-light"))
 def test_the_view_is_readable_and_fetches_nothing(
     context: BrowserContext, screenshots: Path, name: str
 ) -> None:

@@ -14,6 +14,7 @@ from .agents import QUEUED, Spy, setup, step
 from .conftest import NewLab
 from .jupyter import KERNELS, ROOT, Jupyter
 from .lab import DebuggerView, Lab
+from .sampling import sampled
 from .test_corridor import edit_json
 
 _names = (f"bare-{number}" for number in itertools.count(1))
@@ -62,7 +63,7 @@ class Bare:
         assert self.lab.errors == []
 
 
-@pytest.mark.parametrize("series", WITH_SUBSHELLS)
+@pytest.mark.parametrize("series", sampled(WITH_SUBSHELLS, "7.4"))
 @pytest.mark.parametrize(("option", "where"), [("--main", "sdk"), (None, "magics")])
 def test_step_edit_and_continue_while_the_main_thread_is_blocked(
     new_bare_lab: NewLab,
@@ -115,7 +116,7 @@ def test_without_subshells_the_cell_goes_on_in_the_background(
     assert RIGHT in (bare.folder / "cart.py").read_text()
 
 
-@pytest.mark.parametrize("series", ALL)
+@pytest.mark.parametrize("series", sampled(ALL, "7.3"))
 def test_after_a_reload_the_view_is_back_and_steps_on(
     new_bare_lab: NewLab, bare_jupyter: Jupyter, series: str
 ) -> None:

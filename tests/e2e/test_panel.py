@@ -30,6 +30,7 @@ def halted_row(view: DebuggerView) -> Locator:
     return view.root.locator(".as-mod-halted .as-Row-n")
 
 
+@pytest.mark.soak  # test_shells has each of the two alone
 def test_the_panel_steps_and_survives_a_reload_while_the_kernel_is_blocked(
     new_tab: NewLab, jupyter: Jupyter
 ) -> None:
@@ -166,6 +167,7 @@ def test_a_server_that_does_not_fit_is_said(
     expect(lab.panel_view().root).to_be_visible()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
 def test_the_panel_looks_like_a_part_of_the_application(
     new_tab: NewLab, jupyter: Jupyter, screenshots: Path, theme: str

@@ -6,6 +6,7 @@ from __future__ import annotations
 TEXT = (
     "<script>window.hacked=1</script><img src=x onerror=window.hacked=1>"
     '"><svg/onload=window.hacked=1></td></table><iframe srcdoc="<script>top.hacked=1</script>">'
+    "</textarea><style>*{display:none}</style>"
     "[x](javascript:window.hacked=1) <a href=javascript:window.hacked=1>go</a>"
 )
 #: As one line of a table tells it: cut, with signs where characters hide.
@@ -32,7 +33,8 @@ def write(name, text):
 for evil in (TEXT, FORMULA, HIDDEN):
     with dbg.llm({{"messages": [{{"role": "user", "content": evil}}]}}, model=evil) as q:
         q.response = evil
-    with dbg.tool(evil, {{"a": evil}}) as t:
+    args = {{"a": evil, "__proto__": {{"hacked": 1}}, "constructor": evil, "n": 10**40}}
+    with dbg.tool(evil, args) as t:
         if "\\0" not in evil:
             write(evil, evil)
         t.result = evil
