@@ -144,7 +144,20 @@ class Query(Block):
         return begun.event
 
 
-class Invocation(Block):
+class Resulting(Block):
+    """A block whose event ends with a result."""
+
+    @property
+    def result(self) -> Any:
+        """Set it to the result; after the block it is the result with the person's edit."""
+        return self._result
+
+    @result.setter
+    def result(self, value: Any) -> None:
+        self._result = value
+
+
+class Invocation(Resulting):
     """A tool invocation.
 
     Args:
@@ -160,22 +173,13 @@ class Invocation(Block):
         self.name = name  # inside the block: with the person's edit
         self.args = args
 
-    @property
-    def result(self) -> Any:
-        """Set it to the result; after the block it is the result with the person's edit."""
-        return self._result
-
-    @result.setter
-    def result(self, value: Any) -> None:
-        self._result = value
-
     def _begin(self) -> Steps[OpenEvent]:
         begun = yield from self._door._flow().begin_tool(self.name, self.args)
         self.name, self.args = begun.tool, begun.args
         return begun.event
 
 
-class Custom(Block):
+class Custom(Resulting):
     """An event of a type that the agent names itself.
 
     Args:
@@ -195,15 +199,6 @@ class Custom(Block):
             raise ValueError(f"{name!r} is no type of events: {EVENT_NAME_RULE}")
         self.name = name
         self.data = data  # inside the block: with the person's edit
-
-    @property
-    def result(self) -> Any:
-        """Set it to the result; after the block it is the result with the person's edit."""
-        return self._result
-
-    @result.setter
-    def result(self, value: Any) -> None:
-        self._result = value
 
     def _begin(self) -> Steps[OpenEvent]:
         begun = yield from self._door._flow().begin(self._kind, self.data, self.name)

@@ -215,9 +215,8 @@ class _Link:
     def _receive(self, text: str) -> None:
         try:
             text.encode()
-        except (
-            UnicodeEncodeError
-        ):  # half a character, which a WebSocket would not have taken either
+        except UnicodeEncodeError:
+            # Half a character, which a WebSocket would not have taken either.
             self.close(_BAD_TEXT, "A message was no valid Unicode.")
             return
         if self._session is not None:

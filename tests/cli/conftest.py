@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import os
-import re
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -13,6 +11,7 @@ import pytest
 from pexpect.popen_spawn import PopenSpawn
 
 from agentstepper_nb.hub import AgentStepperCore
+from tests.helpers.served import Served
 
 COMMAND = [sys.executable, "-m", "agentstepper_nb"]
 RECORDED = Path(__file__).parents[1] / "wire" / "recorded.run"
@@ -29,41 +28,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-class Served:
-    """`agentstepper serve` in a process of its own."""
-
-    def __init__(self, *arguments: str) -> None:
-        ports = () if "--config" in arguments else ("--client-port", "0", "--ui-port", "0")
-        self.process = subprocess.Popen(
-            [*COMMAND, "serve", *ports, *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stdout
-        self.agents = self._url(self.process.stdout.readline())
-        self.uis = self._url(self.process.stdout.readline())
-
-    def _url(self, line: str) -> str:
-        found = re.search(r"ws://\S+", line)
-        if not found:
-            raise AssertionError(f"{line!r}, {self.process.communicate()}")
-        return found[0]
-
-    def stop(self, number: int = 2) -> str:
-        """Send a signal; returns what it wrote on its error output."""
-        self.process.send_signal(number)
-        rest, errors = self.process.communicate()
-        assert rest == ""
-        return errors
-
-
 @pytest.fixture
 def serve() -> Iterator[Callable[..., Served]]:
     started: list[Served] = []
 
     def start(*arguments: str) -> Served:
-        served = Served(*arguments)
+        ports = () if "--config" in arguments else ("--client-port", "0", "--ui-port", "0")
+        served = Served([*COMMAND, "serve", *ports, *arguments])
         started.append(served)
         return served
 

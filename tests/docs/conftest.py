@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,12 +14,13 @@ import pexpect
 import pytest
 
 from tests.docs.pages import ROOT
+from tests.helpers.served import Served
 
 #: Seconds that a process has to do what is waited for.
 PATIENCE: Final = 40
 
 Environment = dict[str, str]
-Serve = Callable[..., "Served"]
+Serve = Callable[..., Served]
 
 
 def stranger(home: Path, **variables: str) -> Environment:
@@ -51,48 +51,15 @@ def home(tmp_path: Path) -> Path:
     return home
 
 
-class Served:
-    """`agentstepper serve`, on free ports.
-
-    Args:
-        lines: As a page prints them; the last one is the command.
-        environment: Its environment.
-    """
-
-    def __init__(self, lines: str, environment: Environment) -> None:
-        *before, command = lines.strip().splitlines()
-        self.process = subprocess.Popen(
-            "\n".join([*before, f"exec {command} --client-port 0 --ui-port 0"]),
-            shell=True,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stdout
-        self.agents = self._url(self.process.stdout.readline())
-        self.uis = self._url(self.process.stdout.readline())
-
-    def _url(self, line: str) -> str:
-        found = re.search(r"ws://\S+", line)
-        if not found:
-            raise AssertionError(f"{line!r}, {self.process.communicate()}")
-        return found[0]
-
-    def stop(self) -> str:
-        """End it; what it wrote on its error output."""
-        self.process.terminate()
-        _, errors = self.process.communicate(timeout=PATIENCE)
-        return errors
-
-
 @pytest.fixture
 def serve(home: Path) -> Iterator[Serve]:
     """Start a Core as a page says."""
     with ExitStack() as stack:
 
         def start(lines: str = "agentstepper serve", **variables: str) -> Served:
-            served = Served(lines, stranger(home, **variables))
+            *before, command = lines.strip().splitlines()
+            free = f"exec {command} --client-port 0 --ui-port 0"
+            served = Served("\n".join([*before, free]), stranger(home, **variables))
             stack.callback(lambda: served.process.poll() is None and served.stop())
             return served
 

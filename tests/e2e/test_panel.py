@@ -18,11 +18,15 @@ MANIFEST = "**/static/agentstepper/manifest.json"
 HALTED = ("step", "continue", "stop")
 
 
-def open_panel(lab: Lab) -> DebuggerView:
-    """Show the panel by its command."""
+def open_panel(lab: Lab, program: str = "") -> DebuggerView:
+    """Show the panel by its command, and in it a program's run, which is halted."""
     lab.toggle_panel()
     expect(lab.panel).to_be_visible()
-    return lab.panel_view()
+    panel = lab.panel_view()
+    if program:
+        choose(panel, program)
+        panel.expect_state("Halted")
+    return panel
 
 
 def halted_row(view: DebuggerView) -> Locator:
@@ -88,9 +92,7 @@ def test_the_keys_are_the_debuggers_while_its_panel_shows_a_live_run(
     lab = new_tab(["1"])
     name = f"keyed-{type(lab).__name__}"
     with agent(jupyter, name):
-        panel = open_panel(lab)
-        choose(panel, name)
-        panel.expect_state("Halted")
+        panel = open_panel(lab, name)
         lab.cell(0).locator(".cm-content").click()
         lab.page.keyboard.press("F10")
         expect(halted_row(panel)).to_have_text("2")
@@ -115,9 +117,7 @@ def test_a_panel_that_was_put_away_comes_back_as_it_was(new_tab: NewLab, jupyter
     lab = new_tab(["1"])
     name = f"put-away-{type(lab).__name__}"
     with agent(jupyter, name):
-        panel = open_panel(lab)
-        choose(panel, name)
-        panel.expect_state("Halted")
+        panel = open_panel(lab, name)
         panel.root.get_by_role("tab", name="Changes").click()
         lab.toggle_panel()
         expect(lab.panel).to_be_hidden()
@@ -132,9 +132,7 @@ def test_the_page_opens_in_a_tab_of_its_own(new_tab: NewLab, jupyter: Jupyter) -
     lab = new_tab(["1"])
     name = f"paged-{type(lab).__name__}"
     with agent(jupyter, name):
-        panel = open_panel(lab)
-        choose(panel, name)
-        panel.expect_state("Halted")
+        open_panel(lab, name)
         with lab.page.context.expect_page() as opened:
             lab.execute("agentstepper:open-page")
         own = DebuggerView(opened.value.locator(".as-Root"))

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from agentstepper_nb import AgentStepperCore
+from tests.sdk.person import Person
 from tests.sdk.scripted_core import ScriptedCore
 
 
@@ -20,3 +22,26 @@ def no_core_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 def core() -> Iterator[ScriptedCore]:
     with ScriptedCore() as core:
         yield core
+
+
+@pytest.fixture
+def live() -> Iterator[AgentStepperCore]:
+    """A real Core."""
+    with AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core:
+        yield core
+
+
+@pytest.fixture
+def person(live: AgentStepperCore) -> Iterator[Person]:
+    """Somebody at the real Core's view."""
+    with Person(live.ui_port) as person:
+        yield person
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A workspace with one file."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "old.txt").write_text("old\n")
+    return folder

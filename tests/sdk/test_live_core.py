@@ -21,20 +21,6 @@ from tests.sdk.scripted_core import PATIENCE
 
 
 @pytest.fixture
-def live() -> Iterator[AgentStepperCore]:
-    core = AgentStepperCore("127.0.0.1", client_port=0, ui_port=0)
-    core.start()
-    yield core
-    core.stop()
-
-
-@pytest.fixture
-def person(live: AgentStepperCore) -> Iterator[Person]:
-    with Person(live.ui_port) as person:
-        yield person
-
-
-@pytest.fixture
 def pool() -> Iterator[ThreadPoolExecutor]:
     with ThreadPoolExecutor(4) as pool:
         yield pool

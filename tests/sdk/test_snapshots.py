@@ -3,65 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import shutil
-import threading
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import Raw
 
-from agentstepper_nb import AgentStepper, AsyncAgentStepper, ConnectionLostError, NotJSONError
+from agentstepper_nb import AgentStepper, AsyncAgentStepper, NotJSONError
 from agentstepper_nb.protocol.agent import (
-    BreakpointReached,
     CommitMade,
     Deny,
-    EventBegun,
     Resume,
     Skip,
 )
 from agentstepper_nb.protocol.v1 import agent as v1
-from agentstepper_nb.protocol.values import EventKind, Outcome, Side
+from agentstepper_nb.protocol.values import Outcome
 from agentstepper_nb.sdk import ambient
 from agentstepper_nb.sdk.workspace import Workspace
 from tests.sdk.doors import both, run
-from tests.sdk.scripted_core import PATIENCE, Peer, Script, ScriptedCore
-
-AGENT_LOG = "agentstepper_nb.sdk"
-CANT = "The files that this step changed can't be shown"
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
-    folder.mkdir()
-    (folder / "old.txt").write_text("old\n")
-    return folder
-
-
-def commits(peer: Peer) -> list[CommitMade]:
-    """Its commits after the first, once it is gone."""
-    peer.ends()
-    return [message for message in peer.sent if isinstance(message, CommitMade)][1:]
-
-
-def paths(commit: CommitMade) -> list[str]:
-    return [change.path for change in commit.changes]
-
-
-def tool_event(peer: Peer, name: str = "write") -> EventBegun:
-    (event,) = (event for event in peer.events if event.name == name)
-    return event
-
-
-def end_of(peer: Peer, event: EventBegun) -> BreakpointReached:
-    (point,) = (p for p in peer.points if p.event == event.id and p.side is Side.END)
-    return point
-
+from tests.sdk.scripted_core import Script, ScriptedCore
+from tests.sdk.snapshots import commits, end_of, paths, tool_event
 
 # ---- every form -------------------------------------------------------------------------------------
 
@@ -365,227 +327,6 @@ def test_secrets_are_masked_and_redact_sees_them(
     (snapshot,) = commits(core.peer())
     assert (snapshot.snapshot, paths(snapshot)) == (True, ["public.txt"])
     assert b"1234567890" not in repr(snapshot).encode()
-
-
-# ---- threads and tasks ------------------------------------------------------------------------------
-
-
-def test_tools_in_threads_have_each_change_once(core: ScriptedCore, folder: Path) -> None:
-    with AgentStepper("T", "127.0.0.1", core.port, folder) as dbg, ThreadPoolExecutor(8) as pool:
-
-        def work(n: int) -> None:
-            with dbg.tool(f"t{n}", {}):
-                (folder / f"{n}.txt").write_text("x")
-
-        list(pool.map(work, range(16)))
-        assert dbg.commit_agent_changes("All") is True
-    check_sixteen(core.peer())
-
-
-def test_tools_in_tasks_have_each_change_once(core: ScriptedCore, folder: Path) -> None:
-    async def main() -> None:
-        async with AsyncAgentStepper("T", "127.0.0.1", core.port, folder) as dbg:
-
-            async def work(n: int) -> None:
-                async with dbg.tool(f"t{n}", {}):
-                    await asyncio.sleep(0)
-                    (folder / f"{n}.txt").write_text("x")
-
-            await asyncio.gather(*(work(n) for n in range(16)))
-            assert await dbg.commit_agent_changes("All") is True
-
-    asyncio.run(main())
-    check_sixteen(core.peer())
-
-
-def check_sixteen(peer: Peer) -> None:
-    """Each file in one snapshot, of a tool that had not ended yet and no earlier than its own end."""
-    *snapshots, last = commits(peer)
-    names = [f"{n}.txt" for n in range(16)]
-    assert sorted(paths(last)) == sorted(names)
-    assert not last.snapshot
-    assert Counter(path for each in snapshots for path in paths(each)) == Counter(names)
-    ends = {p.event: peer.sent.index(p) for p in peer.points if p.side is Side.END}
-    for snapshot in snapshots:
-        assert snapshot.snapshot
-        assert peer.sent.index(snapshot) < ends[str(snapshot.event)]
-        for path in paths(snapshot):
-            own = tool_event(peer, f"t{path.removesuffix('.txt')}")
-            assert peer.sent.index(snapshot) < ends[own.id], "its own end comes later"
-
-
-def held_up(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
-    """Let a snapshot wait in the middle: `looking` says that it does, `go` lets it go on."""
-    looking, go = threading.Event(), threading.Event()
-    snapshot = Workspace.snapshot
-
-    def slow(self: Workspace) -> Any:
-        looking.set()
-        assert go.wait(PATIENCE)
-        return snapshot(self)
-
-    monkeypatch.setattr(Workspace, "snapshot", slow)
-    return looking, go
-
-
-def test_the_loop_goes_on_meanwhile(
-    core: ScriptedCore, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looking, go = held_up(monkeypatch)
-
-    async def main() -> None:
-        async with AsyncAgentStepper("T", "127.0.0.1", core.port, folder) as dbg:
-
-            async def work() -> None:
-                async with dbg.tool("write", {}):
-                    (folder / "new.txt").write_text("new\n")
-
-            task = asyncio.create_task(work())
-            while not looking.is_set():
-                await asyncio.sleep(0)
-            async with dbg.llm("meanwhile") as q:  # both its breakpoints are answered
-                q.response = "yes"
-            assert not task.done()
-            go.set()
-            await task
-
-    asyncio.run(main())
-    peer = core.peer()
-    (snapshot,) = commits(peer)
-    query = next(event for event in peer.events if event.kind is EventKind.LLM_QUERY)
-    assert peer.sent.index(end_of(peer, query)) < peer.sent.index(snapshot)
-
-
-def test_a_task_cancelled_meanwhile_ends_after_the_snapshot(
-    core: ScriptedCore, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looking, go = held_up(monkeypatch)
-
-    async def main() -> None:
-        async with AsyncAgentStepper("T", "127.0.0.1", core.port, folder) as dbg:
-
-            async def work() -> None:
-                async with dbg.tool("write", {}):
-                    (folder / "new.txt").write_text("new\n")
-
-            task = asyncio.create_task(work())
-            while not looking.is_set():
-                await asyncio.sleep(0)
-            task.cancel()
-            for _ in range(5):
-                await asyncio.sleep(0)
-            assert not task.done()
-            go.set()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            async with dbg.tool("next", {}):
-                pass
-
-    asyncio.run(main())
-    peer = core.peer()
-    (snapshot,) = commits(peer)
-    end = end_of(peer, tool_event(peer))
-    assert (end.outcome, end.waits) == (Outcome.STOPPED, False)
-    assert peer.sent.index(snapshot) == peer.sent.index(end) - 1
-    assert tool_event(peer, "next").parent is None
-
-
-@both
-def test_an_interrupt_meanwhile_ends_the_tool(
-    door: str, core: ScriptedCore, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(_: Workspace) -> None:
-        raise KeyboardInterrupt
-
-    async def scenario(dbg: Any) -> None:
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(Workspace, "snapshot", interrupted)
-            async with dbg.tool("write", {}):
-                (folder / "new.txt").write_text("new\n")
-        async with dbg.tool("next", {}):
-            pass
-
-    run(door, core, scenario, agent_workspace_path=folder)
-    peer = core.peer()
-    assert end_of(peer, tool_event(peer)).outcome is Outcome.STOPPED
-    (snapshot,) = commits(peer)
-    assert (snapshot.event, paths(snapshot)) == (tool_event(peer, "next").id, ["new.txt"])
-
-
-# ---- failures ---------------------------------------------------------------------------------------
-
-
-@both
-def test_a_folder_that_is_gone_is_told_once_and_the_agent_goes_on(
-    door: str, core: ScriptedCore, folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def scenario(dbg: Any) -> list[Any]:
-        results = []
-
-        async def step(act: Callable[[], object]) -> None:
-            async with dbg.tool("write", {}) as t:
-                act()
-                t.result = "fine"
-            results.append(t.result)
-
-        await step(lambda: shutil.rmtree(folder))
-        await step(lambda: None)
-        await step(folder.mkdir)
-        await step(lambda: (folder / "new.txt").write_text("new\n"))
-        await step(lambda: shutil.rmtree(folder))
-        return results
-
-    with caplog.at_level(logging.WARNING, AGENT_LOG):
-        assert run(door, core, scenario, agent_workspace_path=folder) == ["fine"] * 5
-    peer = core.peer()
-    assert [paths(each) for each in commits(peer)] == [["old.txt"], ["new.txt"]]
-    said = [event for event in peer.events if event.kind is EventKind.DEBUG_MESSAGE]
-    steps = [event for event in peer.events if event.kind is EventKind.TOOL_INVOCATION]
-    assert [event.parent for event in said] == [steps[0].id, steps[4].id]
-    assert all(CANT in bytes(event.data).decode() for event in said)  # type: ignore[arg-type]
-    assert [record.message.startswith(CANT) for record in caplog.records] == [True, True]
-    assert "create it again" in caplog.text
-
-
-@both
-def test_a_redact_that_fails_at_a_snapshot_keeps_what_it_hides(
-    door: str, core: ScriptedCore, folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    def redact(word: str, value: Any) -> Any:
-        if word == "commit" and value["changes"]:
-            raise KeyError("the secret")
-        return value
-
-    async def scenario(dbg: Any) -> Any:
-        async with dbg.tool("write", {}) as t:
-            (folder / "new.txt").write_text("the secret")
-            t.result = "fine"
-        return t.result
-
-    assert run(door, core, scenario, agent_workspace_path=folder, redact=redact) == "fine"
-    peer = core.peer()
-    assert commits(peer) == []
-    (said,) = (event for event in peer.events if event.kind is EventKind.DEBUG_MESSAGE)
-    assert f'"{CANT}: KeyError (see the agent\'s log)"'.encode() == bytes(said.data)  # type: ignore[arg-type]
-    assert "the secret" in caplog.text
-
-
-@both
-def test_a_lost_connection_is_said_by_the_end(
-    door: str, core: ScriptedCore, folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def scenario(dbg: Any) -> Peer:
-        peer = core.peer()
-        with pytest.raises(ConnectionLostError, match="lost"):
-            async with dbg.tool("write", {}):
-                (folder / "new.txt").write_text("new\n")
-                peer.drop()
-                with pytest.raises(ConnectionLostError, match="lost"):
-                    await dbg.begin_llm_query_breakpoint("is it gone?")
-        return peer
-
-    assert commits(run(door, core, scenario, agent_workspace_path=folder)) == []
-    assert CANT not in caplog.text
 
 
 # ---- version 1 --------------------------------------------------------------------------------------

@@ -7,15 +7,10 @@ import io
 import json
 import os
 import signal
-import sys
-import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from queue import SimpleQueue
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,31 +22,12 @@ from agentstepper_nb import (
     AsyncAgentStepper,
     ConnectionLostError,
 )
-from agentstepper_nb.protocol.values import Ending, Run
+from agentstepper_nb.protocol.values import Ending
+from tests.sdk.children import CHILD, FOREVER, Heard, python
 from tests.sdk.doors import both, run
 from tests.sdk.person import Person
 from tests.sdk.processes import agent, outcome
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore
-
-#: An agent that halts at a prompt, wherever its Core is.
-CHILD = """
-from agentstepper_nb import AgentStepper
-with AgentStepper("child", stop_on_entry=False) as dbg:
-    print(dbg.begin_llm_query_breakpoint("of the child"), flush=True)
-"""
-FOREVER = "import signal; print('ready', flush=True); signal.pause()"
-
-
-@pytest.fixture
-def live() -> Iterator[AgentStepperCore]:
-    with AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core:
-        yield core
-
-
-@pytest.fixture
-def person(live: AgentStepperCore) -> Iterator[Person]:
-    with Person(live.ui_port) as person:
-        yield person
 
 
 @pytest.fixture
@@ -59,28 +35,6 @@ def dbg(core: ScriptedCore) -> Iterator[AgentStepper]:
     with suppress(AgentStopped), AgentStepper("parent", "127.0.0.1", core.port) as dbg:
         yield dbg
         raise AgentStopped("The test is over, and what it left running ends.")
-
-
-def python(program: str, *arguments: str) -> list[str]:
-    return [sys.executable, "-c", program, *arguments]
-
-
-class Heard(io.StringIO):
-    """An output that hands on what is written as it comes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._texts: SimpleQueue[str] = SimpleQueue()
-
-    def write(self, text: str) -> int:
-        self._texts.put(text)
-        return len(text)
-
-    def until(self, words: str) -> str:
-        said = ""
-        while words not in said:
-            said += self._texts.get(timeout=PATIENCE)
-        return said
 
 
 # ---- what it is told and what it says -----------------------------------------------------------
@@ -307,129 +261,3 @@ def test_a_cancelled_task_ends_the_child(core: ScriptedCore) -> None:
             return child.returncode
 
     assert asyncio.run(main()) == -signal.SIGINT
-
-
-# ---- the end of the parent ----------------------------------------------------------------------
-
-
-@both
-def test_leaving_waits_for_the_children_and_the_run_ends_after_them(
-    door: str, live: AgentStepperCore, person: Person
-) -> None:
-    async def scenario(dbg: Any) -> None:
-        await dbg.spawn(python(CHILD))
-
-    where: Any = SimpleNamespace(port=live.client_port)
-    with ThreadPoolExecutor(1) as pool:
-        parent = pool.submit(run, door, where, scenario, stop_on_entry=False)
-        person.halted()
-        assert sorted(run.live for run in person.runs.values()) == [True, True]
-        person.go_on()
-        assert not person.over().live
-        assert parent.result(PATIENCE) is None
-    ended = sorted(person_runs_to_the_end(person, 2), key=lambda run: run.ended_at or 0.0)
-    assert [run.program for run in ended] == ["child", "Tester"]
-    assert {run.ending for run in ended} == {Ending.FINISHED}
-
-
-def person_runs_to_the_end(person: Person, count: int) -> list[Run]:
-    person.until(lambda _: sum(not run.live for run in person.runs.values()) == count)
-    return list(person.runs.values())
-
-
-@both
-@pytest.mark.parametrize("error", [AgentStopped, KeyboardInterrupt, ValueError])
-def test_leaving_by_an_exception_ends_the_children(
-    door: str, core: ScriptedCore, error: type[BaseException]
-) -> None:
-    children: list[Any] = []
-
-    async def scenario(dbg: Any) -> None:
-        with redirect_stdout(Heard()) as heard:
-            children.append(await dbg.spawn(python(FOREVER)))
-        await asyncio.to_thread(heard.until, "ready")
-        raise error("the agent ends")
-
-    with pytest.raises(error):
-        run(door, core, scenario)
-    assert children[0].returncode == -signal.SIGINT
-
-
-def test_a_cell_that_is_interrupted_while_it_waits_to_leave_ends_the_children(
-    core: ScriptedCore,
-) -> None:
-    program = f"""
-    with AgentStepper("T", "127.0.0.1", PORT) as dbg:
-        dbg.spawn([sys.executable, "-c", {FOREVER!r}])
-    """
-    with agent(core, program) as process:
-        assert process.stdout and process.stdout.readline() == "ready\n"
-        process.send_signal(signal.SIGINT)
-        assert outcome(process)[0] == -signal.SIGINT
-    assert core.peer().ends().ending is Ending.STOPPED  # type: ignore[union-attr]
-
-
-def test_the_interpreters_exit_ends_what_nobody_waits_for(core: ScriptedCore) -> None:
-    program = f"""
-    dbg = AgentStepper("T", "127.0.0.1", PORT)
-    print(dbg.spawn([sys.executable, "-c", {FOREVER!r}]).pid)
-    """
-    with agent(core, program) as process:
-        code, out, err = outcome(process)
-    assert code == 0, err
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(out.split()[0]), 0)
-    assert core.peer().ends().ending is Ending.FINISHED  # type: ignore[union-attr]
-
-
-SPAWNS = """
-import threading
-dbg = AgentStepper("parent", "127.0.0.1", PORT, stop_on_entry=False)
-thread = threading.Thread(target=lambda: dbg.spawn([sys.executable, "-c", {child!r}]))
-thread.start()
-thread.join()  # its child doesn't end with it
-threading.Event().wait()
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its parent's end")
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_killing_the_parent_ends_a_child_at_a_breakpoint(
-    live: AgentStepperCore, person: Person, number: int
-) -> None:
-    where: Any = SimpleNamespace(port=live.client_port)
-    with agent(where, SPAWNS.format(child=CHILD)) as process:
-        person.halted()
-        assert person.run.program == "child"
-        process.send_signal(number)
-        runs = person_runs_to_the_end(person, 2)
-    assert {run.ending for run in runs} == {Ending.LOST}
-
-
-def test_a_child_outlives_the_thread_that_started_it(
-    live: AgentStepperCore, person: Person, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with AgentStepper("parent", "127.0.0.1", live.client_port, stop_on_entry=False) as dbg:
-        started: list[Any] = []
-        thread = threading.Thread(target=lambda: started.append(dbg.spawn(python(CHILD))))
-        thread.start()
-        thread.join()
-        person.step("it lives")
-        assert started[0].wait(PATIENCE) == 0
-    assert capsys.readouterr().out == "it lives\n"
-
-
-def test_a_fork_leaves_the_children_to_its_parent(core: ScriptedCore) -> None:
-    program = f"""
-    dbg = AgentStepper("T", "127.0.0.1", PORT)
-    child = dbg.spawn([sys.executable, "-c", {FOREVER!r}])
-    if os.fork() == 0:
-        sys.exit(0)  # not by os._exit: what ends children at an exit is run
-    os.wait()
-    print("runs" if child.returncode is None else "ended")
-    child.kill()
-    """
-    with agent(core, program) as process:
-        code, out, err = outcome(process)
-    assert code == 0, err
-    assert "runs" in out

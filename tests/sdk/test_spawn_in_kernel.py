@@ -25,18 +25,6 @@ with AgentStepper("child", stop_on_entry=False) as dbg:
 
 
 @pytest.fixture
-def live() -> Iterator[AgentStepperCore]:
-    with AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core:
-        yield core
-
-
-@pytest.fixture
-def person(live: AgentStepperCore) -> Iterator[Person]:
-    with Person(live.ui_port) as person:
-        yield person
-
-
-@pytest.fixture
 def kernel(live: AgentStepperCore, tmp_path: Path) -> Iterator[Kernel]:
     # ipykernel leaves its children's output alone where it thinks that it is being tested.
     without = ("AGENTSTEPPER_", "JPY_", "PYTEST_")

@@ -4,12 +4,13 @@ import hashlib
 import logging
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from agentstepper_nb.errors import WorkspaceError
-from agentstepper_nb.protocol.values import ChangeKind, FileBody, FileChange
+from agentstepper_nb.protocol.values import ChangeKind, Commit, FileBody, FileChange
 from agentstepper_nb.sdk.workspace import Workspace, changes
 from tests.sdk.workspace.helpers import (
     Open,
@@ -307,8 +308,12 @@ def test_close_twice_and_commit_afterwards(folder: Path, watch: Open) -> None:
         workspace.commit()
 
 
-def test_what_an_interrupted_commit_left_out_is_in_the_next(
-    folder: Path, watch: Open, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("look", [Workspace.commit, Workspace.snapshot])
+def test_what_an_interrupted_look_left_out_is_in_the_next(
+    folder: Path,
+    watch: Open,
+    monkeypatch: pytest.MonkeyPatch,
+    look: Callable[[Workspace], Commit | None],
 ) -> None:
     workspace = watch()
     (folder / "a").write_text("a\n")
@@ -319,9 +324,9 @@ def test_what_an_interrupted_commit_left_out_is_in_the_next(
     with monkeypatch.context() as patch:
         patch.setattr("agentstepper_nb.sdk.workspace.workspace.compare", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            workspace.commit()
+            look(workspace)
     (folder / "b").write_text("b\n")
-    assert kinds(workspace.commit()) == {"a": "added", "b": "added"}
+    assert kinds(look(workspace)) == {"a": "added", "b": "added"}
 
 
 @pytest.mark.parametrize("case", ["missing", "file", "loop", "nul"])

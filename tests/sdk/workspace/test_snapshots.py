@@ -222,23 +222,6 @@ def test_the_limits_hold(folder: Path, watch: Open, monkeypatch: pytest.MonkeyPa
     assert [bool(change.body) for change in by_path(snapshot).values()] == [True, False]
 
 
-def test_what_an_interrupted_one_left_out_is_in_the_next(
-    folder: Path, watch: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    workspace = watch()
-    (folder / "a").write_text("a\n")
-
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("agentstepper_nb.sdk.workspace.workspace.compare", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            workspace.snapshot()
-    (folder / "b").write_text("b\n")
-    assert kinds(workspace.snapshot()) == {"a": "added", "b": "added"}
-
-
 def test_a_commit_that_failed_loses_no_snapshot(
     folder: Path, watch: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,52 @@
+"""`agentstepper serve` in a process of its own, found by what it says."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+
+#: Seconds that it may take to end.
+PATIENCE = 60
+
+
+class Served:
+    """A Core in a process.
+
+    Args:
+        command: A program and its arguments, or lines for a shell.
+        environment: Its environment; this process's where none is given.
+
+    Attributes:
+        agents: Where agents reach it.
+        uis: Where UIs do.
+    """
+
+    def __init__(
+        self, command: str | Sequence[str], environment: Mapping[str, str] | None = None
+    ) -> None:
+        self.process = subprocess.Popen(
+            command,
+            shell=isinstance(command, str),
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout
+        self.agents = self._url(self.process.stdout.readline())
+        self.uis = self._url(self.process.stdout.readline())
+
+    def _url(self, line: str) -> str:
+        found = re.search(r"ws://\S+", line)
+        if not found:
+            raise AssertionError(f"{line!r}, {self.process.communicate()}")
+        return found[0]
+
+    def stop(self, number: int = signal.SIGINT) -> str:
+        """Send a signal; gives what it wrote on its error output."""
+        self.process.send_signal(number)
+        rest, errors = self.process.communicate(timeout=PATIENCE)
+        assert rest == ""
+        return errors
