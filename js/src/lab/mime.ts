@@ -8,8 +8,11 @@ import { keepScroll } from "./scroll";
 import { type ShareScope, take } from "./share_scope";
 import { MIME, readViewData, sameView, type ViewData } from "./view_data";
 
-/** Before ipywidgets, which has -10: the same output also holds an anywidget. */
+/** Before all others that may draw a form of the same output; ipywidgets has -10. */
 const RANK = -20;
+
+/** Of the view under a cell, in pixels. */
+const USUAL_HEIGHT = 520;
 
 const HTML = "text/html";
 const KEPT = "This run is no longer in the debugger; its timeline was kept with the notebook.";
@@ -99,9 +102,17 @@ function show(
   { run, follow, height }: ViewData,
   onAbsent: () => void,
 ): Presence {
+  node.replaceChildren(room(height ?? USUAL_HEIGHT));
   return present(node, (app, element) =>
     app.mount(element, run, { goOn: follow, onAbsent, ...(height !== undefined && { height }) }),
   );
+}
+
+/** Stands for the view until it is there, so that what is below doesn't move. */
+function room(height: number): HTMLElement {
+  const empty = document.createElement("div");
+  empty.style.height = `${height}px`;
+  return empty;
 }
 
 function note(text: string): HTMLElement {

@@ -97,6 +97,22 @@ test("data that is wrong is said, and gives way to data that is right", async ()
   expect(renderer.node.textContent).toBe("the view");
 });
 
+test("while it loads its place is kept, so that nothing below moves", async () => {
+  let load = (_: unknown) => {};
+  loadApp.mockReturnValueOnce(
+    new Promise((resolve) => {
+      load = resolve;
+    }),
+  );
+  const { renderer } = await rendered({ run: "r1", height: 400 });
+  const [room] = renderer.node.children;
+  expect((room as HTMLElement).style.height).toBe("400px");
+  load(server.app);
+  await settled();
+  expect(renderer.node.contains(room ?? null)).toBe(false);
+  expect(renderer.node.textContent).toBe("the view");
+});
+
 test("a view that is taken away while it loads is never mounted", async () => {
   let load = (_: unknown) => {};
   loadApp.mockReturnValueOnce(
