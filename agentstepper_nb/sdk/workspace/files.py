@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import errno
 import hashlib
 import os
 import stat
 import time
+from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 #: Text up to this size travels with its contents.
@@ -22,6 +24,8 @@ _TICK_NS = 2_000_000_000
 
 # Opened so that a link, or a pipe nobody writes to, put in a file's place a moment ago does no harm.
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 _FILE, _PROGRAM, _LINK = "100644", "100755", "120000"  # git's modes
 
@@ -84,20 +88,23 @@ class Read(NamedTuple):
     stored: bytes
 
 
-def read(path: bytes, found: os.stat_result) -> Read:
-    """Read a file or a link.
+def read(root: bytes, path: bytes, found: os.stat_result) -> Read:
+    """Read a file or a link of the workspace.
 
     Args:
-        path: Where it is.
+        root: The workspace.
+        path: Where it is, below that. Never beyond a link, whatever was put in a folder's place.
         found: What was found there.
 
     Raises:
         OSError: It is gone, or something else is in its place, or it can't be read.
     """
     read_at = time.time_ns()
-    if stat.S_ISLNK(found.st_mode):
-        return _small(_LINK, os.readlink(path), Stamp.of(found), read_at)  # noqa: PTH115 - bytes
-    descriptor = os.open(path, _OPEN)
+    name = path.rpartition(b"/")[2]
+    with _folder_of(root, path) as folder:
+        if stat.S_ISLNK(found.st_mode):
+            return _small(_LINK, os.readlink(name, dir_fd=folder), Stamp.of(found), read_at)
+        descriptor = os.open(name, _OPEN, dir_fd=folder)
     try:
         opened = os.fstat(descriptor)
         if not stat.S_ISREG(opened.st_mode):
@@ -105,6 +112,29 @@ def read(path: bytes, found: os.stat_result) -> Read:
         return _read_file(descriptor, opened, read_at)
     finally:
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _folder_of(root: bytes, path: bytes) -> Iterator[int]:
+    """A descriptor of the folder a file lies in, reached folder by folder."""
+    at = os.open(root, _FOLDER)
+    try:
+        for name in path.split(b"/")[:-1]:
+            below = _open_folder(name, at)
+            os.close(at)
+            at = below
+        yield at
+    finally:
+        os.close(at)
+
+
+def _open_folder(name: bytes, above: int) -> int:
+    try:
+        return os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=above)
+    except OSError as error:
+        if error.errno != errno.ELOOP:  # what some systems say of a link, and others ENOTDIR
+            raise
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), name) from None
 
 
 def sha256(data: bytes) -> str:

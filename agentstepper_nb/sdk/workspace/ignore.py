@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import stat
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from .command import Git
+from .command import Git, GitError
 from .files import Stamp
 
 IGNORE_FILE = b".gitignore"
+
+# git refuses a whole question for one path beyond a link. Where none is to be seen, the agent may have
+# put the folder back since: git is asked again, so often at most.
+_TRIES = 5
 
 #: What the verdicts in one directory hang on: the stamps of the files that hold its rules, outermost
 #: first. While these are equal nobody need be asked again.
@@ -24,6 +30,14 @@ class Question(NamedTuple):
     path: bytes  # below the workspace
     directory: bool
     rules: Rules  # of the directory it stands in
+
+
+class _Answer(NamedTuple):
+    """What git said of some paths."""
+
+    ignored: set[bytes]
+    #: Those it can say nothing of: by now they lie beyond a link, so that they aren't in the workspace.
+    gone: set[bytes]
 
 
 class Ignore:
@@ -39,6 +53,7 @@ class Ignore:
 
     def __init__(self, git_dir: Path, top: Path, folder: Path, exclude: Path | None = None) -> None:
         exclude = exclude or Path(os.devnull)
+        self._folder = os.fsencode(folder)
         self._git = Git(git_dir, work_tree=top, config={"core.excludesFile": str(exclude)})
         parts = folder.relative_to(top).parts
         # `./`, for a path that starts with a colon would be taken for a pattern.
@@ -60,24 +75,44 @@ class Ignore:
             rules = extended(rules, lstat(source))
         return rules
 
-    def ignored(self, questions: Collection[Question]) -> set[bytes]:
-        """Choose the paths that are ignored.
+    def left_out(self, questions: Collection[Question]) -> set[bytes]:
+        """Choose the paths that are ignored, and those that are gone: beyond a link by now.
 
         Raises:
-            GitError: git can't tell: a folder was replaced by a link a moment ago.
+            GitError: git can't tell.
         """
         known = self._known
-        found = self._ask([question.path for question in questions if question not in known])
-        verdicts = {asked: known.get(asked, asked.path in found) for asked in questions}
+        answer = self._ask([question.path for question in questions if question not in known])
+        # Of what is gone nothing is known: when it is back, git is asked.
+        verdicts = {
+            asked: known.get(asked, asked.path in answer.ignored)
+            for asked in questions
+            if asked.path not in answer.gone
+        }
         self._asked |= verdicts
-        return {asked.path for asked, verdict in verdicts.items() if verdict}
+        return answer.gone | {asked.path for asked, verdict in verdicts.items() if verdict}
 
     def ignores_folder(self) -> bool:
         """Whether the workspace as a whole is ignored from above."""
-        return self._prefix != b"./" and bool(self._ask([b""]))
+        return self._prefix != b"./" and bool(self._ask([b""]).ignored)
 
-    def _ask(self, paths: list[bytes]) -> set[bytes]:
-        """Ask git."""
+    def _ask(self, paths: list[bytes]) -> _Answer:
+        """Ask git, while the agent may be replacing folders by links."""
+        gone: set[bytes] = set()
+        tries = _TRIES
+        while True:
+            try:
+                return _Answer(self._check(paths), gone)
+            except GitError:
+                beyond = self._beyond_links(paths)
+                if not beyond:
+                    tries -= 1
+                if not tries:
+                    raise
+            gone |= beyond
+            paths = [path for path in paths if path not in beyond]
+
+    def _check(self, paths: list[bytes]) -> set[bytes]:
         if not paths:
             return set()
         # Exit status 1: none of them. The index isn't asked: what is tracked is never asked about.
@@ -91,6 +126,16 @@ class Ignore:
         )
         return {path.removeprefix(self._prefix) for path in answer.split(b"\0")[:-1]}
 
+    def _beyond_links(self, paths: list[bytes]) -> set[bytes]:
+        """Those that are reached only through a link."""
+
+        @functools.cache
+        def is_link(folder: bytes) -> bool:
+            found = lstat(self._folder + b"/" + folder)
+            return found is not None and stat.S_ISLNK(found.st_mode)
+
+        return {path for path in paths if any(is_link(folder) for folder in above(path))}
+
 
 def extended(rules: Rules, source: os.stat_result | None) -> Rules:
     """The rules of a directory: those from above, and its own file where it has one."""
@@ -101,7 +146,13 @@ def extended(rules: Rules, source: os.stat_result | None) -> Rules:
     return (*rules, stamp if stamp.settled(time.time_ns()) else object())
 
 
-def lstat(path: Path | os.DirEntry[bytes]) -> os.stat_result | None:
+def above(path: bytes) -> Iterator[bytes]:
+    """The folders a path lies in, innermost first."""
+    while path := path.rpartition(b"/")[0]:
+        yield path
+
+
+def lstat(path: bytes | Path | os.DirEntry[bytes]) -> os.stat_result | None:
     """Look at a file that may be gone."""
     try:
         return os.lstat(path)

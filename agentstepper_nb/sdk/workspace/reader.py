@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from .command import GitError
 from .draft import Draft
 from .files import Entry, read
 from .names import on_wire, one_line
@@ -35,7 +34,7 @@ class Reader:
     """
 
     def __init__(self, root: bytes, scanner: Scanner) -> None:
-        self._root = root.rstrip(b"/") + b"/"
+        self._root = root
         self._scanner = scanner
         self._warned: set[bytes] = set()
 
@@ -51,7 +50,7 @@ class Reader:
             OSError: The workspace itself can't be listed.
             GitError: git failed.
         """
-        scan = self._scan(known)
+        scan = self._scanner.scan(known.tracked, known.seen)
         if not scan.files and not scan.closed and scan.same == known.parent:
             return known.parent
         files = _kept(scan, known.parent)
@@ -67,19 +66,13 @@ class Reader:
         self._warn(scan.closed)
         return files
 
-    def _scan(self, known: Known) -> Scan:
-        try:
-            return self._scanner.scan(known.tracked, known.seen)
-        except GitError:  # the agent moved something while git looked at it
-            return self._scanner.scan(known.tracked, known.seen)
-
     def _read(
         self, draft: Draft, path: bytes, found: os.stat_result, known: Known, closed: set[bytes]
     ) -> Entry | None:
         """Read one file into the draft, unless it is there already."""
         parent = known.parent.get(path)
         try:
-            entry, data = read(self._root + path, found)
+            entry, data = read(self._root, path, found)
         except OSError as error:
             if error.errno not in GONE:
                 closed.add(path)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .files import Entry
-from .ignore import IGNORE_FILE, Ignore, Question, Rules, extended, lstat
+from .ignore import IGNORE_FILE, Ignore, Question, Rules, above, extended, lstat
 
 #: Errors of what was there a moment ago: the agent may be at work. All others hide what is there.
 GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
@@ -44,7 +44,7 @@ class Scan:
 
     def hides(self, path: bytes) -> bool:
         """Whether a path lies where we couldn't look."""
-        return path in self.closed or any(folder in self.closed for folder in _above(path))
+        return path in self.closed or any(folder in self.closed for folder in above(path))
 
 
 class _Folder(NamedTuple):
@@ -83,18 +83,18 @@ class Scanner:
 
         Raises:
             OSError: The workspace itself can't be listed.
-            GitError: A folder was replaced while git looked at it.
+            GitError: git can't tell what is ignored.
         """
         look = _Look(tracked, seen, self._skip)
         look.list_folder(_Folder(b"", self._root, self._ignore.begin()))
         # Level by level: git is asked once a level, and nothing ignored is listed.
         while look.unsure or look.below:
             unsure, look.unsure = look.unsure, []
-            ignored = self._ignore.ignored(
+            left_out = self._ignore.left_out(
                 [Question(item.path, item.directory, item.rules) for item in unsure]
             )
             for item in unsure:
-                if item.path not in ignored:
+                if item.path not in left_out:
                     look.take(item)
             below, look.below = look.below, []
             for folder in below:
@@ -191,14 +191,8 @@ def _folders(paths: Collection[bytes]) -> set[bytes]:
     """Every folder that a path lies in."""
     folders: set[bytes] = set()
     for path in paths:
-        for folder in _above(path):
+        for folder in above(path):
             if folder in folders:
                 break
             folders.add(folder)
     return folders
-
-
-def _above(path: bytes) -> Iterator[bytes]:
-    """The folders a path lies in, innermost first."""
-    while path := path.rpartition(b"/")[0]:
-        yield path

@@ -153,9 +153,8 @@ class Workspace:
                 return None
             changes = compare(self._repository, before, now)
             self._saw(now)
-        return Commit(
-            id=now.commit, at=at, title=titles.title(changes), snapshot=True, changes=changes
-        )
+        title = titles.title(changes)
+        return Commit(id=now.commit, at=at, title=title, snapshot=True, ruled=True, changes=changes)
 
     def close(self) -> None:
         """End the watch. Does nothing the second time, and never touches the workspace."""
@@ -238,7 +237,8 @@ class Workspace:
         if now.tree == before.tree:
             return None
         changes = compare(self._repository, before, now)
-        if not said.title:
+        ruled = not said.title
+        if ruled:
             said = said._replace(title=titles.title(changes))
         with self._repository.draft(self.branch, before.commit, str(said), at) as draft:
             draft.take(now.tree)
@@ -246,7 +246,12 @@ class Workspace:
         assert made is not None
         self._named = Version(*made, now.files)
         return Commit(
-            id=made.commit, at=at, title=said.title, description=said.description, changes=changes
+            id=made.commit,
+            at=at,
+            title=said.title,
+            description=said.description,
+            ruled=ruled,
+            changes=changes,
         )
 
     @contextlib.contextmanager

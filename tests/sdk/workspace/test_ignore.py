@@ -104,7 +104,7 @@ def test_git_is_asked_again_only_when_rules_or_paths_are_new(
     asked: list[list[bytes]] = []
     ask = ignore.Ignore._ask
 
-    def spy(self: ignore.Ignore, paths: list[bytes]) -> set[bytes]:
+    def spy(self: ignore.Ignore, paths: list[bytes]) -> ignore._Answer:
         asked.append(paths)
         return ask(self, paths)
 

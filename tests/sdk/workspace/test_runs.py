@@ -210,9 +210,9 @@ def test_the_next_run_reads_nothing_again(
     opened: list[bytes] = []
     read = files.read
 
-    def spy(path: bytes, found: os.stat_result) -> files.Read:
-        opened.append(os.path.basename(path))
-        return read(path, found)
+    def spy(root: bytes, path: bytes, found: os.stat_result) -> files.Read:
+        opened.append(path)
+        return read(root, path, found)
 
     later = (folder / "b").lstat().st_ctime_ns + 10**10
     monkeypatch.setattr("agentstepper_nb.sdk.workspace.files.time.time_ns", lambda: later)
