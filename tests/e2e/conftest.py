@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
 from .jupyter import Jupyter, running_jupyter
 from .lab import Lab, Notebook7, notebook
@@ -22,6 +23,9 @@ CHROMIUM_ARGUMENTS = [
     "--disable-sync",
     "--no-first-run",
 ]
+
+#: Milliseconds for whatever is waited for.
+PATIENCE = 20_000
 
 
 @pytest.fixture(scope="session")
@@ -37,20 +41,28 @@ def bare_jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:
         yield running
 
 
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+@contextmanager
+def launched() -> Iterator[Browser]:
+    """Start the browser, and end it afterwards."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     assert chromium, "Chromium is missing: `make setup` installs it."
+    expect.set_options(timeout=PATIENCE)  # what is expected may come as late as what is clicked
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGUMENTS)
         yield running
         running.close()
 
 
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with launched() as running:
+        yield running
+
+
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
     opened = browser.new_context(viewport={"width": 1400, "height": 1000})
-    opened.set_default_timeout(20_000)
+    opened.set_default_timeout(PATIENCE)
     yield opened
     opened.close()
 

@@ -116,6 +116,22 @@ def test_without_subshells_the_cell_goes_on_in_the_background(
     assert RIGHT in (bare.folder / "cart.py").read_text()
 
 
+def reload_until_back(bare: Bare, series: str, words: str) -> None:
+    """Reload the page, and wait until the view is back and says so.
+
+    ipykernel 7.3 doesn't read what reaches it just while it sends a reply, nor anything else from the
+    same page, until another page connects. A page that loads asks many things at once, among them which
+    widgets there are: where that one is lost, a person reloads once more. 7.4 reads it.
+    """
+    bare.lab.reload()
+    if series == "7.3":
+        try:
+            bare.view.expect_state(words)
+        except AssertionError:
+            bare.lab.reload()
+    bare.view.expect_state(words, timeout=60_000)
+
+
 @pytest.mark.parametrize("series", sampled(ALL, "7.3"))
 def test_after_a_reload_the_view_is_back_and_steps_on(
     new_bare_lab: NewLab, bare_jupyter: Jupyter, series: str
@@ -126,8 +142,7 @@ def test_after_a_reload_the_view_is_back_and_steps_on(
     view.press("Step")
     view.expect_state("Halted after LLM query")
     lab.execute("docmanager:save")
-    lab.reload()
-    view.expect_state("Halted after LLM query", timeout=60_000)
+    reload_until_back(bare, series, "Halted after LLM query")
     expect(view.rows()).to_have_count(3)
     view.press("Step")
     view.expect_state("Halted before tool call")

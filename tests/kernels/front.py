@@ -92,8 +92,8 @@ class Front:
     def shows(self, code: str) -> str:
         """Run a cell that shows a view; gives the id of its comm.
 
-        To its end: of requests that come while its main thread is busy, ipykernel 7.3 may overlook one
-        until the next.
+        To its end: what comes just while ipykernel 7.3 sends a reply may stay unread, and all that this
+        front end sends after it.
         """
         id = self.start(code)
         self.ended(id)
