@@ -11,7 +11,12 @@
     ├── DiscoveryError (ConnectionError) no Core, or several, and nothing says which
     ├── ToolDeniedError (PermissionError) the person denied a call
     ├── InjectedError (RuntimeError)    the person made a call fail
-    └── WorkspaceError (OSError)        the workspace can't be tracked
+    ├── WorkspaceError (OSError)        the workspace can't be tracked
+    ├── ModelError (RuntimeError)       a model gave no answer
+    └── StoreError (OSError)            the folder that keeps the runs can't be used
+        ├── StoreTakenError             another Core has it
+        ├── NewerStoreError             a newer program wrote it
+        └── DamagedRunError             what it keeps of one run is hurt
     BaseException
     └── AgentStopped                    the person pressed Stop; ends the agent
 
@@ -105,6 +110,62 @@ class InjectedError(AgentStepperError, RuntimeError):
 
 class WorkspaceError(AgentStepperError, OSError):
     """The agent's workspace can't be tracked."""
+
+
+class ModelError(AgentStepperError, RuntimeError):
+    """A model gave no answer that can be used.
+
+    Args:
+        kind: Why, in a word that is the same for all of a kind: `timeout`, `unreachable`, `refused`,
+            `overloaded`, `invalid` or `empty`.
+        message: What went wrong, for a person.
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class StoreError(AgentStepperError, OSError):
+    """The folder that keeps the runs can't be used; the text says why and what to do."""
+
+
+class StoreTakenError(StoreError):
+    """Another Core has this folder: a store has one owner.
+
+    Args:
+        folder: The folder.
+        holder: Who has it, in words.
+    """
+
+    def __init__(self, folder: str, holder: str) -> None:
+        super().__init__(
+            f"The runs in {folder} belong to {holder}, which is running. Stop it, or choose another "
+            "folder with --data."
+        )
+        self.folder = folder
+        self.holder = holder
+
+
+class NewerStoreError(StoreError):
+    """A newer agentstepper_nb wrote this folder's store."""
+
+
+class DamagedRunError(StoreError):
+    """Some of what the store keeps of a run is damaged.
+
+    Args:
+        run: The run.
+        what: What is hurt, in words.
+    """
+
+    def __init__(self, run: str, what: str) -> None:
+        super().__init__(
+            f"What is kept of run {run} is damaged: {what}. `agentstepper doctor --data DIR` says what "
+            "can be repaired."
+        )
+        self.run = run
+        self.what = what
 
 
 class AgentStopped(BaseException):

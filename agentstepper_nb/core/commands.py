@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
 from ..errors import CommandError, ProtocolError, StaleError
 from ..protocol.records import (
     BreakpointEdited,
+    NoteSaved,
     RunChanged,
     RunDeleted,
     RunHistory,
     RunImported,
     RunRenamed,
+    RunTagged,
+    SentenceMade,
 )
-from ..protocol.values import AgentState, AnswerKind, Breakpoint
+from ..protocol.values import AgentState, AnswerKind, Breakpoint, Commit, Note
 from .edits import check_edit
 from .fold import RunStatus
-from .moves import Moves, Output
-from .states import RULES, Rule, Signal
+from .moves import Moves, Output, Saved
+from .states import Rule, Signal, rules
 
 
 class Commands(Moves):
@@ -126,6 +131,52 @@ class Commands(Moves):
         self._emit(RunRenamed(run=replace(status.run, name=name)))
         return self._drain()
 
+    def tag(self, run_id: str, tags: Iterable[str]) -> list[Output]:
+        """Give a run these tags in place of those it has; the same twice counts once.
+
+        Raises:
+            CommandError: `unknown_run`.
+            ProtocolError: `invalid_message`: a tag is empty.
+        """
+        status = self._status(run_id)
+        cleaned = tuple(dict.fromkeys(" ".join(tag.split()) for tag in tags))
+        if "" in cleaned:
+            raise ProtocolError("invalid_message", "A tag can't be empty: type a word.")
+        self._emit(RunTagged(run=replace(status.run, tags=cleaned)))
+        return self._drain()
+
+    def write_note(self, note: Note) -> list[Output]:
+        """Write beside a row, in place of what stands there; without text it is taken away.
+
+        Args:
+            note: It names a row of the run: that is its writer's to see to.
+
+        Raises:
+            CommandError: `unknown_run`.
+        """
+        self._status(note.run)
+        self._emit(NoteSaved(note=note if note.text.strip() else replace(note, text="")))
+        return self._drain()
+
+    def put_sentence(self, made: SentenceMade, about: Breakpoint | Commit) -> list[Output]:
+        """A model put something into one sentence.
+
+        Args:
+            made: The sentence.
+            about: The breakpoint or commit, as the store has it.
+
+        Raises:
+            CommandError: `unknown_run`.
+        """
+        self._status(made.run)
+        pending = self._runs.apply(made)
+        if isinstance(about, Commit):
+            self._outputs.append(Saved(made, commit=replace(about, sentence=made.text)))
+        else:
+            told = pending or replace(about, sentence=made.text)
+            self._outputs.append(Saved(made, breakpoint=told))
+        return self._drain()
+
     def delete(self, run_id: str) -> list[Output]:
         """Delete a run that has ended.
 
@@ -148,7 +199,7 @@ class Commands(Moves):
 
     def _consult(self, run_id: str, signal: Signal) -> tuple[RunStatus, Rule]:
         status = self._status(run_id)
-        rule = RULES[status.run.state].get(signal)
+        rule = rules(status.run).get(signal)
         if rule is None:
             raise CommandError(
                 "run_is_over", "This run has ended: start the agent again to step it.", run_id

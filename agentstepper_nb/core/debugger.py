@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..protocol.records import Record
+from ..protocol.records import Proof, Record
 from ..protocol.values import Breakpoint, Run, Side
 from .commands import Commands
 from .inputs import AgentInputs
@@ -43,6 +43,14 @@ class Debugger(AgentInputs, Commands):
     def pending(self, run_id: str) -> list[Breakpoint]:
         """A run's pending breakpoints, oldest first."""
         return list(self._status(run_id).pending.values())
+
+    def proof(self, run_id: str) -> Proof | None:
+        """By what a live run's agent is known; None where it can't come back, or the run has ended."""
+        return self._status(run_id).proof
+
+    def heard(self, run_id: str) -> int:
+        """The number of the last message that was taken of a live run's agent."""
+        return self._status(run_id).heard
 
     def next_side(self, run_id: str, event_id: str) -> Side:
         """The side of an event's next breakpoint, for version 1, which doesn't say it."""

@@ -12,19 +12,26 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from ..protocol.records import (
+    AgentHeard,
     BreakpointAnswered,
     BreakpointEdited,
     BreakpointSaved,
     CommitSaved,
     EventSaved,
+    NoteSaved,
+    Proof,
     Record,
     RunChanged,
     RunDeleted,
+    RunFound,
     RunImported,
     RunRenamed,
     RunStarted,
+    RunTagged,
+    SentenceMade,
 )
-from ..protocol.values import Breakpoint, Commit, Event, EventKind, Run, RunState
+from ..protocol.values import Breakpoint, Commit, Event, EventKind, Run, RunState, Usage
+from .rows import row_in_words
 
 
 @dataclass
@@ -48,6 +55,9 @@ class RunStatus:
     #: Snapshots since the last commit that the agent asked for, which will cover them.
     uncovered: int = 0
     pending: dict[str, Breakpoint] = field(default_factory=dict)  # oldest first
+    proof: Proof | None = None  # by what its agent is known; None: it can't come back
+    heard: int = 0  # the number of its agent's last message
+    last: str | None = None  # its last row, in words
 
 
 @dataclass
@@ -77,11 +87,17 @@ class Runs:
                 self._apply_header(run)
             case EventSaved(event=event):
                 self._apply_event(event)
-            case RunStarted(run=run):
-                self.status[run.id] = RunStatus(run)
+            case AgentHeard(run=run_id, n=n):
+                self.status[run_id].heard = n
+            case RunStarted(run=run, proof=proof):
+                # What is counted is counted by the records that follow.
+                begun = replace(run, rows=0, commits=0, usage=None)
+                self.status[run.id] = RunStatus(begun, proof=proof)
                 self.live[run.id] = None
-            case RunRenamed(run=run):
+            case RunRenamed(run=run) | RunTagged(run=run):
                 self.status[run.id].run = run
+            case RunFound(run=run):
+                self.status[run.id] = RunStatus(run)
             case RunImported(history=history):
                 self.status[history.run.id] = RunStatus(history.run)
             case RunDeleted(run=run_id):
@@ -94,6 +110,10 @@ class Runs:
                 status = self.status[commit.run]
                 status.commits.add(commit.id)
                 _count(status, commit)
+            case SentenceMade():
+                return self._apply_sentence(record)
+            case NoteSaved():
+                pass  # the store has it, and whoever reads the run
         return None
 
     def _apply_header(self, run: Run) -> None:
@@ -115,12 +135,15 @@ class Runs:
         status.ended.add(event.id)
         if event.kind is EventKind.DEBUG_MESSAGE:
             status.rows.add(event.id)
+            status.last = row_in_words(event)
             status.run = replace(status.run, rows=event.seq)
 
     def _apply_breakpoint(self, breakpoint: Breakpoint) -> None:
         status = self.status[breakpoint.run]
         status.rows.add(breakpoint.id)
-        status.run = replace(status.run, rows=breakpoint.seq)
+        status.last = row_in_words(breakpoint)
+        usage = _sum(status.run.usage, breakpoint.usage)
+        status.run = replace(status.run, rows=breakpoint.seq, usage=usage)
         opened = status.open.get(breakpoint.event)
         if opened:
             opened.begun = True
@@ -130,9 +153,21 @@ class Runs:
 
     def _apply_edit(self, record: BreakpointEdited) -> Breakpoint:
         pending = self.status[record.run].pending
-        edited = replace(pending[record.breakpoint], revision=record.revision, edit=record.edit)
+        edited = replace(
+            pending[record.breakpoint],
+            revision=record.revision,
+            edit=record.edit,
+            sentence=None,  # it was about what stood there before
+        )
         pending[record.breakpoint] = edited
         return edited
+
+    def _apply_sentence(self, record: SentenceMade) -> Breakpoint | None:
+        pending = self.status[record.run].pending
+        if record.id not in pending:
+            return None
+        told = pending[record.id] = replace(pending[record.id], sentence=record.text)
+        return told
 
     def _apply_answer(self, record: BreakpointAnswered) -> Breakpoint:
         status = self.status[record.run]
@@ -141,6 +176,20 @@ class Runs:
         if opened:
             opened.resumed_at = record.at
         return replace(answered, answer=record.answer, answered_at=record.at)
+
+
+def _sum(so_far: Usage | None, more: Usage | None) -> Usage | None:
+    """Tokens of two together; what neither tells stays untold."""
+    if so_far is None or more is None:
+        return so_far or more
+    return Usage(
+        input_tokens=_plus(so_far.input_tokens, more.input_tokens),
+        output_tokens=_plus(so_far.output_tokens, more.output_tokens),
+    )
+
+
+def _plus(one: int | None, other: int | None) -> int | None:
+    return one if other is None else other + (one or 0)
 
 
 def _count(status: RunStatus, commit: Commit) -> None:

@@ -8,13 +8,16 @@ from msgspec.structs import replace
 
 from ..errors import ProtocolError
 from ..protocol.records import (
+    AgentHeard,
     BreakpointSaved,
     CommitSaved,
     EventSaved,
+    Proof,
     RunChanged,
     RunStarted,
 )
 from ..protocol.values import (
+    CHANGES_LOST,
     EVENT_NAME,
     EVENT_NAME_RULE,
     PAIRED,
@@ -33,7 +36,7 @@ from ..protocol.values import (
 )
 from .fold import OpenEvent, RunStatus
 from .moves import Moves, Output, Reply
-from .states import RULES, Act, Rule, Signal
+from .states import Act, Rule, Signal, rules, shown_state
 
 _OUTCOMES: Final = {
     Ending.FINISHED: Outcome.OK,
@@ -46,8 +49,12 @@ _OUTCOMES: Final = {
 class AgentInputs(Moves):
     """The agents' half of the debugger."""
 
-    def start_run(self, run: Run) -> list[Output]:
+    def start_run(self, run: Run, proof: Proof | None = None) -> list[Output]:
         """A program started. Its name is made here: `Run #n of P`.
+
+        Args:
+            run: Its header.
+            proof: By what its agent is known when it comes back; None: it can't.
 
         Raises:
             ProtocolError: `already_open`: a run of this id exists.
@@ -57,7 +64,63 @@ class AgentInputs(Moves):
                 "already_open", f"A run {run.id} exists already: give each run an id of its own."
             )
         number = 1 + sum(other.run.program == run.program for other in self._runs.status.values())
-        self._emit(RunStarted(run=replace(run, name=f"Run #{number} of {run.program}")))
+        named = replace(run, name=f"Run #{number} of {run.program}")
+        self._emit(RunStarted(run=named, proof=proof))
+        return self._drain()
+
+    def hear(self, run_id: str, n: int) -> list[Output]:
+        """The agent's messages were heard up to this number; nothing of a run that has ended."""
+        if self._status(run_id).run.live:
+            self._emit(AgentHeard(run=run_id, n=n))
+        return self._drain()
+
+    def detach(self, run_id: str, at: float) -> list[Output]:
+        """The agent is away, and may come back: what is pending stays, and can be answered.
+
+        Args:
+            run_id: The run.
+            at: Now, by the Core's clock; of a run that is detached already its time stays.
+
+        Raises:
+            ProtocolError: `run_ended`: it ended before.
+        """
+        run = self._living(run_id).run
+        if run.detached_at is None:
+            self._emit(RunChanged(run=replace(run, state=RunState.DETACHED, detached_at=at)))
+        return self._drain()
+
+    def attach(self, run_id: str, failure: Failure | None = None) -> list[Output]:
+        """The agent is there again.
+
+        Args:
+            run_id: The run.
+            failure: What was lost meanwhile; the run's end is going to say so.
+
+        Raises:
+            ProtocolError: `run_ended`: it ended before.
+        """
+        run = self._living(run_id).run
+        state = shown_state(run.mode, pending=bool(run.pending), ended=False)
+        known = run.failure
+        if known is not None and known.type == CHANGES_LOST:
+            known = None  # it sends them again
+        here = replace(run, state=state, detached_at=None, failure=failure or known)
+        if here != run:
+            self._emit(RunChanged(run=here))
+        return self._drain()
+
+    def tell_exit(self, run_id: str, code: int, failure: Failure | None = None) -> list[Output]:
+        """The parent of a run's process told how that ended, after the run did.
+
+        Args:
+            run_id: The run, which has ended.
+            code: The exit code; -9: ended by signal 9.
+            failure: What ended it, where its agent hadn't said so itself.
+        """
+        run = replace(self._status(run_id).run, exit_code=code)
+        if failure is not None:
+            run = replace(run, ending=Ending.CRASHED, failure=failure)
+        self._emit(RunChanged(run=run))
         return self._drain()
 
     def begin_event(self, event: Event) -> list[Output]:
@@ -98,7 +161,7 @@ class AgentInputs(Moves):
         status = self._living(breakpoint.run)
         opened = self._open_event(status, breakpoint)
         resumed = opened.resumed_at if breakpoint.side is Side.END else None
-        rule = RULES[status.run.state][Signal.BREAKPOINT]
+        rule = rules(status.run)[Signal.BREAKPOINT]
         answer = _answer_at_once(status.run, rule, breakpoint)
         breakpoint = replace(
             breakpoint,
@@ -123,7 +186,7 @@ class AgentInputs(Moves):
     def withdraw(self, run_id: str, breakpoint_id: str, at: float) -> list[Output]:
         """A breakpoint no longer waits. One that was answered meanwhile is no error: messages cross."""
         status = self._living(run_id)
-        rule = RULES[status.run.state][Signal.WITHDRAWN]
+        rule = rules(status.run)[Signal.WITHDRAWN]
         if rule.act is Act.WITHDRAW_ONE and breakpoint_id in status.pending:
             self._answered(status, breakpoint_id, AnswerKind.WITHDRAWN, at)
             self._change(status, rule, AgentState.RUNNING)
@@ -148,6 +211,7 @@ class AgentInputs(Moves):
         at: float,
         ids: tuple[str, str],
         failure: Failure | None = None,
+        exit_code: int | None = None,
     ) -> list[Output]:
         """A run ended: whatever was pending is withdrawn and a last message says so.
 
@@ -157,12 +221,15 @@ class AgentInputs(Moves):
             at: Now, by the Core's clock.
             ids: Ids for the last event and its breakpoint.
             failure: What ended it.
+            exit_code: Of its process, where its parent told it.
 
         Raises:
             ProtocolError: `run_ended`: it ended before.
         """
         status = self._living(run_id)
-        if RULES[status.run.state][Signal.END].act is Act.WITHDRAW_ALL:
+        failure = _joined(failure, status.run.failure)
+        last = status.last if ending in (Ending.CRASHED, Ending.LOST) else None
+        if rules(status.run)[Signal.END].act is Act.WITHDRAW_ALL:
             for breakpoint_id in list(status.pending):
                 self._answered(status, breakpoint_id, AnswerKind.WITHDRAWN, at)
         self._say_finished(status.run, ids, at, _OUTCOMES[ending], failure)
@@ -175,6 +242,9 @@ class AgentInputs(Moves):
             failure=failure,
             ended_at=at,
             stopping=False,
+            detached_at=None,
+            exit_code=exit_code,
+            last_event=last,
         )
         self._emit(RunChanged(run=ended))
         return self._drain()
@@ -252,6 +322,13 @@ def _answer_at_once(run: Run, rule: Rule, breakpoint: Breakpoint) -> AnswerKind 
     if run.stopping:
         return AnswerKind.STOP
     return AnswerKind.RESUME if rule.act is Act.PASS else None
+
+
+def _joined(failure: Failure | None, before: Failure | None) -> Failure | None:
+    """What ended a run, and what had been lost of it before."""
+    if failure is None or before is None:
+        return failure or before
+    return replace(failure, message=f"{failure.message} {before.message}")
 
 
 def _check_type(name: str | None) -> None:

@@ -8,17 +8,18 @@ from msgspec.structs import replace
 
 from ..errors import CommandError
 from ..protocol.records import BreakpointAnswered, Record, RunChanged
-from ..protocol.values import AgentState, AnswerKind, Breakpoint, Mode
+from ..protocol.values import AgentState, AnswerKind, Breakpoint, Commit, Mode
 from .fold import Runs, RunStatus
 from .states import Act, Rule, shown_state, state_after
 from .vocabulary import PLAIN, Vocabulary
 
 
 class Saved(NamedTuple):
-    """A record to store and to tell the UIs, and the breakpoint it is about, as it then stands."""
+    """A record to store and to tell the UIs, and what it is about, as it then stands."""
 
     record: Record
     breakpoint: Breakpoint | None = None
+    commit: Commit | None = None  # of a sentence on one
 
 
 class Reply(NamedTuple):
@@ -105,7 +106,12 @@ class Moves:
             status.run,
             mode=mode,
             pending=pending,
-            state=shown_state(mode, pending=bool(pending), ended=False),
+            state=shown_state(
+                mode,
+                pending=bool(pending),
+                ended=False,
+                away=status.run.detached_at is not None,
+            ),
             agent_state=AgentState.HALTED if pending else state or status.run.agent_state,
         )
         self._emit(RunChanged(run=run))

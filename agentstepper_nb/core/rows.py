@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..protocol.values import Actor, Breakpoint, Event, EventKind, Row, Side
-from .summaries import plain, summarize
+from .summaries import one_line, plain, summarize
 from .vocabulary import PLAIN, Vocabulary
 
 _ACTORS: Final[dict[tuple[EventKind, Side], tuple[Actor, Actor]]] = {
@@ -73,6 +73,29 @@ def debug_row(event: Event) -> Row:
         size=_size(data),
         depth=event.depth,
     )
+
+
+_SPOKEN: Final[dict[tuple[EventKind, Side | None], str]] = {
+    (EventKind.PROGRAM_STARTED, Side.BEGIN): "program started",
+    (EventKind.LLM_QUERY, Side.BEGIN): "LLM query",
+    (EventKind.LLM_QUERY, Side.END): "LLM answer",
+    (EventKind.TOOL_INVOCATION, Side.BEGIN): "tool call",
+    (EventKind.TOOL_INVOCATION, Side.END): "tool result",
+    (EventKind.CUSTOM, Side.BEGIN): "begin of",
+    (EventKind.CUSTOM, Side.END): "end of",
+    (EventKind.DEBUG_MESSAGE, None): "debug message",
+    (EventKind.PROGRAM_FINISHED, Side.BEGIN): "program finished",
+}
+#: Characters of a name that are shown with it.
+_NAME: Final = 80
+
+
+def row_in_words(spoken: Breakpoint | Event) -> str:
+    """What happened and where: “tool call run_tests (row 12)”."""
+    side = spoken.side if isinstance(spoken, Breakpoint) else None
+    words = _SPOKEN[spoken.kind, side]
+    name = one_line((spoken.name or "")[:_NAME])
+    return f"{words} {name} (row {spoken.seq})" if name else f"{words} (row {spoken.seq})"
 
 
 def _size(text: str) -> int:

@@ -8,6 +8,7 @@ IDLE       the run has ended
 HALTED     a breakpoint is pending
 STEP       the agent runs and will halt at its next breakpoint
 CONTINUE   the agent runs and won't halt
+DETACHED   the agent is away; what may be done is what might be done if it were there
 ========== ===================================================================================
 """
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
-from ..protocol.values import AgentState, AnswerKind, EventKind, Mode, RunState, Side
+from ..protocol.values import AgentState, AnswerKind, EventKind, Mode, Run, RunState, Side
 
 
 class Signal(Enum):
@@ -82,10 +83,19 @@ RULES: Final[dict[RunState, dict[Signal, Rule]]] = {
 }
 
 
-def shown_state(mode: Mode, *, pending: bool, ended: bool) -> RunState:
+def rules(run: Run) -> dict[Signal, Rule]:
+    """What may happen to a run: to one whose agent is away what might if it were there."""
+    if run.state is RunState.DETACHED:
+        return RULES[shown_state(run.mode, pending=bool(run.pending), ended=False)]
+    return RULES[run.state]
+
+
+def shown_state(mode: Mode, *, pending: bool, ended: bool, away: bool = False) -> RunState:
     """The state a person is shown."""
     if ended:
         return RunState.IDLE
+    if away:
+        return RunState.DETACHED
     if pending:
         return RunState.HALTED
     return RunState(mode.value)

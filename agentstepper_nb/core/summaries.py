@@ -29,8 +29,8 @@ _UNFINISHED: Final = {
 
 
 def summarize(breakpoint: Breakpoint, ask: Summarizer | None = None) -> str:
-    """One line on a breakpoint: how it failed, else the agent's own summary, else an extension's, else
-    one by rule.
+    """One line on a breakpoint: how it failed, else the agent's own summary, else a model's sentence,
+    else an extension's, else one by rule.
 
     Args:
         breakpoint: The breakpoint; its edit, where it has one, is what counts.
@@ -45,7 +45,7 @@ def summarize(breakpoint: Breakpoint, ask: Summarizer | None = None) -> str:
         return own
     if breakpoint.outcome is Outcome.STOPPED:
         return "Stopped"
-    told = one_line((ask and ask(breakpoint)) or "")
+    told = one_line(breakpoint.sentence or (ask and ask(breakpoint)) or "")
     if told:
         return told
     try:
@@ -115,14 +115,14 @@ def size_in_words(size: int) -> str:
 def _prompt(value: Any) -> str:
     asked = value
     if isinstance(value, Mapping):
-        asked = next((value[key] for key in _PROMPTS if key in value), value)
+        asked = next((value[key] for key in PROMPTS if key in value), value)
     if isinstance(asked, list) and asked:
         return _last_message(asked[-1])
     return one_line(_text(asked)) or "Asks with an empty prompt"
 
 
 #: Where the LLM APIs' requests have what is asked.
-_PROMPTS: Final = ("messages", "input", "prompt")
+PROMPTS: Final = ("messages", "input", "prompt")
 
 
 def _last_message(message: Any) -> str:

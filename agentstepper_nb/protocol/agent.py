@@ -37,8 +37,11 @@ class Hello(Struct, frozen=True, kw_only=True):
     host: str
     boot: str  # the machine's boot id, or empty
     workspace: str | None = None
-    sent: Count = 0  # number of the last message sent before, on a reconnect
-    received: Count = 0  # number of the last message received before, on a reconnect
+    returns: bool = True  # whether it connects again by itself where the connection is lost
+    # On a reconnect:
+    sent: Count = 0  # the number of the last message sent before; above 0 it asks to go on
+    acknowledged: Count = 0  # the number up to which the Core has said that it keeps them
+    waiting: tuple[Id, ...] = ()  # breakpoints that still wait for their answers
 
 
 class EventBegun(Struct, frozen=True, kw_only=True):
@@ -84,11 +87,25 @@ class CommitMade(Struct, frozen=True, kw_only=True):
     description: str = ""
     event: Id | None = None
     snapshot: bool = False  # made at a tool's end, where the agent asked for no commit
+    ruled: bool = False  # its title was made by rule
     changes: tuple[FileChange, ...] = ()
 
 
 class GetTimeline(Struct, frozen=True, kw_only=True):
     """Answered by `Timeline`: an agent may read its own run, to keep it with its notebook."""
+
+
+class ProcessEnded(Struct, frozen=True, kw_only=True):
+    """A child process of this agent ended, and how: its own run may have had no time to say so."""
+
+    pid: Count
+    code: int  # its exit code; -9: ended by signal 9
+
+
+class TakeRun(Struct, frozen=True, kw_only=True):
+    """Answered by `RunTaken`: a run from a file. It needs no hello, and begins no run."""
+
+    data: str  # as in the UI's `ImportRun`
 
 
 class Bye(Struct, frozen=True, kw_only=True):
@@ -98,7 +115,17 @@ class Bye(Struct, frozen=True, kw_only=True):
     failure: Failure | None = None
 
 
-AgentMessage = Hello | EventBegun | BreakpointReached | Withdraw | CommitMade | GetTimeline | Bye
+AgentMessage = (
+    Hello
+    | EventBegun
+    | BreakpointReached
+    | Withdraw
+    | CommitMade
+    | GetTimeline
+    | ProcessEnded
+    | TakeRun
+    | Bye
+)
 from_agent = Table(
     hello=Hello,
     event=EventBegun,
@@ -106,6 +133,8 @@ from_agent = Table(
     withdraw=Withdraw,
     commit=CommitMade,
     get_timeline=GetTimeline,
+    process_ended=ProcessEnded,
+    take_run=TakeRun,
     bye=Bye,
 )
 
@@ -118,6 +147,15 @@ class Welcome(Struct, frozen=True, kw_only=True):
     version: int
     core: str  # the Core's name and version
     run: str
+    received: Count = (
+        0  # the number of the agent's last message that is kept; it sends what follows
+    )
+
+
+class Acknowledged(Struct, frozen=True, kw_only=True):
+    """All of the agent's messages up to this number are kept for good: it may forget them."""
+
+    received: Count
 
 
 class Resume(Struct, frozen=True, kw_only=True, tag="resume", tag_field="kind"):
@@ -166,6 +204,12 @@ class Timeline(Struct, frozen=True, kw_only=True):
     commits: tuple[Commit, ...]  # likewise; changes without contents
 
 
+class RunTaken(Struct, frozen=True, kw_only=True):
+    """Answers `TakeRun`, under its id."""
+
+    run: Run
+
+
 class AgentError(Struct, frozen=True, kw_only=True):
     """A message of this agent was refused; the run goes on."""
 
@@ -174,5 +218,12 @@ class AgentError(Struct, frozen=True, kw_only=True):
     n: int | None = None  # the number of the refused message, where it could be read
 
 
-CoreToAgent = Welcome | Answered | Timeline | AgentError
-to_agent = Table(welcome=Welcome, answer=Answered, timeline=Timeline, error=AgentError)
+CoreToAgent = Welcome | Acknowledged | Answered | Timeline | RunTaken | AgentError
+to_agent = Table(
+    welcome=Welcome,
+    acknowledged=Acknowledged,
+    answer=Answered,
+    timeline=Timeline,
+    run_taken=RunTaken,
+    error=AgentError,
+)

@@ -96,12 +96,28 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "The UI's command belongs to an extension, and that failed.",
         "The Core's log has the traceback: tell whoever wrote the extension.",
     ),
+    "damaged_run": (
+        "Some of what the store keeps of this run is damaged.",
+        "Run `agentstepper doctor --data DIR`: it says what is hurt and what can be repaired.",
+    ),
+    "store_failed": (
+        "The store can't be written: the disk is full, say, or gone.",
+        "Free space, or mend what the text names: the Core tries again by itself, and agents wait.",
+    ),
+    "invalid_search": (
+        "The words to look for can't be read.",
+        "Type words, or a phrase in quotes.",
+    ),
+    "cannot_search": (
+        "The search index can't be used now.",
+        "The text says why: it is still being made, say, or this Python's SQLite lacks FTS5.",
+    ),
     "watch_only": (
         "This login may watch, not control.",
         "Ask whoever runs the server for the right to execute.",
     ),
     "corrupt_import": (
-        "The file isn't a .run file, or it is damaged.",
+        "The file is neither a .run file nor an archive, or it is damaged.",
         "Export it again.",
     ),
     "newer_import": (
@@ -110,7 +126,7 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     ),
     "too_large": (
         "A message or an unpacked file passes the limit.",
-        "The limit is 64 MiB a message, and 512 MiB an unpacked .run file.",
+        "The limit is 64 MiB a message, and 512 MiB an unpacked file of a run.",
     ),
     "unauthorized": (
         "The token is missing or wrong.",

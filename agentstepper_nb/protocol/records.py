@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from .values import AnswerKind, Breakpoint, Commit, Event, Run
+from .values import AnswerKind, Breakpoint, Commit, Event, Note, Run
 
 
 class RunHistory(Struct, frozen=True, kw_only=True):
@@ -17,12 +17,35 @@ class RunHistory(Struct, frozen=True, kw_only=True):
     events: tuple[Event, ...] = ()
     breakpoints: tuple[Breakpoint, ...] = ()  # by seq
     commits: tuple[Commit, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
+class Proof(Struct, frozen=True, kw_only=True):
+    """By what a run's agent is known when it comes back."""
+
+    secret: str  # the hex SHA-256 of the secret in its hello
+    boot: str = ""  # its machine's boot id, where it has one
+    returns: bool = True  # whether it comes back at all
 
 
 class RunStarted(Struct, frozen=True, tag="run_started", kw_only=True):
     """A run began."""
 
     run: Run
+    proof: Proof | None = None  # None: its agent can't come back (version 1)
+
+
+class RunFound(Struct, frozen=True, tag="run_found", kw_only=True):
+    """A run that ended earlier, whose contents stay in the store: only `Store.load` gives these."""
+
+    run: Run
+
+
+class AgentHeard(Struct, frozen=True, tag="heard", kw_only=True):
+    """The run's agent was heard up to this number of its messages; recorded with what they brought."""
+
+    run: str
+    n: int
 
 
 class RunChanged(Struct, frozen=True, tag="run_changed", kw_only=True):
@@ -33,6 +56,12 @@ class RunChanged(Struct, frozen=True, tag="run_changed", kw_only=True):
 
 class RunRenamed(Struct, frozen=True, tag="run_renamed", kw_only=True):
     """A run got another name: the header replaces the one before."""
+
+    run: Run
+
+
+class RunTagged(Struct, frozen=True, tag="run_tagged", kw_only=True):
+    """A run got other tags: the header replaces the one before."""
 
     run: Run
 
@@ -62,7 +91,10 @@ class BreakpointSaved(Struct, frozen=True, tag="breakpoint", kw_only=True):
 
 
 class BreakpointEdited(Struct, frozen=True, tag="edited", kw_only=True):
-    """A pending breakpoint's edit was set, replaced or taken back (`edit` None)."""
+    """A pending breakpoint's edit was set, replaced or taken back (`edit` None).
+
+    A sentence that it had is gone: it was about what stood there before.
+    """
 
     run: str
     breakpoint: str
@@ -85,10 +117,28 @@ class CommitSaved(Struct, frozen=True, tag="commit", kw_only=True):
     commit: Commit
 
 
+class NoteSaved(Struct, frozen=True, tag="note", kw_only=True):
+    """A person wrote beside a row: it replaces the note there; without text it takes it away."""
+
+    note: Note
+
+
+class SentenceMade(Struct, frozen=True, tag="sentence", kw_only=True):
+    """A model put a breakpoint or a commit into one sentence."""
+
+    run: str
+    id: str  # the breakpoint's or the commit's
+    key: str  # of what was asked and whom: the same isn't asked again
+    text: str
+
+
 Record = (
     RunStarted
+    | RunFound
+    | AgentHeard
     | RunChanged
     | RunRenamed
+    | RunTagged
     | RunImported
     | RunDeleted
     | EventSaved
@@ -96,4 +146,6 @@ Record = (
     | BreakpointEdited
     | BreakpointAnswered
     | CommitSaved
+    | NoteSaved
+    | SentenceMade
 )

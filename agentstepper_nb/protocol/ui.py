@@ -6,10 +6,22 @@ them, so that it parses a copy to show and sends back text only where the person
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
 
 from .frame import Table
-from .values import Commit, FileBody, Row, Run
+from .values import Commit, FileBody, Hit, Note, Row, Run, StoreInfo
+
+#: What a person writes: a tag, a note, what they look for.
+Tag = Annotated[str, Meta(min_length=1, max_length=60)]
+NoteText = Annotated[str, Meta(max_length=10_000)]
+Query = Annotated[str, Meta(max_length=1000)]
+Tags = Annotated[tuple[Tag, ...], Meta(max_length=20)]
+#: The most hits that a search is to give.
+Limit = Annotated[int, Meta(ge=1, le=500)]
+#: How a run travels as a file: as version 1's, or as a zip of all there is.
+Format = Literal["run", "archive"]
 
 # ---- view to Core: commands, each answered by `ok` or `error` with the command's id -----------------
 
@@ -29,6 +41,12 @@ class OpenRun(Struct, frozen=True, kw_only=True):
 
 class CloseRun(Struct, frozen=True, kw_only=True):
     """Ends what `OpenRun` began."""
+
+    run: str
+
+
+class ReadRun(Struct, frozen=True, kw_only=True):
+    """Answered by `RunOpened` once; nothing is pushed for it."""
 
     run: str
 
@@ -97,6 +115,21 @@ class RenameRun(Struct, frozen=True, kw_only=True):
     name: str
 
 
+class TagRun(Struct, frozen=True, kw_only=True):
+    """Give a run these tags, in place of those it has."""
+
+    run: str
+    tags: Tags
+
+
+class WriteNote(Struct, frozen=True, kw_only=True):
+    """Write beside a row, in place of what stands there; "" takes it away."""
+
+    run: str
+    message: str  # a row's id
+    text: NoteText
+
+
 class DeleteRun(Struct, frozen=True, kw_only=True):
     """Delete a run that has ended."""
 
@@ -107,12 +140,25 @@ class ExportRun(Struct, frozen=True, kw_only=True):
     """Answered by `RunExported`."""
 
     run: str
+    format: Format = "run"
 
 
 class ImportRun(Struct, frozen=True, kw_only=True):
-    """Take a `.run` file in; answered by `RunImported`."""
+    """Take a run in from a file; answered by `RunImported`."""
 
-    data: str  # the file: base64(zlib(JSON))
+    data: str  # a `.run` file as it is, base64(zlib(JSON)), or an archive in base64
+
+
+class Search(Struct, frozen=True, kw_only=True):
+    """Look for words in all that is kept of all runs; answered by `Found`."""
+
+    query: Query
+    run: str | None = None  # in this one alone
+    limit: Limit = 100
+
+
+class GetStore(Struct, frozen=True, kw_only=True):
+    """Answered by `StoreChanged`."""
 
 
 from_ui = Table(
@@ -120,6 +166,7 @@ from_ui = Table(
     hello=UiHello,
     open_run=OpenRun,
     close_run=CloseRun,
+    read_run=ReadRun,
     get_message=GetMessage,
     get_change=GetChange,
     step=Step,
@@ -128,9 +175,13 @@ from_ui = Table(
     stop=StopRun,
     edit=Edit,
     rename_run=RenameRun,
+    tag_run=TagRun,
+    note=WriteNote,
     delete_run=DeleteRun,
     export_run=ExportRun,
     import_run=ImportRun,
+    search=Search,
+    get_store=GetStore,
 )
 
 # ---- Core to view -----------------------------------------------------------------------------------
@@ -143,6 +194,7 @@ class CoreHello(Struct, frozen=True, kw_only=True):
     core: str  # the Core's name and version
     control: bool  # whether this login may step and edit
     runs: tuple[Run, ...]  # oldest first
+    store: StoreInfo  # without its size
 
 
 class RunChanged(Struct, frozen=True, kw_only=True):
@@ -171,6 +223,25 @@ class CommitAdded(Struct, frozen=True, kw_only=True):
     commit: Commit
 
 
+class NoteChanged(Struct, frozen=True, kw_only=True):
+    """A note of an opened run is new, changed, or gone."""
+
+    note: Note
+
+
+class CommitChanged(Struct, frozen=True, kw_only=True):
+    """A commit of an opened run was put into a sentence: it replaces the one of the same id."""
+
+    run: str
+    commit: Commit
+
+
+class StoreChanged(Struct, frozen=True, kw_only=True):
+    """How runs are kept; pushed where nothing can be kept, and where it can again."""
+
+    store: StoreInfo
+
+
 class Done(Struct, frozen=True, kw_only=True):
     """The command was carried out."""
 
@@ -181,6 +252,7 @@ class RunOpened(Struct, frozen=True, kw_only=True):
     run: Run
     rows: tuple[Row, ...]  # by seq
     commits: tuple[Commit, ...]  # changes without contents
+    notes: tuple[Note, ...]
 
 
 class MessageBody(Struct, frozen=True, kw_only=True):
@@ -207,13 +279,21 @@ class RunExported(Struct, frozen=True, kw_only=True):
     """Answers `ExportRun`."""
 
     name: str
-    data: str  # base64(zlib(JSON))
+    data: str  # a `.run` file as it is, or an archive in base64
+    format: Format = "run"
 
 
 class RunImported(Struct, frozen=True, kw_only=True):
     """Answers `ImportRun`."""
 
     run: Run
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """Answers `Search`."""
+
+    hits: tuple[Hit, ...]  # newest first
+    more: bool  # whether there are more than these
 
 
 class UiError(Struct, frozen=True, kw_only=True):
@@ -230,12 +310,16 @@ CoreToUi = (
     | RunGone
     | RowChanged
     | CommitAdded
+    | NoteChanged
+    | CommitChanged
+    | StoreChanged
     | Done
     | RunOpened
     | MessageBody
     | ChangeBody
     | RunExported
     | RunImported
+    | Found
     | UiError
 )
 to_ui = Table(
@@ -244,11 +328,15 @@ to_ui = Table(
     run_gone=RunGone,
     row=RowChanged,
     commit=CommitAdded,
+    note=NoteChanged,
+    commit_changed=CommitChanged,
+    store=StoreChanged,
     ok=Done,
     run_opened=RunOpened,
     message=MessageBody,
     change=ChangeBody,
     run_exported=RunExported,
     run_imported=RunImported,
+    found=Found,
     error=UiError,
 )

@@ -65,6 +65,7 @@ class RunState(StrEnum):
     HALTED = "halted"
     STEP = "step"
     CONTINUE = "continue"
+    DETACHED = "detached"  # its agent is away and may come back
 
 
 class AgentState(StrEnum):
@@ -131,6 +132,11 @@ class Failure(Struct, frozen=True, kw_only=True):
     message: str
 
 
+#: The type of the failure of a run whose last changes the store has lost. An agent that comes back sends
+#: them again, since it wasn't told that they are kept for good.
+CHANGES_LOST: Final = "ChangesLost"
+
+
 class Usage(Struct, frozen=True, kw_only=True):
     """What a query cost, in tokens."""
 
@@ -161,6 +167,13 @@ class Run(Struct, frozen=True, kw_only=True):
     workspace: str | None = None  # the folder the agent works on
     pid: int | None = None
     host: str | None = None
+    tags: tuple[str, ...] = ()  # a person's words to find it by, in their order
+    usage: Usage | None = None  # of all its queries together, where any told it
+    detached_at: float | None = (
+        None  # since when its agent is away; POSIX seconds, the Core's clock
+    )
+    exit_code: int | None = None  # of its process, where its parent told it; -9: ended by signal 9
+    last_event: str | None = None  # of a run that broke off: what it did last, in words
 
     @property
     def live(self) -> bool:
@@ -207,6 +220,7 @@ class Breakpoint(Struct, frozen=True, kw_only=True):
     duration: float | None = None  # seconds between the begin's answer and the end, Core's clock
     revision: int = 1  # grows with every edit
     edit: str | None = None  # JSON text; None is no edit, "null" is an edit to null
+    sentence: str | None = None  # what a model made of it in one sentence
     answer: AnswerKind | None = None  # None while it is pending
     answered_at: float | None = None  # POSIX seconds, the Core's clock
 
@@ -249,6 +263,8 @@ class Commit(Struct, frozen=True, kw_only=True):
     event: str | None = None  # the event that made it
     seq: int = 0  # the number of the run's last row before it
     snapshot: bool = False  # made at a tool's end by the SDK, where the agent asked for no commit
+    ruled: bool = False  # its title was made by rule
+    sentence: str | None = None  # what a model made of it in one sentence
     changes: tuple[FileChange, ...] = ()
 
 
@@ -275,3 +291,49 @@ class Row(Struct, frozen=True, kw_only=True):
     failure: Failure | None = None
     usage: Usage | None = None
     duration: float | None = None
+
+
+class Note(Struct, frozen=True, kw_only=True):
+    """What a person wrote beside a row."""
+
+    run: str
+    message: str  # the row's id
+    text: str  # "" where it was taken back
+    at: float  # POSIX seconds, the Core's clock
+
+
+class Place(StrEnum):
+    """Where a search found something."""
+
+    ROW = "row"
+    COMMIT = "commit"
+    NOTE = "note"
+    RUN = "run"  # its name, program or tags
+
+
+class Hit(Struct, frozen=True, kw_only=True):
+    """One place where the words of a search stand together."""
+
+    run: str
+    place: Place
+    id: str | None = None  # the row's (a note's too) or the commit's
+    #: A piece of the text around them: plain, found, plain, found, … and so on, in turns.
+    snippet: tuple[str, ...] = ()
+
+
+class Durability(StrEnum):
+    """When what is kept outlives what: docs/design/0008-store.md has the table."""
+
+    RELAXED = "relaxed"  # released when handed to the writer, recorded at most 10 ms later
+    DURABLE = "durable"  # released when recorded; halts, edits and acknowledgements when synced
+    SYNC = "sync"  # all of it when synced
+
+
+class StoreInfo(Struct, frozen=True, kw_only=True):
+    """How a Core keeps its runs."""
+
+    kind: str  # "sqlite", or "memory": gone with the process
+    durability: Durability | None = None  # None: there is nothing to sync
+    folder: str | None = None
+    size: int | None = None  # bytes on disk, every file counted
+    trouble: str | None = None  # why nothing can be kept right now, for a person

@@ -8,7 +8,7 @@ import msgspec
 
 from agentstepper_nb.core import Debugger, Output, Reply, Saved
 from agentstepper_nb.core.fold import Runs
-from agentstepper_nb.protocol.records import Record
+from agentstepper_nb.protocol.records import Proof, Record, SentenceMade
 from agentstepper_nb.protocol.values import (
     AnswerKind,
     Breakpoint,
@@ -17,6 +17,7 @@ from agentstepper_nb.protocol.values import (
     Event,
     EventKind,
     Failure,
+    Note,
     Run,
     RunState,
     Side,
@@ -60,7 +61,7 @@ class Stage:
 
     def start(self, run: str = "run", program: str = "P", **fields: Any) -> str:
         header = Run(id=run, name="", program=program, started_at=self.now, **fields)
-        self.perform(self.debugger.start_run(header))
+        self.perform(self.debugger.start_run(header, Proof(secret="s", boot="b")))
         return run
 
     def begin(
@@ -118,14 +119,28 @@ class Stage:
     def withdraw(self, breakpoint: str, run: str = "run") -> None:
         self.perform(self.debugger.withdraw(run, breakpoint, self.now))
 
+    def hear(self, n: int, run: str = "run") -> None:
+        self.perform(self.debugger.hear(run, n))
+
+    def detach(self, run: str = "run") -> None:
+        self.perform(self.debugger.detach(run, self.now))
+
+    def attach(self, run: str = "run", failure: Failure | None = None) -> None:
+        self.perform(self.debugger.attach(run, failure))
+
     def finish(
         self,
         run: str = "run",
         ending: Ending = Ending.FINISHED,
         failure: Failure | None = None,
+        exit_code: int | None = None,
     ) -> None:
         ids = (self.new_id("e"), self.new_id("b"))
-        self.perform(self.debugger.finish_run(run, ending, self.now, ids, failure))
+        outputs = self.debugger.finish_run(run, ending, self.now, ids, failure, exit_code)
+        self.perform(outputs)
+
+    def tell_exit(self, code: int, failure: Failure | None = None, run: str = "run") -> None:
+        self.perform(self.debugger.tell_exit(run, code, failure))
 
     # ---- the person ---------------------------------------------------------------------------------
 
@@ -160,6 +175,17 @@ class Stage:
 
     def rename(self, name: str, run: str = "run") -> None:
         self.perform(self.debugger.rename(run, name))
+
+    def tag(self, *tags: str, run: str = "run") -> None:
+        self.perform(self.debugger.tag(run, tags))
+
+    def note(self, message: str, text: str, run: str = "run") -> None:
+        note = Note(run=run, message=message, text=text, at=self.now)
+        self.perform(self.debugger.write_note(note))
+
+    def sentence(self, about: Breakpoint | Commit, text: str) -> None:
+        made = SentenceMade(run=about.run, id=about.id, key=f"key of {text}", text=text)
+        self.perform(self.debugger.put_sentence(made, about))
 
     def delete(self, run: str = "run") -> None:
         self.perform(self.debugger.delete(run))

@@ -19,6 +19,7 @@ from ..values import (
     Event,
     EventKind,
     Run,
+    RunState,
     Side,
 )
 from .commits import asked_for, changes
@@ -227,9 +228,8 @@ def _content(text: str, strict: bool) -> tuple[Raw, str]:
 def _message(breakpoint: Breakpoint) -> _Message:
     source, target = _ACTORS.get((breakpoint.kind, breakpoint.side), ("System", "System"))
     content, kind = _content(breakpoint.data, breakpoint.strict)
-    return _Message(
-        breakpoint.id, source, target, content, kind, breakpoint.summary, iso(breakpoint.at)
-    )
+    summary = breakpoint.summary or breakpoint.sentence
+    return _Message(breakpoint.id, source, target, content, kind, summary, iso(breakpoint.at))
 
 
 def _debug_message(event: Event) -> _Message:
@@ -269,12 +269,19 @@ def _run(history: RunHistory) -> _Run:
         name=run.name,
         programName=run.program,
         startTime=iso(run.started_at),
-        state=str(run.state),
+        state=_state(run),
         agentState=AGENT_STATES[run.agent_state],
         commits=[_commit(commit) for commit in asked_for(history.commits)],
         messages=[message for _, message in sorted(rows, key=lambda row: row[0])],
         haltedAt=run.pending[0] if run.pending else None,
     )
+
+
+def _state(run: Run) -> str:
+    """Version 1 has no word for an agent that is away: it shows what the run would be otherwise."""
+    if run.state is RunState.DETACHED:
+        return str(RunState.HALTED if run.pending else RunState(run.mode.value))
+    return str(run.state)
 
 
 def init_app_state(histories: Iterable[RunHistory], active: str | None, halted: str | None) -> str:
@@ -298,7 +305,7 @@ def update_run_state(run: Run) -> str:
     """A run's state changed."""
     content = {
         "run": run.id,
-        "state": str(run.state),
+        "state": _state(run),
         "agentState": AGENT_STATES[run.agent_state],
         "haltedAt": run.pending[0] if run.pending else None,
     }

@@ -16,6 +16,7 @@ from hypothesis.stateful import (
     precondition,
     rule,
 )
+from msgspec.structs import replace
 
 from agentstepper_nb.core.states import shown_state
 from agentstepper_nb.errors import AgentStepperError
@@ -24,23 +25,26 @@ from agentstepper_nb.protocol.records import (
     BreakpointSaved,
     CommitSaved,
     EventSaved,
+    NoteSaved,
     Record,
     RunChanged,
     RunHistory,
     RunImported,
     RunRenamed,
     RunStarted,
+    RunTagged,
 )
 from agentstepper_nb.protocol.values import (
     AgentState,
     AnswerKind,
     Ending,
     EventKind,
+    Failure,
     Run,
     RunState,
     Side,
 )
-from tests.helpers.stage import Stage, replayed, stored
+from tests.helpers.stage import Stage, is_point, replayed, stored
 
 RUNS = ("one", "two", "three", "four")
 CALLS = [EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION, EventKind.CUSTOM]
@@ -134,6 +138,19 @@ class Anything(RuleBasedStateMachine):
     def commit(self, run: str, number: int) -> None:
         self.tries(self.stage.commit, run, f"c{number}")
 
+    @rule(run=runs, n=few)
+    def hear(self, run: str, n: int) -> None:
+        self.tries(self.stage.hear, n, run)
+
+    @rule(run=runs)
+    def detach(self, run: str) -> None:
+        self.tries(self.stage.detach, run)
+
+    @rule(run=runs, lost=st.booleans())
+    def attach(self, run: str, lost: bool) -> None:
+        failure = Failure(type="Damaged", message="Some is lost.") if lost else None
+        self.tries(self.stage.attach, run, failure)
+
     @precondition(lambda self: len(self.live()) > 1)
     @rule(run=runs, ending=st.sampled_from(Ending))
     def finish(self, run: str, ending: Ending) -> None:
@@ -181,6 +198,22 @@ class Anything(RuleBasedStateMachine):
     def rename(self, run: str, name: str) -> None:
         self.tries(self.stage.rename, name, run)
 
+    @rule(run=runs, tags=st.lists(st.sampled_from(["", "slow", "kept "]), max_size=3))
+    def tag(self, run: str, tags: list[str]) -> None:
+        self.tries(self.stage.tag, *tags, run=run)
+
+    @rule(point=points, text=st.sampled_from(["", " ", "look"]))
+    def note(self, point: Named, text: str) -> None:
+        run, id = point
+        self.tries(self.stage.note, id, text, run)
+
+    @rule(point=points, number=few)
+    def sentence(self, point: Named, number: int) -> None:
+        run, id = self.meant(point, number)
+        if any(is_point(each, id) and run_of(each) == run for each in self.stage.records):
+            about = self.stage.point(id)
+            self.tries(self.stage.sentence, replace(about, run=run), "It asks.")
+
     @rule(run=runs)
     def delete(self, run: str) -> None:
         self.tries(self.stage.delete, run)
@@ -206,7 +239,8 @@ class Anything(RuleBasedStateMachine):
             pending = self.stage.debugger.pending(run.id)
             assert run.pending == tuple(point.id for point in pending)
             ended = run.ending is not None or run.id.startswith("i")
-            assert run.state is shown_state(run.mode, pending=bool(pending), ended=ended)
+            away = run.detached_at is not None
+            assert run.state is shown_state(run.mode, pending=bool(pending), ended=ended, away=away)
             assert (run.agent_state is AgentState.HALTED) == bool(pending)
             assert all(point.waits and point.answer is None for point in pending)
 
@@ -268,8 +302,10 @@ class Anything(RuleBasedStateMachine):
 def run_of(record: Record) -> str:
     """The run that a record is about."""
     match record:
-        case RunStarted(run=run) | RunChanged(run=run) | RunRenamed(run=run):
+        case RunStarted(run=run) | RunChanged(run=run) | RunRenamed(run=run) | RunTagged(run=run):
             return run.id
+        case NoteSaved(note=note):
+            return note.run
         case RunImported(history=history):
             return history.run.id
         case EventSaved(event=event):

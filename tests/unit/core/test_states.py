@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agentstepper_nb.core.states import RULES, Signal, shown_state, state_after
+from agentstepper_nb.core.states import RULES, Signal, rules, shown_state, state_after
 from agentstepper_nb.errors import AgentStepperError
 from agentstepper_nb.protocol.values import (
     AgentState,
@@ -41,6 +41,17 @@ def idle_state() -> Stage:
     stage = step_state()
     stage.finish()
     return stage
+
+
+def away(reach: Callable[[], Stage]) -> Callable[[], Stage]:
+    """A state, whose agent is away."""
+
+    def reached() -> Stage:
+        stage = reach()
+        stage.detach()
+        return stage
+
+    return reached
 
 
 REACHED: dict[RunState, Callable[[], Stage]] = {
@@ -88,7 +99,7 @@ EXPECTED: dict[tuple[RunState, Signal], tuple[RunState, tuple[str, ...], dict[st
 
 
 @pytest.mark.parametrize("signal", Signal)
-@pytest.mark.parametrize("state", RunState)
+@pytest.mark.parametrize("state", REACHED)
 def test_a_signal_in_a_state(state: RunState, signal: Signal) -> None:
     stage = REACHED[state]()
     assert stage.state() is state
@@ -109,10 +120,27 @@ def test_a_signal_in_a_state(state: RunState, signal: Signal) -> None:
     assert {each.breakpoint: each.answer for each in stage.answers} == answered
 
 
+@pytest.mark.parametrize("signal", Signal)
+@pytest.mark.parametrize("state", [S, H, C])
+def test_a_signal_while_the_agent_is_away(state: RunState, signal: Signal) -> None:
+    """What would happen if it were there happens: it hears of it when it is back."""
+    stage = away(REACHED[state])()
+    assert stage.state() is RunState.DETACHED
+    assert rules(stage.run()) == RULES[state]
+    SENT[signal](stage)
+    after, pending, answered = EXPECTED[state, signal]
+    assert stage.state() is (IDLE if after is IDLE else RunState.DETACHED)
+    assert stage.run().pending == pending
+    assert {each.breakpoint: each.answer for each in stage.answers} == answered
+    if after is not IDLE:
+        stage.attach()
+        assert stage.state() is after
+
+
 def test_every_state_has_its_rules_and_only_idle_has_none() -> None:
-    assert set(RULES) == set(RunState)
-    for state, rules in RULES.items():
-        assert set(rules) == (set() if state is RunState.IDLE else set(Signal))
+    assert set(RULES) == set(RunState) - {RunState.DETACHED}
+    for state, each in RULES.items():
+        assert set(each) == (set() if state is RunState.IDLE else set(Signal))
 
 
 @pytest.mark.parametrize(
@@ -128,6 +156,8 @@ def test_every_state_has_its_rules_and_only_idle_has_none() -> None:
 )
 def test_what_is_shown(mode: Mode, pending: bool, ended: bool, shown: RunState) -> None:
     assert shown_state(mode, pending=pending, ended=ended) is shown
+    away = shown_state(mode, pending=pending, ended=ended, away=True)
+    assert away is (RunState.IDLE if ended else RunState.DETACHED)
 
 
 @pytest.mark.parametrize(

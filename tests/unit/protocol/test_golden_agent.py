@@ -12,6 +12,7 @@ from msgspec import Raw, Struct
 
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.agent import (
+    Acknowledged,
     AgentError,
     Answer,
     Answered,
@@ -22,10 +23,13 @@ from agentstepper_nb.protocol.agent import (
     EventBegun,
     GetTimeline,
     Hello,
+    ProcessEnded,
     Raise,
     Resume,
+    RunTaken,
     Skip,
     Stop,
+    TakeRun,
     Timeline,
     Welcome,
     Withdraw,
@@ -47,8 +51,8 @@ from agentstepper_nb.protocol.values import (
 
 FROM_AGENT: dict[str, Struct] = {
     '{"n":1,"type":"hello","body":{"version":2,"sdk":"agentstepper_nb 0.1.0","program":"fix_tests",'
-    '"run":"r1","secret":"s","pid":7,"host":"here","boot":"b","workspace":"/tmp/w","sent":0,'
-    '"received":0}}': Hello(
+    '"run":"r1","secret":"s","pid":7,"host":"here","boot":"b","workspace":"/tmp/w","returns":true,"sent":9,'
+    '"acknowledged":7,"waiting":["b1"]}}': Hello(
         version=2,
         sdk="agentstepper_nb 0.1.0",
         program="fix_tests",
@@ -58,6 +62,9 @@ FROM_AGENT: dict[str, Struct] = {
         host="here",
         boot="b",
         workspace="/tmp/w",
+        sent=9,
+        acknowledged=7,
+        waiting=("b1",),
     ),
     '{"n":1,"type":"event","body":{"id":"e1","kind":"tool_invocation","at":1.5,"clock":0.25,'
     '"parent":"e0","name":"ls"}}': EventBegun(
@@ -95,12 +102,13 @@ FROM_AGENT: dict[str, Struct] = {
     ),
     '{"n":1,"type":"withdraw","body":{"breakpoint":"b1"}}': Withdraw(breakpoint="b1"),
     '{"n":1,"type":"commit","body":{"id":"abc","at":1.5,"title":"Add b","description":"","event":null,'
-    '"snapshot":false,"changes":[{"path":"b","kind":"renamed","previous_path":"a","added":1,"removed":2,'
+    '"snapshot":false,"ruled":true,"changes":[{"path":"b","kind":"renamed","previous_path":"a","added":1,"removed":2,'
     '"binary":false,"size":null,"digest":null,"body":{"diff":"d","content":"c",'
     '"previous_content":"p"}}]}}': CommitMade(
         id="abc",
         at=1.5,
         title="Add b",
+        ruled=True,
         changes=(
             FileChange(
                 path="b",
@@ -113,6 +121,8 @@ FROM_AGENT: dict[str, Struct] = {
         ),
     ),
     '{"n":1,"type":"get_timeline","body":{}}': GetTimeline(),
+    '{"n":1,"type":"process_ended","body":{"pid":7,"code":-9}}': ProcessEnded(pid=7, code=-9),
+    '{"n":1,"type":"take_run","body":{"data":"eJw="}}': TakeRun(data="eJw="),
     '{"n":1,"type":"bye","body":{"ending":"crashed","failure":{"type":"E","message":"m"}}}': Bye(
         ending=Ending.CRASHED, failure=Failure(type="E", message="m")
     ),
@@ -125,22 +135,28 @@ def answer(how: Answer) -> Answered:
     return Answered(breakpoint="b1", answer=how)
 
 
+RUN = (
+    '{"id":"r1","name":"Run #1 of p","program":"p","started_at":1.5,"ended_at":null,"state":"step",'
+    '"agent_state":"running","mode":"step","pending":[],"ending":null,"failure":null,"can_stop":true,'
+    '"stopping":false,"rows":0,"commits":0,"workspace":null,"pid":null,"host":null,"tags":[],'
+    '"usage":null,"detached_at":null,"exit_code":null,"last_event":null}'
+)
+the_run = Run(id="r1", name="Run #1 of p", program="p", started_at=1.5)
+
 TO_AGENT: dict[str, Struct] = {
-    '{"n":1,"type":"welcome","body":{"version":2,"core":"agentstepper_nb 0.1.0","run":"r1"}}': Welcome(
-        version=2, core="agentstepper_nb 0.1.0", run="r1"
-    ),
+    '{"n":1,"type":"welcome","body":{"version":2,"core":"agentstepper_nb 0.1.0","run":"r1",'
+    '"received":7}}': Welcome(version=2, core="agentstepper_nb 0.1.0", run="r1", received=7),
+    '{"n":1,"type":"acknowledged","body":{"received":9}}': Acknowledged(received=9),
     ANSWER % '{"kind":"resume"}': answer(Resume()),
     ANSWER % '{"kind":"resume","data":null}': answer(Resume(data=Raw(b"null"))),
     ANSWER % '{"kind":"skip","result":{"z": 1.0}}': answer(Skip(result=Raw(b'{"z": 1.0}'))),
     ANSWER % '{"kind":"deny","reason":"no"}': answer(Deny(reason="no")),
     ANSWER % '{"kind":"raise","message":"m"}': answer(Raise(message="m")),
     ANSWER % '{"kind":"stop"}': answer(Stop()),
-    '{"n":1,"type":"timeline","body":{"run":{"id":"r1","name":"Run #1 of p","program":"p",'
-    '"started_at":1.5,"ended_at":null,"state":"step","agent_state":"running","mode":"step",'
-    '"pending":[],"ending":null,"failure":null,"can_stop":true,"stopping":false,"rows":0,"commits":0,'
-    '"workspace":null,"pid":null,"host":null},"rows":[],"commits":[]}}': Timeline(
-        run=Run(id="r1", name="Run #1 of p", program="p", started_at=1.5), rows=(), commits=()
+    f'{{"n":1,"type":"timeline","body":{{"run":{RUN},"rows":[],"commits":[]}}}}': Timeline(
+        run=the_run, rows=(), commits=()
     ),
+    f'{{"n":1,"type":"run_taken","body":{{"run":{RUN}}}}}': RunTaken(run=the_run),
     '{"n":1,"type":"error","body":{"code":"duplicate","message":"m","n":3}}': AgentError(
         code="duplicate", message="m", n=3
     ),
@@ -191,8 +207,11 @@ FAILS = '{"n":1,"type":"%s","body":%s}'
         ("commit", {"id": "c", "at": 1, "title": "t", "changes": [{}]}, r"at `\$.changes\[0\]`"),
         ("bye", {"ending": "well"}, r"'well' - at `\$.ending`"),
         ("withdraw", {}, "missing required field `breakpoint`"),
+        ("hello", HELLO | {"sent": -1}, r">= 0 - at `\$.sent`"),
+        ("hello", HELLO | {"waiting": [7]}, r"got `int` - at `\$.waiting\[0\]`"),
+        ("process_ended", {"pid": 1, "code": "9"}, r"got `str` - at `\$.code`"),
     ],
-    ids=range(17),
+    ids=range(20),
 )
 def test_a_wrong_field_is_named(type: str, body: object, says: str) -> None:
     with pytest.raises(ProtocolError, match=says) as refused:

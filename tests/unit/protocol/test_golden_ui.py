@@ -17,12 +17,18 @@ from agentstepper_nb.protocol.values import (
     AnswerKind,
     ChangeKind,
     Commit,
+    Durability,
     EventKind,
     FileBody,
     FileChange,
+    Hit,
+    Note,
+    Place,
     Row,
     Run,
     Side,
+    StoreInfo,
+    Usage,
 )
 
 FROM_UI: dict[str, Struct] = {
@@ -31,6 +37,7 @@ FROM_UI: dict[str, Struct] = {
     ),
     '{"n":1,"type":"open_run","id":"c","body":{"run":"r"}}': ui.OpenRun(run="r"),
     '{"n":1,"type":"close_run","id":"c","body":{"run":"r"}}': ui.CloseRun(run="r"),
+    '{"n":1,"type":"read_run","id":"c","body":{"run":"r"}}': ui.ReadRun(run="r"),
     '{"n":1,"type":"get_message","id":"c","body":{"run":"r","message":"m"}}': ui.GetMessage(
         run="r", message="m"
     ),
@@ -53,15 +60,29 @@ FROM_UI: dict[str, Struct] = {
     '{"n":1,"type":"rename_run","id":"c","body":{"run":"r","name":"x"}}': ui.RenameRun(
         run="r", name="x"
     ),
+    '{"n":1,"type":"tag_run","id":"c","body":{"run":"r","tags":["kept","slow"]}}': ui.TagRun(
+        run="r", tags=("kept", "slow")
+    ),
+    '{"n":1,"type":"note","id":"c","body":{"run":"r","message":"b","text":"here"}}': ui.WriteNote(
+        run="r", message="b", text="here"
+    ),
     '{"n":1,"type":"delete_run","id":"c","body":{"run":"r"}}': ui.DeleteRun(run="r"),
-    '{"n":1,"type":"export_run","id":"c","body":{"run":"r"}}': ui.ExportRun(run="r"),
+    '{"n":1,"type":"export_run","id":"c","body":{"run":"r","format":"archive"}}': ui.ExportRun(
+        run="r", format="archive"
+    ),
     '{"n":1,"type":"import_run","id":"c","body":{"data":"eJw="}}': ui.ImportRun(data="eJw="),
+    '{"n":1,"type":"search","id":"c","body":{"query":"two words","run":null,"limit":100}}': ui.Search(
+        query="two words"
+    ),
+    '{"n":1,"type":"get_store","id":"c","body":{}}': ui.GetStore(),
 }
 
 RUN = (
     '{"id":"r","name":"Run #1 of P","program":"P","started_at":1.5,"ended_at":null,"state":"halted",'
     '"agent_state":"halted","mode":"step","pending":["b"],"ending":null,"failure":null,'
-    '"can_stop":true,"stopping":false,"rows":1,"commits":0,"workspace":null,"pid":null,"host":null}'
+    '"can_stop":true,"stopping":false,"rows":1,"commits":0,"workspace":null,"pid":null,"host":null,'
+    '"tags":["kept"],"usage":{"input_tokens":3,"output_tokens":4},"detached_at":2.5,"exit_code":-9,'
+    '"last_event":"tool call ls (row 1)"}'
 )
 run = json.loads(RUN)
 ROW = (
@@ -71,7 +92,7 @@ ROW = (
 )
 COMMIT = (
     '{"id":"k","run":"r","at":1.5,"title":"t","description":"","event":"e","seq":1,"snapshot":false,'
-    '"changes":'
+    '"ruled":true,"sentence":"It changes a.","changes":'
     '[{"path":"a.py","kind":"changed","previous_path":null,"added":1,"removed":2,"binary":false,'
     '"size":null,"digest":null,"body":null}]}'
 )
@@ -84,6 +105,11 @@ the_run = Run(
     agent_state="halted",
     pending=("b",),
     rows=1,
+    tags=("kept",),
+    usage=Usage(input_tokens=3, output_tokens=4),
+    detached_at=2.5,
+    exit_code=-9,
+    last_event="tool call ls (row 1)",
 )
 the_row = Row(
     id="b",
@@ -107,13 +133,24 @@ the_commit = Commit(
     title="t",
     event="e",
     seq=1,
+    ruled=True,
+    sentence="It changes a.",
     changes=(FileChange(path="a.py", kind=ChangeKind.CHANGED, added=1, removed=2),),
 )
 
+NOTE = '{"run":"r","message":"b","text":"here","at":1.5}'
+the_note = Note(run="r", message="b", text="here", at=1.5)
+STORE = '{"kind":"sqlite","durability":"durable","folder":"/d","size":null,"trouble":"full"}'
+the_store = StoreInfo(kind="sqlite", durability=Durability.DURABLE, folder="/d", trouble="full")
+
 TO_UI: dict[str, Struct] = {
     '{"n":1,"type":"hello","id":"c","body":{"version":2,"core":"agentstepper_nb 0.1.0","control":true,'
-    f'"runs":[{RUN}]}}}}': ui.CoreHello(
-        version=2, core="agentstepper_nb 0.1.0", control=True, runs=(the_run,)
+    f'"runs":[{RUN}],"store":{STORE}}}}}': ui.CoreHello(
+        version=2,
+        core="agentstepper_nb 0.1.0",
+        control=True,
+        runs=(the_run,),
+        store=the_store,
     ),
     f'{{"n":1,"type":"run","id":"c","body":{{"run":{RUN}}}}}': ui.RunChanged(run=the_run),
     '{"n":1,"type":"run_gone","id":"c","body":{"run":"r"}}': ui.RunGone(run="r"),
@@ -123,10 +160,17 @@ TO_UI: dict[str, Struct] = {
     f'{{"n":1,"type":"commit","id":"c","body":{{"run":"r","commit":{COMMIT}}}}}': ui.CommitAdded(
         run="r", commit=the_commit
     ),
+    f'{{"n":1,"type":"note","id":"c","body":{{"note":{NOTE}}}}}': ui.NoteChanged(note=the_note),
+    f'{{"n":1,"type":"commit_changed","id":"c","body":{{"run":"r","commit":{COMMIT}}}}}': (
+        ui.CommitChanged(run="r", commit=the_commit)
+    ),
+    f'{{"n":1,"type":"store","id":"c","body":{{"store":{STORE}}}}}': ui.StoreChanged(
+        store=the_store
+    ),
     '{"n":1,"type":"ok","id":"c","body":{}}': ui.Done(),
     f'{{"n":1,"type":"run_opened","id":"c","body":{{"run":{RUN},"rows":[{ROW}],'
-    f'"commits":[{COMMIT}]}}}}': (
-        ui.RunOpened(run=the_run, rows=(the_row,), commits=(the_commit,))
+    f'"commits":[{COMMIT}],"notes":[{NOTE}]}}}}': (
+        ui.RunOpened(run=the_run, rows=(the_row,), commits=(the_commit,), notes=(the_note,))
     ),
     '{"n":1,"type":"message","id":"c","body":{"run":"r","message":"b","revision":2,'
     '"data":"{\\"z\\": 1.0}","edit":"null","strict":true}}': ui.MessageBody(
@@ -139,10 +183,14 @@ TO_UI: dict[str, Struct] = {
         path="a.py",
         body=FileBody(diff="d", content="c", previous_content="p"),
     ),
-    '{"n":1,"type":"run_exported","id":"c","body":{"name":"Run #1 of P","data":"eJw="}}': (
-        ui.RunExported(name="Run #1 of P", data="eJw=")
-    ),
+    '{"n":1,"type":"run_exported","id":"c","body":{"name":"Run #1 of P","data":"eJw=",'
+    '"format":"run"}}': ui.RunExported(name="Run #1 of P", data="eJw="),
     f'{{"n":1,"type":"run_imported","id":"c","body":{{"run":{RUN}}}}}': ui.RunImported(run=the_run),
+    '{"n":1,"type":"found","id":"c","body":{"hits":[{"run":"r","place":"row","id":"b",'
+    '"snippet":["says ","two"," words"]}],"more":false}}': ui.Found(
+        hits=(Hit(run="r", place=Place.ROW, id="b", snippet=("says ", "two", " words")),),
+        more=False,
+    ),
     '{"n":1,"type":"error","id":"c","body":{"code":"stale","message":"m","run":"r"}}': ui.UiError(
         code="stale", message="m", run="r"
     ),
@@ -178,8 +226,14 @@ def test_every_kind_of_message_is_above() -> None:
         ("edit", {"run": "r", "breakpoint": "b", "edit": "1"}, "field `revision`"),
         ("import_run", {"data": None}, r"at `\$.data`"),
         ("hello", {"version": 2}, "field `client`"),
+        ("tag_run", {"run": "r", "tags": [""]}, r"length >= 1 - at `\$.tags\[0\]`"),
+        ("tag_run", {"run": "r", "tags": ["t"] * 21}, r"length <= 20 - at `\$.tags`"),
+        ("note", {"run": "r", "message": "m", "text": "x" * 10_001}, r"at `\$.text`"),
+        ("search", {"query": "x", "limit": 501}, r"<= 500 - at `\$.limit`"),
+        ("search", {"query": "x" * 1001}, r"at `\$.query`"),
+        ("export_run", {"run": "r", "format": "pickle"}, r"at `\$.format`"),
     ],
-    ids=range(7),
+    ids=range(13),
 )
 def test_a_wrong_field_is_named(type: str, body: object, says: str) -> None:
     with pytest.raises(ProtocolError, match=says) as refused:
