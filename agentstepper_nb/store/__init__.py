@@ -1,6 +1,7 @@
-"""The memory of a Core: the `Store` protocol, and a store in memory that keeps `.run` files."""
+"""What a Core keeps: the `Store` protocol, the store on disk, and a store in memory."""
 
 from .base import Store
 from .memory import MemoryStore
+from .sqlite import SqliteStore, open_store
 
-__all__ = ["MemoryStore", "Store"]
+__all__ = ["MemoryStore", "SqliteStore", "Store", "open_store"]

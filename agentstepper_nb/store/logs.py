@@ -42,11 +42,8 @@ def _breakpoint(breakpoint: Breakpoint) -> list[str]:
     custom = breakpoint.kind is EventKind.CUSTOM
     kind = (breakpoint.name if custom else None) or breakpoint.kind
     words = f"{kind.replace('_', ' ')}, {breakpoint.side}"
-    lines = [
-        f"[{breakpoint.seq}] {_time(breakpoint.at)} {words}: {breakpoint.summary or ''}".rstrip(
-            ": "
-        )
-    ]
+    summary = breakpoint.summary or breakpoint.sentence or ""
+    lines = [f"[{breakpoint.seq}] {_time(breakpoint.at)} {words}: {summary}".rstrip(": ")]
     lines.append(breakpoint.data)
     if breakpoint.edit is not None:
         lines.append(f"edited to: {breakpoint.edit}")

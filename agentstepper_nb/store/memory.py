@@ -9,21 +9,28 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ..protocol.records import (
+    AgentHeard,
     BreakpointAnswered,
     BreakpointEdited,
     BreakpointSaved,
     CommitSaved,
     EventSaved,
+    NoteSaved,
     Record,
     RunChanged,
     RunDeleted,
+    RunFound,
     RunHistory,
     RunImported,
     RunRenamed,
     RunStarted,
+    RunTagged,
+    SentenceMade,
 )
-from ..protocol.values import Breakpoint, Commit, Event, Run
+from ..protocol.values import Breakpoint, Commit, Event, Hit, Note, Run, StoreInfo
+from .base import nothing
 from .files import RunFiles
+from .search import Search
 
 
 @dataclass
@@ -32,6 +39,8 @@ class _Kept:
     events: dict[str, Event] = field(default_factory=dict)
     breakpoints: dict[str, Breakpoint] = field(default_factory=dict)
     commits: list[Commit] = field(default_factory=list)
+    notes: dict[str, Note] = field(default_factory=dict)
+    sentences: dict[str, str] = field(default_factory=dict)  # by key; they go with the run
 
     def history(self) -> RunHistory:
         return RunHistory(
@@ -39,6 +48,7 @@ class _Kept:
             events=tuple(self.events.values()),
             breakpoints=tuple(self.breakpoints.values()),
             commits=tuple(self.commits),
+            notes=tuple(self.notes.values()),
         )
 
 
@@ -53,6 +63,8 @@ class MemoryStore:
     def __init__(self, folder: Path | None = None) -> None:
         self._runs: dict[str, _Kept] = {}
         self._files = RunFiles(folder) if folder else None
+        self._search: Search | None = None  # from the first search on
+        self.on_trouble: Callable[[StoreInfo], None] = lambda info: None  # memory doesn't fail
 
     def load(self) -> Iterable[Record]:
         """The runs of the folder, oldest first; damaged files are logged and left alone."""
@@ -61,11 +73,22 @@ class MemoryStore:
             self._import(history)
             yield RunImported(history=history)
 
-    def append(self, records: Sequence[Record], recorded: Callable[[], None]) -> None:
-        """Keep records and call back at once."""
+    def append(
+        self,
+        records: Sequence[Record],
+        done: Callable[[], None] = nothing,
+        *,
+        durable: bool = False,
+        synced: Callable[[], None] | None = None,
+    ) -> None:
+        """Keep records and call back at once: nothing here outlives the process."""
         for record in records:
             self._keep(record)
-        recorded()
+        if self._search is not None:
+            self._search.keep(records)
+        done()
+        if synced is not None:
+            synced()
 
     async def history(self, run: str) -> RunHistory:
         """One run, whole."""
@@ -80,8 +103,26 @@ class MemoryStore:
         """A commit with the contents of its files."""
         return next((each for each in self._runs[run].commits if each.id == commit), None)
 
+    async def search(self, query: str, run: str | None = None, limit: int = 100) -> list[Hit]:
+        """Where words stand, newest first."""
+        if self._search is None:
+            self._search = Search()
+            self._search.keep([RunImported(history=kept.history()) for kept in self._runs.values()])
+        return await self._search.search(query, run, limit)
+
+    async def sentence(self, key: str) -> str | None:
+        """What a model once made of the same."""
+        found = (kept.sentences.get(key) for kept in self._runs.values())
+        return next((text for text in found if text is not None), None)
+
+    async def info(self) -> StoreInfo:
+        """How it keeps runs."""
+        return StoreInfo(kind="memory")
+
     def close(self) -> None:
         """Wait until the files are written."""
+        if self._search is not None:
+            self._search.close()
         if self._files:
             self._files.close()
 
@@ -89,7 +130,7 @@ class MemoryStore:
         match record:
             case BreakpointSaved(breakpoint=breakpoint):
                 self._runs[breakpoint.run].breakpoints[breakpoint.id] = breakpoint
-            case RunChanged(run=run) | RunRenamed(run=run):
+            case RunChanged(run=run) | RunRenamed(run=run) | RunTagged(run=run):
                 self._runs[run.id].run = run
                 self._write(run)
             case EventSaved(event=event):
@@ -104,11 +145,34 @@ class MemoryStore:
                 if self._files:
                     self._files.delete(run_id)
             case BreakpointEdited():
-                self._update(record, revision=record.revision, edit=record.edit)
+                self._update(record, revision=record.revision, edit=record.edit, sentence=None)
             case BreakpointAnswered():
                 self._update(record, answer=record.answer, answered_at=record.at)
             case CommitSaved(commit=commit):
                 self._runs[commit.run].commits.append(commit)
+            case NoteSaved(note=note):
+                self._note(note)
+            case SentenceMade():
+                self._sentence(record)
+            case AgentHeard() | RunFound():
+                pass  # of use only to who starts again
+
+    def _note(self, note: Note) -> None:
+        notes = self._runs[note.run].notes
+        if note.text:
+            notes[note.message] = note
+        else:
+            notes.pop(note.message, None)
+
+    def _sentence(self, record: SentenceMade) -> None:
+        kept = self._runs[record.run]
+        kept.sentences[record.key] = record.text
+        if record.id in kept.breakpoints:
+            point = kept.breakpoints[record.id]
+            kept.breakpoints[record.id] = replace(point, sentence=record.text)
+        for at, commit in enumerate(kept.commits):
+            if commit.id == record.id:
+                kept.commits[at] = replace(commit, sentence=record.text)
 
     def _update(self, record: BreakpointEdited | BreakpointAnswered, **changes: object) -> None:
         breakpoints = self._runs[record.run].breakpoints
@@ -120,6 +184,7 @@ class MemoryStore:
             {event.id: event for event in history.events},
             {breakpoint.id: breakpoint for breakpoint in history.breakpoints},
             list(history.commits),
+            {note.message: note for note in history.notes},
         )
 
     def _write(self, run: Run) -> None:

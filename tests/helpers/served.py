@@ -11,6 +11,10 @@ from collections.abc import Mapping, Sequence
 PATIENCE = 60
 
 
+class SilentDeath(AssertionError):
+    """It was killed before it said where it is."""
+
+
 class Served:
     """A Core in a process.
 
@@ -41,7 +45,9 @@ class Served:
     def _url(self, line: str) -> str:
         found = re.search(r"ws://\S+", line)
         if not found:
-            raise AssertionError(f"{line!r}, {self.process.communicate()}")
+            said = self.process.communicate()
+            kind = SilentDeath if self.process.returncode == -signal.SIGKILL else AssertionError
+            raise kind(f"{line!r}, {said}")
         return found[0]
 
     def stop(self, number: int = signal.SIGINT) -> str:

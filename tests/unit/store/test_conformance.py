@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,20 @@ import pytest
 from msgspec.structs import replace
 
 from agentstepper_nb.core import Debugger
-from agentstepper_nb.protocol.records import Record, RunHistory
+from agentstepper_nb.errors import ProtocolError
+from agentstepper_nb.protocol.records import Record, RunHistory, RunStarted, SentenceMade
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.protocol.values import (
     AnswerKind,
     Breakpoint,
+    Durability,
     Event,
     EventKind,
+    Run,
     RunState,
     Side,
 )
-from agentstepper_nb.store import MemoryStore, Store
+from agentstepper_nb.store import MemoryStore, Store, open_store
 from tests.helpers.stage import Stage
 
 
@@ -31,34 +35,53 @@ class Kind:
     """A kind of store to be shown."""
 
     open: Callable[[Path], Store]
-    keeps: str  # what outlives it: "nothing", or the runs that "ended"
+    keeps: str  # what outlives it: "nothing", the runs that "ended", or "all"
+
+
+def on_disk(durability: Durability) -> Kind:
+    return Kind(lambda folder: open_store(folder, durability), "all")
 
 
 KINDS = {
     "memory": Kind(lambda folder: MemoryStore(), "nothing"),
     "files": Kind(MemoryStore, "ended"),
+    **{each.value: on_disk(each) for each in Durability},
 }
 
 
 class Kept(Stage):
-    """A stage whose records go to a store."""
+    """A stage whose records go to a store; each thing that is done waits until it is recorded."""
 
     def __init__(self, store: Store) -> None:
         super().__init__()
         self.store = store
         self.recorded: list[int] = []
+        self.loop = asyncio.Runner()
 
     def perform(self, outputs: Any) -> None:
         before = len(self.records)
         super().perform(outputs)
-        new = self.records[before:]
-        self.store.append(new, lambda: self.recorded.append(len(new)))
+        self.loop.run(self.keep(self.records[before:]))
+
+    async def keep(self, records: list[Record], *, durable: bool = False) -> None:
+        done = asyncio.Event()
+        self.store.append(records, done.set, durable=durable)
+        await done.wait()
+        self.recorded.append(len(records))
 
     def history(self, run: str = "run") -> RunHistory:
-        return asyncio.run(self.store.history(run))
+        return self.loop.run(self.store.history(run))
 
     def message(self, id: str, run: str = "run") -> Breakpoint | Event | None:
-        return asyncio.run(self.store.message(run, id))
+        return self.loop.run(self.store.message(run, id))
+
+    def found(self, query: str, run: str | None = None) -> list[str | None]:
+        """The ids of what a search finds."""
+        return [hit.id for hit in self.loop.run(self.store.search(query, run))]
+
+    def close(self) -> None:
+        self.store.close()
+        self.loop.close()
 
 
 @pytest.fixture(params=KINDS.values(), ids=KINDS)
@@ -70,8 +93,9 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 def stage(kind: Kind, tmp_path: Path) -> Iterator[Kept]:
     store = kind.open(tmp_path / "logs")
     assert list(store.load()) == []
-    yield Kept(store)
-    store.close()
+    stage = Kept(store)
+    yield stage
+    stage.close()
 
 
 def whole_run(stage: Kept, run: str = "run") -> tuple[str, str, str]:
@@ -94,10 +118,29 @@ def test_each_append_is_told_recorded_once_and_in_order(stage: Kept) -> None:
         does()
         sizes.append(len(stage.records) - before)
     assert sum(stage.recorded) == sum(sizes)
-    order: list[int] = []
-    for number in range(5):
-        stage.store.append([], lambda number=number: order.append(number))
-    assert order == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_callbacks_of_one_kind_come_in_the_order_of_the_calls(stage: Kept, durable: bool) -> None:
+    done: list[int] = []
+    synced: list[int] = []
+
+    async def append() -> None:
+        last = asyncio.Event()
+        for number in range(20):
+            stage.store.append(
+                [RunStarted(run=Run(id=f"r{number}", name="", program="P", started_at=0))]
+                if number % 3
+                else [],
+                partial(done.append, number),
+                durable=durable and number % 5 == 0,
+                synced=partial(synced.append, number),
+            )
+        stage.store.append([], synced=last.set)
+        await last.wait()
+
+    stage.loop.run(append())
+    assert done == synced == list(range(20))
 
 
 def test_a_run_is_given_back_whole(stage: Kept) -> None:
@@ -147,12 +190,12 @@ def test_a_debug_message_is_given_back(stage: Kept) -> None:
 def test_what_is_not_there_is_none(stage: Kept) -> None:
     stage.start()
     assert stage.message("none") is None
-    assert asyncio.run(stage.store.commit("run", "none")) is None
+    assert stage.loop.run(stage.store.commit("run", "none")) is None
 
 
 def test_a_commit_is_given_back_with_its_contents(stage: Kept) -> None:
     stage.perform(stage.debugger.import_run(recorded("mine")))
-    commit = asyncio.run(stage.store.commit("mine", recorded("mine").commits[1].id))
+    commit = stage.loop.run(stage.store.commit("mine", recorded("mine").commits[1].id))
     assert commit == recorded("mine").commits[1]
 
 
@@ -189,6 +232,72 @@ def test_a_run_that_ended_is_idle(stage: Kept) -> None:
     assert history.breakpoints[-1].kind is EventKind.PROGRAM_FINISHED
 
 
+def test_notes_are_kept_replaced_and_taken_back(stage: Kept) -> None:
+    stage.start()
+    _, asked = stage.query()
+    said = stage.say('"look"')
+    stage.note(asked, "why?")
+    stage.note(said, "here")
+    stage.note(asked, "ah")
+    assert [(note.message, note.text) for note in stage.history().notes] == [
+        (asked, "ah"),
+        (said, "here"),
+    ]
+    stage.note(asked, "")
+    assert [note.message for note in stage.history().notes] == [said]
+
+
+def test_tags_are_kept(stage: Kept) -> None:
+    stage.start()
+    stage.tag("slow", "fine")
+    assert stage.history().run.tags == ("slow", "fine")
+
+
+def test_a_sentence_stands_with_what_it_is_about_and_is_known_by_its_key(stage: Kept) -> None:
+    whole_run(stage)
+    point, commit = stage.history().breakpoints[0], stage.history().commits[0]
+    stage.sentence(point, "It greets.")
+    stage.sentence(commit, "It fixes.")
+    history = stage.history()
+    assert history.breakpoints[0] == replace(point, sentence="It greets.")
+    assert history.commits[0] == replace(commit, sentence="It fixes.")
+    (key,) = {r.key for r in stage.records if isinstance(r, SentenceMade) and r.id == point.id}
+    assert stage.loop.run(stage.store.sentence(key)) == "It greets."
+    assert stage.loop.run(stage.store.sentence("another")) is None
+
+
+def test_words_are_found_in_all_that_was_appended(stage: Kept) -> None:
+    _, asked, said = whole_run(stage, "one")
+    whole_run(stage, "two")
+    stage.finish("two")
+    stage.note(said, "Schmetterling", run="one")
+    assert stage.found("schmetter") == [said]
+    assert asked in stage.found("hello", run="one")
+    assert len(stage.found("hello")) == 2
+    assert stage.found("hello schmetterling") == []
+    stage.delete("two")
+    assert stage.found("hello") == [asked]
+
+
+def test_words_that_nobody_said_are_refused(stage: Kept) -> None:
+    with pytest.raises(ProtocolError, match="word"):
+        stage.found("  ")
+
+
+def test_a_run_that_was_deleted_is_gone(stage: Kept) -> None:
+    whole_run(stage)
+    stage.finish()
+    stage.delete()
+    with pytest.raises(KeyError):
+        stage.history()
+
+
+def test_what_is_told_of_a_store(kind: Kind, stage: Kept) -> None:
+    info = stage.loop.run(stage.store.info())
+    assert info.kind == ("sqlite" if kind.keeps == "all" else "memory")
+    assert info.trouble is None
+
+
 def test_closing_twice_does_no_harm(stage: Kept) -> None:
     stage.store.close()
     stage.store.close()
@@ -202,23 +311,24 @@ def test_what_outlives_the_store(kind: Kind, stage: Kept, tmp_path: Path) -> Non
     stage.delete("deleted")
     whole_run(stage, "live")
     stage.rename("mine", "ended")
-    names = {run.id: run.name for run in stage.debugger.runs}
     stage.store.close()
 
     again = kind.open(tmp_path / "logs")
     debugger = Debugger()
-    records: list[Record] = list(again.load())
-    debugger.replay(records)
-    expected = {"nothing": {}, "ended": {"ended": names["ended"]}}[kind.keeps]
-    assert {run.id: run.name for run in debugger.runs} == expected
+    debugger.replay(again.load())
+    runs = {run.id: run for run in debugger.runs}
+    expected = {"nothing": [], "ended": ["ended"], "all": ["ended", "live"]}[kind.keeps]
+    assert list(runs) == expected
     for run in expected:
-        history = asyncio.run(again.history(run))
-        assert [point.data for point in history.breakpoints] == [
+        assert runs[run].name == stage.run(run).name
+        history = stage.loop.run(again.history(run))
+        assert [point.data for point in history.breakpoints][:3] == [
             '"hello"',
             '"answer"',
             '{"Tool": "ls", "Argument": null}',
-            "null",
         ]
+    if kind.keeps == "all":
+        assert debugger._runs == stage.debugger._runs
     again.close()
 
 

@@ -1,0 +1,270 @@
+"""Looking at a store's folder, without owning it and without changing anything in it."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+import sqlite3
+from collections.abc import Iterator, Set
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from ...errors import DamagedRunError, NewerStoreError, ProtocolError, StoreError
+from ...protocol.v1 import runfile
+from ...protocol.values import Run
+from ..lock import holder
+from ..network import network_type
+from ..sqlite import legacy, migrate
+from ..sqlite.losses import remembered
+from ..sqlite.marks import Report, compare
+from ..sqlite.opening import DAMAGED, MARKS_FILE, STORE_FILE, connect
+from ..sqlite.reader import Reader
+from ..sqlite.store import SEARCH_FILE
+from .report import Aside, Checkup, HurtRun
+from .salvage import salvage
+
+#: The agents' token.
+TOKEN_FILE: Final = "agent-token"
+#: What follows the name of a store whose runs were brought back from it.
+SALVAGED: Final = ".salvaged-"
+
+_OTHERS: Final = 0o077
+_TOKEN: Final = re.compile(rb"[\w-]{20,200}\s*", re.ASCII)
+#: Primary codes with which SQLite says that a file can't be read for another reason than damage.
+_NO_DAMAGE: Final = frozenset(
+    (
+        *(sqlite3.SQLITE_PERM, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM),
+        *(sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN),
+    )
+)
+#: How many lines SQLite may write about a file.
+_LINES: Final = 20
+_TABLES_OF_RUNS: Final = ("events", "breakpoints", "commits", "notes", "blobs")
+
+
+def examine(folder: Path, *, own: bool = False) -> Checkup:
+    """Look at everything in a folder. Takes as long as reading it whole.
+
+    Args:
+        folder: A Core's data folder.
+        own: Whether it is the caller who holds it.
+    """
+    path = folder / STORE_FILE
+    owner = None if own else holder(folder)
+    there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    about = Checkup(
+        folder=str(folder),
+        exists=path.exists(),
+        holder=str(owner) if owner else "",
+        network=network_type(folder) or "",
+        sqlite=sqlite3.sqlite_version_info,
+        free=shutil.disk_usage(there).free,
+        size=sum(map(_size, (*folder.glob("*"), *(folder / legacy.LOGS).glob("*")))),
+        open_to_others=tuple(_open_to_others(folder)),
+        newest=migrate.VERSION,
+        search=_search(folder / SEARCH_FILE),
+        aside=tuple(_aside(each) for each in put_aside(path)),
+        copies=tuple(each.name for each in copies(path)),
+        leftovers=tuple(each.name for each in leftovers(folder, held=owner is not None)),
+        unread=tuple(_unread(folder / legacy.LOGS)),
+        others=tuple(str(each.parent) for each in sorted(folder.glob(f"[0-9]*/{STORE_FILE}"))),
+        token=_token(folder / TOKEN_FILE),
+    )
+    return _store(about, path) if about.exists else about
+
+
+def put_aside(path: Path) -> list[Path]:
+    """The stores that couldn't be opened, oldest first."""
+    found = path.parent.glob(f"{path.name}{DAMAGED}*")
+    return sorted(each for each in found if not re.search(r"-(wal|journal|shm|marks)$", each.name))
+
+
+def copies(path: Path) -> list[Path]:
+    """Files that keep an earlier state of a store, with what belongs to them."""
+    return [*migrate.copies(path), *sorted(path.parent.glob(f"{path.name}{SALVAGED}*"))]
+
+
+def leftovers(folder: Path, *, held: bool) -> list[Path]:
+    """What interrupted writes left; of a folder that is held nobody can say."""
+    return [] if held else sorted(folder.glob("*.part*"))
+
+
+# ---- the store --------------------------------------------------------------------------------------
+
+
+def _store(about: Checkup, path: Path) -> Checkup:
+    try:
+        with contextlib.closing(Reader(path)) as reader:
+            listed = reader.listed()
+            names = {each.run.id: each.run for each in listed}
+            orphans = list(_orphans(path, set(names)))
+            hurt = [*_hurt(reader, list(names.values())), *orphans]
+            held = bool(about.holder)  # a running Core has compared them when it began
+            changes = {each.run.id: each.changes for each in listed if not each.hurt}
+            marks = Report() if held else compare(path.with_name(MARKS_FILE), changes)
+            known = {*changes, *(run.id for run in hurt)}
+        return replace(
+            about,
+            version=migrate.VERSION,
+            structure=tuple(_structure(path)),
+            runs=len(listed),
+            hurt=tuple(hurt),
+            missing=tuple(_missing(marks, names, known)),
+            once=tuple(_once(path, names)),
+            hurt_marks=marks.hurt,
+        )
+    except NewerStoreError:
+        return replace(about, version=_version(path))
+    except (StoreError, sqlite3.Error) as error:
+        cause = error.__cause__ if isinstance(error, StoreError) else error
+        if getattr(cause, "sqlite_errorcode", 0) & 0xFF in _NO_DAMAGE:
+            return replace(about, unreadable=str(cause))
+        older = _version(path)
+        if 0 < older < migrate.VERSION:  # the next Core migrates it
+            return replace(about, version=older, structure=tuple(_structure(path)))
+        known = _known_to_search(path.with_name(SEARCH_FILE))
+        return replace(about, unopened=_aside(path, known))
+
+
+def _hurt(reader: Reader, runs: list[Run]) -> Iterator[HurtRun]:
+    for run in runs:
+        try:
+            reader.history(run.id)
+        except DamagedRunError as error:
+            yield HurtRun(run.id, run.name, error.what)
+        except KeyError:  # deleted meanwhile; or it can't be found by its id
+            if any(run.id == each.run.id for each in reader.listed()):
+                yield HurtRun(run.id, run.name, "its header can't be found")
+
+
+def _orphans(path: Path, listed: set[str]) -> Iterator[HurtRun]:
+    """Runs whose header is lost, and not all of their rows."""
+    with contextlib.closing(connect(path, "ro")) as connection:
+        connection.execute("BEGIN")  # one state for all that follows
+        tables = " UNION ".join(f"SELECT run FROM {table}" for table in _TABLES_OF_RUNS)
+        numbers = connection.execute(
+            f"SELECT run FROM ({tables}) WHERE run NOT IN (SELECT n FROM runs NOT INDEXED)"
+        )
+        lost = {n for (n,) in numbers}
+        known = dict(connection.execute("SELECT n, id FROM runs ORDER BY id"))
+        for n in sorted(lost | (known.keys() - _numbers(connection)), key=str):
+            id = known.get(n)
+            if id not in listed:
+                yield HurtRun(str(id or f"number {n}"), "", "its header is lost")
+
+
+def _numbers(connection: sqlite3.Connection) -> set[int]:
+    return {n for (n,) in connection.execute("SELECT n FROM runs NOT INDEXED")}
+
+
+def _missing(marks: Report, runs: dict[str, Run], known: set[str]) -> Iterator[HurtRun]:
+    for each in marks.missing:
+        if each.known or each.run not in known:
+            yield HurtRun(each.run, runs[each.run].name if each.run in runs else "", str(each))
+
+
+def _once(path: Path, runs: dict[str, Run]) -> Iterator[HurtRun]:
+    with contextlib.closing(connect(path, "ro")) as connection:
+        for id, what in remembered(connection).items():
+            if id in runs:
+                yield HurtRun(id, runs[id].name, what)
+            elif "lost whole" in what:  # else it was deleted since
+                yield HurtRun(id, "", what)
+
+
+def _structure(path: Path) -> Iterator[str]:
+    try:
+        with contextlib.closing(connect(path, "ro")) as connection:
+            for (line,) in connection.execute(f"PRAGMA integrity_check({_LINES})"):
+                yield from (each for each in line.splitlines() if each not in ("ok", ""))
+    except sqlite3.DatabaseError as error:
+        yield str(error)
+
+
+def _version(path: Path) -> int:
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(connect(path, "ro")) as connection:
+        return migrate.version(connection)
+    return 0
+
+
+def _aside(path: Path, known: Set[str] = frozenset()) -> Aside:
+    """What can be read of a store; `known` are runs that ought to be in it."""
+    whole, hurt, lost = 0, [], set(known)
+    try:
+        with salvage(path) as haul:
+            for each in haul.runs:
+                lost.discard(each.history.run.id)
+                if each.lost:
+                    run = each.history.run
+                    hurt.append(HurtRun(run.id, run.name, words(each.lost)))
+                else:
+                    whole += 1
+    except (sqlite3.Error, OSError) as error:
+        return Aside(path.name, lost=tuple(sorted(known)), problem=str(error))
+    problem = "" if whole or hurt else "no run can be found in it"
+    return Aside(path.name, whole, tuple(hurt), tuple(sorted(lost)), problem)
+
+
+def words(lost: tuple[str, ...]) -> str:
+    """What is lost, in a row."""
+    *others, last = lost
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+# ---- what else lies there ---------------------------------------------------------------------------
+
+
+def _search(path: Path) -> str:
+    if not path.exists():
+        return ""
+    try:
+        with contextlib.closing(connect(path, "ro")) as connection:
+            ((line,),) = connection.execute("PRAGMA quick_check(1)")
+    except UnicodeDecodeError:  # what SQLite says of it quotes it
+        return "its schema is damaged"
+    except sqlite3.Error as error:
+        return str(error)
+    return "" if line == "ok" else str(line)
+
+
+def _known_to_search(path: Path) -> set[str]:
+    """The runs that the search has words of: it is a second list, where the store's own is lost."""
+    try:
+        with contextlib.closing(connect(path, "ro")) as connection:
+            return {str(id) for (id,) in connection.execute("SELECT id FROM runs")}
+    except (sqlite3.Error, UnicodeDecodeError):
+        return set()
+
+
+def _open_to_others(folder: Path) -> Iterator[str]:
+    for each in (folder, *sorted(folder.glob("*"))):
+        with contextlib.suppress(OSError):
+            if each.stat().st_mode & _OTHERS and (each == folder or each.is_file()):
+                yield str(each.relative_to(folder))
+
+
+def _unread(logs: Path) -> Iterator[tuple[str, str]]:
+    for path in sorted(logs.glob("*.run")):
+        try:
+            runfile.load(path.read_bytes())
+        except (ProtocolError, OSError) as error:
+            yield path.name, str(error)
+
+
+def _token(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return str(error)
+    return "" if _TOKEN.fullmatch(data) else "it is damaged"
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size if path.is_file() else 0
+    except OSError:
+        return 0

@@ -1,0 +1,139 @@
+"""The tables of an index: texts with the places where they stand, and what each run has said."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Final
+from zlib import crc32
+
+from ...protocol.values import Place
+from ..segments import split
+from .words import strings
+
+#: Of the tables' form: an index of another number is made anew.
+VERSION: Final = 1
+
+SCHEMA: Final = f"""
+CREATE TABLE runs (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, changes INTEGER);
+CREATE TABLE documents (
+    document INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL,
+    place TEXT NOT NULL,
+    id TEXT NOT NULL,
+    part TEXT NOT NULL,
+    checksum INTEGER NOT NULL,
+    UNIQUE (run, place, id, part)
+);
+CREATE TABLE seen (run INTEGER, digest INTEGER, PRIMARY KEY (run, digest)) WITHOUT ROWID;
+CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = 'unicode61 remove_diacritics 2', prefix = '2 3');
+PRAGMA user_version = {VERSION};
+"""
+
+#: Says in the file's header that bytes of deleted runs may still be in it.
+UNTIDY: Final = 1
+
+#: Characters from which a string is taken in once a run: what an agent says again isn't new.
+_LONG: Final = 24
+
+
+class Documents:
+    """Reads and writes an index's tables, in its caller's transaction.
+
+    Args:
+        db: The index.
+    """
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def number(self, run: str) -> int:
+        """What stands for a run in the tables; a new run gets one."""
+        found = self._db.execute("SELECT number FROM runs WHERE id = ?", (run,)).fetchone()
+        if found is None:
+            return self._db.execute("INSERT INTO runs (id) VALUES (?)", (run,)).lastrowid or 0
+        return int(found[0])
+
+    def knows(self, run: str) -> bool:
+        """Whether there is anything of a run."""
+        found = self._db.execute("SELECT 1 FROM runs WHERE id = ?", (run,)).fetchone()
+        return found is not None
+
+    def find(self, run: int, place: Place, id: str, part: str) -> int | None:
+        """A document's own number."""
+        found = self._db.execute(
+            "SELECT document FROM documents WHERE run = ? AND place = ? AND id = ? AND part = ?",
+            (run, place, id, part),
+        ).fetchone()
+        return None if found is None else int(found[0])
+
+    def put(self, run: int, place: Place, id: str, part: str, text: str) -> None:
+        """Set a document's text, which is the newest then; unless it is the same as before."""
+        old = self.find(run, place, id, part)
+        if old is not None and self._text(old) == text:
+            return
+        self._remove(old)
+        document = self._db.execute(
+            "INSERT INTO documents (run, place, id, part, checksum) VALUES (?, ?, ?, ?, ?)",
+            (run, place, id, part, checksum(run, place, id, part, text)),
+        ).lastrowid
+        self._db.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (document, text))
+
+    def remove(self, run: int, place: Place, id: str, part: str) -> None:
+        """Take a document away, where there is one."""
+        self._remove(self.find(run, place, id, part))
+
+    def forget(self, run: int) -> None:
+        """Take a run away, with all its documents. Their bytes stay, until the index is tidied."""
+        own = "SELECT document FROM documents WHERE run = ?"
+        self._db.execute(f"DELETE FROM words WHERE rowid IN ({own})", (run,))
+        for table in ("documents", "seen"):
+            self._db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
+        self._db.execute("DELETE FROM runs WHERE number = ?", (run,))
+        self._db.execute(f"PRAGMA application_id = {UNTIDY}")
+
+    def new(self, run: int, data: str) -> Iterator[str]:
+        """The strings in a content that the run had not yet; from now on it has."""
+        for piece in split(data.encode(errors="replace")):
+            if self._see(run, piece):
+                for string in strings(piece):
+                    if len(string) < _LONG or self._see(run, _bytes(string)):
+                        yield string
+
+    def unseen(self, run: int, data: str) -> Iterator[str]:
+        """The strings in an edit that the run had not yet. It may be taken back: it leaves no trace."""
+        for piece in split(data.encode(errors="replace")):
+            if not self._has(run, piece):
+                for string in strings(piece):
+                    if len(string) < _LONG or not self._has(run, _bytes(string)):
+                        yield string
+
+    def _text(self, document: int) -> str:
+        found = self._db.execute("SELECT text FROM words WHERE rowid = ?", (document,)).fetchone()
+        return str(found[0])
+
+    def _remove(self, document: int | None) -> None:
+        self._db.execute("DELETE FROM words WHERE rowid = ?", (document,))
+        self._db.execute("DELETE FROM documents WHERE document = ?", (document,))
+
+    def _see(self, run: int, data: bytes) -> bool:
+        done = self._db.execute("INSERT OR IGNORE INTO seen VALUES (?, ?)", (run, _digest(data)))
+        return done.rowcount == 1
+
+    def _has(self, run: int, data: bytes) -> bool:
+        ask = "SELECT 1 FROM seen WHERE run = ? AND digest = ?"
+        return self._db.execute(ask, (run, _digest(data))).fetchone() is not None
+
+
+def checksum(run: int, place: str, id: str, part: str, text: str) -> int:
+    """Of a document, which SQLite itself has none of."""
+    return crc32("\0".join((str(run), place, id, part, text)).encode())
+
+
+def _bytes(string: str) -> bytes:
+    return string.encode(errors="replace")
+
+
+def _digest(data: bytes) -> int:
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), signed=True)

@@ -1,0 +1,211 @@
+"""What keeps an index in step with its store, on the index's thread, whatever becomes of the file."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from ...errors import CommandError, StoreError
+from ...protocol.records import Record, RunDeleted, RunHistory
+from ...protocol.values import Hit
+from ..network import network_type
+from .index import Index
+
+log = logging.getLogger(__name__)
+
+#: SQLite's files, beside the one that is named.
+_SUFFIXES: Final = ("", "-wal", "-shm", "-journal")
+
+#: What says that the index is used in a wrong way, whatever its file is like.
+_OUR_FAULT: Final = (
+    sqlite3.DataError,
+    sqlite3.IntegrityError,
+    sqlite3.InterfaceError,
+    sqlite3.NotSupportedError,
+    sqlite3.ProgrammingError,
+)
+
+_WITHOUT: Final = (
+    "Searching needs SQLite with FTS5, which this Python's sqlite3 lacks. Use a Python that has it, as "
+    "those of python.org, conda and the Linux distributions do."
+)
+
+
+class Follower:
+    """An index that mends itself: it is compared with what the store said of its runs.
+
+    What is wrong with the file is logged, and mended where it can be, not raised.
+
+    Args:
+        path: The index's file; None holds it in memory.
+        journal: SQLite's journal mode for it; None chooses by the file system.
+    """
+
+    def __init__(self, path: Path | None, journal: str | None = None) -> None:
+        self._path = path
+        self._journal = journal or _journal(path)
+        self._index: Index | None = None
+        self._read: Callable[[str], RunHistory] | None = None
+        self._changes: dict[str, int] = {}  # of all runs, as the store last said them
+        self._stale: dict[str, None] = {}  # runs to take in whole, in this order
+        self._trouble: str | None = None
+        self._failures = 0  # in a row
+        #: Whether the file, as it was found, is still to be compared with itself.
+        self.unchecked = path is not None
+
+    @property
+    def untidy(self) -> bool:
+        """Whether bytes of deleted runs may still be in the file."""
+        return self._index is not None and self._index.untidy
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether runs are still to be taken in."""
+        return bool(self._stale)
+
+    @property
+    def failed(self) -> bool:
+        """Whether things go wrong one after the other: they are better tried again later."""
+        return self._failures > 1
+
+    def standing(self) -> str:
+        """Why a search has to wait, for a person. May be asked from any thread."""
+        left = len(self._stale)
+        what = f"{left} runs are" if left else "what came last is"
+        return self._trouble or (
+            f"The search index is being made: {what} still to be taken in. Search again in a moment."
+        )
+
+    def keep(self, records: Sequence[Record], changes: Mapping[str, int]) -> None:
+        """Take records in, as `Search.keep` has them."""
+        self._changes.update(changes)
+        for record in records:
+            if isinstance(record, RunDeleted):
+                self._changes.pop(record.run, None)
+                self._stale.pop(record.run, None)
+        # A run that is to be taken in whole has its number only then.
+        numbers = {run: number for run, number in changes.items() if run not in self._stale}
+        try:
+            self._try(lambda index: index.keep(records, numbers))
+        except Exception:
+            self._stale.update(dict.fromkeys(changes))  # so that what is good of it is taken in
+            raise
+
+    def follow(self, changes: Mapping[str, int], read: Callable[[str], RunHistory]) -> None:
+        """Compare with a store: `Search.mend`."""
+        self._changes = dict(changes)
+        self._read = read
+        self._try(self._compare)
+
+    def mend_one(self) -> None:
+        """Take one run in that is missing, or differs."""
+        run = next(iter(self._stale))
+        done = True  # also where it can't be taken in: the others still are
+        try:
+            done = self._try(lambda index: self._mend(index, run))
+        finally:
+            if done:
+                self._stale.pop(run, None)
+
+    def find(self, query: str, run: str | None, limit: int) -> list[Hit] | None:
+        """Where words stand; None where the index has to catch up first.
+
+        Raises:
+            ProtocolError: `invalid_search`.
+            CommandError: `cannot_search`: the index can't be used.
+        """
+        found: list[Hit] = []
+        done = self._try(lambda index: found.extend(index.find(query, run, limit)))
+        if self.is_behind:
+            return None
+        if done:
+            return found
+        raise CommandError("cannot_search", self.standing())
+
+    def tidy(self, goes_on: Callable[[], bool]) -> None:
+        """Take deleted bytes out of the file, as long as it goes on."""
+        self._try(lambda index: index.tidy(goes_on))
+
+    def check(self) -> None:
+        """See whether the file is sound: a word that can't be found tells nobody."""
+        self.unchecked = False
+        self._try(lambda index: index.check())
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._index is not None:
+            self._index.close()
+            self._index = None
+
+    # ---- the index, whatever becomes of it ----------------------------------------------------------
+
+    def _try(self, work: Callable[[Index], object]) -> bool:
+        """Do something with the index. Where it can't be used, the next time it is opened anew."""
+        try:
+            if self._index is None:
+                self._index = Index(self._path, self._journal)
+                if self._trouble is not None:
+                    self._compare(self._index)
+            work(self._index)
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+            if isinstance(error, _OUR_FAULT):
+                raise
+            self._failures += 1
+            self._lose(error)
+            return False
+        self._trouble = None
+        self._failures = 0
+        return True
+
+    def _lose(self, error: Exception) -> None:
+        if "no such module" in str(error):
+            self._say(_WITHOUT)
+            return
+        self._say(f"The search index {self._path or 'in memory'} can't be used: {error}.")
+        if self._path is None:
+            return
+        self.close()
+        if _is_about_the_file(error):
+            for suffix in _SUFFIXES:
+                self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
+            self._stale = dict.fromkeys(self._changes)
+
+    def _say(self, trouble: str) -> None:
+        if trouble != self._trouble:
+            log.warning("%s", trouble)
+        self._trouble = trouble
+
+    def _compare(self, index: Index) -> None:
+        known = index.changes()
+        self._stale = {
+            run: None for run, number in self._changes.items() if known.get(run) != number
+        }
+        for run in known.keys() - self._changes.keys():
+            index.forget(run)
+
+    def _mend(self, index: Index, run: str) -> None:
+        if self._read is None or run not in self._changes:
+            return
+        try:
+            history = self._read(run)
+        except (StoreError, KeyError) as error:
+            log.warning("Run %s can't be searched: %s", run, error)
+            index.forget(run)
+            return
+        index.replace(history, self._changes[run])
+
+
+def _journal(path: Path | None) -> str:
+    """SQLite's write-ahead log needs shared memory, which other machines don't share."""
+    return "TRUNCATE" if path is not None and network_type(path) else "WAL"
+
+
+def _is_about_the_file(error: Exception) -> bool:
+    """Whether the file itself is bad, not a disk that is full, or a lock."""
+    if isinstance(error, sqlite3.OperationalError):  # of these the one that means: no such table
+        return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_ERROR
+    # Of a hurt file even the error's text may be unreadable.
+    return isinstance(error, (sqlite3.DatabaseError, UnicodeDecodeError))

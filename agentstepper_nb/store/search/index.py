@@ -1,0 +1,283 @@
+"""An index: an SQLite file that finds words in all runs. Its user stays on one thread."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from ...protocol.records import (
+    BreakpointEdited,
+    BreakpointSaved,
+    CommitSaved,
+    EventSaved,
+    NoteSaved,
+    Record,
+    RunChanged,
+    RunDeleted,
+    RunHistory,
+    RunImported,
+    RunRenamed,
+    RunStarted,
+    RunTagged,
+    SentenceMade,
+)
+from ...protocol.values import Breakpoint, Commit, Event, EventKind, Hit, Note, Place, Run
+from .documents import SCHEMA, UNTIDY, VERSION, Documents
+from .looking import find, text_of
+from .words import about, joined, of_commit, of_run
+
+#: The documents that a row or a commit may have.
+_CONTENT, _EDIT, _SENTENCE = "content", "edit", "sentence"
+
+#: Pages that may be free without its being worth the time to give them back.
+_ROOM: Final = 32
+#: Pages that FTS5 writes in one step of merging.
+_STEP: Final = 200
+
+
+class Index:
+    """The words of all runs, and where they stand.
+
+    Args:
+        path: The file, made where it is missing; None holds it in memory.
+        journal: SQLite's journal mode.
+
+    Attributes:
+        untidy: Whether bytes of deleted runs may still be in the file, or much of it is free.
+
+    Raises:
+        OSError: The file can't be made.
+        sqlite3.Error: It is damaged, of another version or can't be used, or SQLite lacks FTS5.
+    """
+
+    def __init__(self, path: Path | None, journal: str = "WAL") -> None:
+        if path is not None:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # for its owner alone
+        self._db = sqlite3.connect(path or ":memory:", isolation_level=None)
+        self._db.text_factory = text_of
+        self._documents = Documents(self._db)
+        self.untidy = False
+        try:
+            self._open(journal)
+        except BaseException:
+            self._db.close()
+            raise
+
+    def _open(self, journal: str) -> None:
+        run = self._db.execute
+        run("PRAGMA trusted_schema = OFF")
+        run("PRAGMA cell_size_check = ON")
+        run("PRAGMA auto_vacuum = INCREMENTAL")
+        run(f"PRAGMA journal_mode = {journal}")
+        run("PRAGMA synchronous = NORMAL")
+        run("PRAGMA secure_delete = ON")
+        version = run("PRAGMA user_version").fetchone()[0]
+        if version == 0:
+            self._db.executescript(f"BEGIN; {SCHEMA} COMMIT;")
+        elif version != VERSION:
+            raise sqlite3.DatabaseError(f"the index is of version {version}")
+        self.untidy = run("PRAGMA application_id").fetchone()[0] == UNTIDY
+        run("SELECT count(*) FROM words, runs, documents, seen WHERE words MATCH '\"a\"' LIMIT 0")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()
+
+    def changes(self) -> dict[str, int | None]:
+        """The number of each run that is known, as `keep` was told it."""
+        return dict(self._db.execute("SELECT id, changes FROM runs"))
+
+    def keep(self, records: Iterable[Record], changes: Mapping[str, int]) -> None:
+        """Take records in, all of them or none.
+
+        Args:
+            records: In their order.
+            changes: The number of each run that they touch.
+        """
+        with self._transaction():
+            for record in records:
+                self._keep(record)
+            self._number(changes)
+        self.untidy = self.untidy or self._has_room()
+
+    def replace(self, history: RunHistory, changes: int) -> None:
+        """Take a run in whole, in place of what is known of it.
+
+        Args:
+            history: The run.
+            changes: Its number.
+        """
+        with self._transaction():
+            self._replace(history)
+            self._number({history.run.id: changes})
+
+    def forget(self, run: str) -> None:
+        """Forget a run. Its bytes are gone after `tidy`."""
+        with self._transaction():
+            self._forget(run)
+
+    def find(self, query: str, run: str | None, limit: int) -> list[Hit]:
+        """Where words stand: `find`."""
+        return find(self._db, query, run, limit)
+
+    def tidy(self, goes_on: Callable[[], bool]) -> bool:
+        """Take what was deleted out of the file, step by step.
+
+        Args:
+            goes_on: Asked after each step; False breaks off.
+
+        Returns:
+            Whether it is done.
+        """
+        pages = -_STEP  # negative: begins to merge all there is into one
+        while self._merge(pages) > 1:
+            if not goes_on():
+                return False
+            pages = _STEP
+        self._db.executescript("PRAGMA incremental_vacuum")  # execute() frees one page and stops
+        busy = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        if not busy:  # else the journal still has them, for somebody who reads
+            self._db.execute("PRAGMA application_id = 0")
+            self.untidy = False
+        return not busy
+
+    def check(self) -> None:
+        """Compare all that the file holds with itself: 100 MB take a second.
+
+        Raises:
+            sqlite3.DatabaseError: It is damaged.
+        """
+        ((found,),) = self._db.execute("PRAGMA quick_check(1)")
+        if found != "ok":
+            raise sqlite3.DatabaseError(found)
+        self._db.execute("INSERT INTO words (words) VALUES ('integrity-check')")
+
+    # ---- records ------------------------------------------------------------------------------------
+
+    def _keep(self, record: Record) -> None:
+        match record:
+            case BreakpointSaved(breakpoint=breakpoint):
+                self._breakpoint(breakpoint)
+            case EventSaved(event=event):
+                self._event(event)
+            case (
+                RunStarted(run=run) | RunChanged(run=run) | RunRenamed(run=run) | RunTagged(run=run)
+            ):
+                self._run(run)
+            case BreakpointEdited():
+                self._edit(record.run, record.breakpoint, record.edit)
+            case CommitSaved(commit=commit):
+                self._commit(commit)
+            case NoteSaved(note=note):
+                self._note(note)
+            case SentenceMade():
+                self._sentence(record.run, record.id, record.text)
+            case RunImported(history=history):
+                self._replace(history)
+            case RunDeleted(run=gone):
+                self._forget(gone)
+
+    def _replace(self, history: RunHistory) -> None:
+        self._forget(history.run.id)
+        for item in _in_order(history):
+            match item:
+                case Breakpoint():
+                    self._breakpoint(item)
+                    self._edit(item.run, item.id, item.edit)
+                case Event():
+                    self._event(item)
+                case Commit():
+                    self._commit(item)
+            if not isinstance(item, Event) and item.sentence:
+                self._sentence(item.run, item.id, item.sentence)
+        for note in history.notes:
+            self._note(note)
+        self._run(history.run)
+
+    def _forget(self, run: str) -> None:
+        if self._documents.knows(run):
+            self._documents.forget(self._documents.number(run))
+            self.untidy = True
+
+    def _run(self, run: Run) -> None:
+        self._put(run.id, Place.RUN, "", _CONTENT, of_run(run))
+
+    def _breakpoint(self, breakpoint: Breakpoint) -> None:
+        self._row(breakpoint.run, breakpoint.id, about(breakpoint), breakpoint.data)
+
+    def _event(self, event: Event) -> None:
+        if event.kind is EventKind.DEBUG_MESSAGE:
+            self._row(event.run, event.id, [], event.data or "")
+
+    def _row(self, run: str, row: str, words: list[str], data: str) -> None:
+        number = self._documents.number(run)
+        # It never changes, and what is in it is no longer new: a second time nothing would be left.
+        if self._documents.find(number, Place.ROW, row, _CONTENT) is None:
+            text = joined([*words, *self._documents.new(number, data)])
+            self._documents.put(number, Place.ROW, row, _CONTENT, text)
+
+    def _edit(self, run: str, row: str, edit: str | None) -> None:
+        new = self._documents.unseen(self._documents.number(run), edit or "")
+        self._put(run, Place.ROW, row, _EDIT, joined(new))
+
+    def _commit(self, commit: Commit) -> None:
+        number = self._documents.number(commit.run)
+        self._documents.put(number, Place.COMMIT, commit.id, _CONTENT, of_commit(commit))
+
+    def _note(self, note: Note) -> None:
+        self._put(note.run, Place.NOTE, note.message, _CONTENT, joined([note.text]))
+
+    def _sentence(self, run: str, id: str, text: str) -> None:
+        commit = self._documents.find(self._documents.number(run), Place.COMMIT, id, _CONTENT)
+        place = Place.ROW if commit is None else Place.COMMIT
+        self._put(run, place, id, _SENTENCE, joined([text]))
+
+    def _put(self, run: str, place: Place, id: str, part: str, text: str) -> None:
+        """Set a document; an empty one isn't kept."""
+        number = self._documents.number(run)
+        if text:
+            self._documents.put(number, place, id, part, text)
+        else:
+            self._documents.remove(number, place, id, part)
+
+    # ---- SQLite -------------------------------------------------------------------------------------
+
+    def _number(self, changes: Mapping[str, int]) -> None:
+        rows = [(number, run) for run, number in changes.items()]
+        self._db.executemany("UPDATE runs SET changes = ? WHERE id = ?", rows)
+
+    def _has_room(self) -> bool:
+        """Whether many of the file's pages are free: merging leaves them."""
+        ((free,),) = self._db.execute("PRAGMA freelist_count")
+        ((pages,),) = self._db.execute("PRAGMA page_count")
+        return bool(free > _ROOM and free * 10 > pages)
+
+    def _merge(self, pages: int) -> int:
+        """Merge what FTS5 keeps apart. Gives the rows that this changed: fewer than two is none."""
+        before = self._db.total_changes
+        self._db.execute("INSERT INTO words (words, rank) VALUES ('merge', ?)", (pages,))
+        return self._db.total_changes - before
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            if self._db.in_transaction:  # some errors end it by themselves
+                self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+
+def _in_order(history: RunHistory) -> list[Breakpoint | Event | Commit]:
+    """What a run holds, as it came."""
+    placed: list[tuple[tuple[int, int], Breakpoint | Event | Commit]] = []
+    placed += [((point.seq, 0), point) for point in history.breakpoints]
+    placed += [((event.seq, 0), event) for event in history.events]
+    placed += [((commit.seq, 1), commit) for commit in history.commits]
+    return [item for _, item in sorted(placed, key=lambda pair: pair[0])]

@@ -1,0 +1,193 @@
+"""Whether what a file says of a run holds together, and the run as one that is over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..protocol.records import RunHistory
+from ..protocol.v1.agent import is_strict
+from ..protocol.values import (
+    EVENT_NAME,
+    AgentState,
+    AnswerKind,
+    Breakpoint,
+    Commit,
+    Event,
+    EventKind,
+    Run,
+    RunState,
+)
+from .unzip import corrupt
+
+#: Lengths that the protocol allows.
+_ID_LENGTH: Final = 200
+_NAME_LENGTH: Final = 1000
+_TAG_LENGTH: Final = 60
+_TAGS: Final = 20
+_NOTE_LENGTH: Final = 10_000
+#: Numbers that every JSON parser holds, and moments that every calendar has.
+_COUNT_END: Final = 2**53
+_TIME_END: Final = 253402300800
+_TIMES: Final = ("at", "started_at", "ended_at", "answered_at")
+
+
+def imported(history: RunHistory, run_id: str | None = None) -> RunHistory:
+    """A run as an import has it: sound, and over.
+
+    Args:
+        history: What a file says.
+        run_id: The id the run gets; None keeps the file's.
+
+    Raises:
+        ProtocolError: `corrupt_import`: it contradicts itself, or what the protocol allows.
+    """
+    _check(history)
+    id = history.run.id if run_id is None else run_id
+    end = max(_moments(history))
+    return RunHistory(
+        run=_over(replace(history.run, id=id), history, end),
+        events=_moved(history.events, id),
+        breakpoints=tuple(_answered(point, end) for point in _moved(history.breakpoints, id)),
+        commits=_moved(history.commits, id),
+        notes=_moved(history.notes, id),
+    )
+
+
+def _moved(items: tuple[Any, ...], run: str) -> tuple[Any, ...]:
+    return tuple(item if item.run == run else replace(item, run=run) for item in items)
+
+
+def _over(run: Run, history: RunHistory, end: float) -> Run:
+    """The header of a run that was exported while it was live, as one that has ended."""
+    rows = len(history.breakpoints) + len(_debug_messages(history))
+    run = replace(run, rows=rows)
+    if not run.live:
+        return replace(run, agent_state=AgentState.FINISHED, pending=(), stopping=False)
+    return replace(
+        run,
+        state=RunState.IDLE,
+        agent_state=AgentState.FINISHED,
+        ended_at=end,
+        pending=(),
+        stopping=False,
+        can_stop=False,
+        detached_at=None,
+    )
+
+
+def _answered(point: Breakpoint, end: float) -> Breakpoint:
+    if point.answer is not None:
+        return point
+    return replace(point, answer=AnswerKind.WITHDRAWN, answered_at=end)
+
+
+def _moments(history: RunHistory) -> Iterator[float]:
+    yield history.run.started_at
+    for items in (history.events, history.breakpoints, history.commits):
+        yield from (item.at for item in items)
+
+
+def _debug_messages(history: RunHistory) -> list[Event]:
+    return [event for event in history.events if event.kind is EventKind.DEBUG_MESSAGE]
+
+
+# ---- checks -----------------------------------------------------------------------------------------
+
+
+def _check(history: RunHistory) -> None:
+    _check_header(history.run)
+    messages = _debug_messages(history)
+    rows: list[Breakpoint | Event] = [*history.breakpoints, *messages]
+    _check_unique("event", (event.id for event in history.events))
+    _check_unique("row", (row.id for row in rows))
+    _check_unique("commit", (commit.id for commit in history.commits))
+    _check_unique("number", (row.seq for row in rows))
+    _check_unique("note", (note.message for note in history.notes))
+    events = {event.id: event for event in history.events}
+    for event in history.events:
+        _check_item(event)
+        _check_json(event.data)
+    before = 0
+    for point in history.breakpoints:
+        _check_item(point)
+        _check_breakpoint(point, events.get(point.event), before)
+        before = point.seq
+    for commit in history.commits:
+        _check_commit(commit)
+    known = {row.id for row in rows}
+    for note in history.notes:
+        _check_times(note)
+        _demand(note.message in known, "a note on no row")
+        _demand(0 < len(note.text) <= _NOTE_LENGTH, "a note that is empty or too long")
+
+
+def _check_header(run: Run) -> None:
+    _check_times(run)
+    _demand(0 < len(run.id) <= _ID_LENGTH, "a run without an id, or with too long a one")
+    _demand(max(len(run.name), len(run.program)) <= _NAME_LENGTH, "too long a name")
+    _demand(len(run.tags) <= _TAGS, "too many tags")
+    _demand(all(0 < len(tag) <= _TAG_LENGTH for tag in run.tags), "an empty tag or too long a one")
+
+
+def _check_item(item: Event | Breakpoint) -> None:
+    _check_times(item)
+    _demand(0 < len(item.id) <= _ID_LENGTH, "an id that is empty or too long")
+    _demand(len(item.name or "") <= _NAME_LENGTH, "too long a name")
+    _demand(0 <= item.depth < _COUNT_END, "a depth that is no number of events")
+    least = 0 if isinstance(item, Event) and item.kind is not EventKind.DEBUG_MESSAGE else 1
+    _demand(least <= item.seq < _COUNT_END, "a row with no number")
+    if item.kind is EventKind.CUSTOM:
+        _demand(EVENT_NAME.fullmatch(item.name or "") is not None, "an event of no type")
+
+
+def _check_breakpoint(point: Breakpoint, event: Event | None, before: int) -> None:
+    _demand(event is not None and event.kind is point.kind, "a breakpoint of no event")
+    _demand(point.kind is not EventKind.DEBUG_MESSAGE, "a debug message with breakpoints")
+    _demand(before < point.seq, "breakpoints in no order")
+    _demand(1 <= point.revision < _COUNT_END, "a revision that is none")
+    _check_json(point.data, strict=point.strict)
+    _check_json(point.edit)
+
+
+def _check_commit(commit: Commit) -> None:
+    _check_times(commit)
+    _demand(0 < len(commit.id) <= _ID_LENGTH, "an id that is empty or too long")
+    _demand(0 <= commit.seq < _COUNT_END, "a commit at no row")
+    for change in commit.changes:
+        counts = (change.added, change.removed, change.size or 0)
+        _demand(all(0 <= count < _COUNT_END for count in counts), "a change that counts wrong")
+
+
+def _check_unique(what: str, ids: Iterable[object]) -> None:
+    found = list(ids)
+    _demand(len(set(found)) == len(found), f"one {what} twice")
+
+
+def _check_times(item: Struct) -> None:
+    for name in _TIMES:
+        at = getattr(item, name, None)
+        _demand(at is None or 0 <= at < _TIME_END, "a time that is none")
+
+
+def _check_json(text: str | None, *, strict: bool = False) -> None:
+    """Contents are JSON; from version 1 what only Python's parser takes (NaN)."""
+    if text is not None and not is_strict(text):
+        _demand(not strict and _is_lenient(text), "a content that is no JSON")
+
+
+def _is_lenient(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _demand(holds: bool, else_has: str) -> None:
+    if not holds:
+        raise corrupt(f"The archive is damaged: it has {else_has}")

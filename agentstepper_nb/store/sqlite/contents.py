@@ -1,0 +1,210 @@
+"""Contents in the tables: a prompt is stored as what is new in it.
+
+A text is cut into pieces; each is a blob, which a run has once. A node is a piece with all that stands
+before it: texts that begin alike share nodes, and a text is told by its last one.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import blake2b
+from itertools import islice
+from typing import Any, Final
+
+from ...errors import DamagedRunError
+from ..segments import WHOLE, split
+from .rows import Content, Value, checksum, intact, put, select
+
+#: How many nodes a writer remembers, so that it needn't look up what the last prompts were made of.
+_KNOWN: Final = 1 << 15
+#: Bytes up to which a piece is compressed with a small window: a tenth of the time, which otherwise
+#: goes into preparing a large one.
+_SMALL: Final = 1 << 14
+
+_PUT_BLOB: Final = put("blobs")
+_PUT_NODE: Final = put("nodes")
+_BLOB: Final = "SELECT n FROM blobs WHERE run = ? AND hash = ?"
+_NODE: Final = "SELECT n FROM nodes WHERE run = ? AND parent = ? AND blob = ?"
+# A parent is older than its node: a hurt one can't lead in circles.
+_CHAIN: Final = """
+    WITH RECURSIVE chain AS (
+        SELECT n, run, parent, blob, checksum FROM nodes WHERE n = ?
+        UNION ALL
+        SELECT nodes.n, nodes.run, nodes.parent, nodes.blob, nodes.checksum
+        FROM chain JOIN nodes ON nodes.n = chain.parent AND nodes.n < chain.n
+    )
+    SELECT chain.*, blobs.hash, blobs.bytes FROM chain LEFT JOIN blobs ON blobs.n = chain.blob
+"""
+_OF_RUN: Final = """
+    SELECT nodes.n, nodes.run, nodes.parent, nodes.blob, nodes.checksum, blobs.hash
+    FROM nodes LEFT JOIN blobs ON blobs.n = nodes.blob WHERE nodes.run = ?
+"""
+
+
+def hash_of(piece: bytes) -> bytes:
+    """By what a blob is known, and whether it is as it was."""
+    return blake2b(piece, digest_size=16).digest()
+
+
+def packed(piece: bytes) -> bytes:
+    """What a blob holds of a piece."""
+    window, memory = (13, 6) if len(piece) <= _SMALL else (15, 8)
+    compressor = zlib.compressobj(1, zlib.DEFLATED, window, memory)
+    return compressor.compress(piece) + compressor.flush()
+
+
+def unpacked(hash: Value, data: Any) -> bytes | None:
+    """A blob's piece; None where it is hurt."""
+    try:
+        piece = zlib.decompress(data)
+    except (zlib.error, TypeError):
+        return None
+    return piece if hash_of(piece) == hash else None
+
+
+class Contents:
+    """Puts texts into the tables, for the one that writes.
+
+    Args:
+        connection: Inside a transaction whenever something is put.
+        number: Gives a table's next number.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, number: Callable[[str], int]) -> None:
+        self._execute = connection.execute
+        self._number = number
+        self._known: dict[tuple[int, int, bytes], int] = {}
+
+    def put(self, run: int, run_id: str, text: str | None) -> Content:
+        """Put a text, and give what stands for it."""
+        if text is None:
+            return None
+        data = text.encode(errors="surrogatepass")
+        if len(data) <= WHOLE:
+            return data
+        node = 0
+        for piece in split(data):
+            key = (run, node, hash_of(piece))
+            found = self._known.get(key)
+            node = self._put_node(key, run_id, piece) if found is None else found
+        return node
+
+    def forget(self) -> None:
+        """Forget what was put: the transaction is taken back, or a run deleted."""
+        self._known.clear()
+
+    def _put_node(self, key: tuple[int, int, bytes], run_id: str, piece: bytes) -> int:
+        run, parent, hash = key
+        blob = self._found(_BLOB, run, hash)
+        node = None
+        if blob is None:
+            blob = self._number("blobs")
+            self._execute(_PUT_BLOB, (blob, run, hash, packed(piece)))
+        else:
+            node = self._found(_NODE, run, parent, blob)
+        if node is None:
+            node = self._number("nodes")
+            columns = (node, run, parent, blob)
+            self._execute(_PUT_NODE, (*columns, checksum("nodes", run_id, (*columns, hash))))
+        self._remember(key, node)
+        return node
+
+    def _found(self, statement: str, *key: Value) -> int | None:
+        row = self._execute(statement, key).fetchone()
+        return None if row is None else row[0]
+
+    def _remember(self, key: tuple[int, int, bytes], node: int) -> None:
+        if len(self._known) >= _KNOWN:
+            for old in list(islice(self._known, _KNOWN // 2)):
+                del self._known[old]
+        self._known[key] = node
+
+
+class Texts:
+    """Gives the texts of one run back.
+
+    Args:
+        connection: To read from.
+        run: The run's number.
+        run_id: Its id.
+        every: Whether all of them will be asked for: then they are read at one go.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, run: int, run_id: str, *, every: bool = False
+    ) -> None:
+        self._connection = connection
+        self._run = run
+        self._run_id = run_id
+        self._nodes: Mapping[int, tuple[int, int]] | None = None  # parent and blob of each
+        self._pieces: Mapping[int, bytes] = {}
+        if every:
+            self._pieces = self._all_pieces()
+            self._nodes = self._all_nodes()
+
+    def text(self, content: object) -> str | None:
+        """The text that a content stands for.
+
+        Raises:
+            DamagedRunError: It is hurt, or of what it is made of something is.
+        """
+        if content is None:
+            return None
+        if isinstance(content, int):
+            content = b"".join(self._chain(content))
+        if not isinstance(content, bytes):
+            raise self.damaged("a content is of no known form")
+        try:
+            return content.decode(errors="surrogatepass")
+        except UnicodeDecodeError as error:
+            raise self.damaged("a content isn't text") from error
+
+    def damaged(self, what: str) -> DamagedRunError:
+        """An error about this run."""
+        return DamagedRunError(self._run_id, what)
+
+    def _chain(self, node: int) -> Iterable[bytes]:
+        pieces = list(self._read_chain(node) if self._nodes is None else self._walk(node))
+        return reversed(pieces)
+
+    def _walk(self, node: int) -> Iterable[bytes]:
+        assert self._nodes is not None
+        while node:
+            parent, blob = self._nodes.get(node, (node, 0))
+            if parent >= node or blob not in self._pieces:
+                raise self.damaged("a piece of a content is missing")
+            yield self._pieces[blob]
+            node = parent
+
+    def _read_chain(self, node: int) -> Iterable[bytes]:
+        expected = node
+        for *row, hash, data in self._connection.execute(_CHAIN, (node,)):
+            if row[0] != expected:
+                break
+            yield self._piece(row, hash, data)
+            expected = row[2]
+        if expected:
+            raise self.damaged("a piece of a content is missing")
+
+    def _piece(self, row: list[Any], hash: Value, data: Value) -> bytes:
+        piece = unpacked(hash, data)
+        if piece is None or not intact("nodes", self._run_id, row, hash):
+            raise self.damaged("a piece of a content is hurt")
+        return piece
+
+    def _all_nodes(self) -> dict[int, tuple[int, int]]:
+        nodes = {}
+        for *row, hash in self._connection.execute(_OF_RUN, (self._run,)):
+            if intact("nodes", self._run_id, row, hash):
+                nodes[row[0]] = (row[2], row[3])
+        return nodes
+
+    def _all_pieces(self) -> dict[int, bytes]:
+        pieces = {}
+        for n, _, hash, data in self._connection.execute(select("blobs", "run = ?"), (self._run,)):
+            piece = unpacked(hash, data)
+            if piece is not None:
+                pieces[n] = piece
+        return pieces

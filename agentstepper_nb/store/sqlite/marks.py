@@ -1,0 +1,181 @@
+"""What the journal ought to hold, kept beside it: a cut or hurt journal loses its end without a word.
+
+SQLite reads a write-ahead log up to the first frame that doesn't agree, and takes the rest for never
+written. So each commit is counted a second time, in `DIR/marks`: a slot for each run that was touched
+since the journal was last emptied, with the number of transactions that touched it. A run that comes
+back with a smaller number has lost some. Nothing is synced here: after a power cut the file may be
+older than the journal, which means nothing, or newer, which is the truth.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+#: Which run, how many transactions, and a checksum over these and the place.
+_SLOT: Final = struct.Struct("<17sQ11xI")
+_SUMMED: Final = _SLOT.size - 4
+#: In place of the number, where the run was deleted.
+_DELETED: Final = 2**64 - 1
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What the marks know and the store doesn't.
+
+    Args:
+        run: The run, as far as it can be told from its mark.
+        transactions: How many of them are lost; 0 where it was deleted, and is back.
+        known: Whether the store knows it at all.
+    """
+
+    run: str
+    transactions: int
+    known: bool = True
+
+    def __str__(self) -> str:
+        if not self.known:
+            return f"run {self.run} is lost whole"
+        if not self.transactions:
+            return f"run {self.run} was deleted, and is back"
+        some = "change is" if self.transactions == 1 else f"{self.transactions} changes are"
+        return f"the last {some} lost of run {self.run}"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What comparing the marks with the store gives.
+
+    Args:
+        missing: What is lost.
+        hurt: Slots that can't be read: of as many runs nobody can say whether something is lost.
+    """
+
+    missing: tuple[Missing, ...] = ()
+    hurt: int = 0
+
+
+class Marks:
+    """The file of marks, for the thread that writes the store.
+
+    Args:
+        path: `DIR/marks`; made where it is missing. A mark that can't be written is no reason to stop:
+            the store is the truth, and this only looks after it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._slots: dict[bytes, int] = {}
+        self._file = -1
+        with contextlib.suppress(OSError):
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._slots = {key: at for at, (key, _) in _parse(path.read_bytes())[0].items()}
+        self._next = max(self._slots.values(), default=-1) + 1
+
+    def set(self, run: str, changes: int) -> None:
+        """Note, after a commit, how many transactions have touched a run."""
+        self._write(run, changes)
+
+    def deleted(self, run: str) -> None:
+        """Note, after a commit, that it deleted a run."""
+        self._write(run, _DELETED)
+
+    def clear(self) -> None:
+        """Forget all: the journal was emptied into the store, and both are synced."""
+        self._slots.clear()
+        self._next = 0
+        if self._file >= 0:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, 0)
+
+    def close(self) -> None:
+        """Let go of the file. Idempotent."""
+        file, self._file = self._file, -1
+        if file >= 0:
+            os.close(file)
+
+    def _write(self, run: str, number: int) -> None:
+        key = _key(run)
+        at = self._slots.get(key)
+        if at is None:
+            at = self._slots[key] = self._next
+            self._next += 1
+        if self._file >= 0:
+            with contextlib.suppress(OSError):
+                os.pwrite(self._file, _pack(at, key, number), at * _SLOT.size)
+
+
+def compare(path: Path, changes: Mapping[str, int]) -> Report:
+    """Say what the marks know and the store doesn't; call it before anything is written.
+
+    Args:
+        path: `DIR/marks`; it may be missing.
+        changes: Each run of the store with the number of transactions that touched it.
+    """
+    try:
+        marks, hurt = _parse(path.read_bytes())
+    except FileNotFoundError:
+        return Report()
+    except OSError:
+        return Report(hurt=1)
+    runs = {_key(run): run for run in changes}
+    missing = []
+    for key, number in marks.values():
+        run = runs.get(key)
+        if run is None:
+            if number != _DELETED:
+                missing.append(Missing(_name(key), number, known=False))
+        elif number == _DELETED:
+            missing.append(Missing(run, 0))
+        elif number > changes[run]:
+            missing.append(Missing(run, number - changes[run]))
+    return Report(tuple(missing), hurt)
+
+
+def _parse(data: bytes) -> tuple[dict[int, tuple[bytes, int]], int]:
+    """The slots that agree with their checksums, and how many don't."""
+    found: dict[int, tuple[bytes, int]] = {}
+    hurt = 0
+    for start in range(0, len(data), _SLOT.size):
+        slot = data[start : start + _SLOT.size]
+        at = start // _SLOT.size
+        if len(slot) == _SLOT.size and not any(slot):
+            continue  # never written: a hole that a lost write left
+        if len(slot) == _SLOT.size and slot == _pack(at, *(parts := _SLOT.unpack(slot))[:2]):
+            found[at] = (parts[0], parts[1])
+        else:
+            hurt += 1
+    return found, hurt
+
+
+def _pack(at: int, key: bytes, number: int) -> bytes:
+    slot = _SLOT.pack(key, number, 0)[:_SUMMED]
+    return slot + struct.pack("<I", zlib.crc32(slot, at))  # at: a slot in another's place is hurt
+
+
+def _key(run: str) -> bytes:
+    """A run's id in 17 bytes: as it is where it is a UUID or short, else a digest of it."""
+    with contextlib.suppress(ValueError):
+        if str(found := UUID(run)) == run:
+            return b"u" + found.bytes
+    name = run.encode(errors="surrogatepass")
+    if len(name) <= 16 and b"\0" not in name:
+        return b"s" + name.ljust(16, b"\0")
+    return b"d" + blake2b(name, digest_size=16).digest()
+
+
+def _name(key: bytes) -> str:
+    """A run's id again; where there is only a digest of it, that it is unknown."""
+    if key[:1] == b"u":
+        return str(UUID(bytes=key[1:]))
+    if key[:1] == b"s":
+        return key[1:].rstrip(b"\0").decode(errors="replace")
+    return "of an unknown id"

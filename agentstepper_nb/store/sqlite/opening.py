@@ -1,0 +1,251 @@
+"""Opening the store's file: how SQLite is to treat it, and what happens where it can't be read."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sqlite3
+import time
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from ...errors import StoreError
+from ..network import network_type
+from . import header, migrate
+
+log = logging.getLogger(__name__)
+
+#: The store's file in its folder; what else SQLite makes has its name and more.
+STORE_FILE: Final = "store.sqlite"
+#: The file of `marks`.
+MARKS_FILE: Final = "marks"
+#: What follows the name of a file that was put aside.
+DAMAGED: Final = ".damaged-"
+
+_BUSY: Final = 5.0  # seconds that a writer waits for doctor's or a reader's moment
+#: Primary codes with which SQLite says that a file is no database, or a hurt one.
+_HURT: Final = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB))
+
+_ALWAYS: Final = (
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA cell_size_check = ON",  # damage is found before it is read as something else
+    "PRAGMA mmap_size = 0",
+    "PRAGMA temp_store = MEMORY",
+)
+
+
+def open_writer(path: Path) -> sqlite3.Connection:
+    """Open a store for its one writer, of the last version. Whoever calls holds the folder's lock.
+
+    A file that is no database, or whose schema is hurt, is put aside, and a new one begins.
+
+    Args:
+        path: `DIR/store.sqlite`.
+
+    Returns:
+        A connection without implicit transactions, for one thread at a time. `PRAGMA journal_mode` is
+        WAL, or TRUNCATE (always with `synchronous = FULL`) where WAL isn't safe.
+
+    Raises:
+        NewerStoreError: A newer program wrote it.
+        StoreError: It can't be opened: no rights, no room, a failing disk.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return _open(path)
+    except StoreError:
+        raise
+    except sqlite3.DatabaseError as error:
+        if not hurt(error):
+            raise _failed(path, error) from error
+        log.error(
+            "%s can't be read (%s). It is kept as %s, and a new store begins. "
+            "`agentstepper doctor --data %s --repair` brings back what can be read of its runs.",
+            path,
+            error,
+            put_aside(path),
+            path.parent,
+        )
+    except OSError as error:
+        raise _failed(path, error) from error
+    try:
+        return _open(path)
+    except sqlite3.Error as error:
+        raise _failed(path, error) from error
+
+
+def open_reader(path: Path) -> sqlite3.Connection:
+    """Open a store beside its writer, to read.
+
+    Args:
+        path: `DIR/store.sqlite`.
+
+    Raises:
+        NewerStoreError: A newer program wrote it.
+        StoreError: It isn't there, can't be read, or is of an older version.
+    """
+    try:
+        connection = connect(path, "ro")
+        try:
+            migrate.refuse_older(_check(connection, path), path)
+        except BaseException:
+            connection.close()
+            raise
+    except sqlite3.Error as error:
+        raise _failed(path, error) from error
+    return connection
+
+
+def connect(path: Path, mode: str) -> sqlite3.Connection:
+    """A connection with what each of ours has.
+
+    Args:
+        path: The file.
+        mode: "ro", "rw" or "rwc", as SQLite's URIs have it.
+    """
+    connection = sqlite3.connect(
+        f"file:{quote(str(path.absolute()))}?mode={mode}",
+        uri=True,
+        timeout=_BUSY,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    # A hurt text is to be found by its row's checksum, not to end the reading of all others.
+    connection.text_factory = _text
+    for pragma in _ALWAYS:
+        connection.execute(pragma)
+    return connection
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="surrogateescape")
+
+
+def hurt(error: sqlite3.Error) -> bool:
+    """Whether an error speaks of damage to a file, and not of rights, room or the disk."""
+    code = getattr(error, "sqlite_errorcode", None)  # None: it is our own
+    return code is None or code & 0xFF in _HURT
+
+
+def _failed(path: Path, error: Exception) -> StoreError:
+    return StoreError(
+        f"{path} can't be opened: {error}. `agentstepper doctor --data {path.parent}` says more."
+    )
+
+
+# ---- the writer's ------------------------------------------------------------------------------------
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    if not path.exists():
+        _create(path)
+    elif path.stat().st_size == 0:  # it never is: it gets its name when it has its tables
+        raise sqlite3.DatabaseError("the file is empty")
+    path.chmod(0o600)
+    if header.mend(path):
+        log.warning("The header of %s was damaged; it is put right", path)
+    connection = connect(path, "rw")
+    try:
+        _check(connection, path)
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")  # the writer does it when it is idle
+        _journal(connection, path)
+        migrate.migrate(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _create(path: Path) -> None:
+    """Make the file whole: a store that is there has its tables."""
+    for stale in _companions(path):
+        if stale.exists():  # the journal of a store that is gone
+            raise sqlite3.DatabaseError("its journal is there without it")
+    part = path.with_name(path.name + ".part")
+    part.unlink(missing_ok=True)
+    os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    with contextlib.closing(connect(part, "rw")) as connection:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # before there is any table
+        connection.execute("PRAGMA synchronous = FULL")
+        migrate.migrate(connection, part)
+    part.replace(path)
+    _sync(path.parent)
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> int:
+    """See that the file is a store of ours, with the tables of its version; the version."""
+    found = migrate.version(connection)
+    migrate.refuse_newer(found, path)
+    if migrate.schema(connection) != migrate.expected(found):
+        raise sqlite3.DatabaseError("its schema is damaged")
+    if connection.execute("PRAGMA auto_vacuum").fetchone() != (2,):  # a byte says so, for all pages
+        raise sqlite3.DatabaseError("its header is damaged")
+    return found
+
+
+def _journal(connection: sqlite3.Connection, path: Path) -> None:
+    network = network_type(path)
+    if not network:
+        ((journal,),) = connection.execute("PRAGMA journal_mode = WAL")
+        if journal == "wal":
+            connection.execute("PRAGMA synchronous = NORMAL")
+            return
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")  # to leave WAL without shared memory
+    connection.execute("PRAGMA journal_mode = TRUNCATE")
+    connection.execute("PRAGMA locking_mode = NORMAL")
+    connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # gives the lock back
+    connection.execute("PRAGMA synchronous = FULL")
+    log.warning(
+        "%s lies on a file system (%s) where SQLite's write-ahead log isn't safe: each change is "
+        "synced instead, which is slower. Choose a folder on a disk of this machine.",
+        path,
+        network or "unknown",
+    )
+
+
+def put_aside(path: Path) -> str:
+    """Give a store another name, with its journal and marks.
+
+    Args:
+        path: Its file, which nobody has open.
+
+    Returns:
+        The new name of the file.
+
+    Raises:
+        StoreError: It can't be renamed.
+    """
+    stem = f"{path.name}{DAMAGED}{time.strftime('%Y%m%d-%H%M%S')}"
+    target, number = path.with_name(stem), 2
+    while any(path.parent.glob(f"{target.name}*")):
+        target, number = path.with_name(f"{stem}-{number}"), number + 1
+    belongings = (*_companions(path), path.with_name(MARKS_FILE))
+    try:
+        if path.exists():
+            path.rename(target)
+        for each, end in zip(belongings, ("-wal", "-journal", "-marks"), strict=True):
+            if each.exists() and each.stat().st_size:
+                each.rename(target.with_name(target.name + end))
+            else:
+                each.unlink(missing_ok=True)
+        path.with_name(path.name + "-shm").unlink(missing_ok=True)
+    except OSError as failed:
+        raise _failed(path, failed) from failed
+    return target.name
+
+
+def _companions(path: Path) -> tuple[Path, Path]:
+    """The journals that belong to a file: of WAL, and of TRUNCATE."""
+    return path.with_name(path.name + "-wal"), path.with_name(path.name + "-journal")
+
+
+def _sync(folder: Path) -> None:
+    file = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

@@ -1,0 +1,196 @@
+"""Rows of the tables: their columns, the JSON of their bodies, and the checksum over all of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from operator import attrgetter
+from typing import Any, Final, Generic, TypeVar, cast
+
+import msgspec
+from msgspec import Struct, structs
+
+from ...protocol.records import Proof
+from ...protocol.values import Breakpoint, Commit, Event, FileChange, Note, Run
+
+#: What a column of SQLite's may hold.
+Value = int | float | str | bytes | None
+#: What stands for a text in a row: nothing, the text itself in UTF-8, or its chain's last node.
+Content = int | bytes | None
+
+#: Each table's columns in the order of its definition.
+COLUMNS: Final = {
+    "runs": (
+        *("n", "id", "header", "proof", "heard", "events", "breakpoints", "commits", "notes"),
+        *("changes", "active", "checksum"),
+    ),
+    "events": ("n", "run", "id", "body", "data", "checksum"),
+    "breakpoints": ("n", "run", "id", "body", "data", "edit", "checksum"),
+    "commits": ("n", "run", "id", "body", "files", "checksum"),
+    "changes": ("n", "run", "of", "body", "diff", "content", "previous_content", "checksum"),
+    "notes": ("n", "run", "message", "body", "checksum"),
+    "blobs": ("n", "run", "hash", "bytes"),
+    "nodes": ("n", "run", "parent", "blob", "checksum"),
+    "sentences": ("n", "run", "key", "text", "checksum"),
+}
+#: The tables whose rows belong to a run.
+OF_RUNS: Final = tuple(table for table in COLUMNS if table != "runs")
+#: How many rows a run has in these stands in its own.
+COUNTED: Final = ("events", "breakpoints", "commits", "notes")
+
+_pack = msgspec.msgpack.Encoder().encode
+
+
+def text(column: bytes) -> str:
+    """A text column for `sqlite3`: a hurt one reads as something that its checksum denies."""
+    return column.decode(errors="replace")
+
+
+def select(table: str, where: str) -> str:
+    """The statement that reads whole rows of a table."""
+    return f"SELECT {', '.join(COLUMNS[table])} FROM {table} WHERE {where}"
+
+
+def put(table: str) -> str:
+    """The statement that puts a whole row into a table, in place of the one that has its number."""
+    columns = COLUMNS[table]
+    # Not REPLACE, which would take away a row that has the same id.
+    changed = ", ".join(f"{column} = excluded.{column}" for column in columns[1:])
+    return (
+        f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))}) "
+        f"ON CONFLICT (n) DO UPDATE SET {changed}"
+    )
+
+
+def checksum(table: str, run: str, columns: Sequence[Value]) -> bytes:
+    """What stands in a row's last column.
+
+    Args:
+        table: The row's table.
+        run: The id of its run.
+        columns: All its other columns in their order; of a node, the hash of its blob as well.
+    """
+    return blake2b(_pack([table, run, *columns]), digest_size=8).digest()
+
+
+def sealed(table: str, run: str, *columns: Value) -> tuple[Value, ...]:
+    """A whole row: the columns and their checksum."""
+    return (*columns, checksum(table, run, columns))
+
+
+def intact(table: str, run: str, row: Sequence[Value], *more: Value) -> bool:
+    """Whether a whole row agrees with its checksum.
+
+    Args:
+        table: The row's table.
+        run: The id of its run.
+        row: All columns, the checksum last.
+        more: What else goes into the checksum: the hash of a node's blob.
+    """
+    try:
+        return row[-1] == checksum(table, run, (*row[:-1], *more))
+    except (UnicodeEncodeError, OverflowError):  # a hurt text
+        return False
+
+
+T = TypeVar("T", bound=Struct)
+
+
+class Body(Generic[T]):
+    """The JSON of a value without the members that have columns of their own.
+
+    Args:
+        of: The value's type.
+        apart: Names of the members that are kept elsewhere.
+    """
+
+    def __init__(self, of: type[T], *apart: str) -> None:
+        self._of = of
+        # A struct takes its members in this order: first those without a default.
+        fields = sorted(
+            (field for field in structs.fields(of) if field.name not in apart),
+            key=lambda field: not field.required,
+        )
+        body = msgspec.defstruct(
+            f"{of.__name__}Body",
+            [
+                (field.name, field.type)
+                if field.required
+                else (field.name, field.type, field.default)
+                for field in fields
+            ],
+            omit_defaults=True,
+        )
+        self._body: Any = body
+        self._members = attrgetter(*(field.name for field in fields))
+        self._encoder = msgspec.json.Encoder()
+        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(body)
+
+    def encode(self, value: T) -> bytes:
+        """The JSON of what isn't kept elsewhere; members at their default are left out."""
+        return self._encoder.encode(self._body(*self._members(value)))
+
+    def changed(self, body: Value, /, **members: object) -> bytes:
+        """The JSON with some members changed. Raises as `decode`."""
+        small = self._decoder.decode(cast(bytes, body))
+        return self._encoder.encode(structs.replace(small, **members))
+
+    def decode(self, body: Value, /, **apart: object) -> T:
+        """The value again.
+
+        Args:
+            body: What `encode` gave.
+            apart: The members that were kept elsewhere.
+
+        Raises:
+            msgspec.DecodeError: It isn't what `encode` gave.
+        """
+        try:
+            found = self._decoder.decode(cast(bytes, body))
+        except UnicodeDecodeError as error:
+            raise msgspec.DecodeError(str(error)) from error
+        return self._of(**apart, **structs.asdict(found))
+
+
+RUN: Final = Body(Run, "id")
+EVENT: Final = Body(Event, "id", "run", "data")
+BREAKPOINT: Final = Body(Breakpoint, "id", "run", "data", "edit")
+COMMIT: Final = Body(Commit, "id", "run", "changes")
+CHANGE: Final = Body(FileChange, "body")
+NOTE: Final = Body(Note, "run", "message")
+PROOF: Final = msgspec.json.Decoder(Proof)
+
+
+@dataclass(slots=True)
+class RunRow:
+    """A run's row; `rows` of the run's other tables are known by its number."""
+
+    n: int
+    id: str
+    header: bytes
+    proof: bytes | None
+    heard: int = 0
+    events: int = 0
+    breakpoints: int = 0
+    commits: int = 0
+    notes: int = 0
+    changes: int = 0
+    active: int | None = None
+
+    @classmethod
+    def of(cls, row: Sequence[Any]) -> RunRow:
+        """From the columns."""
+        return cls(*row[:-1])
+
+    @property
+    def run(self) -> Run:
+        """The header."""
+        return RUN.decode(self.header, id=self.id)
+
+    def columns(self) -> tuple[Value, ...]:
+        """All columns, with the checksum."""
+        return sealed("runs", self.id, *_RUN_COLUMNS(self))
+
+
+_RUN_COLUMNS: Final = attrgetter(*COLUMNS["runs"][:-1])

@@ -1,0 +1,306 @@
+"""Records into tables: what each of them changes, for the thread that writes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from ...protocol.records import (
+    AgentHeard,
+    BreakpointAnswered,
+    BreakpointEdited,
+    BreakpointSaved,
+    CommitSaved,
+    EventSaved,
+    NoteSaved,
+    Record,
+    RunChanged,
+    RunDeleted,
+    RunFound,
+    RunHistory,
+    RunImported,
+    RunRenamed,
+    RunStarted,
+    RunTagged,
+    SentenceMade,
+)
+from ...protocol.values import Breakpoint, Commit, Event, FileChange, Note, Run, RunState
+from .contents import Contents
+from .rows import (
+    BREAKPOINT,
+    CHANGE,
+    COLUMNS,
+    COMMIT,
+    COUNTED,
+    EVENT,
+    NOTE,
+    OF_RUNS,
+    RUN,
+    Body,
+    RunRow,
+    Value,
+    intact,
+    put,
+    sealed,
+    select,
+    text,
+)
+
+_PUT: Final = {table: put(table) for table in COLUMNS}
+_BY_KEY: Final = {
+    table: select(table, f"run = ? AND {COLUMNS[table][2]} = ?")
+    for table in ("events", "breakpoints", "commits", "notes", "sentences")
+}
+_RUN: Final = select("runs", "id = ?")
+_FILES: Final = "SELECT name FROM files WHERE run = ?"
+#: What a model puts into a sentence.
+_TOLD: Final[dict[str, Body[Any]]] = {"breakpoints": BREAKPOINT, "commits": COMMIT}
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True)
+class Touched:
+    """What a transaction changed.
+
+    Args:
+        changes: Each run that it touched, with the number of transactions that have.
+        deleted: The runs that it deleted.
+        files: The files of version 1 that they came from.
+    """
+
+    changes: dict[str, int]
+    deleted: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+class Tables:
+    """The tables, for the one that writes.
+
+    Args:
+        connection: Inside a transaction whenever something is kept.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        connection.text_factory = text
+        self._execute = connection.execute
+        self._contents = Contents(connection, self._number)
+        self._last: dict[str, int] = {}  # number given, by table or column
+        self._runs: dict[str, RunRow] = {}  # those that live, and those that were touched
+        self._touched: dict[str, RunRow] = {}
+        self._deleted: list[str] = []
+        self._files: list[str] = []
+
+    def keep(self, record: Record) -> None:
+        """Change the tables by one record.
+
+        Raises:
+            LookupError: It is about something that isn't there.
+            sqlite3.Error: SQLite refuses.
+        """
+        match record:
+            case BreakpointSaved(breakpoint=breakpoint):
+                self._breakpoint(self._touch(breakpoint.run), breakpoint)
+            case EventSaved(event=event):
+                self._event(self._touch(event.run), event)
+            case RunChanged(run=run):
+                self._changed(run)
+            case AgentHeard(run=run_id, n=n):
+                self._touch(run_id).heard = n
+            case BreakpointAnswered():
+                self._answer(record)
+            case BreakpointEdited():
+                self._edit(record)
+            case CommitSaved(commit=commit):
+                self._commit(self._touch(commit.run), commit)
+            case RunStarted(run=run, proof=proof):
+                self._add(run, _encode(proof) if proof else None, self._number("active"))
+            case RunRenamed(run=run) | RunTagged(run=run):
+                self._touch(run.id).header = RUN.encode(run)
+            case NoteSaved(note=note):
+                self._note(self._touch(note.run), note)
+            case SentenceMade():
+                self._sentence(record)
+            case RunImported(history=history):
+                self._import(history)
+            case RunDeleted(run=run_id):
+                self._delete(run_id)
+            case RunFound():
+                pass  # only `load` gives these
+
+    def finish(self) -> Touched:
+        """Write the rows of the runs that were touched: the end of the transaction, but for COMMIT."""
+        for row in self._touched.values():
+            row.changes += 1
+            self._execute(_PUT["runs"], row.columns())
+            if row.active is None:
+                self._runs.pop(row.id, None)
+        touched = Touched(
+            {row.id: row.changes for row in self._touched.values()},
+            tuple(self._deleted),
+            tuple(self._files),
+        )
+        self._clear()
+        return touched
+
+    def forget(self) -> None:
+        """Forget what was kept since `finish`: the transaction is taken back."""
+        self._last.clear()
+        self._runs.clear()
+        self._contents.forget()
+        self._clear()
+
+    def took(self, name: str, run_id: str) -> None:
+        """Note which run a file of version 1 became."""
+        run = self._row(run_id).n
+        self._execute("INSERT OR REPLACE INTO files (name, run) VALUES (?, ?)", (name, run))
+
+    def _clear(self) -> None:
+        self._touched.clear()
+        self._deleted.clear()
+        self._files.clear()
+
+    # ---- runs ---------------------------------------------------------------------------------------
+
+    def _row(self, run_id: str) -> RunRow:
+        row = self._runs.get(run_id)
+        if row is None:
+            columns = self._execute(_RUN, (run_id,)).fetchone()
+            # A hurt row that is written again would have a right checksum.
+            if columns is None or not intact("runs", run_id, columns):
+                raise LookupError(f"The store has no run {run_id}, or its header is hurt")
+            row = self._runs[run_id] = RunRow.of(columns)
+        return row
+
+    def _touch(self, run_id: str) -> RunRow:
+        row = self._touched[run_id] = self._row(run_id)
+        return row
+
+    def _add(self, run: Run, proof: bytes | None, active: int | None) -> RunRow:
+        row = RunRow(self._number("runs"), run.id, RUN.encode(run), proof, active=active)
+        self._execute(_PUT["runs"], row.columns())
+        self._runs[run.id] = self._touched[run.id] = row
+        return row
+
+    def _changed(self, run: Run) -> None:
+        row = self._touch(run.id)
+        row.header = RUN.encode(run)
+        if run.state is RunState.HALTED:
+            row.active = self._number("active")
+        if not run.live:
+            row.active = None
+
+    def _import(self, history: RunHistory) -> None:
+        row = self._add(history.run, None, None)
+        for event in history.events:
+            self._event(row, event)
+        for breakpoint in history.breakpoints:
+            self._breakpoint(row, breakpoint)
+        for commit in history.commits:
+            self._commit(row, commit)
+        for note in history.notes:
+            self._note(row, note)
+
+    def _delete(self, run_id: str) -> None:
+        found = self._execute("SELECT n FROM runs WHERE id = ?", (run_id,)).fetchone()
+        if found is None:
+            return
+        self._files += [name for (name,) in self._execute(_FILES, found)]
+        for table in (*OF_RUNS, "files"):
+            self._execute(f"DELETE FROM {table} WHERE run = ?", found)
+        self._execute("DELETE FROM runs WHERE n = ?", found)
+        self._runs.pop(run_id, None)
+        self._touched.pop(run_id, None)
+        self._deleted.append(run_id)
+        self._contents.forget()
+
+    # ---- what a run has -----------------------------------------------------------------------------
+
+    def _event(self, run: RunRow, event: Event) -> None:
+        data = self._contents.put(run.n, run.id, event.data)
+        self._put("events", run, event.id, EVENT.encode(event), data)
+
+    def _breakpoint(self, run: RunRow, breakpoint: Breakpoint) -> None:
+        data = self._contents.put(run.n, run.id, breakpoint.data)
+        edit = self._contents.put(run.n, run.id, breakpoint.edit)
+        self._put("breakpoints", run, breakpoint.id, BREAKPOINT.encode(breakpoint), data, edit)
+
+    def _commit(self, run: RunRow, commit: Commit) -> None:
+        n = self._put("commits", run, commit.id, COMMIT.encode(commit), len(commit.changes))
+        for change in commit.changes:
+            self._change(run, n, change)
+
+    def _change(self, run: RunRow, commit: int, change: FileChange) -> None:
+        body = change.body
+        texts = (body.diff, body.content, body.previous_content) if body else (None, None, None)
+        contents = [self._contents.put(run.n, run.id, text) for text in texts]
+        columns = (self._number("changes"), run.n, commit, CHANGE.encode(change), *contents)
+        self._execute(_PUT["changes"], sealed("changes", run.id, *columns))
+
+    def _note(self, run: RunRow, note: Note) -> None:
+        if note.text:
+            self._put("notes", run, note.message, NOTE.encode(note))
+            return
+        gone = self._execute(
+            "DELETE FROM notes WHERE run = ? AND message = ?", (run.n, note.message)
+        )
+        run.notes -= gone.rowcount
+
+    def _edit(self, record: BreakpointEdited) -> None:
+        run = self._touch(record.run)
+        n, _, id, body, data, _ = self._find("breakpoints", run, record.breakpoint)
+        body = BREAKPOINT.changed(body, revision=record.revision, sentence=None)
+        edit = self._contents.put(run.n, run.id, record.edit)
+        self._put_at("breakpoints", run, n, id, body, data, edit)
+
+    def _answer(self, record: BreakpointAnswered) -> None:
+        run = self._touch(record.run)
+        n, _, id, body, *contents = self._find("breakpoints", run, record.breakpoint)
+        body = BREAKPOINT.changed(body, answer=record.answer, answered_at=record.at)
+        self._put_at("breakpoints", run, n, id, body, *contents)
+
+    def _sentence(self, record: SentenceMade) -> None:
+        run = self._touch(record.run)
+        self._put("sentences", run, record.key, record.text)
+        for table, kind in _TOLD.items():
+            if self._execute(_BY_KEY[table], (run.n, record.id)).fetchone():
+                n, _, id, body, *rest = self._find(table, run, record.id)
+                body = kind.changed(body, sentence=record.text)
+                self._put_at(table, run, n, id, body, *rest)
+
+    # ---- rows ---------------------------------------------------------------------------------------
+
+    def _put(self, table: str, run: RunRow, key: str, *columns: Value) -> int:
+        """Put a row in the place of the one with this key, or at the end; its number."""
+        before = self._execute(_BY_KEY[table], (run.n, key)).fetchone()
+        if before is None:
+            n = self._number(table)
+            if table in COUNTED:
+                setattr(run, table, getattr(run, table) + 1)
+        else:
+            n = before[0]
+        self._put_at(table, run, n, key, *columns)
+        return n
+
+    def _put_at(self, table: str, run: RunRow, n: int, key: str, *columns: Value) -> None:
+        self._execute(_PUT[table], sealed(table, run.id, n, run.n, key, *columns))
+
+    def _find(self, table: str, run: RunRow, key: str) -> Sequence[Any]:
+        """A row's columns but for its checksum, which they agree with."""
+        row: Sequence[Any] | None = self._execute(_BY_KEY[table], (run.n, key)).fetchone()
+        if row is None or not intact(table, run.id, row):
+            raise LookupError(f"Row {key} of run {run.id} isn't among the {table}, or is hurt")
+        return row[:-1]
+
+    def _number(self, of: str) -> int:
+        last = self._last.get(of)
+        if last is None:
+            # An ended run's place among the live ones is forgotten: only their order counts.
+            column, table = ("active", "runs") if of == "active" else ("n", of)
+            last = self._execute(f"SELECT max({column}) FROM {table}").fetchone()[0] or 0
+        self._last[of] = last + 1
+        return last + 1

@@ -1,0 +1,343 @@
+"""The thread that writes: whatever waits goes into one transaction.
+
+Nobody is told that something is kept before it is. What can't be written, because the disk is full or
+fails, is tried again each second; meanwhile it waits, in its order, with all that comes after it.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from ...protocol.records import AgentHeard, EventSaved, Record
+from ...protocol.values import Durability
+from ..base import SYNC_WITHIN
+from .journal import Journal
+from .tables import Tables, Touched
+
+log = logging.getLogger(__name__)
+
+#: Seconds after the last transaction, or after a run was deleted, until the journal is emptied.
+IDLE: Final = 0.5
+#: Seconds until what couldn't be written is tried again.
+RETRY: Final = 1.0
+
+#: Seconds that an event waits for its breakpoint, which mostly comes at once: then they share a
+#: transaction, and the agent waits for one instead of two.
+SHORTLY: Final = 0.002
+#: What is rarely the last for long.
+_FOLLOWED: Final = (EventSaved, AgentHeard)
+
+#: What SQLite says where a disk is full, fails, or isn't ours for the moment.
+_PASSING: Final = frozenset(
+    (
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_PROTOCOL,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_PERM,
+    )
+)
+
+Call = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Append:
+    """Records to keep, all of them or none.
+
+    Args:
+        records: The records; none where somebody only waits for those before.
+        done: Called once they are recorded.
+        durable: Whether `done` waits until they are durable.
+        synced: Called once they are durable.
+        reading: Somebody waits to read: `done` is called even where nothing can be written now.
+        file: The name of the file of version 1 that they come from, and the run it became.
+    """
+
+    records: Sequence[Record] = ()
+    done: Call | None = None
+    durable: bool = False
+    synced: Call | None = None
+    reading: bool = False
+    file: tuple[str, str] | None = None
+
+    @property
+    def hurries(self) -> bool:
+        """Whether somebody waits for it: an agent, a person, or one who reads."""
+        if not self.records or self.durable:
+            return True
+        return self.done is not None and not all(
+            isinstance(record, _FOLLOWED) for record in self.records
+        )
+
+
+@dataclass(frozen=True)
+class Ears:
+    """Whom a writer tells. All are called on its thread.
+
+    Args:
+        tell: Gets what is to be called back, in order.
+        kept: Gets the records of a transaction, and what it changed.
+        emptied: Called when all is in the store's file and synced, and the journal is empty.
+        trouble: Gets why nothing, or not everything, can be kept; None when it is over.
+        ending: Called when all is written and nothing will come: who reads the store lets it go.
+    """
+
+    tell: Callable[[list[Call]], None]
+    kept: Callable[[list[Record], Touched], None]
+    emptied: Call
+    trouble: Callable[[str | None], None]
+    ending: Call
+
+
+class Writer:
+    """Writes to a store, and is the only one who does.
+
+    Args:
+        connection: As `opening.open_writer` gives it; the writer closes it.
+        path: The store's file.
+        durability: When who is told.
+        ears: Whom it tells.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, path: Path, durability: Durability, ears: Ears
+    ) -> None:
+        self._journal = Journal(connection, path)
+        self._tables = Tables(connection)
+        self._path = path
+        self._ears = ears
+        self._always = durability is Durability.SYNC
+        self._queue: queue.SimpleQueue[Append | None] = queue.SimpleQueue()
+        self._hurry = threading.Event()  # set after something was put that somebody waits for
+        self._waiting: list[Append] = []
+        self._unsynced: list[Call] = []
+        self._retry_at: float | None = None  # something couldn't be written
+        self._sync_at: float | None = None
+        self._empty_at: float | None = time.monotonic()  # what the last Core left there
+        self._empty_soon = False  # other transactions don't put it off
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="agentstepper-store", daemon=True)
+        self._thread.start()
+
+    def put(self, append: Append) -> None:
+        """Keep this, after all that was put before. From any thread."""
+        self._queue.put(append)
+        if append.hurries:
+            self._hurry.set()
+
+    def close(self) -> None:
+        """Write, sync and tidy up what there is, and let go. Blocks; idempotent."""
+        self._queue.put(None)
+        self._hurry.set()
+        self._thread.join()
+
+    # ---- the thread ---------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while not self._closing:
+            self._take()
+            if self._waiting and (self._retry_at is None or _is_due(self._retry_at)):
+                self._write()
+            if _is_due(self._sync_at):
+                self._sync()
+            if _is_due(self._empty_at):
+                self._empty()
+        self._end()
+
+    def _take(self) -> None:
+        """Wait until something is to be done, and take all that came."""
+        try:
+            self._add(self._queue.get(timeout=self._pause()))
+            self._gather()
+            while True:
+                self._add(self._queue.get_nowait())
+        except queue.Empty:
+            pass
+
+    def _gather(self) -> None:
+        """Let more come while nobody waits: few transactions leave the Core's loop more of the time."""
+        awaited = any(append.done is not None for append in self._waiting)
+        self._hurry.wait(SHORTLY if awaited else SYNC_WITHIN)
+        self._hurry.clear()  # what is put from now on is taken as well, or sets it again
+
+    def _pause(self) -> float | None:
+        """Seconds until something is due by itself."""
+        due = [at for at in (self._retry_at, self._sync_at, self._empty_at) if at is not None]
+        return max(0.0, min(due) - time.monotonic()) if due else None
+
+    def _add(self, append: Append | None) -> None:
+        if append is None:
+            self._closing = True
+        elif append.reading and self._retry_at is not None:
+            self._told([append])
+        else:
+            self._waiting.append(append)
+
+    def _end(self) -> None:
+        if self._waiting:
+            self._write()
+        if self._waiting:
+            lost = sum(len(append.records) for append in self._waiting)
+            log.error("%d records could not be written to %s", lost, self._path)
+        self._sync()
+        self._ears.ending()
+        self._empty()
+        self._journal.close()
+
+    # ---- transactions -------------------------------------------------------------------------------
+
+    def _write(self) -> None:
+        """Write what waits. What can't be written now goes on waiting."""
+        waiting, self._waiting = self._waiting, []
+        try:
+            self._transact(waiting)
+        except Exception as error:
+            if _passes(error):
+                self._wait(waiting, error)
+                return
+            # One of them can't be kept, now or later: the others can, each by itself.
+            self._write_each(waiting)
+
+    def _write_each(self, waiting: list[Append]) -> None:
+        for at, append in enumerate(waiting):
+            try:
+                self._transact([append])
+            except Exception as error:
+                if _passes(error):
+                    self._wait(waiting[at:], error)
+                    return
+                log.exception("Some of a run could not be kept in %s", self._path)
+                self._ears.trouble(
+                    f"Some of a run could not be kept in {self._path.parent}: the log says what. "
+                    "The other runs are kept."
+                )
+                self._told([replace(append, synced=None)])  # its agent isn't to hang for it
+
+    def _transact(self, appends: list[Append]) -> None:
+        """Write all in one transaction or, raising, nothing."""
+        # What nobody waits for has been gathered for as long as syncing may take.
+        full = (
+            self._always
+            or _is_due(self._sync_at)
+            or any(each.durable for each in appends)
+            or all(each.done is None for each in appends)
+        )
+        if any(append.records for append in appends):
+            self._commit(appends, full)
+        elif full:
+            self._journal.sync()
+        self._recovered()
+        if self._journal.synced:
+            self._all_synced()
+        self._told(appends)
+
+    def _commit(self, appends: list[Append], full: bool) -> None:
+        records: list[Record] = []
+        try:
+            with self._journal.transaction(full=full):
+                for append in appends:
+                    for record in append.records:
+                        self._tables.keep(record)
+                    if append.file is not None:
+                        self._tables.took(*append.file)
+                    records += append.records
+                touched = self._tables.finish()
+        except BaseException:
+            self._tables.forget()
+            raise
+        now = time.monotonic()
+        if not self._journal.synced and self._sync_at is None:
+            self._sync_at = now + SYNC_WITHIN
+        if self._empty_at is None or not self._empty_soon:
+            self._empty_soon = bool(touched.deleted) or self._journal.large
+            self._empty_at = now if self._journal.large else now + IDLE
+        try:
+            self._ears.kept(records, touched)
+        except Exception:  # it is kept nevertheless
+            log.exception("What follows the store in %s could not", self._path)
+
+    def _sync(self) -> None:
+        try:
+            self._journal.sync()
+        except sqlite3.Error as error:
+            self._wait([], error)
+        else:
+            self._recovered()
+            self._all_synced()
+            if self._empty_at is None:
+                self._empty_at = time.monotonic() + IDLE
+
+    def _empty(self) -> None:
+        """Empty the journal; where somebody reads there, a little later."""
+        self._empty_at = None
+        try:
+            if not self._journal.empty():
+                self._empty_at = time.monotonic() + IDLE
+        except sqlite3.Error as error:
+            log.warning("The journal of %s could not be emptied: %s", self._path, error)
+            self._empty_at = time.monotonic() + RETRY
+        else:
+            if self._empty_at is None:
+                self._empty_soon = False
+                self._ears.emptied()
+
+    # ---- telling ------------------------------------------------------------------------------------
+
+    def _told(self, appends: list[Append]) -> None:
+        """Tell that these are recorded, and that they are durable where that is so."""
+        now = [append.done for append in appends if append.done is not None]
+        later = [append.synced for append in appends if append.synced is not None]
+        if self._journal.synced:
+            now += later
+        else:
+            self._unsynced += later
+        if now:
+            self._ears.tell(now)
+
+    def _all_synced(self) -> None:
+        self._sync_at = None
+        if self._unsynced:
+            calls, self._unsynced = self._unsynced, []
+            self._ears.tell(calls)
+
+    def _recovered(self) -> None:
+        if self._retry_at is not None:
+            log.warning("%s can be written to again", self._path)
+            self._retry_at = None
+            self._ears.trouble(None)
+
+    def _wait(self, appends: list[Append], error: Exception) -> None:
+        """Nothing can be written: try again soon, and let those go on who only want to read."""
+        if self._retry_at is None:
+            log.error("Nothing can be written to %s: %s", self._path, error)
+        self._ears.trouble(
+            f"Nothing can be kept in {self._path.parent} right now: {error}. Make room there; agents "
+            "wait meanwhile, and it is tried again each second."
+        )
+        self._retry_at = time.monotonic() + RETRY
+        if self._sync_at is not None:
+            self._sync_at = self._retry_at
+        self._told([append for append in appends if append.reading])
+        self._waiting = [append for append in appends if not append.reading] + self._waiting
+
+
+def _passes(error: Exception) -> bool:
+    """Whether it lies with the disk or another process, and may pass; else with what was to be kept."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in _PASSING
+
+
+def _is_due(at: float | None) -> bool:
+    return at is not None and time.monotonic() >= at

@@ -1,0 +1,23 @@
+"""A clock that only moves when somebody sleeps by it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from agentstepper_nb.hub.pacing import Pace, Pacer
+
+
+class Clock:
+    """Seconds from 0."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        """Until so many seconds are over; where several sleep at a time, until all of theirs are."""
+        self.now += seconds
+        await asyncio.sleep(0)
+
+    def pacer(self, pace: Pace) -> Pacer:
+        """One that goes by this clock."""
+        return Pacer(pace, lambda: self.now, self.sleep)

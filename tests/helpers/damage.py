@@ -1,0 +1,271 @@
+"""A store of several runs, and what may happen to its files."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import shutil
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from agentstepper_nb.core import Debugger
+from agentstepper_nb.errors import DamagedRunError, StoreError
+from agentstepper_nb.protocol.records import Record, RunHistory
+from agentstepper_nb.protocol.values import ChangeKind, Commit, FileBody, FileChange, Run, Side
+from agentstepper_nb.store.checkup import Checkup, examine, repair
+from agentstepper_nb.store.sqlite import migrate
+from agentstepper_nb.store.sqlite.marks import Marks
+from agentstepper_nb.store.sqlite.opening import MARKS_FILE, STORE_FILE, open_writer
+from agentstepper_nb.store.sqlite.reader import Reader
+from agentstepper_nb.store.sqlite.store import SqliteStore, open_store
+from agentstepper_nb.store.sqlite.tables import Tables
+from tests.helpers.stage import Stage
+
+#: Runs of `build`, by what they show.
+ENDED = ("0196f5c4-0000-7000-8000-00000000000a", "0196f5c4-0000-7000-8000-00000000000b", "third")
+LIVE = ("0196f5c4-0000-7000-8000-00000000000d", "live")
+RUNS = (*ENDED, *LIVE)
+
+
+@dataclass
+class Built:
+    """A folder's files as they were, and the truth about its runs."""
+
+    folder: Path
+    files: dict[str, bytes]
+    truth: dict[str, RunHistory]
+
+    def lay_out(self, folder: Path) -> Path:
+        """Put the files into a folder that has nothing else."""
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True, mode=0o700)
+        for name, data in self.files.items():
+            (folder / name).write_bytes(data)
+            (folder / name).chmod(0o600)
+        return folder
+
+
+#: What else lies in a folder: the search's file, a lock whose holder was killed, the agents' token.
+OTHERS = ("search.sqlite", "lock", "agent-token")
+
+
+def with_others(built: Built, folder: Path) -> Built:
+    """The same store with other files beside it."""
+    built.lay_out(folder)
+    asyncio.run(index(folder))
+    holder = b'{"pid": 7, "host": "box", "what": "agentstepper serve", "since": 1000.0}\n'
+    others = {
+        "search.sqlite": (folder / "search.sqlite").read_bytes(),
+        "lock": holder,
+        "agent-token": b"x" * 43 + b"\n",
+    }
+    return Built(folder, {**built.files, **others}, built.truth)
+
+
+async def index(folder: Path) -> None:
+    """Make the search's file, with the words of all runs."""
+    store = open_store(folder)
+    try:
+        assert await store.search("word")
+    finally:
+        store.close()
+
+
+def story(stage: Stage, run: str) -> None:
+    """A run with prompts that grow, edits, a debug message, a tool call and commits with files."""
+    stage.start(run)
+    prompt: list[str] = []
+    for turn in range(6):
+        prompt.append(f'{{"role": "user", "content": "{run} turn {turn} {"word " * 60}"}}')
+        event = stage.begin(run=run)
+        asked = stage.reach(event, data=f"[{', '.join(prompt)}]", run=run)
+        stage.step(asked, 1, f'"edited in turn {turn}"' if turn % 3 == 0 else None, run)
+        stage.reach(event, Side.END, data=f'"answer {turn} of {run}"', run=run)
+        stage.step(run=run)
+    said = stage.say('"look"', run)
+    stage.note(said, f"a note on {run}", run)
+    stage.call('{"Tool": "ls", "Argument": null}', run)
+    stage.step(run=run)
+    stage.perform(stage.debugger.add_commit(commit(run)))
+    stage.tag("kept", run=run)
+    stage.hear(40, run)
+
+
+def commit(run: str) -> Commit:
+    body = FileBody(diff=f"+ line of {run}\n" * 40, content=f"line of {run}\n" * 100)
+    changes = (
+        FileChange(path="a.py", kind=ChangeKind.CHANGED, added=40, body=body),
+        FileChange(path="b.bin", kind=ChangeKind.ADDED, binary=True, size=7),
+    )
+    return Commit(id=f"commit-{run}", run=run, at=1000.0, title=f"Of {run}", changes=changes)
+
+
+def records() -> list[list[Record]]:
+    """What a Core would keep: transactions, some of them of several runs."""
+    stage = Stage()
+    for run in RUNS:
+        story(stage, run)
+        if run in ENDED:
+            stage.finish(run)
+    for run in LIVE:
+        stage.query(run)  # is halted there
+    sizes = random.Random(1)
+    found, at = [], 0
+    while at < len(stage.records):
+        size = sizes.randrange(1, 4)
+        found.append(stage.records[at : at + size])
+        at += size
+    return found
+
+
+def build(folder: Path, *, emptied: bool) -> Built:
+    """Make a store.
+
+    Args:
+        folder: Where.
+        emptied: Whether all is in its file; else most of it is in the journal only.
+    """
+    kept = records()
+    connection = open_writer(folder / STORE_FILE)
+    marks = Marks(folder / MARKS_FILE)
+    tables = Tables(connection)
+    try:
+        for at, transaction in enumerate(kept):
+            with migrate.transaction(connection):
+                for record in transaction:
+                    tables.keep(record)
+                touched = tables.finish()
+            for run, changes in touched.changes.items():
+                marks.set(run, changes)
+            if emptied or at == len(kept) // 3:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                marks.clear()
+        truth = histories(folder)
+        files = {
+            each.name: each.read_bytes() for each in folder.iterdir() if "-shm" not in each.name
+        }
+    finally:
+        marks.close()
+        connection.close()
+    return Built(folder, files, truth)
+
+
+# ---- damage -------------------------------------------------------------------------------------
+
+
+class Harm(Enum):
+    """What may happen to a file."""
+
+    FLIP = "flip"  # a byte is another
+    CUT = "cut"  # it ends early
+
+
+def harmed(data: bytes, harm: Harm, chance: random.Random) -> bytes:
+    """A file's bytes after it."""
+    at = chance.randrange(len(data))
+    if harm is Harm.CUT:
+        return data[:at]
+    return data[:at] + bytes([data[at] ^ chance.randrange(1, 256)]) + data[at + 1 :]
+
+
+def seen(folder: Path) -> dict[str, RunHistory | None]:
+    """The runs that a Core which opens a folder lists; None for what it says is damaged.
+
+    Raises:
+        StoreError: It refuses the folder.
+    """
+
+    async def see() -> dict[str, RunHistory | None]:
+        store = open_store(folder)
+        try:
+            runs = run_ids(replayed(store))
+            return {run: await whole(store.history, run) for run in runs}
+        finally:
+            store.close()
+
+    return asyncio.run(see())
+
+
+def replayed(store: SqliteStore) -> list[Record]:
+    """What a Core that starts replays, which it can."""
+    records = list(store.load())
+    Debugger().replay(records)
+    return records
+
+
+def run_ids(records: object) -> list[str]:
+    heads = [record.run for record in records if hasattr(record, "run")]  # type: ignore[attr-defined]
+    return [run.id for run in heads if isinstance(run, Run)]
+
+
+async def whole(history: object, run: str) -> RunHistory | None:
+    try:
+        return await history(run)  # type: ignore[operator, no-any-return]
+    except DamagedRunError:
+        return None
+
+
+def named(about: Checkup) -> set[str]:
+    """The runs that the doctor names."""
+    stores = [*about.aside, *([about.unopened] if about.unopened else [])]
+    hurt = [
+        *about.hurt,
+        *about.missing,
+        *about.once,
+        *(run for store in stores for run in store.hurt),
+    ]
+    return {run.id for run in hurt} | {id for store in stores for id in store.lost}
+
+
+def endure(built: Built, folder: Path, harmed_file: str, data: bytes) -> Checkup:
+    """Harm a file, and show that nothing is silently wrong, before and after a repair.
+
+    Args:
+        built: The store.
+        folder: Where it is laid out.
+        harmed_file: The file's name.
+        data: What the file holds now.
+
+    Returns:
+        What the doctor found.
+    """
+    (built.lay_out(folder) / harmed_file).write_bytes(data)
+    about = examine(folder)
+    known = named(about)
+    gone = about.unopened is not None  # its list of runs as well, perhaps: the doctor says so
+    core = folder.with_name("core")
+    shutil.rmtree(core, ignore_errors=True)
+    shutil.copytree(folder, core)
+    try:
+        shown = seen(core)
+    except StoreError as error:
+        assert "agentstepper doctor" in str(error)
+        assert gone or about.structure or about.hurt, error
+    else:
+        put_aside = examine(core).aside
+        for run, truth in built.truth.items():
+            if shown.get(run) != truth:
+                assert run in known or (gone and put_aside), (run, about)
+    repair(folder)
+    again = examine(folder)
+    assert not again.hurt_store and not again.missing and not again.hurt_marks, again
+    back = histories(folder)
+    assert not back or seen(folder) == back  # a Core goes on with it
+    for run, truth in built.truth.items():
+        found = back.get(run)
+        if found is None:
+            assert run in known or gone, (run, about)
+        elif found != truth:
+            assert run in known, (run, about)
+            assert "damaged" in found.run.tags
+    return about
+
+
+def histories(folder: Path) -> dict[str, RunHistory]:
+    """Every run of a store, whole."""
+    if not (folder / STORE_FILE).exists():
+        return {}
+    with contextlib.closing(Reader(folder / STORE_FILE)) as reader:
+        return {run.id: reader.history(run.id) for run in reader.headers()}

@@ -1,0 +1,51 @@
+"""An agent whose prompts grow, in real prose, and what it costs to keep them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from itertools import cycle, islice
+from pathlib import Path
+from pydoc_data.topics import topics
+from typing import Any
+
+from agentstepper_nb.protocol.values import EventKind, Side
+from agentstepper_nb.store import SqliteStore
+from tests.helpers.stage import Stage
+
+#: Characters of a question, and of its answer.
+SAID = 1000
+TOOLS = [
+    {"name": f"tool_{number}", "description": "What it does, at some length. " * 12}
+    for number in range(15)
+]
+
+
+async def grow(store: SqliteStore, turns: int) -> int:
+    """Let an agent ask, each time with all that was said before; the bytes that were new in it."""
+    stage = Stage()
+    stage.start()
+    prose = cycle("".join(topics.values()))
+    messages: list[dict[str, Any]] = []
+    for _ in range(turns):
+        question, answer = ("".join(islice(prose, SAID)) for _ in range(2))
+        messages.append({"role": "user", "content": question})
+        asked = stage.begin(EventKind.LLM_QUERY)
+        prompt = {"model": "m", "messages": messages, "tools": TOOLS}
+        stage.reach(asked, data=json.dumps(prompt))
+        stage.step()
+        messages.append({"role": "assistant", "content": answer})
+        stage.reach(asked, Side.END, data=json.dumps(messages[-1]))
+        stage.step()
+        done = asyncio.Event()
+        store.append(stage.records, done.set)
+        stage.records.clear()
+        await done.wait()
+    history = await store.history("run")
+    assert json.loads(history.breakpoints[-2].data)["messages"] == messages[:-1]
+    return len(json.dumps(prompt))
+
+
+def size(folder: Path, names: str = "*") -> int:
+    """The bytes of a folder's files."""
+    return sum(path.stat().st_size for path in folder.glob(names))

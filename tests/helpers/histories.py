@@ -1,0 +1,227 @@
+"""Runs as a debugger leaves them, by chance, and one in which every field says something."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+from msgspec.structs import replace
+
+from agentstepper_nb.protocol.records import Record, RunHistory
+from agentstepper_nb.protocol.values import (
+    AgentState,
+    AnswerKind,
+    Breakpoint,
+    ChangeKind,
+    Commit,
+    Ending,
+    Event,
+    EventKind,
+    Failure,
+    FileBody,
+    FileChange,
+    Mode,
+    Note,
+    Outcome,
+    Run,
+    RunState,
+    Side,
+    Usage,
+)
+from agentstepper_nb.store import MemoryStore
+from tests.helpers.stage import Stage
+
+TEXTS = (
+    '"hello"',
+    '"größe 😀\\n\\u0000"',
+    "null",
+    "[1, 1.0, 1e400]",
+    '{"a": [12345678901234567890]}',
+)
+
+
+def records_by_chance(seed: int, run: str = "run", steps: int = 20) -> list[Record]:
+    """What a debugger saves of a run in which an agent and a person do what chance says."""
+    return _Chance(random.Random(seed), run).records(steps)
+
+
+def history_by_chance(seed: int, run: str = "run", steps: int = 20) -> RunHistory:
+    """The same run as a store has it in the end."""
+    return kept(records_by_chance(seed, run, steps), run)
+
+
+def kept(records: list[Record], run: str = "run") -> RunHistory:
+    """A run as a store has it after these records."""
+    store = MemoryStore()
+    store.append(records)
+    history = asyncio.run(store.history(run))
+    store.close()
+    return history
+
+
+class _Chance:
+    def __init__(self, chance: random.Random, run: str) -> None:
+        self._chance = chance
+        self._run = run
+        self._stage = Stage()
+
+    def records(self, steps: int) -> list[Record]:
+        stage = self._stage
+        stage.start(self._run, workspace="/tmp/w", pid=7, host="h")
+        for _ in range(steps):
+            stage.now += self._chance.random()
+            self._chance.choice(
+                (self._query, self._query, self._call, self._say, self._commit, self._decorate)
+            )()
+        if self._chance.random() < 0.8:
+            self._release()
+            failure = self._chance.choice((None, Failure(type="ValueError", message="no")))
+            stage.finish(self._run, self._chance.choice(list(Ending)), failure)
+        return stage.records
+
+    def _data(self) -> str:
+        return self._chance.choice(TEXTS)
+
+    def _release(self) -> None:
+        while self._stage.run(self._run).pending:
+            self._stage.step(run=self._run)
+
+    def _query(self) -> None:
+        event = self._stage.begin(EventKind.LLM_QUERY, self._run, name="model")
+        asked = self._stage.reach(event, data=self._data(), run=self._run, summary="asks")
+        if self._chance.random() < 0.5:
+            self._stage.edit(asked, self._data(), run=self._run)
+        self._release()
+        usage = self._chance.choice((None, Usage(input_tokens=3), Usage(output_tokens=4)))
+        self._stage.reach(event, Side.END, self._data(), self._run, usage=usage)
+        if self._chance.random() < 0.8:
+            self._release()
+
+    def _call(self) -> None:
+        point = self._stage.call('{"Tool": "ls", "Argument": null}', self._run)
+        if self._chance.random() < 0.3:
+            self._stage.withdraw(point, self._run)
+
+    def _say(self) -> None:
+        self._stage.say(self._data(), self._run)
+
+    def _commit(self) -> None:
+        self._stage.commit(self._run, snapshot=self._chance.random() < 0.5)
+
+    def _decorate(self) -> None:
+        points = [r.breakpoint for r in self._stage.records if hasattr(r, "breakpoint")]
+        points = [point for point in points if isinstance(point, Breakpoint)]
+        self._stage.tag("blue", "größe", run=self._run)
+        self._stage.rename(f"Named {self._chance.random()}", self._run)
+        if points:
+            point = self._chance.choice(points)
+            self._stage.note(point.id, self._chance.choice(("a note", "")), self._run)
+            self._stage.sentence(point, "It asks.")
+
+
+def with_every_field() -> RunHistory:
+    """A run that ended, in which no field is left at its default."""
+    failure = Failure(type="builtins.OSError", message="gone")
+    run = Run(
+        id="r",
+        name="Night run",
+        program="solver",
+        started_at=1.5,
+        ended_at=9.25,
+        state=RunState.IDLE,
+        agent_state=AgentState.FINISHED,
+        mode=Mode.CONTINUE,
+        ending=Ending.CRASHED,
+        failure=failure,
+        can_stop=False,
+        rows=3,
+        commits=1,
+        workspace="/w",
+        pid=4,
+        host="h",
+        tags=("a", "b"),
+        usage=Usage(input_tokens=1, output_tokens=2),
+        detached_at=8.0,
+        exit_code=-9,
+        last_event="Calls ls",
+    )
+    event = Event(
+        id="e",
+        run="r",
+        kind=EventKind.CUSTOM,
+        at=2.0,
+        parent="p",
+        depth=1,
+        name="retrieval",
+        data='"x"',
+        outcome=Outcome.ERROR,
+        ended_at=3.0,
+    )
+    said = Event(id="d", run="r", kind=EventKind.DEBUG_MESSAGE, at=4.0, seq=3, data='"said"')
+    begin = Breakpoint(
+        id="b",
+        run="r",
+        event="e",
+        seq=1,
+        side=Side.BEGIN,
+        kind=EventKind.CUSTOM,
+        name="retrieval",
+        depth=1,
+        at=2.0,
+        data='[1.0, NaN, "😀"]',
+        waits=False,
+        strict=False,
+        agent="core",
+        summary="asks",
+        revision=3,
+        edit="null",
+        sentence="It asks.",
+        answer=AnswerKind.DENY,
+        answered_at=2.5,
+    )
+    end = replace(
+        begin,
+        id="c",
+        seq=2,
+        side=Side.END,
+        outcome=Outcome.ERROR,
+        failure=failure,
+        usage=Usage(input_tokens=5, output_tokens=6),
+        duration=0.5,
+    )
+    return RunHistory(
+        run=run,
+        events=(event, said),
+        breakpoints=(begin, end),
+        commits=(_commit(),),
+        notes=(Note(run="r", message="d", text="why?", at=5.0),),
+    )
+
+
+def _commit(**fields: Any) -> Commit:
+    body = FileBody(diff="+new\n", content="new\n", previous_content="old\n")
+    changes = (
+        FileChange(
+            path="a.py",
+            kind=ChangeKind.RENAMED,
+            previous_path="b.py",
+            added=1,
+            removed=1,
+            body=body,
+        ),
+        FileChange(path="c.bin", kind=ChangeKind.ADDED, binary=True, size=9, digest="d" * 40),
+    )
+    return Commit(
+        id="c0ffee",
+        run="r",
+        at=3.5,
+        title="Mend it",
+        description="It was broken.",
+        event="e",
+        seq=2,
+        snapshot=True,
+        ruled=True,
+        sentence="It mends a.py.",
+        changes=changes,
+    )

@@ -1,0 +1,124 @@
+"""Kills a process that writes to a store, again and again, and looks at what is left.
+
+Run as `python -m tests.helpers.killed FOLDER ROUNDS SEED`: forking is safe where nothing runs beside.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import sys
+from pathlib import Path
+
+from agentstepper_nb.protocol.records import (
+    AgentHeard,
+    BreakpointSaved,
+    EventSaved,
+    Record,
+    RunStarted,
+)
+from agentstepper_nb.protocol.values import (
+    Breakpoint,
+    Durability,
+    Event,
+    EventKind,
+    Run,
+    Side,
+)
+from agentstepper_nb.store import open_store
+
+AGENTS = ("one", "two", "three")
+
+
+def said(run: str, n: int) -> list[Record]:
+    """All that a message of an agent brings, with its number."""
+    event = Event(id=f"e{n}", run=run, kind=EventKind.LLM_QUERY, at=n)
+    point = Breakpoint(
+        id=f"b{n}",
+        run=run,
+        event=event.id,
+        seq=n,
+        side=Side.BEGIN,
+        kind=event.kind,
+        at=n,
+        data=f'"{n} ' + "lorem ipsum " * (n * 37 % 300) + '"',
+    )
+    return [EventSaved(event=event), BreakpointSaved(breakpoint=point), AgentHeard(run=run, n=n)]
+
+
+async def write(folder: Path, durability: Durability, told: int) -> None:
+    """Write until killed; what is recorded is told."""
+    store = open_store(folder, durability)
+    kept = {record.run: record.n for record in store.load() if isinstance(record, AgentHeard)}
+
+    async def agent(run: str) -> None:
+        if run not in kept:
+            store.append([RunStarted(run=Run(id=run, name=run, program="P", started_at=0))])
+        n = kept.get(run, 0)
+        while True:
+            n += 1
+            done = asyncio.Event()
+            store.append(said(run, n), done.set, durable=n % 7 == 0)
+            await done.wait()
+            os.write(told, f"{run} {n}\n".encode())
+
+    await asyncio.gather(*(agent(run) for run in AGENTS))
+
+
+async def check(folder: Path, told: dict[str, int]) -> dict[str, int]:
+    """What is there, which is all that was told, each once, with its number."""
+    store = open_store(folder)
+    records = list(store.load())
+    heard = {record.run: record.n for record in records if isinstance(record, AgentHeard)}
+    for run, n in heard.items():
+        history = await store.history(run)
+        assert n >= told.get(run, 0), f"{run}: {n} of {told[run]} messages are there"
+        points = [record for k in range(n) for record in said(run, k + 1)]
+        kept: list[Record] = []
+        for event, point in zip(history.events, history.breakpoints, strict=True):
+            kept += [EventSaved(event=event), BreakpointSaved(breakpoint=point)]
+        assert kept == [record for record in points if not isinstance(record, AgentHeard)]
+    assert set(told) <= set(heard)
+    store.close()
+    return heard
+
+
+def kill_one(folder: Path, durability: Durability, lines: int) -> dict[str, int]:
+    """Fork one that writes, kill it after so many lines, and give what it told."""
+    read, write_end = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(read)
+        try:
+            asyncio.run(write(folder, durability, write_end))
+        finally:
+            os._exit(1)
+    os.close(write_end)
+    told: dict[str, int] = {}
+    with os.fdopen(read) as pipe:
+        for _ in range(lines):
+            run, n = pipe.readline().split()
+            told[run] = int(n)
+        os.kill(pid, signal.SIGKILL)
+        for line in pipe:  # what it told before it died counts as well
+            run, n = line.split()
+            told[run] = int(n)
+    os.waitpid(pid, 0)
+    return told
+
+
+def main(folder: Path, rounds: int, seed: int) -> None:
+    """Kill so many times, and tell how many messages are there at the end."""
+    chance = random.Random(seed)
+    kept: dict[str, int] = {}
+    for _ in range(rounds):
+        durability = chance.choice([Durability.DURABLE, Durability.SYNC])
+        told = {**kept, **kill_one(folder, durability, chance.randint(1, 60))}
+        kept = asyncio.run(check(folder, told))
+    print(sum(kept.values()))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

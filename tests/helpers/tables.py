@@ -1,0 +1,51 @@
+"""The tables of a store without its thread: what is kept is there when the call returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from agentstepper_nb.protocol.records import Record
+from agentstepper_nb.store.sqlite.journal import Journal
+from agentstepper_nb.store.sqlite.opening import STORE_FILE, open_writer
+from agentstepper_nb.store.sqlite.reader import Reader
+from agentstepper_nb.store.sqlite.tables import Tables, Touched
+
+
+class Tabled:
+    """A store's file in a folder, and what reads it.
+
+    Args:
+        folder: Made where it is missing.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / STORE_FILE
+        self.connection = open_writer(self.path)
+        self.journal = Journal(self.connection, self.path)
+        self.tables = Tables(self.connection)
+        self.reader = Reader(self.path)
+
+    def keep(self, records: Iterable[Record]) -> Touched:
+        """Keep records in one transaction, or none of them."""
+        try:
+            with self.journal.transaction(full=False):
+                for record in records:
+                    self.tables.keep(record)
+                return self.tables.finish()
+        except BaseException:
+            self.tables.forget()
+            raise
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.reader.close()
+        self.connection.close()
+
+
+@contextmanager
+def tabled(folder: Path) -> Iterator[Tabled]:
+    """A store's tables, closed at the end."""
+    with closing(Tabled(folder)) as found:
+        yield found

@@ -1,0 +1,326 @@
+"""What is found where: the records of a real debugger, looked for by their words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from agentstepper_nb.protocol.records import CommitSaved, RunImported, RunStarted
+from agentstepper_nb.protocol.values import (
+    ChangeKind,
+    Commit,
+    EventKind,
+    Failure,
+    FileBody,
+    FileChange,
+    Hit,
+    Place,
+    Side,
+)
+from agentstepper_nb.store.search.index import Index
+from tests.helpers.histories import history_by_chance, kept, with_every_field
+from tests.helpers.stage import Stage
+
+
+class Found(Stage):
+    """A stage whose records are taken in by an index."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.index = Index(None)
+
+    def perform(self, outputs: Any) -> None:
+        before = len(self.records)
+        super().perform(outputs)
+        self.index.keep(self.records[before:], {})
+
+    def hits(self, query: str, run: str | None = None, limit: int = 100) -> list[Hit]:
+        return self.index.find(query, run, limit)
+
+    def places(self, query: str, run: str | None = None) -> list[tuple[Place, str | None]]:
+        return [(hit.place, hit.id) for hit in self.hits(query, run)]
+
+
+@pytest.fixture
+def stage() -> Iterator[Found]:
+    stage = Found()
+    stage.start()
+    yield stage
+    stage.index.close()
+
+
+def prompt(*contents: str) -> str:
+    return json.dumps({"messages": [{"role": "user", "content": each} for each in contents]})
+
+
+# ---- what is looked at ------------------------------------------------------------------------------
+
+
+def test_contents(stage: Found) -> None:
+    asked = stage.reach(stage.begin(), data=prompt("Where does the Müller of a_file stand?"))
+    for words in ("does where", "MULLER", "müller", "file", "a_file", '"a_file stand"', "sta"):
+        assert stage.places(words) == [(Place.ROW, asked)], words
+    for words in ("nowhere", "doe where", "tand", '"stand a_file"', '"sta"'):
+        assert stage.places(words) == [], words
+
+
+def test_names_of_members_and_roles_are_not_words(stage: Found) -> None:
+    stage.reach(stage.begin(), data=prompt("hello"))
+    assert stage.places("messages") == stage.places("content") == stage.places("user") == []
+    said = stage.say('{"role": "the user\'s own"}')
+    assert stage.places("user own") == [(Place.ROW, said)]
+
+
+def test_what_an_agent_says_of_itself(stage: Found) -> None:
+    event = stage.begin(EventKind.TOOL_INVOCATION, name="fetch_page")
+    begin = stage.reach(event, summary="Fetches the minutes")
+    stage.step()
+    failure = Failure(type="httpx.ReadTimeout", message="took ages")
+    end = stage.reach(event, Side.END, data="null", failure=failure)
+    assert stage.places("minutes") == [(Place.ROW, begin)]
+    assert stage.places("fetch_page") == [(Place.ROW, end), (Place.ROW, begin)]
+    assert stage.places("ReadTimeout ages") == [(Place.ROW, end)]
+
+
+def test_debug_messages(stage: Found) -> None:
+    said = stage.say('"the cache is cold"')
+    assert stage.places("cold") == [(Place.ROW, said)]
+
+
+def test_sentences(stage: Found) -> None:
+    _, asked = stage.query()
+    stage.commit(id="c")
+    stage.sentence(stage.point(asked), "It wants lunch.")
+    made = Commit(id="c", run="run", at=0.0, title="")
+    stage.sentence(made, "It mends lunch.")
+    assert stage.places("wants lunch") == [(Place.ROW, asked)]
+    assert stage.places("mends lunch") == [(Place.COMMIT, "c")]
+
+
+def test_commits(stage: Found) -> None:
+    body = FileBody(diff="--- a\n+++ b\n-gone line\n+fresh line\n", content="", previous_content="")
+    changes = (
+        FileChange(path="src/parser.py", kind=ChangeKind.CHANGED, body=body),
+        FileChange(
+            path="new.md",
+            kind=ChangeKind.RENAMED,
+            previous_path="old.md",
+            body=FileBody(content="whole text"),
+        ),
+    )
+    commit = Commit(id="c", run="run", at=0.0, title="Mend it", description="why", changes=changes)
+    stage.index.keep([CommitSaved(commit=commit)], {})
+    for words in ("mend", "why", "parser.py", "src/parser.py", "old.md", '"fresh line"', "whole"):
+        assert stage.places(words) == [(Place.COMMIT, "c")], words
+    assert stage.places("gone") == []
+
+
+def test_notes(stage: Found) -> None:
+    _, asked = stage.query()
+    stage.note(asked, "look here again")
+    assert stage.places("again") == [(Place.NOTE, asked)]
+    stage.note(asked, "no more")
+    assert stage.places("again") == []
+    stage.note(asked, "")
+    assert stage.places("more") == []
+
+
+def test_runs(stage: Found) -> None:
+    stage.rename("Nightly benchmark")
+    stage.tag("flaky", "to-do")
+    for words in ("nightly", "flaky bench", "do"):
+        assert stage.places(words) == [(Place.RUN, None)], words
+    stage.tag("solved")
+    assert stage.places("flaky") == []
+    stage.finish(failure=Failure(type="ValueError", message="no luck"))
+    assert stage.places("luck")[0] == (Place.RUN, None)
+
+
+# ---- edits ------------------------------------------------------------------------------------------
+
+
+def test_an_edit_is_found_until_it_is_another(stage: Found) -> None:
+    asked = stage.reach(stage.begin(), data='"original words"')
+    stage.edit(asked, '"edited words"')
+    assert stage.places("edited") == stage.places("original") == [(Place.ROW, asked)]
+    stage.edit(asked, '"other words"')
+    assert stage.places("edited") == []
+    stage.edit(asked, '"edited words"')
+    assert stage.places("edited") == [(Place.ROW, asked)]
+    stage.edit(asked, None)
+    assert stage.places("edited") == []
+    assert stage.places("original") == [(Place.ROW, asked)]
+
+
+def test_a_row_that_matches_twice_is_given_once(stage: Found) -> None:
+    asked = stage.reach(stage.begin(), data='"one"')
+    stage.edit(asked, '"one two"')
+    assert stage.places("one") == [(Place.ROW, asked)]
+
+
+# ---- what is new ------------------------------------------------------------------------------------
+
+
+def test_what_is_said_again_is_found_where_it_was_first(stage: Found) -> None:
+    long = "a first message that is long enough to be told again in every prompt"
+    first = stage.reach(stage.begin(), data=prompt(long))
+    stage.step()
+    second = stage.reach(stage.begin(), data=prompt(long, "and a second one"))
+    assert stage.places("enough") == [(Place.ROW, first)]
+    assert stage.places("second") == [(Place.ROW, second)]
+
+
+def test_each_run_has_its_own_first_time(stage: Found) -> None:
+    stage.start("other")
+    long = "the same long sentence, said in two runs"
+    mine = stage.reach(stage.begin(), data=prompt(long))
+    other = stage.reach(stage.begin(run="other"), data=prompt(long), run="other")
+    assert [(hit.run, hit.id) for hit in stage.hits("sentence")] == [
+        ("other", other),
+        ("run", mine),
+    ]
+    assert [hit.id for hit in stage.hits("sentence", "run")] == [mine]
+
+
+def test_records_that_come_twice_change_nothing(stage: Found) -> None:
+    asked = stage.reach(stage.begin(), data=prompt("words that are long enough to be remembered"))
+    stage.index.keep(stage.records, {})
+    assert stage.places("remembered") == [(Place.ROW, asked)]
+
+
+# ---- how it is given --------------------------------------------------------------------------------
+
+
+def test_newest_first_and_no_more_than_asked_for(stage: Found) -> None:
+    said = [stage.say(f'"word {number}"') for number in range(5)]
+    assert [hit.id for hit in stage.hits("word")] == said[::-1]
+    assert [hit.id for hit in stage.hits("word", limit=2)] == said[:2:-1]
+
+
+def test_a_snippet_is_plain_and_found_in_turns(stage: Found) -> None:
+    stage.say('"before\\n  found   between found, after"')
+    (hit,) = stage.hits("found")
+    assert hit.snippet == ("before ", "found", " between ", "found", ", after")
+    (hit,) = stage.hits('"between found"')
+    assert hit.snippet == ("before found ", "between found", ", after")
+
+
+def test_a_snippet_is_a_piece_of_a_long_text(stage: Found) -> None:
+    stage.say(json.dumps("word " * 500 + "needle" + " word" * 500))
+    (hit,) = stage.hits("needle")
+    assert hit.snippet[1] == "needle"
+    assert sum(map(len, hit.snippet)) < 300
+
+
+@pytest.mark.parametrize("text", ["\0nul\0", "\ue000\ue001", "\ud83d half", "😀", "a" * 100_000])
+def test_any_text(stage: Found, text: str) -> None:
+    said = stage.say(json.dumps(text + " needle"))
+    (hit,) = stage.hits("needle")
+    assert (hit.id, hit.snippet[1]) == (said, "needle")
+
+
+def test_contents_that_are_no_strict_json(stage: Found) -> None:
+    said = stage.say('[NaN, "needle \\q"]')
+    assert stage.places("needle") == [(Place.ROW, said)]
+
+
+def test_encoded_bytes_are_cut(stage: Found) -> None:
+    stage.say(json.dumps("QUJD" * 100_000))
+    assert stage.index._db.execute(
+        "SELECT length(text) FROM words ORDER BY rowid DESC"
+    ).fetchone() < (1000,)
+
+
+# ---- whole runs -------------------------------------------------------------------------------------
+
+
+def everything(index: Index) -> list[tuple[object, ...]]:
+    """All documents but their order, with their texts."""
+    return sorted(
+        index._db.execute(
+            "SELECT runs.id, place, documents.id, part, text FROM documents"
+            " JOIN runs ON number = run JOIN words ON words.rowid = document"
+        )
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_run_taken_in_whole_is_as_one_that_was_followed(seed: int) -> None:
+    history = history_by_chance(seed)
+    whole, imported = Index(None), Index(None)
+    whole.replace(history, 3)
+    whole.replace(history, 4)
+    imported.keep([RunImported(history=history)], {"run": 4})
+    assert everything(whole) == everything(imported) != []
+    assert whole.changes() == {"run": 4}
+    for index in (whole, imported):
+        index.close()
+
+
+def test_following_a_run_finds_what_taking_it_in_finds(stage: Found) -> None:
+    asked = stage.reach(stage.begin(), data=prompt("question"), summary="Asks")
+    stage.edit(asked, prompt("other question"))
+    stage.note(asked, "mine")
+    stage.sentence(stage.point(asked), "It asks.")
+    stage.step()
+    stage.say('"debugging"')
+    stage.tag("blue")
+    whole = Index(None)
+    whole.replace(kept(stage.records), 1)
+    assert everything(whole) == everything(stage.index)
+    whole.close()
+
+
+def test_a_run_that_is_deleted_is_found_no_more(stage: Found) -> None:
+    stage.say('"needle"')
+    stage.finish()
+    stage.delete()
+    assert stage.places("needle") == stage.places("P") == []
+    assert stage.index.changes() == {}
+
+
+def test_every_byte_of_a_deleted_run_is_gone(tmp_path: Path) -> None:
+    path = tmp_path / "search.sqlite"
+    index = Index(path)
+    other = history_by_chance(1, "other")
+    index.replace(other, 1)
+    history = with_every_field()
+    secret = replace(history, run=replace(history.run, name="Zwiebelkuchen"))
+    index.replace(secret, 1)
+    assert any(b"wiebelkuchen" in file.read_bytes() for file in tmp_path.iterdir())
+    index.forget("r")
+    assert index.untidy
+    index.close()
+    index = Index(path)  # an earlier process had no time for it
+    assert index.untidy
+    assert index.tidy(lambda: True)
+    assert not index.untidy
+    for file in tmp_path.iterdir():
+        assert b"wiebelkuchen" not in file.read_bytes().lower(), file
+    assert index.find("named", None, 1)
+    index.close()
+
+
+def test_tidying_is_broken_off_and_taken_up_again(tmp_path: Path) -> None:
+    index = Index(tmp_path / "search.sqlite")
+    for number in range(3):
+        history = history_by_chance(number, f"run{number}", 40)
+        index.replace(history, 1)
+    index.forget("run1")
+    assert not index.tidy(lambda: False)
+    assert index.untidy
+    assert index.tidy(lambda: True)
+    index.close()
+
+
+def test_the_file_is_its_owners_alone(tmp_path: Path) -> None:
+    path = tmp_path / "search.sqlite"
+    index = Index(path)
+    index.keep([RunStarted(run=with_every_field().run)], {})
+    assert {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {0o600}
+    index.close()

@@ -1,0 +1,141 @@
+"""From the first version of a store to the last: with a copy, whole or not at all, forward only."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sqlite3
+import stat
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from agentstepper_nb.errors import StoreError
+from agentstepper_nb.protocol.records import RunHistory
+from agentstepper_nb.store.checkup import examine
+from agentstepper_nb.store.sqlite import migrate, opening
+from tests.helpers.damage import histories
+
+#: A store as the first version wrote it, and what was in it; neither is to be made again.
+FIRST = Path(__file__).with_name("first_version.sql")
+TRUTH = Path(__file__).with_name("first_version.json")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A store of the first version."""
+    path = tmp_path / opening.STORE_FILE
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        connection.executescript(FIRST.read_text())
+        migrate.stamp(connection, 1)
+        connection.execute("PRAGMA journal_mode = WAL").fetchall()
+    path.chmod(0o600)
+    return path
+
+
+def version(path: Path) -> int:
+    with closing(opening.connect(path, "ro")) as connection:
+        return migrate.version(connection)
+
+
+def test_the_first_migration_is_as_it_was(path: Path) -> None:
+    with closing(opening.connect(path, "ro")) as connection:
+        assert migrate.schema(connection) == migrate.expected(1)
+
+
+def test_a_first_version_s_store_opens_in_the_last_with_all_its_runs(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    truth = msgspec.json.decode(TRUTH.read_bytes(), type=list[RunHistory])
+    assert len(truth) > 1
+    with caplog.at_level(logging.WARNING):
+        opening.open_writer(path).close()
+    assert version(path) == migrate.VERSION > 1
+    assert histories(path.parent) == {history.run.id: history for history in truth}
+    assert f"goes from version 1 to {migrate.VERSION}" in caplog.text
+    about = examine(path.parent)
+    assert (about.hurt, about.structure, about.missing) == ((), (), ())
+
+
+def test_a_copy_of_before_is_left_for_its_owner_alone(path: Path) -> None:
+    stale = path.with_name(f"{path.name}{migrate.BEFORE}1")
+    stale.write_bytes(b"of an earlier migration")
+    opening.open_writer(path).close()
+    (copy,) = migrate.copies(path)
+    assert copy.name == "store.sqlite.before-2"
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    assert version(copy) == 1
+    with closing(opening.connect(copy, "ro")) as connection:
+        assert migrate.schema(connection) == migrate.expected(1)
+    assert not list(path.parent.glob("*.part"))
+    migrate.discard_copies(path)
+    assert migrate.copies(path) == []
+
+
+def test_without_room_for_a_copy_nothing_is_changed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = path.read_bytes()
+
+    def full(connection: sqlite3.Connection, target: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(migrate, "copy_to", full)
+    with pytest.raises(StoreError, match=r"store\.sqlite can't be copied to .*before-2 before it"):
+        opening.open_writer(path)
+    assert path.read_bytes() == before
+
+
+def test_a_migration_happens_whole_or_not_at_all(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = migrate.statements
+
+    def broken(number: int) -> Iterator[str]:
+        yield from right(number)
+        yield "INSERT INTO nowhere VALUES (1)"
+
+    with monkeypatch.context() as patch:
+        patch.setattr(migrate, "statements", broken)
+        with pytest.raises(StoreError, match="no such table: nowhere"):
+            opening.open_writer(path)
+    assert version(path) == 1
+    with closing(opening.connect(path, "ro")) as connection:
+        assert migrate.schema(connection) == migrate.expected(1)
+    opening.open_writer(path).close()
+    assert version(path) == migrate.VERSION
+
+
+def test_one_of_the_last_version_is_left_alone(path: Path) -> None:
+    opening.open_writer(path).close()
+    migrate.discard_copies(path)
+    opening.open_writer(path).close()
+    assert migrate.copies(path) == []
+
+
+def test_a_reader_of_an_older_one_says_what_to_do(path: Path) -> None:
+    with pytest.raises(StoreError, match=r"is of version 1, .*reads version \d+: start a Core"):
+        opening.open_reader(path)
+    about = examine(path.parent)
+    assert (about.version, about.unopened) == (1, None)
+
+
+def test_the_schema_has_room_on_the_first_page(path: Path) -> None:
+    opening.open_writer(path).close()
+    fresh = path.with_name("fresh.sqlite")
+    opening.open_writer(fresh).close()
+    for each in (path, fresh):
+        assert each.read_bytes()[100] == 13  # a leaf: all of the schema is on it
+
+
+def test_every_statement_of_a_migration_is_run() -> None:
+    for number in range(1, migrate.VERSION + 1):
+        text = (Path(migrate.__file__).parent / "migrations" / f"{number:04}.sql").read_text()
+        found = list(migrate.statements(number))
+        assert len(found) == sum(line.rstrip().endswith(";") for line in text.splitlines())
+        with contextlib.closing(sqlite3.connect(":memory:")):
+            assert all(map(sqlite3.complete_statement, found))

@@ -1,0 +1,117 @@
+"""A Core that starts on a store stands where the one before stood."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from agentstepper_nb.core import Debugger
+from agentstepper_nb.core.fold import Runs
+from agentstepper_nb.protocol.records import Record, RunFound
+from agentstepper_nb.store.sqlite import restart
+from agentstepper_nb.store.sqlite.reader import Reader
+from tests.helpers.stage import Stage
+from tests.helpers.tables import tabled
+from tests.unit.core.test_machine import Anything
+
+
+def kept_in_parts(records: list[Record], folder: Path) -> Runs:
+    """The state after a restart, the records having been kept in transactions of chance."""
+    chance = random.Random(len(records))
+    with tabled(folder) as store:
+        while records:
+            some = chance.randint(1, 8)
+            store.keep(records[:some])
+            records = records[some:]
+        return restarted(store.reader)
+
+
+def restarted(reader: Reader) -> Runs:
+    debugger = Debugger()
+    debugger.replay(restart.records(reader, reader.listed()))
+    return debugger._runs
+
+
+class Restarted(Anything):
+    """Whatever agents and people do, it is kept."""
+
+    def teardown(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            runs = kept_in_parts(self.stage.records, Path(folder))
+        expected = self.stage.debugger._runs
+        assert runs == expected
+        assert list(runs.status) == list(expected.status)
+        assert list(runs.live) == list(expected.live)
+        for run, status in expected.status.items():
+            assert list(runs.status[run].pending) == list(status.pending)
+            assert list(runs.status[run].open) == list(status.open)
+
+
+TestRestarted = Restarted.TestCase
+TestRestarted.settings = settings(
+    max_examples=25,
+    stateful_step_count=40,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def test_which_run_was_active_is_kept(tmp_path: Path) -> None:
+    stage = Stage()
+    for run in ("one", "two", "three"):
+        stage.start(run)
+    stage.query("two")
+    stage.query("one")
+    stage.step(run="one")
+    assert stage.debugger._runs.active == "one"
+    runs = kept_in_parts(stage.records, tmp_path)
+    assert list(runs.live) == list(stage.debugger._runs.live) == ["three", "two", "one"]
+    assert runs == stage.debugger._runs
+
+
+def test_only_what_waits_comes_with_its_contents(tmp_path: Path) -> None:
+    stage = Stage()
+    stage.start()
+    event, asked = stage.query()
+    stage.step(asked)
+    stage.query()
+    with tabled(tmp_path) as store:
+        store.keep(stage.records)
+        debugger = Debugger()
+        records = list(restart.records(store.reader, store.reader.listed()))
+        debugger.replay(records)
+        assert debugger._runs == stage.debugger._runs
+        points = [record.breakpoint for record in records if hasattr(record, "breakpoint")]
+    assert [point.data for point in points] == ["", '"hello"']
+    assert event in debugger._runs.status["run"].open
+
+
+@pytest.mark.parametrize("table", ["runs", "events", "breakpoints", "commits"])
+def test_a_live_run_that_is_hurt_is_given_up_and_the_others_go_on(
+    tmp_path: Path, table: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage = Stage()
+    for run in ("hurt", "well"):
+        stage.start(run)
+        stage.query(run)
+        stage.commit(run)
+    with tabled(tmp_path) as store:
+        store.keep(stage.records)
+        key = "id = 'hurt'" if table == "runs" else "run = 1"
+        store.connection.execute(f"UPDATE {table} SET checksum = x'00' WHERE {key}")
+        records = list(restart.records(store.reader, store.reader.listed()))
+    found, *others = records
+    assert isinstance(found, RunFound)
+    assert found.run.id == "hurt"
+    assert found.run.name == "Run #1 of P"
+    assert not found.run.live
+    assert found.run.failure is not None
+    assert "damaged" in found.run.failure.message
+    debugger = Debugger()
+    debugger.replay(records)
+    assert debugger._runs.status["well"] == stage.debugger._runs.status["well"]
+    assert others

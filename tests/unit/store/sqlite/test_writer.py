@@ -1,0 +1,309 @@
+"""The thread that writes: what is told when, and what happens where nothing can be written."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from agentstepper_nb.protocol.records import (
+    AgentHeard,
+    BreakpointAnswered,
+    EventSaved,
+    Record,
+    RunStarted,
+)
+from agentstepper_nb.protocol.values import AnswerKind, Durability, Event, EventKind, Run
+from agentstepper_nb.store.sqlite import journal, writer
+from agentstepper_nb.store.sqlite.opening import STORE_FILE, open_writer
+from agentstepper_nb.store.sqlite.reader import Reader
+from agentstepper_nb.store.sqlite.tables import Touched
+from agentstepper_nb.store.sqlite.writer import Append, Ears, Writer
+
+#: What a trace shows that is of interest here.
+SHOWN = {
+    "PRAGMA synchronous = FULL": "full",
+    "PRAGMA synchronous = NORMAL": "normal",
+    "COMMIT": "commit",
+}
+
+
+class Heard:
+    """A writer, and what became of what it was given, in order."""
+
+    def __init__(self, folder: Path, durability: Durability) -> None:
+        self.path = folder / STORE_FILE
+        self.said: list[str] = []
+        self.troubles: list[str | None] = []
+        self.in_trouble: Callable[[str | None], None] = lambda trouble: None
+        self.sizes: list[int] = []  # of the journal, whenever it is said to be empty
+        self.emptied = threading.Event()  # after this was told
+        self.awaited = "one"
+        self._hold = threading.Event()
+        self._held = threading.Event()
+        self.connection = open_writer(self.path)
+        self.connection.set_trace_callback(self._trace)
+        ears = Ears(
+            tell=self._tell,
+            kept=self._kept,
+            emptied=self._emptied,
+            trouble=self._trouble,
+            ending=lambda: None,
+        )
+        self._hold.set()
+        self.writer = Writer(self.connection, self.path, durability, ears)
+        self.settle()
+
+    def put(self, name: str, records: list[Record], *, durable: bool = False) -> None:
+        self.writer.put(
+            Append(
+                records,
+                partial(self.said.append, name),
+                durable=durable,
+                synced=partial(self.said.append, f"{name} synced"),
+            )
+        )
+
+    def together(self, put: Callable[[], None]) -> None:
+        """What is put meanwhile waits, and then is taken at once."""
+        self._hold.clear()
+        self._held.clear()
+        self.put("before", [run("before")])
+        assert self._held.wait(20)
+        put()
+        self._hold.set()
+
+    def settle(self, *, durable: bool = True) -> None:
+        """Wait until all that was put is durable; by the timer alone where that isn't asked for."""
+        done = threading.Event()
+        self.writer.put(Append(durable=durable, synced=done.set))
+        assert done.wait(20)
+
+    def said_since(self, name: str) -> list[str]:
+        return self.said[self.said.index(name) + 1 :]
+
+    def history(self, run: str) -> list[str]:
+        reader = Reader(self.path)
+        try:
+            return [event.id for event in reader.history(run).events]
+        finally:
+            reader.close()
+
+    def _trace(self, statement: str) -> None:
+        if statement in SHOWN:
+            self.said.append(SHOWN[statement])
+
+    def _kept(self, records: list[Record], touched: Touched) -> None:
+        self._held.set()
+        self._hold.wait()
+
+    def _tell(self, calls: list[writer.Call]) -> None:
+        for call in calls:
+            call()
+
+    def _emptied(self) -> None:
+        self.sizes.append(self.path.with_name(STORE_FILE + "-wal").stat().st_size)
+        if self.awaited in self.said:
+            self.emptied.set()
+
+    def _trouble(self, trouble: str | None) -> None:
+        self.troubles.append(trouble)
+        self.in_trouble(trouble)
+
+
+@pytest.fixture
+def heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Heard]:
+    monkeypatch.setattr(writer, "SYNC_WITHIN", 3600.0)  # nothing happens by itself
+    heard = Heard(tmp_path, Durability.DURABLE)
+    yield heard
+    heard.writer.close()
+
+
+def run(id: str) -> Record:
+    return RunStarted(run=Run(id=id, name=id, program="P", started_at=0))
+
+
+def event(id: str, run: str = "run", data: str | None = None) -> Record:
+    return EventSaved(
+        event=Event(id=id, run=run, kind=EventKind.DEBUG_MESSAGE, at=0, ended_at=0, data=data)
+    )
+
+
+def test_all_that_waits_is_one_transaction(heard: Heard) -> None:
+    def put() -> None:
+        for name in "abcd":
+            heard.put(name, [run(name)])
+
+    heard.together(put)
+    heard.settle()
+    since = heard.said_since("before")
+    assert [said for said in since if said in "abcd"] == [*"abcd"]
+    assert since[: since.index("d")].count("commit") == 1
+
+
+def test_what_is_recorded_is_synced_soon_after(
+    heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "SYNC_WITHIN", 0.01)
+    heard.said.clear()
+    heard.put("one", [run("one")])
+    heard.settle(durable=False)
+    assert heard.said == ["normal", "commit", "one", "full", "commit", "one synced"]
+
+
+def test_what_is_to_be_durable_is_told_when_it_is_synced(heard: Heard) -> None:
+    heard.said.clear()
+    heard.put("one", [run("one")], durable=True)
+    heard.settle()
+    assert heard.said == ["commit", "one", "one synced"]  # it is set to FULL from before
+
+
+def test_one_that_is_durable_makes_all_with_it_durable(heard: Heard) -> None:
+    def put() -> None:
+        heard.put("one", [run("one")])
+        heard.put("two", [run("two")], durable=True)
+
+    heard.together(put)
+    heard.settle()
+    assert heard.said_since("before") == [
+        "full",
+        "commit",
+        "before synced",
+        "one",
+        "two",
+        "one synced",
+        "two synced",
+    ]
+
+
+def test_where_everything_is_synced_nothing_waits_for_it(tmp_path: Path) -> None:
+    heard = Heard(tmp_path, Durability.SYNC)
+    heard.said.clear()
+    heard.put("one", [run("one")])
+    heard.settle()
+    assert heard.said == ["commit", "one", "one synced"]
+    heard.writer.close()
+
+
+def test_what_waits_for_nothing_is_told_without_a_transaction(heard: Heard) -> None:
+    heard.said.clear()
+    heard.put("one", [])
+    heard.put("two", [], durable=True)
+    heard.settle()
+    assert [said for said in heard.said if "synced" not in said] == ["one", "two"]
+
+
+def test_the_journal_is_emptied_when_nothing_comes(
+    heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "IDLE", 0.001)
+    heard.put("one", [run("one")])
+    assert heard.emptied.wait(20)
+    assert set(heard.sizes) == {0}
+
+
+def test_a_large_journal_is_emptied_at_once(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "IDLE", 3600.0)
+    monkeypatch.setattr(journal, "LARGE", 1 << 16)
+    heard.put(
+        "one", [run("run"), event("e", data=f'"{random.Random(1).randbytes(100_000).hex()}"')]
+    )
+    assert heard.emptied.wait(20)
+
+
+def test_who_reads_only_delays_that(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "IDLE", 0.001)
+    reader = sqlite3.connect(heard.path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM runs").fetchone()
+    heard.put("one", [run("one")])
+    heard.settle()
+    assert not heard.emptied.is_set()
+    reader.execute("COMMIT")
+    assert heard.emptied.wait(20)
+    reader.close()
+
+
+def fill(heard: Heard) -> None:
+    """Let the disk be as full as the file is now."""
+    ((pages,),) = heard.connection.execute("PRAGMA page_count")
+    heard.connection.execute(f"PRAGMA max_page_count = {pages}")
+
+
+def test_a_full_disk_is_told_and_nothing_is_lost(
+    heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "RETRY", 0.001)
+    heard.put("run", [run("run")])
+    heard.settle()
+    fill(heard)
+    told: list[str] = []
+
+    def trouble(why: str | None) -> None:
+        told[:] = [said for said in heard.said if said.startswith("big") or said == "small"]
+        if len(heard.troubles) == 1:
+            heard.put("small", [event("small"), AgentHeard(run="run", n=1)])
+            heard.writer.put(Append(done=partial(heard.said.append, "reading"), reading=True))
+        if "reading" in heard.said and why is not None:
+            heard.connection.execute("PRAGMA max_page_count = 1000000")
+
+    heard.in_trouble = trouble
+    heard.put("big", [event("big", data=f'"{random.Random(1).randbytes(50_000).hex()}"')])
+    heard.settle()
+    assert heard.troubles[0] is not None
+    assert "database or disk is full" in heard.troubles[0]
+    assert heard.troubles[-1] is None
+    assert told == []  # nobody was released before
+    assert heard.said.index("big") < heard.said.index("small")
+    assert heard.history("run") == ["big", "small"]
+
+
+def test_what_cannot_be_kept_does_not_stop_the_others(
+    heard: Heard, caplog: pytest.LogCaptureFixture
+) -> None:
+    nothing = BreakpointAnswered(run="run", breakpoint="none", answer=AnswerKind.RESUME, at=0)
+
+    def put() -> None:
+        heard.put("run", [run("run"), event("one")])
+        heard.put("wrong", [event("lost"), nothing])
+        heard.put("twice", [run("run")])
+        heard.put("other", [event("two")])
+
+    heard.together(put)
+    heard.settle()
+    assert heard.history("run") == ["one", "two"]
+    assert {"run", "wrong", "twice", "other", "run synced", "other synced"} <= {*heard.said}
+    assert "wrong synced" not in heard.said
+    assert len(heard.troubles) == 2
+    assert "could not be kept" in (heard.troubles[0] or "")
+    assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]
+
+
+def test_closing_writes_what_waits(tmp_path: Path) -> None:
+    heard = Heard(tmp_path, Durability.RELAXED)
+    heard.put("run", [run("run")])
+    for number in range(50):
+        heard.put(f"{number}", [event(f"e{number}")])
+    heard.writer.close()
+    heard.writer.close()
+    assert heard.said[-1] == "49 synced"
+    assert not heard.path.with_name(STORE_FILE + "-wal").exists()
+    assert heard.history("run") == [f"e{number}" for number in range(50)]
+
+
+def test_closing_on_a_full_disk_says_what_is_lost(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    heard = Heard(tmp_path, Durability.DURABLE)
+    heard.put("run", [run("run")])
+    heard.settle()
+    fill(heard)
+    heard.put("big", [event("big", data=f'"{random.Random(1).randbytes(50_000).hex()}"')])
+    heard.writer.close()
+    assert "1 records could not be written" in caplog.text
+    assert "big" not in heard.said

@@ -1,0 +1,336 @@
+"""The care of a store's folder: what is found in it, and what a repair brings back."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from agentstepper_nb.errors import NewerStoreError, StoreError, StoreTakenError
+from agentstepper_nb.protocol.records import SentenceMade
+from agentstepper_nb.protocol.values import EventKind, RunState
+from agentstepper_nb.store.checkup import examine, repair
+from agentstepper_nb.store.checkup.pieces import LOST_CONTENT, LOST_ROW, TAG
+from agentstepper_nb.store.lock import take
+from agentstepper_nb.store.sqlite import migrate, opening
+from agentstepper_nb.store.sqlite.marks import Marks
+from agentstepper_nb.store.sqlite.reader import Reader
+from agentstepper_nb.store.sqlite.rows import RunRow, select
+from agentstepper_nb.store.sqlite.tables import Tables
+from tests.helpers.damage import ENDED, LIVE, RUNS, Built, build, histories, named
+
+RECORDED = Path(__file__).parents[2] / "wire" / "recorded.run"
+FIRST, *_ = ENDED
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    return build(tmp_path_factory.mktemp("built"), emptied=True)
+
+
+@pytest.fixture
+def folder(built: Built, tmp_path: Path) -> Path:
+    return built.lay_out(tmp_path / "data")
+
+
+def harm(folder: Path, statement: str, *values: object) -> None:
+    """Change the store behind its back."""
+    with contextlib.closing(sqlite3.connect(folder / "store.sqlite")) as connection, connection:
+        assert connection.execute(statement, values).rowcount > 0
+
+
+def number(folder: Path, run: str) -> int:
+    with contextlib.closing(sqlite3.connect(folder / "store.sqlite")) as connection:
+        ((n,),) = connection.execute("SELECT n FROM runs WHERE id = ?", (run,))
+        return int(n)
+
+
+def run_row(folder: Path, run: str) -> RunRow:
+    with contextlib.closing(sqlite3.connect(folder / "store.sqlite")) as connection:
+        return RunRow.of(connection.execute(select("runs", "id = ?"), (run,)).fetchone())
+
+
+def told(folder: Path) -> str:
+    return "\n".join(repair(folder))
+
+
+def others(folder: Path, but: str) -> dict[str, object]:
+    return {run: history for run, history in histories(folder).items() if run != but}
+
+
+# ---- looking ----------------------------------------------------------------------------------------
+
+
+def test_a_folder_without_a_store(tmp_path: Path) -> None:
+    about = examine(tmp_path / "none")
+    assert (about.exists, about.size, about.hurt_store) == (False, 0, False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_folder_is_made_to_be_repaired(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="There is no folder"):
+        repair(tmp_path / "none")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_folders_of_other_cores_are_named(built: Built, folder: Path) -> None:
+    built.lay_out(folder / "2")
+    (folder / "3").mkdir()
+    about = examine(folder)
+    assert about.others == (str(folder / "2"),)
+    assert about.size == sum(map(len, built.files.values()))
+
+
+def test_looking_changes_nothing(folder: Path) -> None:
+    before = {each.name: each.read_bytes() for each in folder.iterdir()}
+    about = examine(folder)
+    assert (about.runs, about.version, about.hurt_store) == (5, migrate.VERSION, False)
+    assert about.size == sum(map(len, before.values()))
+    after = {each.name: each.read_bytes() for each in folder.iterdir() if each.name in before}
+    assert after == before
+
+
+def test_it_looks_beside_a_core_and_says_who_that_is(folder: Path) -> None:
+    with take(folder, "agentstepper serve"):
+        with contextlib.closing(opening.open_writer(folder / "store.sqlite")):
+            about = examine(folder)
+        assert about.holder.startswith(f"agentstepper serve (pid {os.getpid()} on ")
+        assert (about.runs, about.hurt) == (5, ())
+        with pytest.raises(StoreTakenError, match="belong to agentstepper serve"):
+            repair(folder)
+
+
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [
+        ("UPDATE runs SET heard = heard + 1 WHERE n = ?", "its header is hurt"),
+        ("UPDATE events SET id = id || 'x' WHERE run = ? AND n % 5 = 0", "of its events is hurt"),
+        ("UPDATE breakpoints SET body = '{}' WHERE run = ?", "of its breakpoints is hurt"),
+        ("DELETE FROM breakpoints WHERE run = ? AND n % 3 = 0", "breakpoints are there"),
+        ("UPDATE commits SET body = '{}' WHERE run = ?", "of its commits is hurt"),
+        ("DELETE FROM changes WHERE run = ? AND n % 2 = 0", "of 2 files of commit"),
+        ("UPDATE notes SET body = '{}' WHERE run = ?", "of its notes is hurt"),
+        ("UPDATE blobs SET bytes = x'00' WHERE run = ?", "a piece of a content"),
+        ("DELETE FROM nodes WHERE run = ? AND parent > 0", "a piece of a content"),
+        ("DELETE FROM runs WHERE n = ?", "its header is lost"),
+    ],
+    ids=lambda value: str(value).partition(" WHERE")[0],
+)
+def test_a_hurt_run_is_named_and_comes_back_without_what_is_lost(
+    built: Built, folder: Path, statement: str, what: str
+) -> None:
+    harm(folder, statement, number(folder, FIRST))
+    (hurt,) = examine(folder).hurt
+    if what == "its header is lost":
+        assert hurt.what == what
+        said = told(folder)
+        assert examine(folder).hurt_store is False
+        assert {*others(folder, FIRST)} >= {*RUNS} - {FIRST}
+        return
+    assert (hurt.id, hurt.name) == (FIRST, built.truth[FIRST].run.name)
+    assert what in hurt.what
+    said = told(folder)
+    assert f"({FIRST}) is back, without " in said
+    assert "4 runs are back whole from store.sqlite.damaged-" in said
+    assert others(folder, FIRST) == {r: h for r, h in built.truth.items() if r != FIRST}
+    back = histories(folder)[FIRST]
+    assert TAG in back.run.tags
+    assert back.run.name == built.truth[FIRST].run.name
+    about = examine(folder)
+    assert about.hurt_store is False
+    assert [name.partition("-")[0] for name in about.copies] == ["store.sqlite.salvaged"]
+
+
+# ---- repairing --------------------------------------------------------------------------------------
+
+
+def test_a_lost_row_is_replaced_by_one_that_says_so(built: Built, folder: Path) -> None:
+    harm(folder, "DELETE FROM breakpoints WHERE run = ? AND n % 2 = 0", number(folder, FIRST))
+    told(folder)
+    back, truth = histories(folder)[FIRST], built.truth[FIRST]
+    kept = {point.id for point in back.breakpoints}
+    lost = {point.seq for point in truth.breakpoints if point.id not in kept}
+    assert lost
+    fillers = [event for event in back.events if event.data == LOST_ROW]
+    assert {event.seq for event in fillers} == lost
+    assert {event.kind for event in fillers} == {EventKind.DEBUG_MESSAGE}
+    assert back.run.rows == truth.run.rows
+    assert [point for point in truth.breakpoints if point.id in kept] == list(back.breakpoints)
+
+
+def test_a_lost_content_is_replaced_by_words(built: Built, folder: Path) -> None:
+    harm(folder, "UPDATE blobs SET bytes = x'00' WHERE run = ?", number(folder, FIRST))
+    said = told(folder)
+    back, truth = histories(folder)[FIRST], built.truth[FIRST]
+    pairs = list(zip(back.breakpoints, truth.breakpoints, strict=True))
+    assert any(point.data == LOST_CONTENT for point, _ in pairs)
+    assert all(replace(point, data=was.data) == was for point, was in pairs)
+    assert "contents" in said
+
+
+def test_a_lost_event_is_made_again_of_its_breakpoints(built: Built, folder: Path) -> None:
+    harm(folder, "DELETE FROM events WHERE run = ?", number(folder, FIRST))
+    told(folder)
+    back, truth = histories(folder)[FIRST], built.truth[FIRST]
+    known = {event.id: event.kind for event in truth.events}
+    of_rows = {point.event for point in back.breakpoints}
+    assert of_rows <= {event.id for event in back.events}
+    assert all(known[e.id] == e.kind for e in back.events if e.id in known)
+
+
+def test_a_live_run_stays_live_and_its_agent_finds_it(built: Built, folder: Path) -> None:
+    (run, *_) = LIVE
+    was = run_row(folder, run)
+    harm(folder, "UPDATE notes SET body = '{}' WHERE run = ?", was.n)
+    told(folder)
+    back, truth = histories(folder)[run], built.truth[run]
+    assert (back.run.state, back.run.pending) == (truth.run.state, truth.run.pending)
+    assert back.run.state is RunState.HALTED
+    now = run_row(folder, run)
+    assert (now.proof, now.heard) == (was.proof, was.heard)
+    assert now.active is not None
+    assert back.notes == ()
+
+
+def test_what_a_model_said_and_which_files_were_taken_in_come_along(
+    built: Built, folder: Path
+) -> None:
+    with contextlib.closing(opening.open_writer(folder / "store.sqlite")) as connection:
+        tables = Tables(connection)
+        with migrate.transaction(connection):
+            point = built.truth[FIRST].breakpoints[0].id
+            tables.keep(SentenceMade(run=FIRST, id=point, key="key", text="It asks."))
+            tables.finish()
+            tables.took("old.run", FIRST)
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    harm(folder, "UPDATE notes SET body = '{}' WHERE run = ?", number(folder, "third"))
+    told(folder)
+    with contextlib.closing(Reader(folder / "store.sqlite")) as reader:
+        assert reader.sentence("key") == "It asks."
+        assert reader.files() == {"old.run"}
+
+
+def test_a_store_that_was_put_aside_comes_back_beside_what_is_new(
+    built: Built, folder: Path, tmp_path: Path
+) -> None:
+    path = folder / "store.sqlite"
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"CREATE TABLE breakpoints", b"CREATE TABLE breakdowns "))
+    opening.open_writer(path).close()  # what a Core does
+    (aside,) = examine(folder).aside
+    assert (aside.whole, aside.hurt, aside.problem) == (5, (), "")
+    said = told(folder)
+    assert "5 runs are back whole from store.sqlite.damaged-" in said
+    assert histories(folder) == built.truth
+    assert told(folder) == ""  # and nothing is left to do
+
+
+def test_a_store_of_which_nothing_is_left(folder: Path) -> None:
+    (folder / "store.sqlite").write_bytes(b"")
+    about = examine(folder)
+    assert about.unopened is not None
+    assert about.unopened.problem
+    assert "Nothing could be read of store.sqlite.damaged-" in told(folder)
+    (aside,) = examine(folder).aside
+    assert aside.problem
+
+
+def test_what_the_journal_lost_is_named_and_its_run_says_so(built: Built, folder: Path) -> None:
+    marks = Marks(folder / "marks")
+    marks.set(FIRST, run_row(folder, FIRST).changes + 3)
+    marks.set("gone", 2)
+    marks.close()
+    about = examine(folder)
+    assert {run.id: run.what for run in about.missing} == {
+        FIRST: f"the last 3 changes are lost of run {FIRST}",
+        "gone": "run gone is lost whole",
+    }
+    assert named(about) == {FIRST, "gone"}
+    assert "can't be brought back that run gone is lost whole" in told(folder)
+    assert histories(folder)[FIRST].run.tags == (*built.truth[FIRST].run.tags, TAG)
+    assert examine(folder).missing == ()
+
+
+def test_a_store_that_cannot_be_read_now_is_left_where_it_is(folder: Path) -> None:
+    path = folder / "store.sqlite"
+    path.rename(folder / "elsewhere")
+    path.mkdir()
+    about = examine(folder)
+    assert about.unreadable
+    assert not about.hurt_store
+    repair(folder)
+    assert path.is_dir()
+
+
+def test_a_newer_store_is_left_alone(folder: Path) -> None:
+    with contextlib.closing(sqlite3.connect(folder / "store.sqlite")) as connection:
+        migrate.stamp(connection, migrate.VERSION + 1)
+    before = (folder / "store.sqlite").read_bytes()
+    about = examine(folder)
+    assert (about.version, about.newest) == (migrate.VERSION + 1, migrate.VERSION)
+    with pytest.raises(NewerStoreError):
+        repair(folder)
+    assert (folder / "store.sqlite").read_bytes() == before
+
+
+# ---- what else lies there ---------------------------------------------------------------------------
+
+
+def spoil_search(folder: Path) -> None:
+    (folder / "search.sqlite").write_bytes(b"no database" * 100)
+
+
+def spoil_token(folder: Path) -> None:
+    (folder / "agent-token").write_bytes(b"a tok\xffen\n")
+
+
+def open_up(folder: Path) -> None:
+    (folder / "store.sqlite").chmod(0o644)
+
+
+def interrupt(folder: Path) -> None:
+    (folder / "store.sqlite.before-2.part").write_bytes(b"half")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "field"),
+    [
+        (spoil_search, "search"),
+        (spoil_token, "token"),
+        (open_up, "open_to_others"),
+        (interrupt, "leftovers"),
+    ],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_other_files_are_looked_at_and_put_right(
+    built: Built, folder: Path, spoil: Callable[[Path], None], field: str
+) -> None:
+    assert not getattr(examine(folder), field)
+    spoil(folder)
+    assert getattr(examine(folder), field)
+    assert told(folder)
+    assert not getattr(examine(folder), field)
+    assert histories(folder) == built.truth
+    assert stat.S_IMODE((folder / "store.sqlite").stat().st_mode) == 0o600
+
+
+def test_damaged_files_of_version_1_are_named_and_left(folder: Path) -> None:
+    (folder / "logs").mkdir()
+    (folder / "logs" / "good.run").write_bytes(RECORDED.read_bytes())
+    (folder / "logs" / "cut.run").write_bytes(RECORDED.read_bytes()[:500])
+    ((name, why),) = examine(folder).unread
+    assert name == "cut.run"
+    assert why
+    repair(folder)
+    assert (folder / "logs" / "cut.run").stat().st_size == 500
+
+
+def test_a_good_token_is_no_damage(folder: Path) -> None:
+    (folder / "agent-token").write_text("x" * 43 + "\n")
+    assert examine(folder).token == ""

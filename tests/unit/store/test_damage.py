@@ -1,0 +1,79 @@
+"""Damaged files: what is hurt is named, everything else is as it was, nothing is silently wrong.
+
+A seeded sample; tests/soak/test_damage.py has the many.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.damage import OTHERS, Built, Harm, build, endure, harmed, named, with_others
+
+FILES = ("store.sqlite", "store.sqlite-wal", "marks", *OTHERS)
+SAMPLE = 2
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Built]:
+    """For each kind of file a store in which it counts."""
+    folder = tmp_path_factory.mktemp("stores")
+    emptied = build(folder / "emptied", emptied=True)
+    journaled = build(folder / "journaled", emptied=False)
+    others = with_others(emptied, folder / "others")
+    return {
+        "store.sqlite": emptied,
+        "store.sqlite-wal": journaled,
+        "marks": journaled,
+        **dict.fromkeys(OTHERS, others),
+    }
+
+
+@pytest.mark.parametrize("harm", Harm, ids=lambda harm: harm.value)
+@pytest.mark.parametrize("file", FILES)
+def test_nothing_is_silently_wrong(
+    stores: dict[str, Built], file: str, harm: Harm, tmp_path: Path
+) -> None:
+    built = stores[file]
+    for seed in range(SAMPLE):
+        data = harmed(built.files[file], harm, random.Random(f"{file} {harm} {seed}"))
+        about = endure(built, tmp_path / "data", file, data)
+        if file in OTHERS:
+            assert not about.hurt_store and not about.missing
+
+
+@pytest.mark.parametrize("size", [0, 99, 2000, 4095, 4096, 20_000, 60_000])
+def test_a_store_that_was_cut(stores: dict[str, Built], size: int, tmp_path: Path) -> None:
+    built = stores["store.sqlite"]
+    about = endure(built, tmp_path / "data", "store.sqlite", built.files["store.sqlite"][:size])
+    assert about.unopened is not None
+
+
+@pytest.mark.parametrize("size", [0, 4096, 20_000])
+def test_where_the_list_of_runs_is_lost_the_search_names_them(
+    stores: dict[str, Built], size: int, tmp_path: Path
+) -> None:
+    built = stores["search.sqlite"]
+    about = endure(built, tmp_path / "data", "store.sqlite", built.files["store.sqlite"][:size])
+    assert named(about) == set(built.truth)
+
+
+def test_a_schema_whose_words_are_hurt_costs_nothing(
+    stores: dict[str, Built], tmp_path: Path
+) -> None:
+    built = stores["store.sqlite"]
+    data = built.files["store.sqlite"]
+    for word in (b"runs", b"events", b"header", b"UNIQUE", b"CREATE INDEX"):
+        data = data[:4096].replace(word, word[::-1]) + data[4096:]
+    about = endure(built, tmp_path / "data", "store.sqlite", data)
+    assert about.unopened is not None
+    assert about.unopened.whole == len(built.truth)
+
+
+def test_a_store_that_was_not_harmed_is_as_it_was(stores: dict[str, Built], tmp_path: Path) -> None:
+    for built in stores.values():
+        about = endure(built, tmp_path / "data", "marks", built.files["marks"])
+        assert (about.hurt, about.missing, about.structure, about.unopened) == ((), (), (), None)
+        assert about.runs == len(built.truth) == 5
