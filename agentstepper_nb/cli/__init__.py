@@ -36,6 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.program = program
     elif options.command == "doctor":
         from .doctor import run
+    elif options.command == "export":
+        from .export import run
     else:
         from .step import run
     return run(options)
@@ -55,10 +57,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"agentstepper_nb {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    from .arguments import add_doctor, add_run, add_serve, add_step
+    from .arguments import add_doctor, add_export, add_run, add_serve, add_step
 
     add_serve(commands)
     add_step(commands)
     add_run(commands)
     add_doctor(commands)
+    add_export(commands)
     return parser

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     _Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 LEVELS: Final = ("debug", "info", "warning", "error")
+FORMATS: Final = ("run", "archive", "log")
 DURABILITIES: Final = ("relaxed", "durable", "sync")
 
 _SERVE: Final = """\
@@ -32,7 +33,13 @@ refuses), 126 the program can't be run, 127 there is no such program
 _DOCTOR: Final = """\
 Tells what is connected to what here, what is wrong, and what to do: one finding a line, ✓ for well,
 ! for worth knowing, ✗ for wrong. The exit code is 1 where anything is wrong. In a notebook
-`%agentstepper doctor` says the same of its kernel.
+`%agentstepper doctor` says the same of its kernel. With --data it looks at the runs that are kept in a
+folder instead: it reads all of them, beside a Core that uses them or without one.
+"""
+
+_EXPORT: Final = """\
+Writes a run that is kept to a file: .run for version 1's readers, .zip (an archive) for all there is of
+it, .log for people. `agentstepper serve` may be running meanwhile, or not.
 """
 
 
@@ -49,7 +56,7 @@ def add_serve(commands: _Commands) -> None:
     add("--host", help="the address to listen on (localhost); any other demands a token")
     add("--client-port", type=_port, help="the agents' port (8765); 0 takes a free one")
     add("--ui-port", type=_port, help="the UIs' port (4567); 0 takes a free one")
-    add("--data", metavar="DIR", help="where runs that ended are kept (Jupyter's data folder)")
+    add("--data", metavar="DIR", help="the folder that keeps the runs (in Jupyter's data folder)")
     add(
         "--ui-origin",
         metavar="ORIGIN",
@@ -65,8 +72,20 @@ def add_serve(commands: _Commands) -> None:
         help=".run files to list as well",
     )
     add("--token", help="what callers must send; better put in AGENTSTEPPER_TOKEN")
-    add("--durability", choices=DURABILITIES, help="when runs are on disk: at their end (relaxed)")
-    add("--model", metavar="NAME", help="a model for summaries; not used yet")
+    add(
+        "--durability",
+        choices=DURABILITIES,
+        help="what is kept outlives: a kill, soon (relaxed), a power cut where a person or an agent "
+        "relies on it (durable, the default), or always (sync)",
+    )
+    add("--keep-days", type=_above_zero, metavar="N", help="delete runs N days after they ended")
+    add("--keep-gib", type=_above_zero, metavar="N", help="delete the oldest runs above N GiB")
+    add(
+        "--model",
+        metavar="NAME",
+        help="a model that puts each step into a sentence; it is sent what agents send, and reached by "
+        "OPENAI_API_KEY or OPENAI_BASE_URL",
+    )
     add("--log-level", choices=LEVELS, help="how much is told on the error output (info)")
     add("--config", metavar="FILE", help="a TOML file that sets the same names; the shell wins")
 
@@ -111,7 +130,32 @@ def add_doctor(commands: _Commands) -> None:
         description=_DOCTOR,
         allow_abbrev=False,
     )
-    parser.add_argument("--json", action="store_true", help="for programs: one JSON document")
+    add = parser.add_argument
+    add("--data", metavar="DIR", help="look at the runs that are kept in this folder")
+    add(
+        "--repair",
+        action="store_true",
+        help="bring back what can be of damaged runs; keeps the damaged files under other names",
+    )
+    add("--json", action="store_true", help="for programs: one JSON document")
+
+
+def add_export(commands: _Commands) -> None:
+    """Describe `agentstepper export`."""
+    parser = commands.add_parser(
+        "export",
+        help="write a run that is kept to a file",
+        description=_EXPORT,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("run", metavar="RUN", help="its id, how its id alone begins, or its name (the newest)")
+    add("file", metavar="FILE", help="the file; its end says the format: .run, .zip or .log")
+    add(
+        "--data", metavar="DIR", help="where runs are kept (agentstepper/ in Jupyter's data folder)"
+    )
+    add("--format", choices=FORMATS, help="the format, where the file's name doesn't say it")
+    add("--force", action="store_true", help="replace the file where it exists")
 
 
 def _number(low: int, high: int) -> Callable[[str], int]:
@@ -125,4 +169,12 @@ def _number(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
+def _above_zero(text: str) -> float:
+    number = float(text)
+    if not number > 0:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return number
+
+
+_above_zero.__name__ = "number"
 _port: Any = _number(0, 65535)

@@ -1,12 +1,15 @@
-"""`agentstepper doctor`: what is connected to what here, and what is wrong."""
+"""`agentstepper doctor`: what is connected to what here, how the runs are kept, and what is wrong."""
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
+from pathlib import Path
 
-from ..doctor import examine
-from ..doctor.findings import any_wrong
+from ..doctor import examine, examine_store, repair_store
+from ..doctor.findings import Finding, any_wrong
 from ..doctor.text import as_json, as_text
+from ..errors import StoreError
 from . import FAILED, OK
 
 
@@ -17,8 +20,22 @@ def run(given: Namespace) -> int:
         given: What the command line says.
 
     Returns:
-        1 where anything is wrong, else 0.
+        1 where anything is wrong, also after a repair, else 0.
     """
-    findings = examine()
+    try:
+        findings = _findings(given)
+    except StoreError as error:
+        print(f"agentstepper: {error}", file=sys.stderr)
+        return FAILED
     print(as_json(findings) if given.json else as_text(findings))
     return FAILED if any_wrong(findings) else OK
+
+
+def _findings(given: Namespace) -> list[Finding]:
+    if given.data is None and not given.repair:
+        return examine()
+    from .. import discover
+
+    folder = discover.data_dir() if given.data is None else Path(given.data)
+    done = repair_store(folder) if given.repair else []
+    return [*done, *examine_store(folder)]

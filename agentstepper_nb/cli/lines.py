@@ -58,8 +58,11 @@ def standing(run: Run) -> str:
     if not run.live:
         failure = f" ({run.failure.type}: {run.failure.message})" if run.failure else ""
         return f"{run.ending or 'ended'}{failure}"
+    waiting = len(run.pending)
+    if run.state is RunState.DETACHED:
+        wait = {0: "", 1: ", a message waits"}.get(waiting, f", {waiting} messages wait")
+        return f"its agent is away{wait}"
     if run.state is RunState.HALTED:
-        waiting = len(run.pending)
         return "halted" if waiting == 1 else f"halted, {waiting} messages wait"
     return _AGENT.get(run.agent_state, "running")
 

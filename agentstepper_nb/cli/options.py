@@ -13,8 +13,10 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from ..discover import TOKEN_VARIABLE
+from ..models.base import MODEL_VARIABLE
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
+Keep = Annotated[float, Meta(gt=0)]
 
 
 class OptionError(Exception):
@@ -31,7 +33,9 @@ class Options(Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_
     ui_origin: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
     token: str | None = None
-    durability: Literal["relaxed", "durable", "sync"] = "relaxed"
+    durability: Literal["relaxed", "durable", "sync"] = "durable"
+    keep_days: Keep | None = None  # None: for ever
+    keep_gib: Keep | None = None
     model: str | None = None
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
@@ -52,10 +56,13 @@ def gather(given: Namespace) -> Options:
     token = os.environ.get(TOKEN_VARIABLE)
     if token:
         options = replace(options, token=token)
+    model = os.environ.get(MODEL_VARIABLE)
+    if model:
+        options = replace(options, model=model)
     for name in ("ui_origin", "runs"):
         if name in said:
             said[name] = tuple(said[name])
-    return _checked(replace(options, **said))
+    return replace(options, **said)
 
 
 def read(path: Path) -> Options:
@@ -80,12 +87,3 @@ def read(path: Path) -> Options:
         data=options.data and str(path.parent / options.data),
         runs=tuple(str(path.parent / run) for run in options.runs),
     )
-
-
-def _checked(options: Options) -> Options:
-    if options.durability != "relaxed":
-        raise OptionError(
-            f"--durability {options.durability} comes with the SQLite store. Runs are kept in memory "
-            "and written when they end, which is relaxed: leave the option out."
-        )
-    return options

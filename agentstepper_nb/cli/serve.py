@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Final
 
 from .. import discover
-from ..errors import ProtocolError
-from ..hub import AgentStepperCore
-from ..protocol.v1 import runfile
+from ..errors import CommandError, ProtocolError, StoreError
+from ..hub import AgentStepperCore, Keep
 from ..protocol.values import Run
+from ..store import archive
 from . import FAILED, OK, USAGE
 from .options import OptionError, Options, gather
 
@@ -48,6 +48,8 @@ def run(given: Namespace) -> int:
 def _serve(core: AgentStepperCore, options: Options, stop: threading.Event) -> int:
     try:
         core.start()
+    except StoreError as error:
+        return _fail(str(error), FAILED)
     except OSError as error:
         return _fail(_why(error, core), FAILED)
     try:
@@ -60,7 +62,7 @@ def _serve(core: AgentStepperCore, options: Options, stop: threading.Event) -> i
         print(f"UIs:    {_url(core, core.ui_port)}", flush=True)
         _wait(stop)
         discover.remove_runtime_file(announcement)
-    except (ProtocolError, OSError) as error:
+    except (CommandError, ProtocolError, OSError) as error:
         return _fail(str(error), FAILED)
     finally:
         core.stop()
@@ -77,6 +79,9 @@ def _core(options: Options) -> AgentStepperCore:
         data=Path(options.data) if options.data else discover.data_dir(),
         token=options.token,
         ui_origins=options.ui_origin,
+        durability=options.durability,
+        keep=Keep(options.keep_days, options.keep_gib),
+        what="agentstepper serve",
     )
 
 
@@ -90,7 +95,7 @@ def _log(level: str) -> None:
 def _import(core: AgentStepperCore, path: Path) -> None:
     """List a run's file, unless the data folder has it from an earlier start."""
     try:
-        run = runfile.load(path.read_bytes()).run
+        run = archive.load_any(path.read_bytes()).run
         if _is_listed(run, core):
             core.log.info("%s is listed already", path)
         else:

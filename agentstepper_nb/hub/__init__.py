@@ -2,6 +2,7 @@
 
 from .connection import Connection, Rights, Session
 from .hub import Hub
+from .retention import Keep
 from .standalone import AgentStepperCore
 
-__all__ = ["AgentStepperCore", "Connection", "Hub", "Rights", "Session"]
+__all__ = ["AgentStepperCore", "Connection", "Hub", "Keep", "Rights", "Session"]

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import Protocol
 
 import uuid_utils
 from msgspec.structs import replace
@@ -18,19 +19,36 @@ from msgspec.structs import replace
 from ..core import Debugger, Output, Reply, Saved
 from ..core.summaries import one_line
 from ..errors import CommandError
-from ..protocol.records import RunHistory
+from ..protocol.records import BreakpointEdited, BreakpointSaved, RunHistory
+from ..protocol.ui import Format, Found
 from ..protocol.v1 import runfile
-from ..protocol.values import AnswerKind, Breakpoint, Run
-from ..store import Store
-from .agents import AgentSession, AgentSessionV1, AgentSessionV2
+from ..protocol.values import Breakpoint, Ending, Failure, Run, StoreInfo
+from ..store import Store, archive
+from . import endings
+from .agents import AgentSession
+from .agents_v1 import AgentSessionV1
+from .agents_v2 import AgentSessionV2
+from .commands import PeoplesCommands
 from .connection import Connection, Rights
 from .extensions import Extension, Extensions
+from .presence import Presence
+from .retention import ALL, Keep, Retention
 from .uis import UiSession
 from .uis_v1 import UiSessionV1
 from .uis_v2 import UiSessionV2
 
 
-class Hub:
+class Listener(Protocol):
+    """Who is told, after the UIs, of all that was recorded."""
+
+    def tell(self, saved: Saved) -> None:
+        """This was recorded. Mustn't take long, nor raise."""
+
+    async def close(self) -> None:
+        """The Core stops."""
+
+
+class Hub(PeoplesCommands):
     """All agents and UIs of one Core.
 
     Args:
@@ -38,6 +56,7 @@ class Hub:
         logger: Gets one line a connection, run, commit and refusal.
         clock: Tells POSIX seconds.
         extensions: What it is extended by. None takes the extensions that are installed.
+        keep: How long runs are kept.
 
     Raises:
         ValueError: Two of the extensions name the same, or one names what is there already.
@@ -50,15 +69,59 @@ class Hub:
         logger: logging.Logger | None = None,
         clock: Callable[[], float] = time.time,
         extensions: Iterable[Extension] | None = None,
+        keep: Keep = ALL,
     ) -> None:
         self.store = store
         self.log = logger or logging.getLogger("agentstepper_nb")
         self.extensions = Extensions(extensions, self.log)
         self.debugger = Debugger(self.extensions.vocabulary)
         self.clock = clock
+        self.presence = Presence(self)
+        #: How runs are kept, without the size.
+        self.kept = StoreInfo(kind="memory")
+        self.listeners: list[Listener] = []
+        self.closing = False
+        self._retention = Retention(self, keep)
         self._agents: dict[str, AgentSession] = {}  # by run
         self._uis: list[UiSession] = []
         self.debugger.replay(store.load())
+
+    # ---- life ---------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Begin, on the loop: who was connected to the Core before is waited for."""
+        self.store.on_trouble = self._on_trouble
+        self.kept = replace(await self.store.info(), size=None)
+        for run in self.runs():
+            if not run.live or run.id in self._agents:
+                continue
+            if self.debugger.proof(run.id) is None:
+                self.finish(run.id, Ending.LOST, endings.CORE_WENT, said=False)
+            else:
+                self.leave(run.id)
+        self._retention.start()
+
+    async def close(self) -> None:
+        """Keep what there is, and close every connection and the store. Idempotent.
+
+        Runs whose agents can come back go on with the next Core.
+        """
+        if self.closing:
+            return
+        self.closing = True  # what comes from now on is the next Core's
+        self.presence.close()
+        self._retention.close()
+        for listener in self.listeners:
+            await listener.close()
+        agents = list(self._agents.values())
+        for agent in agents:
+            agent.core_stops()
+        await asyncio.to_thread(self.store.close)
+        await asyncio.sleep(0)  # what the store has called back for
+        for agent in agents:
+            agent.core_stopped()
+        for ui in list(self._uis):
+            ui.connection.close(1001, "The Core is stopping.")
 
     # ---- connections --------------------------------------------------------------------------------
 
@@ -92,10 +155,17 @@ class Hub:
     def bind_agent(self, run: str, session: AgentSession) -> None:
         """A session speaks for a run from now on."""
         self._agents[run] = session
+        self.presence.back(run)
 
     def drop_agent(self, run: str) -> None:
         """A run's session is gone."""
         self._agents.pop(run, None)
+
+    def replace_agent(self, run: str) -> None:
+        """A run's agent connects again: the connection it may still have is of no use."""
+        session = self._agents.pop(run, None)
+        if isinstance(session, AgentSessionV2):
+            session.replaced()
 
     def drop_ui(self, session: UiSession) -> None:
         """A UI is gone."""
@@ -113,111 +183,12 @@ class Hub:
         """One run's header. Raises `CommandError` `unknown_run`."""
         return self.debugger.run(run_id)
 
-    async def history(self, run_id: str) -> RunHistory:
-        """One run, whole. Raises `CommandError` `unknown_run`."""
-        self.debugger.run(run_id)
-        history = await self.store.history(run_id)
-        return replace(history, run=self.debugger.run(run_id))
-
-    def step(
-        self,
-        run_id: str,
-        breakpoint: str | None = None,
-        revision: int | None = None,
-        edit: str | None = None,
-    ) -> None:
-        """As `Debugger.step`."""
-        self.perform(self.debugger.step(run_id, self.clock(), breakpoint, revision, edit))
-
-    def resume(
-        self,
-        run_id: str,
-        breakpoint: str | None = None,
-        revision: int | None = None,
-        edit: str | None = None,
-    ) -> None:
-        """As `Debugger.resume`."""
-        self.perform(self.debugger.resume(run_id, self.clock(), breakpoint, revision, edit))
-
-    def halt(self, run_id: str) -> None:
-        """As `Debugger.halt`."""
-        self.perform(self.debugger.halt(run_id))
-
-    def stop(self, run_id: str) -> None:
-        """As `Debugger.stop`."""
-        self.perform(self.debugger.stop(run_id, self.clock()))
-
-    def edit(
-        self, run_id: str, breakpoint: str, edit: str | None, revision: int | None = None
-    ) -> None:
-        """As `Debugger.edit`."""
-        self.perform(self.debugger.edit(run_id, breakpoint, edit, revision))
-
-    def rename(self, run_id: str, name: str, by: UiSession | None = None) -> None:
-        """As `Debugger.rename`."""
-        self.perform(self.debugger.rename(run_id, name), by)
-
-    def delete(self, run_id: str, by: UiSession | None = None) -> None:
-        """As `Debugger.delete`."""
-        self.perform(self.debugger.delete(run_id), by)
-
-    async def export(self, run_id: str) -> tuple[str, bytes]:
-        """A run's name and its `.run` file. Raises `CommandError` `unknown_run`."""
-        history = await self.history(run_id)
-        # On a thread, as below: a long run takes seconds, in which agents and people would wait.
-        return history.run.name, await asyncio.to_thread(runfile.dump, history)
-
-    async def import_run(self, data: bytes) -> Run:
-        """Take a `.run` file in, as a run of its own. Raises `ProtocolError`."""
-        history = await asyncio.to_thread(runfile.load, data, self.new_id())
-        self.perform(self.debugger.import_run(history))
-        self.log.info("%s imported", one_line(history.run.name))
-        return history.run
-
-    def close(self) -> None:
-        """End the runs whose agents are connected, and close every connection and the store."""
-        for agent in list(self._agents.values()):
-            agent.closed()
-            agent.connection.close(1001, "The Core is stopping.")
-        for ui in list(self._uis):
-            ui.connection.close(1001, "The Core is stopping.")
-        self.store.close()
-
-    # ---- for sessions -------------------------------------------------------------------------------
-
-    def new_id(self) -> str:
-        """A new UUIDv7."""
-        return str(uuid_utils.uuid7())
-
-    def perform(self, outputs: list[Output], by: UiSession | None = None) -> None:
-        """Perform outputs in their order: all are recorded first.
-
-        Args:
-            outputs: Of the debugger.
-            by: The UI whose command this is.
-        """
-        records = [output.record for output in outputs if isinstance(output, Saved)]
-        self.store.append(records, partial(self._effects, outputs, by))
-
-    async def recorded(self) -> None:
-        """Wait until all that was performed so far is recorded."""
-        done = asyncio.Event()
-        self.store.append((), done.set)
-        await done.wait()
-
-    def _effects(self, outputs: list[Output], by: UiSession | None) -> None:
-        for output in outputs:
-            if isinstance(output, Reply):
-                self._reply(output.breakpoint, output.answer)
-        for output in outputs:
-            if isinstance(output, Saved):
-                for ui in list(self._uis):
-                    ui.tell(output, by)
-
-    def _reply(self, breakpoint: Breakpoint, answer: AnswerKind) -> None:
-        agent = self._agents.get(breakpoint.run)
-        if agent:
-            agent.reply(breakpoint, answer)
+    def find(self, run_id: str) -> Run | None:
+        """One run's header, where there is such a run."""
+        try:
+            return self.debugger.run(run_id)
+        except CommandError:
+            return None
 
     def active_run(self) -> Run:
         """The live run that halted or started last.
@@ -229,3 +200,169 @@ class Hub:
         if run is None:
             raise CommandError("unknown_run", "No run is live: start an agent first.")
         return run
+
+    async def history(self, run_id: str) -> RunHistory:
+        """One run, whole.
+
+        Raises:
+            CommandError: `unknown_run`.
+            DamagedRunError: What is kept of it is hurt.
+        """
+        self.debugger.run(run_id)
+        try:
+            history = await self.store.history(run_id)
+        except Exception:
+            self.debugger.run(run_id)  # deleted meanwhile
+            raise
+        return replace(history, run=self.debugger.run(run_id))
+
+    async def search(self, query: str, run: str | None = None, limit: int = 100) -> Found:
+        """Where words stand, newest first.
+
+        Args:
+            query: As for `Store.search`.
+            run: Look in this one alone.
+            limit: The most that is given.
+
+        Raises:
+            ProtocolError: `invalid_search`.
+            CommandError: `unknown_run`.
+        """
+        if run is not None:
+            self.debugger.run(run)
+        hits = await self.store.search(query, run, limit + 1)
+        return Found(hits=tuple(hits[:limit]), more=len(hits) > limit)
+
+    def delete(self, run_id: str, by: UiSession | None = None) -> None:
+        """As `Debugger.delete`."""
+        self.perform(self.debugger.delete(run_id), by)
+        self.presence.deleted(run_id)
+
+    async def export(self, run_id: str, format: Format = "run") -> tuple[str, bytes]:
+        """A run's name and its file. Errors as `history`."""
+        history = await self.history(run_id)
+        # On a thread, as below: a long run takes seconds, in which agents and people would wait.
+        dump = archive.dump if format == "archive" else runfile.dump
+        return history.run.name, await asyncio.to_thread(dump, history)
+
+    async def import_run(self, data: bytes) -> Run:
+        """Take a run's file in, as a run of its own.
+
+        Raises:
+            ProtocolError: It is damaged, too large, or of a newer version.
+            CommandError: `store_failed`.
+        """
+        self.check_store()
+        history = await asyncio.to_thread(archive.load_any, data, self.new_id())
+        self.perform(self.debugger.import_run(history))
+        await self.recorded()
+        self.log.info("%s imported", one_line(history.run.name))
+        return history.run
+
+    # ---- for sessions -------------------------------------------------------------------------------
+
+    def new_id(self) -> str:
+        """A new UUIDv7."""
+        return str(uuid_utils.uuid7())
+
+    def check_store(self) -> None:
+        """Refuse what need not begin while nothing can be kept.
+
+        Raises:
+            CommandError: `store_failed`.
+        """
+        if self.kept.trouble is not None:
+            raise CommandError(
+                "store_failed", f"This Core can't keep runs right now: {self.kept.trouble}"
+            )
+
+    def leave(self, run_id: str) -> None:
+        """A run's agent is away, and may come back."""
+        self.perform(self.debugger.detach(run_id, self.clock()))
+        self.log.info("run %s: its agent is away", one_line(run_id))
+        self.presence.left(self.run(run_id))
+
+    def finish(
+        self,
+        run_id: str,
+        ending: Ending,
+        failure: Failure | None = None,
+        *,
+        said: bool = True,
+        exit_code: int | None = None,
+    ) -> None:
+        """A run ends.
+
+        Args:
+            run_id: The run.
+            ending: How it ended.
+            failure: What ended it.
+            said: Whether its agent said so.
+            exit_code: Of its process, where that is known.
+        """
+        told = self.presence.ends(self.run(run_id), said=said)
+        code = told if exit_code is None else exit_code
+        ids = (self.new_id(), self.new_id())
+        self.perform(self.debugger.finish_run(run_id, ending, self.clock(), ids, failure, code))
+        self.log.info("run %s ended: %s", one_line(run_id), ending)
+
+    def tell_exit(self, run_id: str, code: int, failure: Failure | None) -> None:
+        """As `Debugger.tell_exit`."""
+        self.perform(self.debugger.tell_exit(run_id, code, failure))
+
+    def perform(
+        self,
+        outputs: Sequence[Output],
+        by: UiSession | None = None,
+        *,
+        synced: Callable[[], None] | None = None,
+    ) -> None:
+        """Perform outputs in their order: all are recorded first.
+
+        Args:
+            outputs: Of the debugger.
+            by: The UI whose command this is.
+            synced: Called once they are durable.
+        """
+        records = [output.record for output in outputs if isinstance(output, Saved)]
+        done = partial(self._effects, outputs, by)
+        self.store.append(records, done, durable=_asks_for_durable(outputs), synced=synced)
+
+    def when_recorded(self, done: Callable[[], None]) -> None:
+        """Call back once all that was performed so far is recorded, and told."""
+        self.store.append((), done)
+
+    async def recorded(self) -> None:
+        """Wait until all that was performed so far is recorded, and told."""
+        done = asyncio.Event()
+        self.when_recorded(done.set)
+        await done.wait()
+
+    def _effects(self, outputs: Sequence[Output], by: UiSession | None) -> None:
+        for output in outputs:
+            if isinstance(output, Reply):
+                agent = self._agents.get(output.breakpoint.run)
+                if agent:
+                    agent.reply(output.breakpoint, output.answer)
+        for output in outputs:
+            if isinstance(output, Saved):
+                for ui in list(self._uis):
+                    ui.tell(output, by)
+                for listener in self.listeners:
+                    listener.tell(output)
+
+    def _on_trouble(self, info: StoreInfo) -> None:
+        self.kept = replace(info, size=None)
+        for ui in list(self._uis):
+            ui.tell_store(info)
+
+
+def _asks_for_durable(outputs: Sequence[Output]) -> bool:
+    """Whether people are told of a halt by these, or an edit is set or goes to the agent."""
+    for output in outputs:
+        match output:
+            case Saved(record=BreakpointSaved(breakpoint=Breakpoint(answer=None))):
+                return True
+            case Saved(record=BreakpointEdited()) | Reply(breakpoint=Breakpoint(edit=str())):
+                return True
+    return False

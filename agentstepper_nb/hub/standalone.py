@@ -15,12 +15,14 @@ from websockets.http11 import Request, Response
 
 from ..core.summaries import one_line
 from ..protocol.frame import MAX_MESSAGE
-from ..protocol.values import Run, RunState
-from ..store import MemoryStore
+from ..protocol.values import Durability, Run
+from ..store import MemoryStore, Store, open_store
 from .connection import Rights
 from .extensions import Extension
 from .gate import Gate, agent_gate, is_loopback, select_subprotocol, ui_gate
 from .hub import Hub
+from .retention import ALL, Keep
+from .sentences import summarize_by
 from .sockets import SocketConnection, converse
 
 #: Seconds that a connection has to open and to close before it is cut; `stop` waits no longer.
@@ -38,16 +40,23 @@ class AgentStepperCore:
         host: The address to listen on. One that other machines reach demands a token.
         client_port: The agents' port; 0 takes a free one, which the attribute then tells.
         ui_port: The UIs' port; 0 likewise. None has none: whoever hosts the Core brings UIs in.
-        model: A model for summaries. There is none yet: summaries are made by rule.
+        model: The name of a model that puts each step and commit into a sentence, at the endpoint that
+            the environment names. It is sent what the agents send. None, or no endpoint: summaries are
+            made by rule, and nothing is sent anywhere.
         logger: Gets one line a connection, run, commit and refusal.
-        data: A folder; runs that ended are kept in its `logs` and listed at the next start.
+        data: The folder that keeps the runs; it belongs to one Core at a time. None keeps them in
+            memory: they are gone with the Core.
         token: What callers must send. None asks for nothing on a loopback address.
         ui_origins: Origins of web pages that may control agents, besides this machine's own.
         extensions: What it is extended by. None takes the extensions that are installed.
+        durability: When what is kept outlives what: `relaxed`, `durable` or `sync`.
+        keep: How long runs are kept in the folder.
+        what: What this is, for whoever wants the same folder.
 
     Raises:
         ValueError: The host is reached from other machines and no token was given, or a port can't be.
             From `start()`: two of the extensions name the same.
+        StoreError: From `start()`: the folder belongs to another Core, or can't be used.
     """
 
     def __init__(
@@ -62,6 +71,9 @@ class AgentStepperCore:
         token: str | None = None,
         ui_origins: Sequence[str] = (),
         extensions: Sequence[Extension] | None = None,
+        durability: Durability | str = Durability.DURABLE,
+        keep: Keep = ALL,
+        what: str = "an AgentStepperCore",
     ) -> None:
         if token is None and not is_loopback(host):
             raise ValueError(
@@ -76,9 +88,11 @@ class AgentStepperCore:
         self.client_port = client_port
         self.ui_port = ui_port
         self.log = logger or logging.getLogger("agentstepper_nb")
-        if model is not None:
-            self.log.warning("summaries are made by rule: the model %s is not used yet", model)
-        self._store_folder = data / "logs" if data else None
+        self._model = model
+        self._folder = data
+        self._durability = Durability(durability)
+        self._keep = keep
+        self._what = what
         self._token = token
         self._ui_origins = tuple(ui_origins)
         self._extensions = extensions
@@ -116,6 +130,7 @@ class AgentStepperCore:
         """Start, and return once its ports listen. Does nothing when started.
 
         Raises:
+            StoreError: The folder belongs to another Core, or can't be used.
             OSError: A port is taken, or the address isn't this machine's.
         """
         with self._life:
@@ -155,8 +170,15 @@ class AgentStepperCore:
         self.stop()
 
     async def _start_servers(self) -> None:
-        hub = Hub(MemoryStore(self._store_folder), logger=self.log, extensions=self._extensions)
+        store = self._open_store()
         try:
+            hub = Hub(store, logger=self.log, extensions=self._extensions, keep=self._keep)
+        except BaseException:
+            store.close()
+            raise
+        try:
+            summarize_by(hub, self._model)
+            await hub.start()
             agents = await self._serve(
                 self.client_port,
                 agent_gate(self._token),
@@ -173,10 +195,15 @@ class AgentStepperCore:
                 self.ui_port = _port(uis)
         except BaseException:
             await self._close_servers()
-            hub.close()
+            await hub.close()
             raise
         self._hub = hub
         self.client_port = _port(agents)
+
+    def _open_store(self) -> Store:
+        if self._folder is None:
+            return MemoryStore()
+        return open_store(self._folder, self._durability, self._what)
 
     async def _serve(
         self,
@@ -212,8 +239,8 @@ class AgentStepperCore:
 
     async def _stop_servers(self) -> None:
         hub, self._hub = self.hub, None
+        await hub.close()
         await self._close_servers()
-        hub.close()
 
     async def _close_servers(self) -> None:
         for server in self._servers:
@@ -258,7 +285,7 @@ class AgentStepperCore:
             ProtocolError: The edit is not of the form that the agent needs.
         """
         meant = self.hub.debugger.active if run is None else self.hub.run(run)
-        if meant is None or meant.state is not RunState.HALTED:
+        if meant is None or not meant.pending:
             raise RuntimeError("Can't step over: no run is halted at a breakpoint.")
         pending = self.hub.debugger.pending(meant.id)[0]
         edit = None if data is None else json.dumps(data)

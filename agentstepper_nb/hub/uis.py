@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from ..core import Saved
 from ..core.summaries import one_line
 from ..errors import CommandError, ProtocolError
+from ..protocol.values import StoreInfo
 from .connection import Connection, Rights
+from .refusals import refusal
 
 if TYPE_CHECKING:
     from .hub import Hub
@@ -30,6 +32,8 @@ class UiSession(ABC):
 
     def receive(self, text: str) -> None:
         """A text frame came."""
+        if self.hub.closing:
+            return
         try:
             self._receive(text)
         except Exception as error:
@@ -59,6 +63,10 @@ class UiSession(ABC):
             self._tell(saved, by)
         except Exception:
             self.hub.log.exception("a UI could not be told")
+
+    @abstractmethod
+    def tell_store(self, info: StoreInfo) -> None:
+        """Tell how runs are kept, where that has changed."""
 
     def _begin_read(self) -> None:
         """Hold what is told from now on: it comes after what is being read."""
@@ -96,14 +104,14 @@ class UiSession(ABC):
                 self._refuse(error, text)
 
     def _refuse(self, error: Exception, text: str) -> None:
-        if isinstance(error, (ProtocolError, CommandError)):
-            code, message = error.code, error.message
-            self.hub.log.warning("a UI's message was refused, %s: %s", code, one_line(message))
-        else:
-            code, message = "internal", "The Core failed at this message; its log says how."
+        refused = refusal(error)
+        if refused.ours:
             self.hub.log.error("a message of a UI failed", exc_info=error)
-        run = error.run if isinstance(error, CommandError) else None
-        self._send_error(code, message, run, text)
+        else:
+            self.hub.log.warning(
+                "a UI's message was refused, %s: %s", refused.code, one_line(refused.message)
+            )
+        self._send_error(refused.code, refused.message, refused.run, text)
 
     @abstractmethod
     def greet(self) -> None:

@@ -4,22 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ..core import Saved
+from ..errors import CommandError, DamagedRunError
 from ..protocol import records
 from ..protocol.records import Record, RunHistory
 from ..protocol.v1 import ui as v1
 from ..protocol.v1.commits import asked_for
-from ..protocol.values import EventKind
+from ..protocol.values import EventKind, StoreInfo
+from .connection import Connection, Rights
 from .uis import UiSession
 
-#: What a snapshot may hold, in characters of contents; live and halted runs always.
+if TYPE_CHECKING:
+    from .hub import Hub
+
+#: What a snapshot may hold, in characters of contents, and how many runs; live ones always.
 SNAPSHOT: Final = 256 * 1024 * 1024
+_RUNS: Final = 1000
 
 
 class UiSessionV1(UiSession):
     """A UI of version 1. It is told of every run."""
+
+    def __init__(self, hub: Hub, connection: Connection, rights: Rights) -> None:
+        super().__init__(hub, connection, rights)
+        #: What the snapshot shows, until nothing of it can be told any more.
+        self._shown: set[str] = set()
 
     def greet(self) -> None:
         """Send the snapshot. What is told meanwhile comes after it."""
@@ -37,26 +48,46 @@ class UiSessionV1(UiSession):
                     active.pending[0] if active and active.pending else None,
                 )
             )
-            shown = {id for history in histories for id in _ids(history)}
-            self._held = [each for each in self._held if _id(each[0].record) not in shown]
+            self._shown = {id for history in histories for id in _ids(history)}
         finally:
             self._end_read()
+            self.hub.when_recorded(self._forget_shown)
+
+    def tell_store(self, info: StoreInfo) -> None:
+        """Version 1 has no word for it."""
+
+    def _forget_shown(self) -> None:
+        self._shown = set()
 
     async def _histories(self) -> list[RunHistory]:
         """The newest runs that fit, oldest first; live ones always."""
         chosen: list[RunHistory] = []
         left = SNAPSHOT
-        for run in reversed(self.hub.runs()):
-            if left <= 0 and not run.live:
+        for number, run in enumerate(reversed(self.hub.runs())):
+            if not run.live and (left <= 0 or number >= _RUNS):
                 continue
-            history = await self.hub.store.history(run.id)
+            history = await self._history(run.id)
+            if history is None:
+                continue
             left -= _size(history)
             if left > 0 or run.live:
                 chosen.append(history)
         return chosen[::-1]
 
+    async def _history(self, run: str) -> RunHistory | None:
+        """A run as it is kept; None where it is gone by now, or hurt."""
+        try:
+            return await self.hub.history(run)
+        except CommandError:
+            return None
+        except DamagedRunError as error:
+            self.hub.log.error("%s", error)
+            return None
+
     def _tell(self, saved: Saved, by: UiSession | None) -> None:
         """Tell what was recorded, in version 1's order of messages."""
+        if _id(saved.record) in self._shown:
+            return
         match saved.record:
             case records.BreakpointSaved(breakpoint=breakpoint):
                 self._send(v1.new_message(breakpoint))

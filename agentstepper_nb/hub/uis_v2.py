@@ -6,17 +6,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct
-from msgspec.structs import replace
 
 from .._version import __version__
-from ..core import Saved, Vocabulary, debug_row, row
+from ..core import Saved, debug_row, row
 from ..errors import CommandError, ProtocolError
 from ..protocol import records
 from ..protocol import ui as v2
 from ..protocol.frame import VERSION, decode_address, encode
-from ..protocol.records import RunHistory
-from ..protocol.values import Breakpoint, Commit, Event, EventKind, Row, Run
+from ..protocol.values import EventKind, Row, Run, StoreInfo
 from .connection import Connection, Rights
+from .reads import Read, answer, opened, without_contents
 from .uis import UiSession
 
 if TYPE_CHECKING:
@@ -45,6 +44,7 @@ class UiSessionV2(UiSession):
                 records.RunChanged(run=run)
                 | records.RunStarted(run=run)
                 | records.RunRenamed(run=run)
+                | records.RunTagged(run=run)
             ):
                 self._tell_run(run)
             case records.RunImported(history=history):
@@ -57,8 +57,18 @@ class UiSessionV2(UiSession):
                 self._tell_row(event.run, debug_row(event))
             case records.CommitSaved(commit=commit) if commit.run in self._opened:
                 self._send(v2.CommitAdded(run=commit.run, commit=without_contents(commit)))
+            case records.NoteSaved(note=note) if note.run in self._opened:
+                self._send(v2.NoteChanged(note=note))
+        if saved.commit is not None and saved.commit.run in self._opened:
+            changed = without_contents(saved.commit)
+            self._send(v2.CommitChanged(run=changed.run, commit=changed))
         if saved.breakpoint is not None and saved.breakpoint.run in self._opened:
             self._tell_row(saved.breakpoint.run, row(saved.breakpoint, self._vocabulary))
+
+    def tell_store(self, info: StoreInfo) -> None:
+        """Tell how runs are kept, where that has changed."""
+        if self._greeted:
+            self._send(v2.StoreChanged(store=info))
 
     def _tell_run(self, run: Run) -> None:
         """Tell a header. Of runs that aren't opened, only what a list of runs shows."""
@@ -83,7 +93,7 @@ class UiSessionV2(UiSession):
             raise ProtocolError("hello_expected", "The first message must be hello: send it now.")
         elif isinstance(command, v2.OpenRun):
             self._later(partial(self._open, command.run, id), text)
-        elif isinstance(command, (v2.GetMessage, v2.GetChange, v2.ExportRun)):
+        elif isinstance(command, Read):
             self._later(partial(self._read, command, id), text)
         elif isinstance(command, v2.CloseRun):
             self._opened.discard(command.run)
@@ -94,9 +104,12 @@ class UiSessionV2(UiSession):
             self._check_control()
             if isinstance(command, v2.ImportRun):
                 self._later(partial(self._import, command, id), text)
+            elif isinstance(command, v2.WriteNote):
+                self._later(partial(self._write_note, command, id), text)
             else:
                 self._control(command)
-                self._send(v2.Done(), id)
+                # After all that it brought was told.
+                self.hub.when_recorded(partial(self._send, v2.Done(), id))
 
     def _hello(self, hello: v2.UiHello, id: str | None) -> None:
         if hello.version != VERSION:
@@ -112,7 +125,10 @@ class UiSessionV2(UiSession):
         self._told = {run.id: run for run in runs}
         core = f"agentstepper_nb {__version__}"
         control = self.rights.control
-        self._send(v2.CoreHello(version=VERSION, core=core, control=control, runs=runs), id)
+        kept = self.hub.kept
+        self._send(
+            v2.CoreHello(version=VERSION, core=core, control=control, runs=runs, store=kept), id
+        )
 
     def _control(self, command: Struct) -> None:
         """Carry out a command that changes something."""
@@ -130,23 +146,18 @@ class UiSessionV2(UiSession):
                 hub.edit(command.run, command.breakpoint, command.edit, command.revision)
             case v2.RenameRun():
                 hub.rename(command.run, command.name, self)
+            case v2.TagRun():
+                hub.tag(command.run, command.tags)
             case v2.DeleteRun():
                 hub.delete(command.run, self)
 
-    async def _read(
-        self, command: v2.GetMessage | v2.GetChange | v2.ExportRun, id: str | None
-    ) -> None:
-        self.hub.run(command.run)
-        answer: v2.CoreToUi
-        match command:
-            case v2.GetMessage():
-                answer = await self._message(command.run, command.message)
-            case v2.GetChange():
-                answer = await self._change(command)
-            case v2.ExportRun():
-                name, data = await self.hub.export(command.run)
-                answer = v2.RunExported(name=name, data=data.decode("ascii"))
-        self._send(answer, id)
+    async def _read(self, command: Read, id: str | None) -> None:
+        self._send(await answer(self.hub, command), id)
+
+    async def _write_note(self, command: v2.WriteNote, id: str | None) -> None:
+        await self.hub.write_note(command.run, command.message, command.text)
+        await self.hub.recorded()
+        self._send(v2.Done(), id)
 
     async def _import(self, command: v2.ImportRun, id: str | None) -> None:
         run = await self.hub.import_run(command.data.encode())
@@ -179,45 +190,9 @@ class UiSessionV2(UiSession):
         try:
             history = await self.hub.history(run)
             self._opened.add(run)
-            commits = tuple(without_contents(commit) for commit in history.commits)
-            told = rows(history, self._vocabulary)
-            self._send(v2.RunOpened(run=history.run, rows=told, commits=commits), id)
+            self._send(opened(history, self._vocabulary), id)
         finally:
             self._end_read()
-
-    async def _message(self, run: str, message: str) -> v2.MessageBody:
-        found = await self.hub.store.message(run, message)
-        match found:
-            case Breakpoint():
-                return v2.MessageBody(
-                    run=run,
-                    message=message,
-                    revision=found.revision,
-                    data=found.data,
-                    edit=found.edit,
-                    strict=found.strict,
-                )
-            case Event(kind=EventKind.DEBUG_MESSAGE):
-                data = found.data or "null"
-                return v2.MessageBody(
-                    run=run, message=message, revision=1, data=data, edit=None, strict=True
-                )
-        raise CommandError(
-            "unknown_content", "This run has no such message: open the run again.", run
-        )
-
-    async def _change(self, command: v2.GetChange) -> v2.ChangeBody:
-        commit = await self.hub.store.commit(command.run, command.commit)
-        for change in commit.changes if commit else ():
-            if change.path == command.path:
-                return v2.ChangeBody(
-                    run=command.run, commit=command.commit, path=change.path, body=change.body
-                )
-        raise CommandError(
-            "unknown_content",
-            "This run has no such commit or file: open the run again.",
-            command.run,
-        )
 
     # ---- sending ------------------------------------------------------------------------------------
 
@@ -230,16 +205,7 @@ class UiSessionV2(UiSession):
 
 
 def _listed(run: Run) -> tuple[object, ...]:
-    return (run.name, run.state, run.pending, run.ending, run.stopping)
-
-
-def without_contents(commit: Commit) -> Commit:
-    """A commit whose changes don't carry the contents of files."""
-    return replace(commit, changes=tuple(replace(change, body=None) for change in commit.changes))
-
-
-def rows(history: RunHistory, vocabulary: Vocabulary) -> tuple[Row, ...]:
-    """A run's rows, in order."""
-    made = [row(breakpoint, vocabulary) for breakpoint in history.breakpoints]
-    made += [debug_row(event) for event in history.events if event.kind is EventKind.DEBUG_MESSAGE]
-    return tuple(sorted(made, key=lambda each: each.seq))
+    return (
+        *(run.name, run.tags, run.state, run.pending, run.ending, run.stopping),
+        *(run.failure, run.exit_code, run.detached_at),
+    )

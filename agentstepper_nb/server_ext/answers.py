@@ -11,7 +11,8 @@ from jupyter_server.auth.decorator import authorized
 from jupyter_server.base.handlers import JupyterHandler
 from tornado.web import HTTPError
 
-from ..errors import CommandError, ProtocolError
+from ..errors import CommandError, DamagedRunError, ProtocolError
+from ..hub.refusals import refusal as refused
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -27,6 +28,8 @@ _STATUS = {
     "stale": 409,
     "too_large": 413,
     "watch_only": 403,
+    "damaged_run": 500,
+    "store_failed": 503,
     "internal": 500,
 }
 
@@ -53,9 +56,10 @@ def refusal(status: int, code: str, message: str) -> Refusal:
     return Refusal(status, code, message)
 
 
-def from_hub(error: CommandError | ProtocolError) -> Refusal:
+def from_hub(error: CommandError | ProtocolError | DamagedRunError) -> Refusal:
     """The HTTP form of an error of the Hub."""
-    return Refusal(_STATUS.get(error.code, 400), error.code, error.message)
+    told = refused(error)
+    return Refusal(_STATUS.get(told.code, 400), told.code, told.message)
 
 
 class AnswersInJson(JupyterHandler):

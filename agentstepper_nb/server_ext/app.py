@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from jupyter_server.extension.application import ExtensionApp
 from jupyter_server.serverapp import ServerApp
-from traitlets import Int, Unicode, default
+from traitlets import CaselessStrEnum, Float, Int, TraitError, Unicode, default, validate
 
 from .. import discover, static_files
-from ..hub import Hub
+from ..hub import Hub, Keep
+from ..hub.sentences import MODEL_VARIABLE, summarize_by
 from ..protocol.frame import MAX_MESSAGE
-from ..store import MemoryStore
+from ..protocol.values import Durability
+from ..store import Store, lock, open_store
 from .announce import agent_url, announced
 from .page import App
-from .rest import AllRuns, Export, Import, OneRun
+from .rest import AllRuns, Export, Import, OneRun, Search
 from .sockets import AgentSocket, UiSocket
 
 
@@ -27,8 +32,30 @@ class AgentStepperExtension(ExtensionApp):
     load_other_extensions = True
 
     data_dir = Unicode(
-        help="The folder that keeps the agents' token and the runs that ended. "
+        help="The folder that keeps the agents' token and the runs. It belongs to one server at a "
+        "time: a second one takes the folder 2 in it, and so on. "
         "Default: agentstepper/ in Jupyter's data folder."
+    ).tag(config=True)
+    durability = CaselessStrEnum(
+        [each.value for each in Durability],
+        default_value=Durability.DURABLE.value,
+        help="What is kept outlives: a kill, soon (relaxed); a power cut, where a person or an agent "
+        "relies on it (durable) or always (sync).",
+    ).tag(config=True)
+    keep_days = Float(
+        None,
+        allow_none=True,
+        help="Delete runs without a tag so many days after they ended. Default: never.",
+    ).tag(config=True)
+    keep_gib = Float(
+        None,
+        allow_none=True,
+        help="Delete the oldest runs without a tag where all take more GiB. Default: never.",
+    ).tag(config=True)
+    model = Unicode(
+        help="A model that puts each step and commit into a sentence, at the endpoint that "
+        "OPENAI_API_KEY or OPENAI_BASE_URL names; it is sent what agents send. "
+        "Default: AGENTSTEPPER_MODEL, else none: summaries are made by rule."
     ).tag(config=True)
     agent_token = Unicode(
         help="The token that agents present; never Jupyter's own. "
@@ -45,9 +72,13 @@ class AgentStepperExtension(ExtensionApp):
     def _default_data_dir(self) -> str:
         return str(discover.data_dir())
 
+    @default("model")
+    def _default_model(self) -> str:
+        return os.environ.get(MODEL_VARIABLE, "")
+
     @default("agent_token")
     def _default_agent_token(self) -> str:
-        return discover.load_or_create_token(Path(self.data_dir))
+        return discover.load_or_create_token(self._place[0])
 
     @default("static_paths")
     def _default_static_paths(self) -> list[str]:
@@ -55,8 +86,48 @@ class AgentStepperExtension(ExtensionApp):
 
     def initialize_settings(self) -> None:
         """Make the Hub; Jupyter calls this once, before it listens."""
-        self.hub = Hub(MemoryStore(Path(self.data_dir) / "logs"), logger=self.log)
         self._announced = ExitStack()
+        store = self._open_store()
+        try:
+            keep = Keep(days=self.keep_days, gib=self.keep_gib)
+            self.hub = Hub(store, logger=self.log, keep=keep)
+        except BaseException:
+            store.close()
+            raise
+        summarize_by(self.hub, self.model)
+
+    def _open_store(self) -> Store:
+        folder, held = self._place
+        return open_store(folder, Durability(self.durability), self._what, held)
+
+    @cached_property
+    def _place(self) -> tuple[Path, lock.Lock]:
+        """The folder, or the next one that is free where another server has it, and its lock.
+
+        Taken at the first use: Jupyter asks for every trait, the token too, before it initializes.
+        """
+        wanted = Path(self.data_dir)
+        holder = lock.holder(wanted)
+        folder, held = lock.free_folder(wanted, self._what)
+        if folder != wanted:
+            self.log.warning(
+                "AgentStepper: the runs in %s belong to %s. This server keeps its own in %s.",
+                wanted,
+                holder or "another process",
+                folder,
+            )
+        return folder, held
+
+    @property
+    def _what(self) -> str:
+        return f"the Jupyter server in {self.serverapp.root_dir}" if self.serverapp else "Jupyter"
+
+    @validate("keep_days", "keep_gib")
+    def _above_zero(self, proposal: Any) -> float | None:
+        value: float | None = proposal["value"]
+        if value is not None and not value > 0:
+            raise TraitError(f"{proposal['trait'].name} must be above 0, not {value:g}.")
+        return value
 
     def initialize_handlers(self) -> None:
         """Route; Jupyter puts its base_url before each path."""
@@ -71,11 +142,13 @@ class AgentStepperExtension(ExtensionApp):
                 (r"/agentstepper/api/runs/import", Import, runs),
                 (run, OneRun, runs),
                 (run + "/export", Export, runs),
+                (r"/agentstepper/api/search", Search, runs),
             ]
         )
 
     async def _start_jupyter_server_extension(self, serverapp: ServerApp) -> None:
-        """Announce the Core; Jupyter calls this when it listens."""
+        """Begin, and announce the Core; Jupyter calls this when it listens."""
+        await self.hub.start()
         url = agent_url(serverapp)
         if url is None:
             self.log.warning(
@@ -88,5 +161,6 @@ class AgentStepperExtension(ExtensionApp):
 
     async def stop_extension(self) -> None:
         """Withdraw the announcement and close the Hub."""
-        self._announced.close()
-        self.hub.close()
+        if hasattr(self, "hub"):  # else its folder couldn't be used, and Jupyter still has to stop
+            self._announced.close()
+            await self.hub.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -12,11 +12,12 @@ from jupyter_server.auth.decorator import authorized
 from jupyter_server.base.handlers import APIHandler
 from tornado.web import authenticated
 
-from ..errors import CommandError, ProtocolError
+from ..errors import CommandError, DamagedRunError, ProtocolError
 from ..hub import Hub
-from ..hub.uis_v2 import rows, without_contents
-from ..protocol.ui import RunOpened
+from ..hub.reads import opened
+from ..protocol.ui import Format, Limit, Query, Tags
 from ..protocol.values import Run
+from ..store import archive
 from .answers import RESOURCE, AnswersInJson, controls, from_hub, refusal
 
 Body = TypeVar("Body", bound=msgspec.Struct)
@@ -24,6 +25,8 @@ Body = TypeVar("Body", bound=msgspec.Struct)
 #: What every system and every HTTP client takes in a file's name.
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_. ")
 _LONGEST_NAME = 100
+#: Hits that a search gives unless told otherwise.
+_LIMIT = 100
 
 
 class RunList(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,16 +35,17 @@ class RunList(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[Run, ...]  # oldest first
 
 
-class NewName(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of `PATCH runs/ID`."""
+class Changes(msgspec.Struct, frozen=True, kw_only=True):
+    """The body of `PATCH runs/ID`: what is left out stays."""
 
-    name: str
+    name: str | msgspec.UnsetType = msgspec.UNSET
+    tags: Tags | msgspec.UnsetType = msgspec.UNSET
 
 
 class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     """The body of `POST runs/import` as JSON; the file itself will do as well."""
 
-    data: str  # base64(zlib(JSON))
+    data: str  # a `.run` file as it is, or an archive in base64
 
 
 class RunsHandler(AnswersInJson, APIHandler):
@@ -80,6 +84,16 @@ class RunsHandler(AnswersInJson, APIHandler):
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise refusal(400, "malformed", f"The body isn't JSON: {error}.") from None
 
+    def parameter(self, name: str, form: Any, default: Any) -> Any:
+        """A parameter of the query, of one form."""
+        text = self.get_query_argument(name, None)
+        if text is None:
+            return default
+        try:
+            return msgspec.convert(text, form, strict=False)
+        except msgspec.ValidationError as error:
+            raise refusal(400, "invalid_message", f"{name}: {error}.") from None
+
     def answer(self, value: msgspec.Struct, status: int = 200) -> None:
         """Answer with a value as JSON."""
         self.set_status(status)
@@ -105,25 +119,31 @@ class OneRun(RunsHandler):
         """Give the run's header, its timeline and its commits, without contents."""
         with errors_of_hub():
             history = await self.hub.history(run)
-        commits = tuple(without_contents(commit) for commit in history.commits)
-        told = rows(history, self.hub.extensions.vocabulary)
-        self.answer(RunOpened(run=history.run, rows=told, commits=commits))
+        self.answer(opened(history, self.hub.extensions.vocabulary))
 
     @authenticated
     @controls
-    def patch(self, run: str) -> None:
-        """Give the run another name."""
-        name = self.decode_body(NewName).name
+    async def patch(self, run: str) -> None:
+        """Give the run another name, or other tags."""
+        changes = self.decode_body(Changes)
+        if changes == Changes():
+            raise refusal(400, "invalid_message", "Send a `name`, or `tags`, or both.")
         with errors_of_hub():
-            self.hub.rename(run, name)
-        self.answer(self.hub.run(run))
+            if changes.name is not msgspec.UNSET:
+                self.hub.rename(run, changes.name)
+            if changes.tags is not msgspec.UNSET:
+                self.hub.tag(run, changes.tags)
+            header = self.hub.run(run)
+        await self.hub.recorded()
+        self.answer(header)
 
     @authenticated
     @controls
-    def delete(self, run: str) -> None:
+    async def delete(self, run: str) -> None:
         """Delete the run, which has to have ended."""
         with errors_of_hub():
             self.hub.delete(run)
+        await self.hub.recorded()
         self.set_status(204)
         self.finish()
 
@@ -134,10 +154,12 @@ class Export(RunsHandler):
     @authenticated
     @authorized
     async def get(self, run: str) -> None:
-        """Give the run as a `.run` file to keep."""
+        """Give the run as a file to keep: `.run`, or with `?format=archive` all there is."""
+        format = self.parameter("format", Format, "run")
         with errors_of_hub():
-            name, data = await self.hub.export(run)
-        self.set_header("Content-Disposition", disposition(name))
+            name, data = await self.hub.export(run, format)
+        suffix = archive.SUFFIX if format == "archive" else ".run"
+        self.set_header("Content-Disposition", disposition(name, suffix))
         self.finish(data, set_content_type="application/octet-stream")
 
 
@@ -147,7 +169,7 @@ class Import(RunsHandler):
     @authenticated
     @controls
     async def post(self) -> None:
-        """Take a `.run` file in, as the body or as JSON."""
+        """Take a run's file in, of either form, as the body or as JSON."""
         data = self._read_file()
         with errors_of_hub():
             run = await self.hub.import_run(data)
@@ -159,18 +181,33 @@ class Import(RunsHandler):
         return self.read_body()
 
 
+class Search(RunsHandler):
+    """`search`."""
+
+    @authenticated
+    @authorized
+    async def get(self) -> None:
+        """Look for the words `q` in all runs, or in the one that `run` names."""
+        query = self.parameter("q", Query, "")
+        limit = self.parameter("limit", Limit, _LIMIT)
+        run = self.get_query_argument("run", None)
+        with errors_of_hub():
+            found = await self.hub.search(query, run, limit)
+        self.answer(found)
+
+
 @contextmanager
 def errors_of_hub() -> Iterator[None]:
     """Turn what the Hub raises into HTTP's form."""
     try:
         yield
-    except (CommandError, ProtocolError) as error:
+    except (CommandError, ProtocolError, DamagedRunError) as error:
         raise from_hub(error) from None
 
 
-def disposition(name: str) -> str:
+def disposition(name: str, suffix: str = ".run") -> str:
     """The header that saves an export under the run's name, whatever that holds."""
-    stem = name.removesuffix(".run").strip(" .") or "run"
+    stem = name.removesuffix(suffix).strip(" .") or "run"
     plain = "".join(letter if letter in _PLAIN else "_" for letter in stem)[:_LONGEST_NAME]
     whole = quote(stem[:_LONGEST_NAME].encode("utf-8", "replace"), safe="")
-    return f"attachment; filename=\"{plain}.run\"; filename*=UTF-8''{whole}.run"
+    return f"attachment; filename=\"{plain}{suffix}\"; filename*=UTF-8''{whole}{suffix}"

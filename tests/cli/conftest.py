@@ -24,6 +24,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     for name in ("AGENTSTEPPER_URL", "AGENTSTEPPER_TOKEN", "NO_COLOR", "VISUAL"):
         monkeypatch.delenv(name, raising=False)
+    for name in ("MODEL", "BASE_URL", "API_KEY"):
+        monkeypatch.delenv(f"AGENTSTEPPER_{name}", raising=False)
+        monkeypatch.delenv(f"OPENAI_{name}", raising=False)
     monkeypatch.setenv("TERM", "xterm")
     return tmp_path
 

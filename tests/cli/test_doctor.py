@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+
+from agentstepper_nb.store.lock import take
+from tests.helpers.damage import build
 
 from .conftest import COMMAND, Served
 
@@ -42,3 +48,64 @@ def test_without_a_core_nothing_is_wrong() -> None:
     found = examined()
     assert "! No Core runs" in found.stdout
     assert (found.returncode, found.stderr) == (0, "")
+
+
+# ---- the runs that are kept -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A folder with five runs, of which nobody is the owner."""
+    return build(tmp_path / "built", emptied=True).lay_out(tmp_path / "data")
+
+
+def hurt(data: Path) -> None:
+    with contextlib.closing(sqlite3.connect(data / "store.sqlite")) as connection, connection:
+        connection.execute("UPDATE notes SET body = '{}' WHERE n = 1")
+
+
+def test_a_folder_of_runs_that_is_well(data: Path) -> None:
+    found = examined("--data", str(data))
+    assert f"✓ {data} holds 5 runs in a store of version" in found.stdout
+    assert found.stdout.endswith("Nothing is wrong.\n")
+    assert (found.returncode, found.stderr) == (0, "")
+    assert "Core" not in found.stdout  # nothing else is looked at
+
+
+def test_a_hurt_run_is_named_and_repaired(data: Path) -> None:
+    hurt(data)
+    found = examined("--data", str(data), "--json")
+    document = json.loads(found.stdout)
+    (wrong,) = [each for each in document["findings"] if each["sign"] == "wrong"]
+    assert (found.returncode, document["well"], wrong["about"]) == (1, False, "run")
+    assert "'Run #1 of P' (0196f5c4-0000-7000-8000-00000000000a)" in wrong["text"]
+    assert f"agentstepper doctor --data {data} --repair" in wrong["advice"]
+
+    repaired = examined("--data", str(data), "--repair")
+    assert "✓ Run 'Run #1 of P' (0196f5c4-0000-7000-8000-00000000000a) is back" in repaired.stdout
+    assert "✓ 4 runs are back whole from " in repaired.stdout
+    assert repaired.stdout.endswith("Nothing is wrong.\n")
+    assert repaired.returncode == 0
+    assert examined("--data", str(data)).returncode == 0
+
+
+def test_a_folder_in_use_is_looked_at_and_not_repaired(data: Path) -> None:
+    hurt(data)
+    with take(data, "agentstepper serve"):
+        found = examined("--data", str(data))
+        assert "belongs to agentstepper serve (pid " in found.stdout
+        assert found.returncode == 1
+        refused = examined("--data", str(data), "--repair")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.startswith(f"agentstepper: The runs in {data} belong to agentstepper ser")
+
+
+def test_the_default_folder_is_repaired_where_none_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path))
+    built = build(tmp_path / "built", emptied=True)
+    built.lay_out(tmp_path / "agentstepper")
+    found = examined("--repair")
+    assert f"{tmp_path / 'agentstepper'} holds 5 runs" in found.stdout
+    assert found.returncode == 0

@@ -16,8 +16,12 @@ from websockets.typing import Subprotocol
 from agentstepper_nb.cli.link import Connected, Happening, Link, Lost, Received, Refused
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.frame import SUBPROTOCOL
+from agentstepper_nb.protocol.values import StoreInfo
 
-HELLO = ui.to_ui.encode(ui.CoreHello(version=2, core="a Core", control=True, runs=()), 1, "hello")
+STORE = StoreInfo(kind="memory")
+HELLO = ui.to_ui.encode(
+    ui.CoreHello(version=2, core="a Core", control=True, runs=(), store=STORE), 1, "hello"
+)
 
 
 class Server:

@@ -187,7 +187,7 @@ def test_a_signal_ends_it_at_a_breakpoint(
     person.halted()
     process.send_signal(number)
     assert process.wait(PATIENCE) == -number
-    assert person.over().ending is Ending.LOST
+    assert person.over().ending is Ending.CRASHED
 
 
 def test_stop_in_the_view_ends_it(announced: str, start: Start, person: Person) -> None:

@@ -64,6 +64,14 @@ def test_runs_that_ended_are_listed_after_a_restart(serve: Serve, home: Path) ->
     assert [run["name"] for run in runs(second.uis)] == ["Run #1 of keeper"]
 
 
+def test_a_folder_has_one_owner_and_the_second_says_who(serve: Serve, home: Path) -> None:
+    serve("--data", str(home / "data"))
+    failed = refused("--data", str(home / "data"), "--client-port", "0", "--ui-port", "0")
+    assert failed.returncode == 1
+    assert "belong to agentstepper serve (pid " in failed.stderr
+    assert "choose another folder with --data" in failed.stderr
+
+
 def test_run_files_are_listed_once(serve: Serve, home: Path) -> None:
     options = ["--data", str(home / "data"), "--runs", str(RECORDED)]
     first = serve(*options)
@@ -142,7 +150,7 @@ def test_a_file_sets_the_same_names(serve: Serve, home: Path) -> None:
     with connect(f"{served.uis}?token=t", origin="https://example.org", proxy=None) as ui:  # type: ignore[arg-type]
         assert len(json.loads(ui.recv(timeout=30))["content"]["runs"]) == 1
     assert served.stop() == ""
-    assert [path.suffix for path in sorted((home / "kept" / "logs").iterdir())] == [".log", ".run"]
+    assert (home / "kept" / "store.sqlite").stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize(
@@ -151,6 +159,8 @@ def test_a_file_sets_the_same_names(serve: Serve, home: Path) -> None:
         ("port = 1", "unknown field `port`"),
         ('client-port = "x"', "Expected `int`, got `str` - at `$.client-port`"),
         ("ui-port = 70000", "`int` <= 65535 - at `$.ui-port`"),
+        ("keep-days = 0", "`float` > 0.0 - at `$.keep-days`"),
+        ('durability = "never"', "Invalid enum value 'never' - at `$.durability`"),
         ("client-port 8765", "isn't TOML"),
         (None, "can't be read"),
     ],
@@ -168,20 +178,6 @@ def test_what_a_file_sets_wrongly_is_said(
     assert said.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--durability", "sync"], "comes with the SQLite store"),
-        (["--durability", "durable"], "comes with the SQLite store"),
-    ],
-)
-def test_what_it_cannot_do_it_says(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["serve", *arguments]) == 2
-    assert message in capsys.readouterr().err
-
-
 def test_a_host_that_others_reach_demands_a_token() -> None:
     failed = refused("--host", "0.0.0.0")
     assert failed.returncode == 2
@@ -194,6 +190,8 @@ def test_a_host_that_others_reach_demands_a_token() -> None:
     [
         (["serve", "--client-port", "70000"], "70000 is not between 0 and 65535"),
         (["serve", "--durability", "never"], "invalid choice: 'never'"),
+        (["serve", "--keep-days", "0"], "0 is not above 0"),
+        (["serve", "--keep-gib", "much"], "invalid number value: 'much'"),
         (["serve", "--client", "1"], "unrecognized arguments: --client"),
         (["dance"], "invalid choice: 'dance'"),
         ([], "required: COMMAND"),
@@ -208,9 +206,28 @@ def test_wrong_arguments_are_named(
     assert message in capsys.readouterr().err
 
 
-def test_a_model_is_taken_and_said_to_wait(serve: Serve) -> None:
+def test_a_model_without_an_endpoint_is_said_to_be_of_no_use(serve: Serve) -> None:
     served = serve("--model", "gpt-x", "--durability", "relaxed")
-    assert "summaries are made by rule: the model gpt-x is not used yet" in served.stop()
+    assert "summaries are made by rule: the model gpt-x needs OPENAI_API_KEY" in served.stop()
+
+
+@pytest.mark.parametrize(
+    ("argument", "variable", "chosen"),
+    [((), None, None), ((), "theirs", "theirs"), (("--model", "mine"), "theirs", "mine")],
+)
+def test_a_model_is_chosen_by_its_name(
+    argument: tuple[str, ...],
+    variable: str | None,
+    chosen: str | None,
+    serve: Serve,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    if variable:
+        monkeypatch.setenv("AGENTSTEPPER_MODEL", variable)
+    said = serve(*argument).stop()
+    assert ("summaries are made" in said) == (chosen is not None)
+    assert chosen is None or f"summaries are made by the model {chosen}" in said
 
 
 def test_the_socket_librarys_own_lines_stay_out(serve: Serve) -> None:

@@ -22,6 +22,7 @@ from agentstepper_nb.protocol.values import (
     Run,
     RunState,
     Side,
+    StoreInfo,
 )
 
 RUN = Run(id="r1", name="Run #1 of demo", program="demo", started_at=0.0)
@@ -59,7 +60,9 @@ class Stage:
         return str(len(self.sent))
 
     def hello(self, *runs: Run, control: bool = True) -> None:
-        hello = ui.CoreHello(version=2, core="a Core", control=control, runs=runs)
+        hello = ui.CoreHello(
+            version=2, core="a Core", control=control, runs=runs, store=StoreInfo(kind="memory")
+        )
         self.session.happen(Connected(hello))
 
     def comes(self, message: Struct) -> None:
@@ -74,7 +77,7 @@ class Stage:
     def opens(self, run: Run, *rows: Row) -> None:
         command = self.sent[-1]
         assert command == ui.OpenRun(run=run.id)
-        self.answers(ui.RunOpened(run=run, rows=rows, commits=()))
+        self.answers(ui.RunOpened(run=run, rows=rows, commits=(), notes=()))
 
     def halts(self, data: str = '"a prompt"', revision: int = 1, message: str = "b1") -> None:
         command = self.sent[-1]

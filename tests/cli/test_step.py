@@ -275,9 +275,11 @@ def test_a_lost_connection_is_found_again(
     again = serve("--ui-port", port, *data)
     step.expect("Connected to agentstepper_nb")
     step.sendline("r")
-    step.expect("Run #1 of demo: ")
+    step.expect("Run #1 of demo: its agent is away")
     other = Agent(again.agents, "another")
     other.asks("hello again")
+    step.expect("Run #1 of another: halted. r 2 looks at it")
+    step.sendline("r 2")
     step.expect(PROMPT)
     quits(step)
 

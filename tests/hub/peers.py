@@ -152,10 +152,20 @@ class AgentV2(Agent):
         self._sent = 0
         self._begun: set[str] = set()
 
-    def send(self, type: str, **body: Json) -> int:
+    def next_number(self) -> int:
         self._sent += 1
-        self.say(json.dumps({"n": self._sent, "type": type, "body": body}))
         return self._sent
+
+    def send(self, type: str, **body: Json) -> int:
+        n = self.next_number()
+        self.say(json.dumps({"n": n, "type": type, "body": body}))
+        return n
+
+    def hear(self) -> Json:
+        """The next message that isn't an acknowledgement."""
+        while (message := super().hear())["type"] == "acknowledged":
+            pass
+        return message
 
     def hello(self, program: str = "P", **fields: Json) -> None:
         self.run = new_id()

@@ -35,7 +35,11 @@ class Scene:
 
     def all_is_well(self) -> None:
         """The subject and the bystanders are stepped as ever, on the connections they have."""
-        if self.ui.runs.get(getattr(self, "run", ""), {}).get("state") in (None, "idle"):
+        if self.ui.runs.get(getattr(self, "run", ""), {}).get("state") in (
+            None,
+            "idle",
+            "detached",
+        ):
             self.agent.start("Subject again")
             self.run = self.ui.find("Subject again")
         self.steps(self.agent, self.ui, self.run)

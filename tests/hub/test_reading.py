@@ -278,10 +278,10 @@ async def test_a_ui_that_cannot_be_told_is_no_harm_to_others() -> None:
 class FailingStore(SlowStore):
     """A store that can't."""
 
-    def append(self, records: Sequence[Record], recorded: Callable[[], None]) -> None:
+    def append(self, records: Sequence[Record], *args: Any, **named: Any) -> None:
         if any(isinstance(record, CommitSaved) for record in records):
             raise OSError("disk full")
-        super().append(records, recorded)
+        super().append(records, *args, **named)
 
     async def history(self, run: str) -> RunHistory:
         raise OSError("disk gone")
@@ -308,21 +308,25 @@ async def test_a_failure_of_the_core_is_said_and_no_more() -> None:
 
 
 @on_a_loop
-async def test_closing_the_hub_ends_the_runs_and_says_so() -> None:
+async def test_closing_the_hub_ends_the_runs_that_can_not_go_on_and_says_so() -> None:
     desk = Desk()
     desk.reach("b")
     session, line = desk.connect(2)
     say(session, "hello", version=2, client="test")
     line.take()
-    desk.hub.close()
+    await desk.hub.close()
     (run,) = desk.hub.runs()
-    assert (run.state, run.pending) == ("idle", ())
+    assert (run.state, run.pending, run.ending) == ("idle", (), "lost")
+    assert run.failure is not None
+    assert "agents of version 1 can't come back" in run.failure.message
     agent = desk.agent.connection
     assert isinstance(agent, Line)
     assert agent.closed_with == line.closed_with == (1001, "The Core is stopping.")
     assert words(line.take()) == ["run"]
     desk.agent.closed()
     session.closed()
+    await desk.hub.close()
+    assert line.take() == []
 
 
 @on_a_loop

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import socket
 import stat
@@ -18,6 +19,9 @@ from websockets.sync.client import connect
 
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.hub import AgentStepperCore, standalone
+from agentstepper_nb.protocol.records import RunFound
+from agentstepper_nb.protocol.values import Ending
+from agentstepper_nb.store import open_store
 from tests.hub.conftest import Stand
 from tests.hub.uis import UiV1, UiV2
 
@@ -83,11 +87,6 @@ def test_the_guides_arguments_may_come_by_position() -> None:
         assert core.hub.runs() == []
 
 
-def test_a_model_is_not_used_yet_and_that_is_said(caplog: pytest.LogCaptureFixture) -> None:
-    AgentStepperCore(model="m")
-    assert "summaries are made by rule: the model m is not used yet" in caplog.text
-
-
 def test_before_the_start_there_is_neither_hub_nor_loop() -> None:
     core = AgentStepperCore()
     with pytest.raises(RuntimeError, match=r"call start\(\)"):
@@ -140,8 +139,10 @@ def test_stop_ends_runs_and_tells_everybody_why(tmp_path: Path) -> None:
                 "The Core is stopping.",
             )
     assert core_threads() == []
-    (run,) = (tmp_path / "logs").glob("*.run")
-    assert run.name.startswith("Run #1 of Halted_")
+    with contextlib.closing(open_store(tmp_path)) as store:
+        (found,) = store.load()
+    assert isinstance(found, RunFound)
+    assert (found.run.name, found.run.ending) == ("Run #1 of Halted", Ending.LOST)
 
 
 def test_stop_does_not_wait_for_who_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,8 +275,7 @@ def test_runs_that_ended_are_there_again_after_a_restart(
     ui.until(ui.find("Deleted"), "idle")
     ui.act("delete_run", run=ui.find("Deleted"))
     stand.core.stop()
-    assert len(list((tmp_path / "logs").iterdir())) == 4
-    assert all(stat.S_IMODE(f.stat().st_mode) == 0o600 for f in (tmp_path / "logs").iterdir())
+    assert all(stat.S_IMODE(f.stat().st_mode) == 0o600 for f in tmp_path.iterdir())
 
     again = new_stand(data=tmp_path).ui(2)
     assert isinstance(again, UiV2)
@@ -285,7 +285,7 @@ def test_runs_that_ended_are_there_again_after_a_restart(
     ]
     rows = [again.open(run)["rows"] for run in again.runs]
     assert [[row["summary"] for row in each] for each in rows] == [
-        ['{"n":1}', "Agent execution finished"],
+        ["Asks with an empty prompt", "Agent execution finished"],
         ["edited", "Agent execution finished"],
     ]
 

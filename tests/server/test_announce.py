@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from agentstepper_nb.protocol import ui as ui_wire
 from agentstepper_nb.server_ext.announce import agent_url
+from agentstepper_nb.store import open_store
 from tests.server.conftest import AGENT_TOKEN
 
 
@@ -81,4 +83,19 @@ async def test_ended_runs_are_kept(
     while (await ui.expect(ui_wire.RunChanged)).run.live:
         pass
     await extension.stop_extension()
-    assert list((tmp_path / "kept" / "logs").glob("*.run"))
+    with contextlib.closing(open_store(tmp_path / "kept")) as kept:
+        assert [type(record).__name__ for record in kept.load()] == ["RunFound"]
+
+
+@pytest.fixture
+def without_token(jp_server_config: Any) -> None:
+    """Before the server starts, which depends on the order of the arguments."""
+    del jp_server_config.AgentStepperExtension["agent_token"]
+
+
+def test_where_no_token_is_configured_it_makes_one(
+    without_token: None, extension: Any, tmp_path: Path
+) -> None:
+    token = (tmp_path / "kept" / "agent-token").read_text().strip()
+    assert extension.agent_token == token
+    assert (tmp_path / "kept" / "store.sqlite").exists()

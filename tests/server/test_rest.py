@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tornado.httpclient import HTTPClientError, HTTPResponse
+from traitlets import TraitError
 
+from agentstepper_nb.server_ext import AgentStepperExtension
 from agentstepper_nb.server_ext.rest import disposition
 
 RECORDED = Path(__file__).parents[1] / "wire" / "recorded.run"
@@ -262,3 +265,82 @@ async def test_a_run_can_be_exported_while_it_lives(api: Api, new_agent: Any, ne
     await ui.pending(await agent.ask())
     exported = await api("GET", agent.run, "export")
     assert (await api("POST", "import", body=exported.body)).code == 201
+
+
+# ---- what is kept ----------------------------------------------------------------------------------
+
+
+async def test_tags(api: Api) -> None:
+    run = await imported(api)
+    response = await api("PATCH", run["id"], body=json.dumps({"tags": ["slow", "slow", "mine"]}))
+    assert json.loads(response.body)["tags"] == ["slow", "mine"]
+    both = json.dumps({"tags": [], "name": "other"})
+    told = json.loads((await api("PATCH", run["id"], body=both)).body)
+    assert (told["tags"], told["name"]) == ([], "other")
+    for tags in ([""], ["t"] * 21, "slow"):
+        body = json.dumps({"tags": tags})
+        assert await api.refused("PATCH", run["id"], body=body) == (400, "invalid_message")
+
+
+async def test_an_archive_comes_back_whole(api: Api) -> None:
+    run = await imported(api)
+    await api("PATCH", run["id"], body=json.dumps({"tags": ["mine"]}))
+    response = await api("GET", run["id"], "export", params={"format": "archive"})
+    assert response.body.startswith(b"PK")
+    assert ".agentstepper.zip" in response.headers["Content-Disposition"]
+    taken = json.loads((await api("POST", "import", body=response.body)).body)
+    assert (taken["tags"], taken["rows"], taken["id"] == run["id"]) == (
+        ["mine"],
+        run["rows"],
+        False,
+    )
+    refused = await api.refused("GET", run["id"], "export", params={"format": "pickle"})
+    assert refused == (400, "invalid_message")
+
+
+async def test_search(api: Api, jp_fetch: Any) -> None:
+    run = await imported(api)
+
+    async def search(**params: str) -> Any:
+        return await jp_fetch("agentstepper", "api", "search", method="GET", params=params)
+
+    found = json.loads((await search(q="recorder")).body)
+    assert {hit["run"] for hit in found["hits"]} == {run["id"]}
+    none = json.loads((await search(q="recorder nowhere", run=run["id"])).body)
+    assert none == {"hits": [], "more": False}
+    assert len(json.loads((await search(q="recorder", limit="1")).body)["hits"]) == 1
+    for params, status, code in (
+        ({"q": "x", "limit": "501"}, 400, "invalid_message"),
+        ({"q": "x", "limit": "all"}, 400, "invalid_message"),
+        ({}, 400, "invalid_search"),
+        ({"q": "x", "run": ABSENT}, 404, "unknown_run"),
+    ):
+        with pytest.raises(HTTPClientError) as refused:
+            await search(**params)
+        assert refused.value.response is not None
+        told = json.loads(refused.value.response.body)
+        assert (refused.value.code, told["code"]) == (status, code)
+
+
+def test_a_folder_that_another_server_has_is_left_to_it(
+    extension: AgentStepperExtension, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    second = AgentStepperExtension(data_dir=str(tmp_path / "kept"), log=logging.getLogger("second"))
+    with caplog.at_level(logging.WARNING):
+        store = second._open_store()
+    try:
+        folder, _ = second._place
+        assert folder == tmp_path / "kept" / "2"
+        assert second.agent_token == (folder / "agent-token").read_text().strip()
+        said = caplog.text
+        assert f"the runs in {tmp_path / 'kept'} belong to the Jupyter server in " in said
+        assert f"keeps its own in {folder}" in said
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize("trait", ["keep_days", "keep_gib"])
+def test_what_is_kept_for_no_time_is_refused(trait: str) -> None:
+    with pytest.raises(TraitError, match=f"{trait} must be above 0, not 0"):
+        AgentStepperExtension(**{trait: 0})
+    assert getattr(AgentStepperExtension(**{trait: 1.5}), trait) == 1.5

@@ -12,6 +12,7 @@ from tornado.httpclient import HTTPClientError
 
 from agentstepper_nb.protocol import agent as agent_wire
 from agentstepper_nb.protocol import ui as ui_wire
+from agentstepper_nb.protocol.values import RunState
 from agentstepper_nb.server_ext import outbox
 from tests.server.conftest import AGENT_TOKEN
 from tests.server.peers import Closed
@@ -130,15 +131,15 @@ async def test_many_of_both(new_agent: Any, new_ui: Any) -> None:
         assert (await agent.expect(agent_wire.Answered)).breakpoint == breakpoint
 
 
-async def test_an_agent_that_hangs_up_ends_its_run(
+async def test_an_agent_that_hangs_up_may_come_back(
     new_agent: Any, new_ui: Any, extension: Any
 ) -> None:
     ui, agent = await new_ui(), await new_agent()
     await ui.hello()
     agent.socket.close()
-    while (await ui.expect(ui_wire.RunChanged)).run.live:
+    while (await ui.expect(ui_wire.RunChanged)).run.state is not RunState.DETACHED:
         pass
-    assert not extension.hub.run(agent.run).live
+    assert extension.hub.run(agent.run).live
 
 
 # ---- bad input -------------------------------------------------------------------------------------

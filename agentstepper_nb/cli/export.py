@@ -1,0 +1,47 @@
+"""`agentstepper export`: a run that is kept, as a file."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from ..errors import AgentStepperError
+from ..history import files
+from ..history import run as run_of
+from . import FAILED, OK, USAGE
+from .text import inert
+
+
+def run(given: Namespace) -> int:
+    """Run the command.
+
+    Args:
+        given: What the command line says.
+
+    Returns:
+        1 where there is no such run, or it can't be read or written; 2 where no format is named.
+    """
+    path = Path(given.file).expanduser()
+    try:
+        format = files.format_of(path, given.format)
+    except ValueError as error:
+        return _fail(f"{error}", USAGE)
+    if path.is_dir():
+        return _fail(f"{path} is a folder: name a file in it.", FAILED)
+    if path.exists() and not given.force:
+        return _fail(f"{path} exists: choose another name, or say --force.", FAILED)
+    try:
+        history = run_of(given.run, given.data).history()
+        files.write(history, path, format, force=given.force)
+    except AgentStepperError as error:
+        return _fail(f"{error}", FAILED)
+    except OSError as error:
+        return _fail(f"{path} can't be written: {error.strerror or error}.", FAILED)
+    print(inert(f"{history.run.name} ({history.run.id}) is in {path}."))
+    return OK
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"agentstepper export: {inert(message)}", file=sys.stderr)
+    return code

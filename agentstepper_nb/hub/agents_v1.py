@@ -1,0 +1,151 @@
+"""Agents of version 1, as the hub meets them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Raw
+from msgspec.structs import replace
+
+from ..core.summaries import one_line
+from ..errors import ProtocolError
+from ..protocol.v1 import agent as v1
+from ..protocol.v1.commits import load_commit
+from ..protocol.values import AnswerKind, Breakpoint, Ending, Event, EventKind, Run
+from .agents import AgentSession, what
+from .connection import Connection
+from .endings import CORE_WENT
+
+if TYPE_CHECKING:
+    from .hub import Hub
+
+#: Characters of a program's name.
+_NAME: Final = 1000
+
+
+class AgentSessionV1(AgentSession):
+    """An agent of version 1: one socket, one run after the other."""
+
+    def __init__(self, hub: Hub, connection: Connection) -> None:
+        super().__init__(hub, connection)
+        self._last_event: str | None = None
+        self._waiting: dict[str, str] = {}  # breakpoints without an answer, as they came
+
+    def reply(self, breakpoint: Breakpoint, answer: AnswerKind) -> None:
+        """Send the breakpoint back: as it came, or with its edit."""
+        came = self._waiting.pop(breakpoint.id)
+        if breakpoint.edit is None:
+            self.connection.send(came)
+            return
+        answered = v1.V1Breakpoint(
+            uuid=breakpoint.id,
+            agent=breakpoint.agent,
+            event_id=breakpoint.event,
+            time=breakpoint.at,
+            original_data=Raw(breakpoint.data.encode()),
+            modified_data=Raw(breakpoint.edit.encode()),
+            summary=breakpoint.summary,
+        )
+        self.connection.send(v1.encode(answered))
+
+    def _receive(self, text: str) -> None:
+        message, strict = v1.read(text)
+        if isinstance(message, v1.V1Event):
+            self._event(message)
+        elif isinstance(message, v1.V1Breakpoint):
+            self._breakpoint(message, self._started_run(), text, strict)
+        elif isinstance(message, v1.V1Commit):
+            run = self._started_run()
+            commit = replace(load_commit(message), run=run, event=self._last_event)
+            self.hub.perform(self.hub.debugger.add_commit(commit))
+            self.hub.log.info("%s", what(commit))
+        else:
+            raise ProtocolError("unknown_message", "Only the Core sends errors.")
+
+    def _event(self, message: v1.V1Event) -> None:
+        kind, name = v1.load_kind(message.type, message.data)
+        if kind is None:
+            known = ", ".join(v1.TYPES)
+            raise ProtocolError(
+                "invalid_message", f"“{message.type[:80]}” is no event type; known: {known}."
+            )
+        if kind is EventKind.PROGRAM_STARTED:
+            self._start_again(message)
+        run = self._started_run()
+        if kind is EventKind.PROGRAM_FINISHED:
+            self._end()
+            return
+        data = bytes(message.data).decode()
+        event = Event(
+            id=message.uuid,
+            run=run,
+            kind=kind,
+            at=message.time,
+            name=name,
+            data=None if data == "null" or kind is EventKind.CUSTOM else data,
+        )
+        self.hub.perform(self.hub.debugger.begin_event(event))
+        self._last_event = message.uuid
+
+    def _started_run(self) -> str:
+        if self.run is None:
+            raise ProtocolError(
+                "hello_expected",
+                "No run has started here: the first message must be the event PROGRAM_STARTED.",
+            )
+        return self.run
+
+    def _start_again(self, message: v1.V1Event) -> None:
+        self._end()
+        self._waiting.clear()
+        program = v1.text(message.data)[:_NAME] or "agent"
+        run = Run(
+            id=self.hub.new_id(), name="", program=program, started_at=message.time, can_stop=False
+        )
+        self.hub.check_store()
+        self.hub.perform(self.hub.debugger.start_run(run))
+        self.run = run.id
+        self.hub.bind_agent(run.id, self)
+        self.hub.log.info("run %s of %s started", one_line(run.id), one_line(program))
+
+    def _end(self) -> None:
+        run, self.run = self.run, None
+        if run is not None:
+            self.hub.drop_agent(run)
+            self.hub.finish(run, Ending.FINISHED)
+
+    def _breakpoint(self, message: v1.V1Breakpoint, run: str, text: str, strict: bool) -> None:
+        data = str(message.original_data, "utf-8")
+        breakpoint = Breakpoint(
+            id=message.uuid,
+            run=run,
+            event=message.event_id,
+            seq=0,
+            kind=EventKind.PROGRAM_STARTED,  # the debugger sets it from the event
+            side=self.hub.debugger.next_side(run, message.event_id),
+            at=message.time,
+            data=data,
+            strict=strict or v1.is_strict(data),
+            agent=message.agent,
+            summary=message.summary,
+        )
+        outputs = self.hub.debugger.reach_breakpoint(breakpoint, self.hub.clock())
+        self._waiting[breakpoint.id] = text
+        self.hub.perform(outputs)
+
+    def _send_error(self, code: str, message: str, text: str | None) -> None:
+        self.connection.send(v1.encode(v1.V1Error(code=code, message=message)))
+
+    def core_stops(self) -> None:
+        """An agent of version 1 can't come back: its run ends."""
+        run, self.run = self.run, None
+        if run is not None:
+            self.hub.drop_agent(run)
+            self.hub.finish(run, Ending.LOST, CORE_WENT, said=False)
+
+    def core_stopped(self) -> None:
+        """Close."""
+        self.connection.close(1001, "The Core is stopping.")
+
+    def _left(self, run: str) -> None:
+        self.hub.finish(run, Ending.FINISHED)  # to hang up is how this version ends

@@ -1,0 +1,335 @@
+"""Agents of version 2, as the hub meets them: a run may have one connection after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import Callable, Coroutine
+from functools import partial
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import UNSET, Raw
+from msgspec.structs import replace
+
+from .._version import __version__
+from ..core import Output
+from ..core.summaries import one_line
+from ..errors import CommandError, ProtocolError
+from ..protocol import agent as v2
+from ..protocol.frame import VERSION, decode_address
+from ..protocol.records import Proof
+from ..protocol.values import AnswerKind, Breakpoint, Ending, EventKind, Run
+from . import arrivals, endings
+from .agents import AgentSession, what
+from .connection import Connection
+from .intake import Acknowledgements, Intake
+from .presence import Who
+from .timelines import timeline
+
+if TYPE_CHECKING:
+    from .hub import Hub
+
+_GREETED: Final = "This connection said hello before: open another for another run."
+_SAID_BYE: Final = "This run said bye: open a new connection for a new run."
+
+
+class AgentSessionV2(AgentSession):
+    """A connection of an agent of version 2: it opens a run, or goes on with one."""
+
+    def __init__(self, hub: Hub, connection: Connection) -> None:
+        super().__init__(hub, connection)
+        self._sent = 0
+        self._over = False  # it said bye, or has another connection
+        self._who = Who(0, "", "")
+        self._intake = Intake()
+        self._acknowledgements = Acknowledgements(lambda n: self._send(v2.Acknowledged(received=n)))
+        self._welcomed = False
+        self._owed: set[str] = set()  # breakpoints whose answers it may have missed
+        self._waiting: frozenset[str] = frozenset()  # that it waited for when it came back
+        self._caught_up = asyncio.Event()  # what it had sent before has been sent again
+        self._sent_before = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def closed(self) -> None:
+        """The connection is gone."""
+        self._let_go()
+        super().closed()
+
+    def replaced(self) -> None:
+        """The agent has opened another connection for its run: nobody is at this one's other end."""
+        self.run = None
+        self._over = True
+        self._let_go()
+        self.connection.close(1000, "The agent has connected again.")
+
+    def reply(self, breakpoint: Breakpoint, answer: AnswerKind) -> None:
+        """Send a breakpoint's answer; before the welcome nothing else is heard."""
+        if not self._welcomed:
+            self._owed.add(breakpoint.id)
+            return
+        self._owed.discard(breakpoint.id)
+        how: v2.Answer
+        if answer is AnswerKind.STOP:
+            how = v2.Stop()
+        else:
+            edit = breakpoint.edit
+            how = v2.Resume(data=UNSET if edit is None else Raw(edit.encode()))
+        self._send(v2.Answered(breakpoint=breakpoint.id, answer=how))
+
+    def core_stops(self) -> None:
+        """Its run goes on with the next Core."""
+
+    def core_stopped(self) -> None:
+        """Acknowledge what is kept, and close."""
+        self._acknowledgements.now()
+        self._let_go()
+        self.connection.close(1001, "The Core is stopping.")
+
+    # ---- messages -----------------------------------------------------------------------------------
+
+    def _receive(self, text: str) -> None:
+        try:
+            envelope, message = v2.from_agent.decode(text)
+        except ProtocolError:
+            if self.run is not None and self._intake.refused(decode_address(text).n):
+                self._record(self.run, [], text)
+            raise
+        id = None if envelope.id is UNSET else envelope.id
+        if isinstance(message, v2.TakeRun):
+            self._later(partial(self._take_run, message, id), text)
+        elif self.run is not None:
+            if self._intake.takes(envelope.n):
+                self._take(self.run, message, id, text)
+        elif isinstance(message, v2.Hello):
+            self._hello(message, envelope.n)
+        elif self._over:
+            raise ProtocolError("run_ended", _SAID_BYE)
+        else:
+            raise ProtocolError("hello_expected", "The first message must be hello: send it now.")
+
+    def _take(self, run: str, message: object, id: str | None, text: str) -> None:
+        """Carry a message out, and record with it that it was taken: one that is refused is, too."""
+        outputs: list[Output] = []
+        try:
+            outputs = self._carry_out(run, message, id, text)
+        finally:
+            self._record(run, outputs, text)
+
+    def _record(self, run: str, outputs: list[Output], text: str) -> None:
+        n = self._intake.heard
+        heard = self.hub.debugger.hear(run, n)
+        self.hub.perform([*outputs, *heard], synced=partial(self._kept, n, len(text)))
+        if n >= self._sent_before:
+            self._caught_up.set()
+
+    def _kept(self, n: int, size: int) -> None:
+        self._acknowledgements.kept(n, size)
+        if self._over:
+            self._acknowledgements.now()
+
+    def _carry_out(self, run: str, message: object, id: str | None, text: str) -> list[Output]:
+        debugger, now = self.hub.debugger, self.hub.clock()
+        match message:
+            case v2.EventBegun():
+                if message.kind is EventKind.PROGRAM_FINISHED:
+                    raise ProtocolError(
+                        "invalid_message", "A run of version 2 ends with bye: send that instead."
+                    )
+                return debugger.begin_event(arrivals.event(message, run))
+            case v2.BreakpointReached():
+                reached = arrivals.breakpoint(message, run)
+                return debugger.reach_breakpoint(self._as_it_waits(reached), now)
+            case v2.Withdraw():
+                return debugger.withdraw(run, message.breakpoint, now)
+            case v2.CommitMade():
+                commit = arrivals.commit(message, run)
+                self.hub.log.info("%s", what(commit))
+                return debugger.add_commit(commit)
+            case v2.GetTimeline():
+                self._later(partial(self._tell_timeline, run, id), text)
+            case v2.ProcessEnded():
+                self.hub.presence.process_ended(self._who._replace(pid=message.pid), message.code)
+            case v2.Bye():
+                self._bye(run, message)
+            case v2.Hello():
+                raise ProtocolError("already_open", _GREETED)
+        return []
+
+    def _as_it_waits(self, breakpoint: Breakpoint) -> Breakpoint:
+        """A breakpoint that was sent again: its agent may have its answer, which the store lost."""
+        again = self._intake.heard <= self._sent_before
+        return (
+            replace(breakpoint, waits=False)
+            if again and breakpoint.id not in self._waiting
+            else breakpoint
+        )
+
+    def _bye(self, run: str, bye: v2.Bye) -> None:
+        self._over = True
+        self.run = None
+        self.hub.drop_agent(run)
+        self.hub.finish(run, bye.ending, bye.failure)
+
+    # ---- hello --------------------------------------------------------------------------------------
+
+    def _hello(self, hello: v2.Hello, n: int) -> None:
+        if hello.version != VERSION:
+            side = "the Core" if hello.version > VERSION else "the agent's SDK"
+            raise ProtocolError(
+                "version_mismatch",
+                f"The SDK speaks version {hello.version}, this Core {VERSION}: upgrade {side}.",
+            )
+        if self._over:
+            raise ProtocolError("already_open", _GREETED)
+        secret = sha256(hello.secret.encode()).hexdigest()
+        known = self.hub.find(hello.run)
+        if known is None and not hello.sent:
+            proof = Proof(secret=secret, boot=hello.boot, returns=hello.returns)
+            outputs = self._open(hello, n, proof)
+        else:
+            outputs = self._go_on(hello, n, self._recognized(known, hello, n, secret))
+        self._who = Who(hello.pid, hello.host, hello.boot)
+        self.run = hello.run
+        self.hub.bind_agent(hello.run, self)
+        outputs += self.hub.debugger.hear(hello.run, self._intake.heard)
+        # It forgets what it is told is kept, and what it sends next goes on from there.
+        welcome = v2.Welcome(
+            version=VERSION,
+            core=f"agentstepper_nb {__version__}",
+            run=hello.run,
+            received=self._intake.heard,
+        )
+        self.hub.perform(outputs, synced=partial(self._welcome, welcome))
+
+    def _welcome(self, welcome: v2.Welcome) -> None:
+        if self.run is None:
+            return  # it has hung up meanwhile
+        self._send(welcome)
+        self._welcomed = True
+        if self._owed:
+            self._later(self._answer_again)
+
+    def _open(self, hello: v2.Hello, n: int, proof: Proof) -> list[Output]:
+        self.hub.check_store()
+        self._intake = Intake(n)
+        outputs = self.hub.debugger.start_run(arrivals.header(hello, self.hub.clock()), proof)
+        self.hub.log.info("run %s of %s started", one_line(hello.run), one_line(hello.program))
+        return outputs
+
+    def _recognized(self, run: Run | None, hello: v2.Hello, n: int, secret: str) -> Run:
+        """The live run that an agent goes on with."""
+        if run is None:
+            raise CommandError(
+                "unknown_run",
+                "This Core doesn't know the run: it was deleted, or is kept by another Core. Start "
+                "the agent again.",
+                hello.run,
+            )
+        proof = self.hub.debugger.proof(run.id) if run.live else None
+        right = proof is not None and hmac.compare_digest(proof.secret, secret)
+        if not hello.sent and (not right or self.hub.debugger.heard(run.id) > n):
+            raise ProtocolError(
+                "already_open", f"A run {run.id} exists already: give each run an id of its own."
+            )
+        if not run.live:
+            raise ProtocolError("run_ended", _why_over(run))
+        if not right:
+            raise ProtocolError(
+                "unauthorized", "This run is another agent's: its secret isn't the one that came."
+            )
+        return run
+
+    def _go_on(self, hello: v2.Hello, n: int, run: Run) -> list[Output]:
+        """Take the place of the connection before."""
+        heard = self.hub.debugger.heard(run.id)
+        failure = None
+        if hello.acknowledged > heard:
+            failure = endings.damaged(hello.acknowledged - heard)
+            self.hub.log.error("run %s: %s", one_line(run.id), failure.message)
+        self._intake = Intake(max(heard, hello.acknowledged))
+        self._sent_before = hello.sent
+        self._waiting = frozenset(hello.waiting)
+        if self._intake.heard >= hello.sent:
+            self._caught_up.set()
+        self._owed = set(hello.waiting).difference(run.pending)
+        self.hub.replace_agent(run.id)
+        self.hub.log.info("run %s: its agent is back", one_line(run.id))
+        outputs = self.hub.debugger.attach(run.id, failure)
+        for id in run.pending:
+            if id not in self._waiting:  # it has its answer, which the store lost, or gave up
+                outputs += self.hub.debugger.withdraw(run.id, id, self.hub.clock())
+        return outputs
+
+    async def _answer_again(self) -> None:
+        """Answer what was answered while the agent was away, or just before it left."""
+        for id in list(self._owed):
+            await self._answer_from_store(id)
+        await self._caught_up.wait()
+        for id in list(self._owed):
+            if not await self._answer_from_store(id):
+                # The store has lost this one, and its agent would wait for ever.
+                self._owed.discard(id)
+                self._send(v2.Answered(breakpoint=id, answer=v2.Resume()))
+
+    async def _answer_from_store(self, id: str) -> bool:
+        """Send the answer that is kept of a breakpoint; False where the run has no such breakpoint."""
+        if self.run is None:
+            return True
+        found = await self.hub.store.message(self.run, id)
+        if not isinstance(found, Breakpoint):
+            return False
+        if id in self._owed and found.answer not in (None, AnswerKind.WITHDRAWN):
+            self.reply(found, found.answer)
+        self._owed.discard(id)
+        return True
+
+    # ---- what takes its time ------------------------------------------------------------------------
+
+    async def _tell_timeline(self, run: str, id: str | None) -> None:
+        """Answer with all that the agent sent before it asked."""
+        await self.hub.recorded()
+        history = await self.hub.history(run)
+        # On a thread: to sum up long contents takes a while, in which others would wait.
+        made = await asyncio.to_thread(timeline, history, self.hub.extensions.vocabulary)
+        self._send(made, id)
+
+    async def _take_run(self, message: v2.TakeRun, id: str | None) -> None:
+        run = await self.hub.import_run(message.data.encode())
+        self._send(v2.RunTaken(run=run), id)
+
+    def _later(self, work: Callable[[], Coroutine[Any, Any, None]], text: str = "") -> None:
+        task = asyncio.ensure_future(self._guarded(work, text))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _guarded(self, work: Callable[[], Coroutine[Any, Any, None]], text: str) -> None:
+        try:
+            await work()
+        except Exception as error:  # ended and deleted meanwhile, say
+            self._refuse(error, text)
+
+    def _let_go(self) -> None:
+        self._acknowledgements.end()
+        for task in self._tasks:
+            task.cancel()
+
+    def _left(self, run: str) -> None:
+        self.hub.leave(run)
+
+    # ---- sending ------------------------------------------------------------------------------------
+
+    def _send(self, message: v2.CoreToAgent, id: str | None = None) -> None:
+        self._sent += 1
+        self.connection.send(v2.to_agent.encode(message, self._sent, id))
+
+    def _send_error(self, code: str, message: str, text: str | None) -> None:
+        number = None if text is None else decode_address(text).n
+        self._send(v2.AgentError(code=code, message=message, n=number))
+
+
+def _why_over(run: Run) -> str:
+    """Why nothing can be added to a run."""
+    if run.ending is Ending.LOST:
+        return "This Core has given the run up, since its agent was away too long: start a new one."
+    return "This run has ended: start a new one."

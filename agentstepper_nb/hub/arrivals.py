@@ -1,0 +1,73 @@
+"""What agents of version 2 send, as the debugger's values."""
+
+from __future__ import annotations
+
+from msgspec import UNSET
+
+from ..protocol import agent as v2
+from ..protocol.values import Breakpoint, Commit, Event, EventKind, Run
+
+
+def event(message: v2.EventBegun, run: str) -> Event:
+    """An event that begins."""
+    return Event(
+        id=message.id,
+        run=run,
+        kind=message.kind,
+        at=message.at,
+        parent=message.parent,
+        name=message.name,
+        data=None if message.data is UNSET else bytes(message.data).decode(),
+    )
+
+
+def breakpoint(message: v2.BreakpointReached, run: str) -> Breakpoint:
+    """A breakpoint that was reached; the debugger knows of which kind its event is."""
+    return Breakpoint(
+        id=message.id,
+        run=run,
+        event=message.event,
+        seq=0,
+        kind=EventKind.PROGRAM_STARTED,  # the debugger sets it from the event
+        side=message.side,
+        at=message.at,
+        data=str(message.data, "utf-8"),
+        waits=message.waits,
+        summary=message.summary,
+        outcome=message.outcome,
+        failure=message.failure,
+        usage=message.usage,
+    )
+
+
+def commit(message: v2.CommitMade, run: str) -> Commit:
+    """A commit of the workspace."""
+    return Commit(
+        id=message.id,
+        run=run,
+        at=message.at,
+        title=message.title,
+        description=message.description,
+        event=message.event,
+        snapshot=message.snapshot,
+        ruled=message.ruled,
+        changes=message.changes,
+    )
+
+
+def header(message: v2.Hello, at: float) -> Run:
+    """The run that an agent opens; the debugger names it.
+
+    Args:
+        message: The agent's hello.
+        at: Now, by the Core's clock.
+    """
+    return Run(
+        id=message.run,
+        name="",
+        program=message.program,
+        started_at=at,
+        workspace=message.workspace,
+        pid=message.pid,
+        host=message.host,
+    )

@@ -1,0 +1,119 @@
+"""What UIs of version 2 may read."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ..core import Vocabulary, debug_row, row
+from ..errors import CommandError
+from ..protocol import ui as v2
+from ..protocol.records import RunHistory
+from ..protocol.values import Breakpoint, Commit, EventKind, Row
+
+if TYPE_CHECKING:
+    from .hub import Hub
+
+#: The commands that change nothing; of `OpenRun` the answer comes from here, too.
+Read = v2.ReadRun | v2.GetMessage | v2.GetChange | v2.ExportRun | v2.Search | v2.GetStore
+
+
+async def answer(hub: Hub, command: Read) -> v2.CoreToUi:
+    """Answer a command that reads.
+
+    Args:
+        hub: Where.
+        command: The command.
+
+    Raises:
+        CommandError: `unknown_run`, or `unknown_content`.
+        ProtocolError: `invalid_search`.
+        DamagedRunError: What is kept of the run is hurt.
+    """
+    match command:
+        case v2.ReadRun():
+            return opened(await hub.history(command.run), hub.extensions.vocabulary)
+        case v2.GetMessage():
+            return await _message(hub, command)
+        case v2.GetChange():
+            return await _change(hub, command)
+        case v2.ExportRun():
+            return await _export(hub, command)
+        case v2.Search():
+            return await hub.search(command.query, command.run, command.limit)
+        case v2.GetStore():
+            return v2.StoreChanged(store=await hub.store.info())
+
+
+async def _message(hub: Hub, command: v2.GetMessage) -> v2.MessageBody:
+    found = await hub.find_row(command.run, command.message)
+    if isinstance(found, Breakpoint):
+        return v2.MessageBody(
+            run=command.run,
+            message=command.message,
+            revision=found.revision,
+            data=found.data,
+            edit=found.edit,
+            strict=found.strict,
+        )
+    return v2.MessageBody(
+        run=command.run,
+        message=command.message,
+        revision=1,
+        data=found.data or "null",
+        edit=None,
+        strict=True,
+    )
+
+
+async def _change(hub: Hub, command: v2.GetChange) -> v2.ChangeBody:
+    hub.run(command.run)
+    try:
+        commit = await hub.store.commit(command.run, command.commit)
+    except Exception:
+        hub.run(command.run)  # deleted meanwhile
+        raise
+    for change in commit.changes if commit else ():
+        if change.path == command.path:
+            return v2.ChangeBody(
+                run=command.run, commit=command.commit, path=change.path, body=change.body
+            )
+    raise CommandError(
+        "unknown_content", "This run has no such commit or file: open the run again.", command.run
+    )
+
+
+async def _export(hub: Hub, command: v2.ExportRun) -> v2.RunExported:
+    name, data = await hub.export(command.run, command.format)
+    if command.format == "archive":
+        data = base64.b64encode(data)
+    return v2.RunExported(name=name, data=data.decode("ascii"), format=command.format)
+
+
+def opened(history: RunHistory, vocabulary: Vocabulary) -> v2.RunOpened:
+    """A run as a view shows it, without contents.
+
+    Args:
+        history: The run.
+        vocabulary: What extensions add to the debugger's words.
+    """
+    return v2.RunOpened(
+        run=history.run,
+        rows=rows(history, vocabulary),
+        commits=tuple(without_contents(commit) for commit in history.commits),
+        notes=history.notes,
+    )
+
+
+def without_contents(commit: Commit) -> Commit:
+    """A commit whose changes don't carry the contents of files."""
+    return replace(commit, changes=tuple(replace(change, body=None) for change in commit.changes))
+
+
+def rows(history: RunHistory, vocabulary: Vocabulary) -> tuple[Row, ...]:
+    """A run's rows, in order."""
+    made = [row(breakpoint, vocabulary) for breakpoint in history.breakpoints]
+    made += [debug_row(event) for event in history.events if event.kind is EventKind.DEBUG_MESSAGE]
+    return tuple(sorted(made, key=lambda each: each.seq))

@@ -1,0 +1,91 @@
+"""Runs that are kept long enough, or for which there is no room any more, are deleted."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+
+from ..core.summaries import one_line
+
+if TYPE_CHECKING:
+    from .hub import Hub
+
+#: Seconds between two looks.
+EACH: Final = 3600.0
+_DAY: Final = 24 * 3600
+_GIB: Final = 1024**3
+
+
+@dataclass(frozen=True)
+class Keep:
+    """How long runs are kept, and in how much room; those with a tag, and live ones, always are.
+
+    Args:
+        days: Days after their ends. None: for ever.
+        gib: GiB that all may take together. None: without a limit.
+    """
+
+    days: float | None = None
+    gib: float | None = None
+
+
+#: Nothing is deleted by itself.
+ALL: Final = Keep()
+
+
+@runtime_checkable
+class Forgetful(Protocol):
+    """A store that outlives its runs."""
+
+    async def expired(self, before: float | None, size: int | None) -> list[str]:
+        """The runs that are to go: of those that ended and have no tag, the oldest.
+
+        Args:
+            before: POSIX seconds: those that ended earlier go.
+            size: Bytes: as many go as is needed for all to take less.
+        """
+
+
+class Retention:
+    """Deletes what is to go, at the start and then each hour.
+
+    Args:
+        hub: Whose runs they are.
+        keep: What stays.
+    """
+
+    def __init__(self, hub: Hub, keep: Keep) -> None:
+        self._hub = hub
+        self._keep = keep
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin, where anything is ever to go."""
+        if self._keep != ALL and isinstance(self._hub.store, Forgetful):
+            self._task = asyncio.ensure_future(self._look(self._hub.store))
+
+    def close(self) -> None:
+        """Delete no more."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def sweep(self, store: Forgetful) -> None:
+        """Delete what is to go now."""
+        days, gib = self._keep.days, self._keep.gib
+        before = None if days is None else self._hub.clock() - days * _DAY
+        size = None if gib is None else int(gib * _GIB)
+        for id in await store.expired(before, size):
+            run = self._hub.find(id)
+            if run is None or run.live or run.tags:
+                continue  # things have changed meanwhile
+            self._hub.delete(id)
+            self._hub.log.info("%s was deleted: it was kept long enough", one_line(run.name))
+
+    async def _look(self, store: Forgetful) -> None:
+        while True:
+            try:
+                await self.sweep(store)
+            except Exception:
+                self._hub.log.exception("Deleting old runs failed.")
+            await asyncio.sleep(EACH)

@@ -1,0 +1,227 @@
+"""Breakpoints and commits in one sentence each, which a model makes while the agent goes on.
+
+Nobody waits for it: what stands there by rule is replaced when a sentence comes, and stays where none
+does. Nothing leaves this machine unless a person has named a model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+from weakref import WeakValueDictionary
+
+from ..core import Saved
+from ..core.sentences import Question, one_sentence, question, shows_sentence
+from ..core.summaries import one_line
+from ..errors import CommandError, ModelError, StoreError
+from ..models.base import MODEL_VARIABLE, TextModel, from_environment
+from ..protocol import records
+from ..protocol.values import Breakpoint, Commit
+from .pacing import Pace, Pacer
+
+if TYPE_CHECKING:
+    from .hub import Hub
+
+__all__ = ["MODEL_VARIABLE", "Sentences", "summarize_by"]
+
+#: Requests at a time.
+AT_ONCE: Final = 2
+#: Rows and commits that wait for their turn; beyond, those that nobody looks at stay as they are.
+MOST: Final = 256
+#: Seconds that one sentence may take.
+PATIENCE: Final = 45.0
+#: Tokens of the longest answer. A sentence takes 40, but some models think before it.
+_MAX_TOKENS: Final = 500
+
+
+class _Key(NamedTuple):
+    """What a sentence is about."""
+
+    run: str
+    id: str  # the breakpoint's or the commit's
+
+
+@dataclass
+class _Wish:
+    """Something that is to get a sentence; what it holds is read when it is its turn."""
+
+    key: _Key
+    number: int  # grows
+    commit: bool
+    halted: bool  # a person looks at it right now
+
+
+def _rank(wish: _Wish) -> tuple[bool, int]:
+    """What a person looks at goes first, then what is newest."""
+    return wish.halted, wish.number
+
+
+class Sentences:
+    """Asks a model for the sentences, a few at a time, what a person looks at first.
+
+    What the same model was asked before isn't asked again: the store has the answer.
+
+    Args:
+        hub: Whose rows and commits they are.
+        model: Who is asked; closed with this.
+        pacer: How often.
+    """
+
+    def __init__(self, hub: Hub, model: TextModel, pacer: Pacer | None = None) -> None:
+        self._hub = hub
+        self._model = model
+        self._pacer = pacer or Pacer(Pace())
+        self._number = 0
+        self._waiting: dict[_Key, _Wish] = {}
+        self._asking: dict[asyncio.Task[None], _Key] = {}
+        #: Held while a question is asked: who has the same waits for its answer.
+        self._asked: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._told: set[str] = set()  # the kinds of failures that the log has
+        self._closed = False
+
+    def tell(self, saved: Saved) -> None:
+        """This was recorded: see what is to be asked now, and what no longer."""
+        match saved.record:
+            case records.BreakpointSaved(breakpoint=breakpoint):
+                self._wish(breakpoint)
+            case records.BreakpointEdited(run=run, breakpoint=id):
+                self._forget(lambda key: key == (run, id))
+                if saved.breakpoint is not None:
+                    self._wish(saved.breakpoint)
+            case records.BreakpointAnswered(run=run, breakpoint=id) if (run, id) in self._waiting:
+                self._waiting[_Key(run, id)].halted = False
+            case records.CommitSaved(commit=commit):
+                self._wish(commit)
+            case records.RunDeleted(run=run):
+                self._forget(lambda key: key.run == run)
+
+    async def close(self) -> None:
+        """Ask no more, take back what is asked, and close the model. Idempotent."""
+        self._closed = True
+        self._forget(lambda _: True)
+        await asyncio.gather(*self._asking, return_exceptions=True)
+        await self._model.close()
+
+    async def settled(self) -> None:
+        """Wait until nothing is to be asked."""
+        while self._asking:
+            await asyncio.wait(self._asking)
+
+    # ---- who is next --------------------------------------------------------------------------------
+
+    def _wish(self, about: Breakpoint | Commit) -> None:
+        if self._closed or not shows_sentence(about):
+            return
+        key = _Key(about.run, about.id)
+        halted = isinstance(about, Breakpoint) and about.answer is None
+        self._number += 1
+        self._waiting[key] = _Wish(key, self._number, isinstance(about, Commit), halted)
+        if len(self._waiting) > MOST:
+            del self._waiting[min(self._waiting.values(), key=_rank).key]
+        self._go_on()
+
+    def _forget(self, gone: Callable[[_Key], bool]) -> None:
+        for key in [key for key in self._waiting if gone(key)]:
+            del self._waiting[key]
+        for task, key in self._asking.items():
+            if gone(key):
+                task.cancel()
+
+    def _go_on(self) -> None:
+        while self._waiting and len(self._asking) < AT_ONCE:
+            wish = max(self._waiting.values(), key=_rank)
+            del self._waiting[wish.key]
+            task = asyncio.ensure_future(self._fulfil(wish))
+            self._asking[task] = wish.key
+            task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        del self._asking[task]
+        self._go_on()
+
+    # ---- asking -------------------------------------------------------------------------------------
+
+    async def _fulfil(self, wish: _Wish) -> None:
+        try:
+            about = await self._read(wish)
+            if about is not None:
+                await self._tell_in_words(about)
+        except (CommandError, StoreError):
+            pass  # it is gone by now, or hurt, which is told to whoever opens it
+        except Exception:
+            self._hub.log.exception("Putting a step into a sentence failed.")
+
+    async def _read(self, wish: _Wish) -> Breakpoint | Commit | None:
+        if wish.commit:
+            self._hub.run(wish.key.run)
+            return await self._hub.store.commit(*wish.key)
+        found = await self._hub.find_row(*wish.key)
+        return found if isinstance(found, Breakpoint) else None
+
+    async def _tell_in_words(self, about: Breakpoint | Commit) -> None:
+        asked = question(about)
+        key = asked.key(self._model.name)
+        async with self._asked.setdefault(key, asyncio.Lock()):
+            text = await self._hub.store.sentence(key) or await self._ask(asked)
+            if text is not None and not self._is_edited(about):
+                made = records.SentenceMade(run=about.run, id=about.id, key=key, text=text)
+                await self._hub.put_sentence(made)
+
+    async def _ask(self, asked: Question) -> str | None:
+        """What the model makes of it; None where it fails, which is told once for all of a kind."""
+        await self._pacer.admit()
+        name = self._model.name
+        try:
+            async with asyncio.timeout(PATIENCE):
+                said = await self._model.text(asked.system, asked.prompt, _MAX_TOKENS)
+            sentence = one_sentence(said)
+            if sentence is None:
+                raise ModelError("empty", f"The model {name} answered without a sentence.")
+        except TimeoutError:
+            self._failed("timeout", f"The model {name} took longer than {PATIENCE:.0f} seconds.")
+        except ModelError as error:
+            self._failed(error.kind, str(error))
+        except Exception as error:  # whatever a model raises, its Core goes on
+            self._failed(type(error).__name__, f"The model {name} failed: {error!r}")
+        else:
+            self._pacer.worked()
+            return sentence
+        return None
+
+    def _failed(self, kind: str, why: str) -> None:
+        self._pacer.failed()
+        if kind not in self._told:
+            self._told.add(kind)
+            self._hub.log.warning("summaries stay as rules make them: %s", one_line(why))
+
+    def _is_edited(self, about: Breakpoint | Commit) -> bool:
+        """Whether it says something else by now: that has a wish of its own."""
+        return isinstance(about, Breakpoint) and any(
+            pending.id == about.id and pending.revision != about.revision
+            for pending in self._hub.debugger.pending(about.run)
+        )
+
+
+def summarize_by(hub: Hub, model: str | None) -> None:
+    """Let a model summarise what comes to a hub, where there is one; call it before the hub starts.
+
+    Args:
+        hub: The hub.
+        model: The name of the model that the person has chosen. None: no model is asked.
+    """
+    try:
+        chosen = from_environment(model)
+    except ModelError as error:
+        hub.log.error("summaries are made by rule: %s", error)
+        return
+    if chosen is not None:
+        hub.listeners.append(Sentences(hub, chosen))
+        hub.log.info("summaries are made by the model %s", chosen.name)
+    elif model:
+        hub.log.warning(
+            "summaries are made by rule: the model %s needs OPENAI_API_KEY or OPENAI_BASE_URL in the "
+            "environment",
+            model,
+        )

@@ -1,0 +1,137 @@
+"""`agentstepper export`: a run that is kept, as a file, beside the Core that keeps it or without it."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+import agentstepper_nb
+from agentstepper_nb.cli import main
+from agentstepper_nb.history import import_run, search
+from agentstepper_nb.protocol.records import RunImported
+from agentstepper_nb.protocol.v1 import runfile
+from agentstepper_nb.store import archive, open_store
+from agentstepper_nb.store.logs import readable
+from tests.helpers.histories import with_every_field
+
+from .conftest import COMMAND, RECORDED, Served
+
+EVERY = with_every_field()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with one run, which nobody has."""
+    folder = tmp_path / "runs"
+
+    async def keep() -> None:
+        store = open_store(folder)
+        kept = asyncio.Event()
+        store.append([RunImported(history=EVERY)], synced=kept.set)
+        await kept.wait()
+        store.close()
+
+    asyncio.run(keep())
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        ("a.run", [], runfile.dump(EVERY)),
+        ("a.zip", [], archive.dump(EVERY)),
+        ("a.log", [], readable(EVERY).encode()),
+        ("a", ["--format", "archive"], archive.dump(EVERY)),
+    ],
+)
+@pytest.mark.parametrize("wanted", ["r", "Night run"])
+def test_a_run_is_written(
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    options: list[str],
+    expected: bytes,
+    wanted: str,
+) -> None:
+    path = tmp_path / name
+    assert main(["export", wanted, str(path), "--data", str(folder), *options]) == 0
+    assert path.read_bytes() == expected
+    said = capsys.readouterr()
+    assert (said.out, said.err) == (f"Night run (r) is in {path}.\n", "")
+
+
+def test_what_is_there_is_replaced_only_when_asked(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.run"
+    path.write_text("mine")
+    command = ["export", "r", str(path), "--data", str(folder)]
+    assert main(command) == 1
+    assert path.read_text() == "mine"
+    assert capsys.readouterr().err == (
+        f"agentstepper export: {path} exists: choose another name, or say --force.\n"
+    )
+    assert main([*command, "--force"]) == 0
+    assert path.read_bytes() == runfile.dump(EVERY)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["r", "a.png"], 2, "a.png says no format: let it end with .run, .zip or .log"),
+        (["x", "a.run"], 1, "No run has the id or name 'x'. The newest are: Night run."),
+        (["r", "nowhere/a.run"], 1, "nowhere/a.run can't be written: No such file or directory."),
+        (["r", "runs", "--format", "run"], 1, "runs is a folder: name a file in it."),
+        (["r", "a.run", "--data", "empty"], 1, "No runs are kept in empty: there is no store"),
+    ],
+)
+def test_what_can_not_be_done(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    code: int,
+    says: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["export", "--data", str(folder), *arguments]) == code
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert said.err.startswith(f"agentstepper export: {says}")
+    assert not (tmp_path / "a.run").exists()
+
+
+def test_a_hostile_name_does_nothing_to_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hostile = replace(EVERY, run=replace(EVERY.run, name="\x1b[2Jgone"))
+    source = tmp_path / "a.zip"
+    source.write_bytes(archive.dump(hostile))
+    taken = import_run(source, tmp_path / "runs")
+    command = ["export", taken.id, str(tmp_path / "b.log"), "--data", str(tmp_path / "runs")]
+    assert main(command) == 0
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_beside_a_core_that_takes_runs_in(
+    serve: Callable[..., Served], folder: Path, tmp_path: Path
+) -> None:
+    served = serve("--data", str(folder))
+    taken = import_run(RECORDED, folder)
+    assert list(agentstepper_nb.runs(folder).index) == ["r", taken.id]
+    path = tmp_path / "b.run"
+    command = [*COMMAND, "export", taken.id, str(path), "--data", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    expected = runfile.load(RECORDED.read_bytes(), taken.id)
+    assert runfile.load(path.read_bytes()) == expected
+    assert "Recorded run imported" in served.stop()
+    assert taken.history() == expected
+    assert set(search("recorder", folder=folder).run) == {taken.id}

@@ -1,0 +1,187 @@
+"""A Core whose summaries a model makes, from the agent's socket to the view's, over real HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.hub.sentences import Sentences
+from agentstepper_nb.models.scripted import (
+    Hold,
+    Refuse,
+    Rule,
+    Script,
+    ScriptedServer,
+    always,
+    last_says,
+    say,
+)
+from tests.hub.conftest import Stand
+from tests.hub.uis import Ui, UiV1, UiV2
+
+RULES = [
+    Rule(last_says("lunch"), say("Asks for lunch. It is noon.")),
+    Rule(last_says("never"), say("Too late."), Hold("never")),
+    Rule(last_says("fail"), say("x"), Refuse(401, times=None)),
+    Rule(last_says("cart.py"), say("Round once.")),
+    Rule(always, say("Says something else.")),
+]
+
+NewStand = Callable[..., Stand]
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer(Script("labels", RULES)) as server:
+        yield server
+
+
+@pytest.fixture
+def stand(server: ScriptedServer, new_stand: NewStand, monkeypatch: pytest.MonkeyPatch) -> Stand:
+    for name in ("AGENTSTEPPER_BASE_URL", "AGENTSTEPPER_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+    return new_stand(model="small", extensions=[])
+
+
+def until(ui: Ui, id: str, summary: str) -> None:
+    """Wait until a row is told with this summary."""
+    assert isinstance(ui, UiV2)
+    while ui.rows.get(id, {}).get("summary") != summary:
+        ui.learn(ui.hear())
+
+
+def settle(stand: Stand) -> None:
+    """Wait until nothing is to be asked."""
+    (sentences,) = stand.core.hub.listeners
+    assert isinstance(sentences, Sentences)
+    asyncio.run_coroutine_threadsafe(sentences.settled(), stand.core.loop).result(30)
+
+
+def test_a_sentence_takes_the_rules_place(stand: Stand, server: ScriptedServer) -> None:
+    agent, ui = stand.started(), stand.ui()
+    run = ui.find("P")
+    ui.open(run)
+    first = agent.ask("What is for lunch?")
+    until(ui, first, "What is for lunch?")
+    until(ui, first, "Asks for lunch")
+    assert ui.rows[first]["pending"]
+    ui.step(run)
+    assert agent.answer() == "What is for lunch?"
+    end = agent.reach("soup")
+    until(ui, end, "Says something else")
+    assert {row["summary"] for row in ui.open(run)["rows"]} >= {"Asks for lunch"}
+    ui.step(run)
+    agent.answer()
+    again = agent.ask("What is for lunch?")
+    until(ui, again, "Asks for lunch")
+    assert len(server.exchanges) == 2  # the third was known
+    request = server.exchanges[0].json
+    assert request["model"] == "small"
+    assert request["messages"][1]["content"] == (
+        'The LLM query:\n<data>\n"What is for lunch?"\n</data>'
+    )
+
+
+def test_an_old_view_sees_it_when_it_comes(stand: Stand) -> None:
+    agent, ui = stand.started(), stand.ui()
+    run = ui.find("P")
+    ui.open(run)
+    until(ui, agent.ask("lunch"), "Asks for lunch")
+    old = stand.ui(1)
+    assert isinstance(old, UiV1)
+    assert old.runs[run]["messages"][-1]["summary"] == "Asks for lunch"
+
+
+def test_a_commits_title(stand: Stand) -> None:
+    agent, ui = stand.started(), stand.ui()
+    run = ui.find("P")
+    ui.open(run)
+    change = {"path": "cart.py", "kind": "changed", "added": 1, "removed": 1}
+    fields: dict[str, Any] = {"ruled": True, "changes": [change]}
+    commit = agent.commit("Change cart.py", **fields)  # type: ignore[call-arg]
+    while (message := ui.hear())["type"] != "commit_changed":
+        ui.learn(message)
+    told = message["body"]["commit"]
+    assert (told["id"], told["title"], told["sentence"]) == (
+        commit,
+        "Change cart.py",
+        "Round once",
+    )
+    assert ui.open(run)["commits"][-1]["sentence"] == "Round once"
+
+
+def test_an_edit_is_summarised_in_its_place(stand: Stand) -> None:
+    agent, ui = stand.started(), stand.ui()
+    run = ui.find("P")
+    ui.open(run)
+    point = agent.ask("lunch")
+    until(ui, point, "Asks for lunch")
+    ui.edit(run, point, "never mind")
+    until(ui, point, "never mind")  # the model has still to say something on it
+    ui.edit(run, point, "tea")
+    until(ui, point, "Says something else")
+
+
+def test_agents_and_the_core_dont_wait_for_it(stand: Stand, server: ScriptedServer) -> None:
+    """The model never answers; the Core stops with requests on their way."""
+    agent, ui = stand.started(), stand.ui()
+    run = ui.find("P")
+    ui.halted(run, agent.ask("never 0"))
+    assert server.gate("never").wait_reached(30)
+    ui.resume(run)
+    agent.answer()
+    for n in range(1, 20):
+        agent.ask(f"never {n}")
+        assert agent.answer() == f"never {n}"
+    assert len(ui.open(run)["rows"]) >= 20
+    assert {row["summary"] for row in ui.open(run)["rows"]} >= {"never 0", "never 19"}
+
+
+def test_a_deleted_runs_questions_are_taken_back(stand: Stand, server: ScriptedServer) -> None:
+    agent, ui = stand.started(), stand.ui()
+    run = ui.find("P")
+    ui.halted(run, agent.ask("never"))
+    assert server.gate("never").wait_reached(30)
+    agent.finish()
+    ui.until(run, "idle")
+    ui.act("delete_run", run=run)
+    settle(stand)  # though the gate stays closed
+    assert ui.refused("open_run", run=run)["code"] == "unknown_run"
+
+
+def test_an_endpoint_that_refuses_changes_nothing(
+    stand: Stand, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent, ui = stand.started(), stand.ui()
+    run = ui.find("P")
+    ui.halted(run, agent.ask("fail"))
+    settle(stand)
+    assert ui.open(run)["rows"][-1]["summary"] == "fail"
+    assert "summaries stay as rules make them: The model small at http://" in caplog.text
+    ui.step(run)
+    assert agent.answer() == "fail"
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("", "summaries are made by rule: the model small needs OPENAI_API_KEY"),
+        ("http://x:y", "summaries are made by rule: The model small can't be asked: Invalid port"),
+    ],
+)
+def test_without_an_endpoint_it_is_told(
+    url: str,
+    why: str,
+    new_stand: NewStand,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    for name in ("AGENTSTEPPER_BASE_URL", "AGENTSTEPPER_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    assert new_stand(model="small").core.hub.listeners == []
+    assert why in caplog.text

@@ -1,0 +1,82 @@
+"""How often a model is asked, by a clock that only moves when somebody sleeps."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from agentstepper_nb.hub.pacing import Pace, Pacer
+from tests.helpers.clock import Clock
+
+PACE = Pace(a_minute=60, burst=3, failures=3, rest=60)
+
+
+def admitted(clock: Clock, pacer: Pacer, times: int) -> list[float]:
+    """When each of some requests was let go."""
+
+    async def ask() -> list[float]:
+        found = []
+        for _ in range(times):
+            await pacer.admit()
+            found.append(clock.now)
+        return found
+
+    return asyncio.run(ask())
+
+
+def test_a_burst_and_then_as_many_as_a_minute_has() -> None:
+    clock = Clock()
+    assert admitted(clock, clock.pacer(PACE), 6) == pytest.approx([0, 0, 0, 1, 2, 3])
+
+
+def test_a_pause_fills_it_up_and_no_further() -> None:
+    clock = Clock()
+    pacer = clock.pacer(PACE)
+    admitted(clock, pacer, 3)
+    clock.now += 1000
+    assert admitted(clock, pacer, 4) == pytest.approx([1000, 1000, 1000, 1001])
+
+
+def test_an_hour_of_requests_keeps_the_rate() -> None:
+    clock = Clock()
+    pace = Pace(a_minute=7, burst=2)
+    assert admitted(clock, clock.pacer(pace), 422)[-1] == pytest.approx(3600)
+
+
+def test_failures_slow_it_down_until_it_rests() -> None:
+    clock = Clock()
+    pacer = clock.pacer(PACE)
+    went = []
+    for _ in range(5):
+        went += admitted(clock, pacer, 1)
+        pacer.failed()
+    assert went == pytest.approx([0, 1, 3, 63, 123])
+
+
+def test_one_that_works_forgets_the_failures() -> None:
+    clock = Clock()
+    pacer = clock.pacer(PACE)
+    pacer.failed()
+    pacer.failed()
+    assert admitted(clock, pacer, 1) == pytest.approx([2])
+    pacer.worked()
+    pacer.failed()
+    assert admitted(clock, pacer, 1) == pytest.approx([3])
+
+
+def test_two_that_wait_dont_share_one_place() -> None:
+    clock = Clock()
+    pacer = clock.pacer(PACE)
+    admitted(clock, pacer, 3)
+    went: list[float] = []
+
+    async def ask() -> None:
+        await pacer.admit()
+        went.append(clock.now)
+
+    async def both() -> None:
+        await asyncio.gather(ask(), ask())
+
+    asyncio.run(both())
+    assert went == pytest.approx([1, 2])

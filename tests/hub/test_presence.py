@@ -1,0 +1,276 @@
+"""Agents that are away: who may come back, and how the runs of the others end."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import msgspec
+import pytest
+
+from agentstepper_nb.hub import Hub
+from agentstepper_nb.hub.endings import process_ended
+from agentstepper_nb.hub.presence import judge
+from agentstepper_nb.hub.processes import Process, look, this_machine
+from agentstepper_nb.protocol.values import Ending, Run, RunState
+from tests.hub.desk import Agent, Machine, Person, a_hub
+from tests.hub.test_reading import on_a_loop
+
+RUN = Run(id="r", name="R", program="P", started_at=1000.0, pid=7, host="box")
+
+
+@pytest.mark.parametrize(
+    ("process", "here", "waited", "ending"),
+    [
+        (Process(started=990.0), True, 0.0, None),
+        (Process(started=1059.0), True, 0.0, None),  # the clock was set
+        (Process(started=1061.0), True, 0.0, Ending.CRASHED),  # another one of the same number
+        (Process(started=None), True, 1e6, None),
+        (None, True, 0.0, Ending.CRASHED),
+        (None, False, 0.0, None),
+        (None, False, 600.0, None),
+        (None, False, 600.1, Ending.LOST),
+    ],
+)
+def test_a_judgement(
+    process: Process | None, here: bool, waited: float, ending: Ending | None
+) -> None:
+    verdict = judge(RUN, process, here=here, returns=True, waited=waited)
+    assert (verdict and verdict.ending) == ending
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_who_does_not_come_back_is_waited_for_only_a_moment(here: bool) -> None:
+    process = Process(started=990.0)
+    assert judge(RUN, process, here=here, returns=False, waited=0.0) is None
+    verdict = judge(RUN, process, here=here, returns=False, waited=1.0)
+    assert verdict is not None
+    assert verdict.ending is Ending.LOST
+    assert "on_disconnect" in verdict.failure.message
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        (-9, "was killed by SIGKILL."),
+        (-11, "was killed by SIGSEGV."),
+        (-99, "was killed by signal 99."),
+        (3, "exited with 3, without saying goodbye."),
+        (0, "exited with 0, without saying goodbye."),
+    ],
+)
+def test_an_exit_code_in_words(code: int, says: str) -> None:
+    assert process_ended(code).message == f"The agent's process {says}"
+
+
+# ---- the runs' ends --------------------------------------------------------------------------------
+
+
+async def a_call(machine: Machine, agent: Agent) -> Hub:
+    """A hub whose agent has called a tool, and waits."""
+    hub = await a_hub(machine=machine)
+    await agent.connect(hub)
+    agent.begin("call", kind="tool_invocation", name="run_tests")
+    agent.reach("b", {"Tool": "run_tests", "Argument": 1}, "call")
+    return hub
+
+
+@on_a_loop
+async def test_a_process_that_is_gone_is_noticed_at_once() -> None:
+    machine, agent = Machine(), Agent()
+    hub = await a_call(machine, agent)
+    person = Person(hub)
+    machine.processes.clear()
+    agent.hang_up()
+    run = hub.run("r")
+    assert (run.state, run.ending, run.pending) == (RunState.IDLE, Ending.CRASHED, ())
+    assert (run.last_event, run.detached_at) == ("tool call run_tests (row 1)", None)
+    assert run.failure is not None
+    assert "process is gone" in run.failure.message
+    await person.line.expect("run", run=json.loads(msgspec.json.encode(run)))
+    await hub.close()
+
+
+@on_a_loop
+async def test_a_process_that_ends_later_is_noticed_by_the_next_look() -> None:
+    machine, agent = Machine(), Agent()
+    hub = await a_call(machine, agent)
+    agent.hang_up()
+    for _ in range(3):
+        machine.now += 10_000
+        hub.presence.check()
+        assert hub.run("r").state is RunState.DETACHED
+    machine.processes[7] = Process(started=machine.now)
+    hub.presence.check()
+    assert hub.run("r").ending is Ending.CRASHED
+    hub.presence.check()
+    await hub.close()
+
+
+@on_a_loop
+async def test_it_looks_by_itself() -> None:
+    machine, agent = Machine(), Agent()
+    hub = await a_call(machine, agent)
+    person = Person(hub)
+    agent.hang_up()
+    await person.line.expect("run")
+    machine.processes.clear()
+    while (await person.line.expect("run"))["run"]["state"] != "idle":
+        pass
+    await hub.close()
+
+
+@on_a_loop
+async def test_an_agent_that_takes_a_lost_connection_for_the_end_is_lost() -> None:
+    machine, agent = Machine(), Agent(returns=False)
+    hub = await a_call(machine, agent)
+    agent.hang_up()
+    assert hub.run("r").state is RunState.DETACHED
+    machine.now += 1
+    hub.presence.check()
+    assert hub.run("r").ending is Ending.LOST
+    await hub.close()
+
+
+@on_a_loop
+async def test_an_agent_elsewhere_has_ten_minutes() -> None:
+    for elsewhere in ({"host": "other"}, {"boot": "other"}, {"pid": 0}):
+        machine, agent = Machine(), Agent(**elsewhere)  # type: ignore[arg-type]
+        machine.processes.clear()
+        hub = await a_call(machine, agent)
+        agent.hang_up()
+        machine.now += 600
+        hub.presence.check()
+        assert hub.run("r").state is RunState.DETACHED
+        await agent.connect(hub, waiting=["b"])
+        machine.now += 1000
+        hub.presence.check()
+        assert hub.run("r").state is RunState.HALTED
+        agent.hang_up()
+        machine.now += 601
+        hub.presence.check()
+        run = hub.run("r")
+        assert (run.ending, run.last_event) == (Ending.LOST, "tool call run_tests (row 1)")
+        assert run.failure is not None
+        assert run.failure.message == "Nothing was heard of the agent for 10 minutes."
+        refused = await agent.connect(hub)
+        assert refused["code"] == "run_ended"
+        assert "its agent was away too long" in refused["message"]
+        await hub.close()
+
+
+# ---- what a parent tells ---------------------------------------------------------------------------
+
+
+async def with_parent() -> tuple[Machine, Agent, Agent, Hub]:
+    machine, child, parent = Machine(), Agent(), Agent(run="parent", pid=6)
+    hub = await a_call(machine, child)
+    await parent.connect(hub)
+    return machine, child, parent, hub
+
+
+@on_a_loop
+async def test_a_child_that_was_killed_before_its_connection_was_closed() -> None:
+    machine, child, parent, hub = await with_parent()
+    machine.processes.pop(7)
+    parent.say("process_ended", pid=7, code=-9)
+    assert hub.run("r").state is RunState.HALTED  # what it said last may still come
+    child.hang_up()
+    run = hub.run("r")
+    assert (run.ending, run.exit_code) == (Ending.CRASHED, -9)
+    assert "killed by SIGKILL" in str(run.failure)
+    assert hub.run("parent").live
+    await hub.close()
+
+
+@on_a_loop
+async def test_a_child_that_was_killed_and_is_away() -> None:
+    _, child, parent, hub = await with_parent()
+    child.hang_up()
+    assert hub.run("r").state is RunState.DETACHED
+    parent.say("process_ended", pid=7, code=3)
+    run = hub.run("r")
+    assert (run.ending, run.exit_code) == (Ending.CRASHED, 3)
+    assert "exited with 3" in str(run.failure)
+    await hub.close()
+
+
+@on_a_loop
+async def test_a_child_whose_process_was_missed_before() -> None:
+    machine, child, parent, hub = await with_parent()
+    machine.processes.pop(7)
+    child.hang_up()
+    assert hub.run("r").exit_code is None
+    parent.say("process_ended", pid=7, code=-15)
+    run = hub.run("r")
+    assert (run.ending, run.exit_code) == (Ending.CRASHED, -15)
+    assert "killed by SIGTERM" in str(run.failure)
+    await hub.close()
+
+
+@on_a_loop
+async def test_a_child_that_said_how_it_ended() -> None:
+    for late in (True, False):
+        _, child, parent, hub = await with_parent()
+        if not late:
+            parent.say("process_ended", pid=7, code=1)
+        child.bye("crashed", failure={"type": "KeyError", "message": "'x'"})
+        child.hang_up()
+        if late:
+            parent.say("process_ended", pid=7, code=1)
+        run = hub.run("r")
+        assert (run.ending, run.exit_code) == (Ending.CRASHED, 1)
+        assert run.failure is not None
+        assert run.failure.type == "KeyError"
+        await hub.close()
+
+
+@on_a_loop
+async def test_the_number_of_a_process_that_ended_long_ago_is_anothers() -> None:
+    machine, child, parent, hub = await with_parent()
+    child.bye()
+    machine.now += 61
+    parent.say("process_ended", pid=7, code=1)
+    assert hub.run("r").exit_code is None
+    parent.say("process_ended", pid=99, code=1)  # of a program without an agent
+    other = Agent(run="other host", host="other")
+    await other.connect(hub)
+    other.say("process_ended", pid=6, code=1)
+    assert hub.run("parent").live
+    await hub.close()
+
+
+@on_a_loop
+async def test_a_run_that_was_deleted_is_told_nothing() -> None:
+    _, child, parent, hub = await with_parent()
+    child.bye()
+    hub.delete("r")
+    parent.say("process_ended", pid=7, code=1)
+    assert parent.line.take("error") == []
+    await hub.close()
+
+
+# ---- this machine ----------------------------------------------------------------------------------
+
+
+def test_a_process_of_this_machine() -> None:
+    here = look(os.getpid())
+    assert here is not None
+    assert here.started is not None
+    assert 0 <= time.time() - here.started < 24 * 3600
+    assert this_machine()[0]
+
+
+def test_a_process_that_has_ended_and_nobody_asked_how() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        assert look(child.pid) is not None
+        assert child.stdin is not None
+        child.stdin.close()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert look(child.pid) is None  # a zombie
+        child.wait()
+    assert look(child.pid) is None
+    assert look(2**40) is None

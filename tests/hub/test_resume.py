@@ -1,0 +1,350 @@
+"""An agent that goes and comes back: nothing is lost, nothing is taken twice, and edits hold."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from agentstepper_nb.errors import ProtocolError
+from agentstepper_nb.hub import Hub, intake
+from agentstepper_nb.hub.intake import Acknowledgements, Intake
+from agentstepper_nb.protocol.values import Durability, RunState
+from agentstepper_nb.store import open_store
+from tests.hub.desk import Agent, Line, Machine, Person, a_hub
+from tests.hub.test_reading import on_a_loop, settle
+
+# ---- away and back ---------------------------------------------------------------------------------
+
+
+@on_a_loop
+async def test_what_is_answered_while_it_is_away_reaches_it_when_it_is_back() -> None:
+    hub, agent = await a_hub(), Agent()
+    person = Person(hub)
+    assert (await agent.connect(hub))["received"] == 1
+    agent.reach("b")
+    agent.hang_up()
+    away = hub.run("r")
+    assert (away.state, away.pending, away.detached_at) == (RunState.DETACHED, ("b",), 1000.0)
+    assert (await person.line.expect("run"))["run"]["state"] == "step"
+    await person.command("step", run="r", breakpoint="b", revision=1, edit='"edited"')
+    assert (hub.run("r").state, hub.run("r").pending) == (RunState.DETACHED, ())
+
+    assert (await agent.connect(hub, waiting=["b"]))["received"] == 3
+    answer = {"kind": "resume", "data": "edited"}
+    assert await agent.line.expect("answer") == {"breakpoint": "b", "answer": answer}
+    assert hub.run("r").state is RunState.STEP
+    assert hub.run("r").detached_at is None
+    await hub.close()
+
+
+@on_a_loop
+async def test_what_is_pending_stays_so_and_is_answered_once() -> None:
+    hub, agent = await a_hub(), Agent()
+    await agent.connect(hub)
+    agent.reach("b")
+    agent.hang_up()
+    await agent.connect(hub, waiting=["b"])
+    assert hub.run("r").state is RunState.HALTED
+    await settle()
+    assert agent.line.take("answer") == []
+    hub.step("r")
+    await settle()
+    assert [each["breakpoint"] for each in agent.line.take("answer")] == ["b"]
+    await hub.close()
+
+
+@on_a_loop
+async def test_stop_and_continue_work_while_it_is_away() -> None:
+    hub = await a_hub()
+    for does, kind in ((hub.stop, "stop"), (hub.resume, "resume")):
+        agent = Agent(run=kind)
+        await agent.connect(hub)
+        agent.reach("b")
+        agent.hang_up()
+        does(kind)
+        assert hub.run(kind).state is RunState.DETACHED
+        await agent.connect(hub, waiting=["b"])
+        assert (await agent.line.expect("answer"))["answer"]["kind"] == kind
+        agent.reach("next")  # also what it says next
+        assert (await agent.line.expect("answer"))["answer"]["kind"] == kind
+    await hub.close()
+
+
+@on_a_loop
+async def test_a_new_connection_takes_the_place_of_half_of_one() -> None:
+    hub, agent = await a_hub(), Agent()
+    await agent.connect(hub)
+    agent.reach("b")
+    half, session = agent.line, agent.session
+    await agent.connect(hub, waiting=["b"])
+    assert half.closed_with == (1000, "The agent has connected again.")
+    session.closed()  # the system notices at last
+    assert hub.run("r").state is RunState.HALTED
+    hub.step("r")
+    await settle()
+    assert len(agent.line.take("answer")) == 1
+    assert half.take("answer") == []
+    await hub.close()
+
+
+@on_a_loop
+async def test_what_was_taken_is_not_taken_again_and_the_rest_is() -> None:
+    hub, agent = await a_hub(), Agent()
+    await agent.connect(hub)
+    agent.begin("d1", kind="debug_message", data="one")
+    agent.hang_up()
+    for n, data in ((3, "two"), (4, "three")):  # it goes on meanwhile
+        text = agent.said[0].replace('"n": 2', f'"n": {n}')
+        agent.said.append(text.replace("one", data).replace("d1", data))
+    received = (await agent.connect(hub))["received"]
+    assert received == 2
+    agent.again(after=0)  # even where it sends too much
+    await settle()
+    history = await hub.history("r")
+    assert [event.data for event in history.events] == ['"one"', '"two"', '"three"']
+    assert agent.line.take("error") == []
+    await hub.close()
+
+
+@on_a_loop
+async def test_a_hello_whose_welcome_was_lost_is_said_again() -> None:
+    hub, agent = await a_hub(), Agent()
+    await agent.connect(hub)
+    agent.hang_up()
+    assert (await agent.connect(hub))["received"] == 1
+    assert [run.id for run in hub.runs()] == ["r"]
+    await hub.close()
+
+
+# ---- refusals --------------------------------------------------------------------------------------
+
+
+@on_a_loop
+async def test_who_may_not_go_on_is_told_why() -> None:
+    hub, agent = await a_hub(), Agent()
+    await agent.connect(hub)
+    agent.reach("b")
+    agent.hang_up()
+    refused = await agent.connect(hub, secret="another")
+    assert (refused["code"], refused["n"]) == ("unauthorized", 1)
+    assert (await agent.connect(hub, sent=0, secret="another"))["code"] == "already_open"
+    assert (await agent.connect(hub, sent=0))["code"] == "already_open"
+    assert hub.run("r").state is RunState.DETACHED
+    stranger = Agent(run="unheard of")
+    assert (await stranger.connect(hub, sent=5))["code"] == "unknown_run"
+    await agent.connect(hub, waiting=["b"])
+    agent.bye()
+    agent.hang_up()
+    ended = await agent.connect(hub)
+    assert (ended["code"], ended["message"]) == (
+        "run_ended",
+        "This run has ended: start a new one.",
+    )
+    await hub.close()
+
+
+@on_a_loop
+async def test_an_agent_of_version_1_can_not_come_back() -> None:
+    hub = await a_hub()
+    old = hub.connect_agent(Line(), 1)
+    old.receive(
+        '{"message": "event", "data": {"uuid": "e", "type": "PROGRAM_STARTED", "time": 1.0,'
+        ' "data": "P"}}'
+    )
+    (run,) = hub.runs()
+    assert (await Agent(run=run.id).connect(hub, sent=3))["code"] == "unauthorized"
+    old.closed()
+    assert hub.run(run.id).state is RunState.IDLE
+    await hub.close()
+
+
+# ---- numbers ---------------------------------------------------------------------------------------
+
+
+def test_each_number_is_taken_once_and_none_is_left_out() -> None:
+    numbers = Intake(1)
+    assert [numbers.takes(n) for n in (2, 3, 2, 3, 4)] == [True, True, False, False, True]
+    with pytest.raises(ProtocolError, match="Message 6 came after 4: send those between") as gap:
+        numbers.takes(6)
+    assert gap.value.code == "invalid_message"
+    assert numbers.takes(5)
+
+
+def test_messages_whose_numbers_cannot_be_read_leave_no_gap() -> None:
+    numbers = Intake(1)
+    assert not numbers.refused(None)
+    assert not numbers.refused(77)  # it can't be its own
+    assert numbers.takes(4)
+    assert numbers.refused(5)
+    assert not numbers.takes(5)
+    with pytest.raises(ProtocolError):
+        numbers.takes(7)
+
+
+@on_a_loop
+async def test_a_refused_message_is_taken_too() -> None:
+    hub, agent = await a_hub(), Agent()
+    await agent.connect(hub)
+    agent.say("nap")
+    agent.say("breakpoint", id="b")
+    agent.reach("b", event="none")
+    assert [each["n"] for each in agent.line.take("error")] == [2, 3, 4]
+    agent.hang_up()
+    assert (await agent.connect(hub))["received"] == 4
+    await hub.close()
+
+
+# ---- acknowledgements ------------------------------------------------------------------------------
+
+
+@on_a_loop
+async def test_acknowledgements_are_few() -> None:
+    told: list[int] = []
+    acknowledgements = Acknowledgements(told.append)
+    for n in range(1, 200):
+        acknowledgements.kept(n, 10)
+    assert told == [64, 128, 192]
+    acknowledgements.kept(200, intake.BYTES)
+    assert told[-1] == 200
+    acknowledgements.kept(201, 1)
+    acknowledgements.now()
+    acknowledgements.now()
+    assert told[3:] == [200, 201]
+    acknowledgements.end()
+    acknowledgements.kept(202, intake.BYTES)
+    acknowledgements.now()
+    assert told[-1] == 201
+
+
+@on_a_loop
+async def test_the_last_is_acknowledged_soon() -> None:
+    told: asyncio.Queue[int] = asyncio.Queue()
+    Acknowledgements(told.put_nowait).kept(2, 10)
+    assert told.empty()
+    assert await asyncio.wait_for(told.get(), 30) == 2
+
+
+@on_a_loop
+async def test_bye_is_acknowledged_at_once_and_so_is_all_before_the_core_stops() -> None:
+    hub, agent, other = await a_hub(), Agent(), Agent(run="other")
+    await agent.connect(hub)
+    await other.connect(hub)
+    agent.reach("b", waits=False)
+    agent.bye()
+    assert await agent.line.expect("acknowledged") == {"received": 4}
+    other.reach("b")
+    await hub.close()
+    assert await other.line.expect("acknowledged") == {"received": 3}
+    assert other.line.closed_with == (1001, "The Core is stopping.")
+    other.reach("late")  # nothing is taken any more
+    assert hub.run("other").rows == 1
+
+
+# ---- another Core on the same folder ---------------------------------------------------------------
+
+
+async def go(hub: Hub) -> None:
+    """End a Core as a kill would: nobody is told, and no run ends."""
+    await asyncio.to_thread(hub.store.close)
+    hub.presence.close()
+
+
+@pytest.mark.parametrize("durability", Durability)
+def test_the_next_core_goes_on_with_it(tmp_path: Path, durability: Durability) -> None:
+    @on_a_loop
+    async def test() -> None:
+        machine, agent = Machine(), Agent()
+        hub = await a_hub(open_store(tmp_path, durability), machine)
+        await agent.connect(hub)
+        agent.reach("a", {"z": 1.0})
+        await hub.recorded()
+        hub.step("r", "a", 1, '"edited"')
+        await agent.line.expect("answer")  # and it never hears it
+        agent.begin("said", kind="debug_message", data="meanwhile")
+        agent.reach("b")
+        await hub.recorded()
+        hub.edit("r", "b", '"kept"', 1)
+        hub.tag("r", ["mine"])
+        await hub.recorded()
+        await go(hub)
+
+        hub = await a_hub(open_store(tmp_path, durability), machine)
+        (run,) = hub.runs()
+        assert (run.state, run.pending, run.tags) == (RunState.DETACHED, ("b",), ("mine",))
+        assert hub.debugger.pending("r")[0].edit == '"kept"'
+        received = (await agent.connect(hub, waiting=["a", "b"]))["received"]
+        assert received == 1 + len(agent.said)
+        answer = {"kind": "resume", "data": "edited"}
+        assert await agent.line.expect("answer") == {"breakpoint": "a", "answer": answer}
+        assert hub.run("r").state is RunState.HALTED
+        agent.again(after=0)
+        hub.step("r")
+        assert await agent.line.expect("answer", breakpoint="b") == {
+            "breakpoint": "b",
+            "answer": {"kind": "resume", "data": "kept"},
+        }
+        agent.bye()
+        await agent.line.expect("acknowledged", received=1 + len(agent.said))
+        history = await hub.history("r")
+        assert [point.id for point in history.breakpoints[:2]] == ["a", "b"]
+        assert (history.run.rows, history.run.ending) == (4, "finished")
+        await hub.close()
+
+    test()
+
+
+def test_what_nobody_can_say_has_an_end(tmp_path: Path) -> None:
+    """Agents of version 1 can't come back, and the process of the other is gone."""
+
+    @on_a_loop
+    async def test() -> None:
+        machine, agent = Machine(), Agent()
+        hub = await a_hub(open_store(tmp_path), machine)
+        old = hub.connect_agent(Line(), 1)
+        old.receive(
+            '{"message": "event", "data": {"uuid": "e", "type": "PROGRAM_STARTED", "time": 1.0,'
+            ' "data": "Old"}}'
+        )
+        await agent.connect(hub)
+        agent.begin("call", kind="tool_invocation", name="run_tests")
+        agent.reach("b", {"Tool": "run_tests", "Argument": 1}, "call")
+        await hub.recorded()
+        await go(hub)
+        machine.processes.clear()
+        hub = await a_hub(open_store(tmp_path), machine)
+        ended = {run.program: run for run in hub.runs()}
+        assert (ended["Old"].ending, ended["P"].ending) == ("lost", "crashed")
+        assert ended["P"].last_event == "tool call run_tests (row 1)"
+        assert ended["P"].pending == ()
+        failures = [str(run.failure and run.failure.message) for run in hub.runs()]
+        assert "The Core went away while this agent was connected" in failures[0]
+        assert "process is gone" in failures[1]
+        assert (await agent.connect(hub))["code"] == "run_ended"
+        await hub.close()
+
+    test()
+
+
+@on_a_loop
+async def test_what_the_store_has_lost_is_said_at_the_end_and_nobody_waits_for_ever() -> None:
+    hub, agent = await a_hub(), Agent()
+    await agent.connect(hub)
+    agent.begin("e", kind="program_started")
+    # As if the rest had been kept, and acknowledged, and were gone now.
+    agent.said += ["lost"] * 3
+    agent.acknowledged = 5
+    agent.hang_up()
+    assert (await agent.connect(hub, waiting=["lost b"]))["received"] == 5
+    answered = {"breakpoint": "lost b", "answer": {"kind": "resume"}}
+    assert await agent.line.expect("answer") == answered
+    agent.reach("next")
+    assert hub.run("r").pending == ("next",)
+    hub.step("r")
+    agent.bye()
+    await agent.line.expect("acknowledged", received=8)
+    run = hub.run("r")
+    assert (run.ending, run.failure and run.failure.type) == ("finished", "StoreDamaged")
+    assert "has lost 3 messages of this run" in str(run.failure)
+    await hub.close()

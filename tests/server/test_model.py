@@ -1,0 +1,45 @@
+"""The extension's model for summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from traitlets.config import Config
+
+from agentstepper_nb.hub.sentences import Sentences
+from agentstepper_nb.models.scripted import Rule, Script, ScriptedServer, always, say
+from agentstepper_nb.server_ext import AgentStepperExtension
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
+    """An endpoint that the server's environment names, for a model that it names, too."""
+    with ScriptedServer(Script("labels", [Rule(always, say("It asks."))])) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        monkeypatch.setenv("AGENTSTEPPER_MODEL", "by-environment")
+        yield server
+
+
+@pytest.fixture
+def configured() -> str | None:
+    """The name in the configuration; tests parametrise it."""
+    return None
+
+
+@pytest.fixture
+def jp_server_config(
+    jp_server_config: Config, model: ScriptedServer, configured: str | None
+) -> Config:
+    if configured is not None:
+        jp_server_config.AgentStepperExtension.model = configured
+    return jp_server_config
+
+
+@pytest.mark.parametrize(
+    ("configured", "chosen"),
+    [(None, ["by-environment"]), ("by-trait", ["by-trait"]), ("", [])],
+)
+def test_a_model_is_chosen_by_its_name(extension: AgentStepperExtension, chosen: list[str]) -> None:
+    listeners = [each for each in extension.hub.listeners if isinstance(each, Sentences)]
+    assert [each._model.name for each in listeners] == chosen
