@@ -13,7 +13,8 @@ from typing import Any, Self
 from ..protocol.values import EventKind
 from .blocks import AsyncCustomEvent, AsyncLlmQuery, AsyncToolInvocation
 from .closing import anyone_waits
-from .door import Door, OnDisconnect
+from .connections import OnDisconnect
+from .door import Door
 from .jsontext import ToJson
 from .packing import Redact
 from .pumps import apump, in_thread
@@ -47,7 +48,7 @@ class AsyncAgentStepper(Door):
         url: str | None = None,
         token: str | None = None,
         stop_on_entry: bool = True,
-        on_disconnect: OnDisconnect = "raise",
+        on_disconnect: OnDisconnect = "wait",
         redact: Redact | None = None,
         to_json: ToJson | None = None,
         require_clean: bool = False,
@@ -133,9 +134,9 @@ class AsyncAgentStepper(Door):
         env: Mapping[str, str] | None = None,
     ) -> AsyncSpawned:
         """As `AgentStepper.spawn`; `await` the child to wait for it."""
-        return self._children.add(
-            AsyncSpawned(*start_child(self._open_endpoint(), argv, name, cwd, env))
-        )
+        run = self._open_run()
+        started = start_child(run.endpoint, argv, name, cwd, env)
+        return self._children.add(AsyncSpawned(*started, run.tell_end))
 
     # ---- the end ------------------------------------------------------------------------------------
 

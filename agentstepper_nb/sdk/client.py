@@ -10,7 +10,8 @@ from typing import Any, Self
 
 from ..protocol.values import EventKind
 from .blocks import CustomEvent, LlmQuery, ToolInvocation
-from .door import Door, OnDisconnect
+from .connections import OnDisconnect
+from .door import Door
 from .jsontext import ToJson
 from .packing import Redact
 from .pumps import pump
@@ -42,7 +43,10 @@ class AgentStepper(Door):
         url: The Core's address as a URL, in place of `address` and `port`.
         token: The agents' token, where the Core asks for one that discovery doesn't find.
         stop_on_entry: Whether to halt at once, before the agent does anything.
-        on_disconnect: "raise": a lost connection raises ConnectionLostError at the breakpoint.
+        on_disconnect: What to do where the Core goes away. "wait": go on to the next breakpoint and
+            wait there until it is back. "continue": go on unedited. "raise": every call raises
+            ConnectionLostError. With the first two the run goes on once the Core is back, and nothing
+            of it is lost; a Core that speaks version 1 can't take a run up again, so that it raises.
         redact: Called as `redact(word, value)` before a value leaves the process; gives what is shown
             in its place. The words are `packing.Word`'s.
         to_json: Called with each value that JSON doesn't have; gives one that it has, or raises
@@ -67,7 +71,7 @@ class AgentStepper(Door):
         url: str | None = None,
         token: str | None = None,
         stop_on_entry: bool = True,
-        on_disconnect: OnDisconnect = "raise",
+        on_disconnect: OnDisconnect = "wait",
         redact: Redact | None = None,
         to_json: ToJson | None = None,
         require_clean: bool = False,
@@ -246,9 +250,9 @@ class AgentStepper(Door):
             OSError: There is no such program or folder, or it can't be run.
             ConnectionLostError: This AgentStepper is closed.
         """
-        return self._children.add(
-            Spawned(*start_child(self._open_endpoint(), argv, name, cwd, env))
-        )
+        run = self._open_run()
+        started = start_child(run.endpoint, argv, name, cwd, env)
+        return self._children.add(Spawned(*started, run.tell_end))
 
     # ---- the end ------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from msgspec import UNSET
 
 from ..errors import ProtocolError
 from ..protocol.agent import (
+    Acknowledged,
     AgentError,
     AgentMessage,
     Answer,
@@ -18,6 +19,7 @@ from ..protocol.agent import (
     EventBegun,
     Resume,
     Timeline,
+    Withdraw,
     from_agent,
     to_agent,
 )
@@ -40,44 +42,53 @@ class Dialect(Protocol):
 
     #: Whether it has a word for snapshots of the workspace.
     snapshots: bool
+    #: Whether a run outlives its connection: messages are numbered, and acknowledged.
+    resumes: bool
 
-    def encode(self, message: AgentMessage, id: str | None = None) -> str | None:
+    def encode(self, message: AgentMessage, number: int, id: str | None = None) -> str | None:
         """Give a message's text, or None where this version has no word for it.
 
         Args:
             message: The message.
+            number: Its number in the run.
             id: What it is answered under, where it is a request.
         """
 
-    def decode(self, text: str) -> Reply | None:
+    def decode(self, text: str) -> Reply | Acknowledged | None:
         """Read what the Core sent; None is nothing that anybody waits for."""
+
+    def asked(self, breakpoint: str, last: int) -> bool:
+        """Whether a breakpoint without an answer is among the messages up to a number."""
 
 
 class Version2(Dialect):
-    """Our own wire.
-
-    Args:
-        sent: How many messages were sent before.
-    """
+    """Our own wire. One serves all connections of a run."""
 
     snapshots = True
+    resumes = True
 
-    def __init__(self, sent: int = 0) -> None:
-        self._sent = sent
+    def __init__(self) -> None:
         # The numbers of breakpoints and requests that wait, so that a refused one doesn't for ever.
         self._numbers: dict[str, int] = {}
 
-    def encode(self, message: AgentMessage, id: str | None = None) -> str:
+    def encode(self, message: AgentMessage, number: int, id: str | None = None) -> str:
         """Give a message's text."""
-        self._sent += 1
         key = message.id if isinstance(message, BreakpointReached) and message.waits else id
         if key is not None:
-            self._numbers[key] = self._sent
-        return from_agent.encode(message, self._sent, id)
+            self._numbers[key] = number
+        if isinstance(message, Withdraw):
+            self._numbers.pop(message.breakpoint, None)
+        return from_agent.encode(message, number, id)
 
-    def decode(self, text: str) -> Reply | None:
+    def asked(self, breakpoint: str, last: int) -> bool:
+        """Whether a breakpoint without an answer is among the messages up to a number."""
+        return self._numbers.get(breakpoint, last + 1) <= last
+
+    def decode(self, text: str) -> Reply | Acknowledged | None:
         """Read what the Core sent."""
         envelope, message = to_agent.decode(text)
+        if isinstance(message, Acknowledged):
+            return message
         if isinstance(message, Answered):
             self._numbers.pop(message.breakpoint, None)
             return Reply(message.breakpoint, message.answer)
@@ -109,11 +120,16 @@ class Version1(Dialect):
     """
 
     snapshots = False
+    resumes = False
 
     def __init__(self, program: str) -> None:
         self._program = program
 
-    def encode(self, message: AgentMessage, id: str | None = None) -> str | None:
+    def asked(self, breakpoint: str, last: int) -> bool:
+        """Nobody asks: a connection that is lost is the run's end."""
+        return False
+
+    def encode(self, message: AgentMessage, number: int = 0, id: str | None = None) -> str | None:
         """Give a message's text, or None where this version has no word for it."""
         match message:
             case EventBegun():

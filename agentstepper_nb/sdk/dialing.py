@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from contextlib import AbstractContextManager
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
 
 from websockets.exceptions import (
     ConnectionClosed,
@@ -18,14 +21,18 @@ from ..discover import Endpoint
 from ..errors import ConnectionLostError, DiscoveryError, ProtocolError
 from ..protocol.agent import AgentError, Hello, Welcome, from_agent, to_agent
 from ..protocol.frame import MAX_MESSAGE, SUBPROTOCOL, VERSION
-from .dialects import Dialect, Version1, Version2
 
 #: Seconds to wait for the Core while opening.
 _PATIENCE = 10
+#: Seconds that what was sent may stay without TCP's word that it arrived.
+_SILENCE: Final = 60
 
 _START_ONE = (
     "Start one with `agentstepper serve`, or in JupyterLab with agentstepper_nb installed there."
 )
+
+#: The WebSocket code for a message above the limit.
+_TOO_LARGE: Final = 1009
 
 #: The code of the answer to a hello that was not understood.
 _NO_HELLO = "invalid_message"
@@ -33,17 +40,29 @@ _NO_HELLO = "invalid_message"
 _IS_IT_INSTALLED = "Is agentstepper_nb installed there, and its server extension enabled?"
 
 
-def dial(
-    endpoint: Endpoint, patience: float = _PATIENCE
-) -> AbstractContextManager[ClientConnection]:
-    """Prepare a connection: the context manager that opens it and closes it.
+class Refused(ConnectionLostError):
+    """The Core doesn't take this agent.
+
+    Args:
+        message: Why, for a person.
+        code: The Core's own word for it, where it gave one.
+    """
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@contextmanager
+def dial(endpoint: Endpoint, patience: float = _PATIENCE) -> Iterator[ClientConnection]:
+    """Open a connection, and close it in the end.
 
     Args:
         endpoint: Where the Core is.
         patience: Seconds that it has to open, and to close.
     """
     headers = {"Authorization": f"Bearer {endpoint.token}"} if endpoint.token else None
-    return connect(
+    opening = connect(
         endpoint.url,
         subprotocols=[Subprotocol(SUBPROTOCOL)],
         additional_headers=headers,
@@ -55,34 +74,50 @@ def dial(
         # A process that was stopped for a while is no lost connection: only TCP says so.
         ping_timeout=None,
     )
+    with opening as connection:
+        _notice_silence(connection)
+        yield connection
 
 
-def greet(socket: ClientConnection, hello: Hello) -> Dialect:
-    """Say hello where the Core chose version 2; no choice is version 1.
+def _notice_silence(connection: ClientConnection) -> None:
+    """Let TCP give up sooner than after its quarter of an hour where the network is gone.
+
+    The pings that the library sends make it notice while nothing else is sent.
+    """
+    option = getattr(socket, "TCP_USER_TIMEOUT", None)
+    if option is not None:
+        with suppress(OSError):
+            connection.socket.setsockopt(socket.IPPROTO_TCP, option, _SILENCE * 1000)
+
+
+def greet(connection: ClientConnection, hello: Hello) -> Welcome | None:
+    """Say hello where the Core chose version 2; None where it speaks version 1, which has no hello.
 
     Raises:
-        ConnectionLostError: The Core doesn't take this agent.
+        Refused: The Core doesn't take this agent.
+        ConnectionLostError: It doesn't answer.
     """
-    if socket.subprotocol is None:
-        return Version1(hello.program)
-    socket.send(from_agent.encode(hello, 1))
+    if connection.subprotocol is None:
+        return None
+    connection.send(from_agent.encode(hello, 1))
     try:
-        _, answer = to_agent.decode(socket.recv(timeout=_PATIENCE))
+        _, answer = to_agent.decode(connection.recv(timeout=_PATIENCE))
     except TimeoutError:
         raise ConnectionLostError("The Core didn't answer hello: is it stuck?") from None
     except ProtocolError as error:
-        raise ConnectionLostError(f"The Core's answer to hello isn't readable: {error}") from None
+        raise Refused(f"The Core's answer to hello isn't readable: {error}") from None
     if isinstance(answer, AgentError):
         hint = (
             " Is this the views' address? Agents have another." if answer.code == _NO_HELLO else ""
         )
-        raise ConnectionLostError(f"The Core refused this agent: {answer.message}{hint}")
+        said = f"The Core refused this agent: {answer.message}{hint}"
+        raise Refused(said, answer.code)
     if not isinstance(answer, Welcome) or answer.version != VERSION:
         spoken = getattr(answer, "version", "another one")
-        raise ConnectionLostError(
+        raise Refused(
             f"This SDK speaks version {VERSION}, the Core {spoken}: upgrade the older of the two."
         )
-    return Version2(sent=1)
+    return answer
 
 
 def why_not_opened(
@@ -97,6 +132,8 @@ def why_not_opened(
     """
     url = endpoint.url
     match error:
+        case Refused():
+            return ConnectionLostError(*error.args)
         case ConnectionLostError() | DiscoveryError():
             return error
         case InvalidStatus():
@@ -119,21 +156,29 @@ def why_not_opened(
 
 
 def why_lost(url: str, error: ConnectionClosed | None) -> str:
-    """Tell a person why an open connection is gone."""
-    code = error.rcvd.code if error and error.rcvd else None
-    reason = error.rcvd.reason if error and error.rcvd else ""
-    if code == 1009:
-        limit = f"{MAX_MESSAGE // 1024 // 1024} MiB"
-        hint = f"a message was larger than the Core takes ({limit}); shorten it with redact="
-    elif error is not None and error.sent is not None and error.sent.code == 1009:
-        hint = "the Core's answer was larger than this side takes"
-    elif code is None:
-        hint = "the Core went away; look at its log"
-    else:
-        hint = f"the Core closed it with {code} {reason}".rstrip()
+    """Tell a person why an open connection is gone, and the run with it."""
     return (
-        f"Connection lost to the Core at {url}: {hint}. Its run has ended: start the agent again."
+        f"Connection lost to the Core at {url}: {why_gone(error)}. "
+        "Its run has ended: start the agent again."
     )
+
+
+def why_gone(error: ConnectionClosed | None) -> str:
+    """Why an open connection is gone, as part of a sentence."""
+    if error is not None and is_too_large(error):
+        if not error.rcvd_then_sent:
+            return "the Core's answer was larger than this side takes"
+        limit = f"{MAX_MESSAGE // 1024 // 1024} MiB"
+        return f"a message was larger than the Core takes ({limit}); shorten it with redact="
+    if error is None or error.rcvd is None:
+        return "the Core went away; look at its log"
+    return f"the Core closed it with {error.rcvd.code} {error.rcvd.reason}".rstrip(" .")
+
+
+def is_too_large(error: ConnectionClosed) -> bool:
+    """Whether a connection was closed over a message that would be too large the next time, too."""
+    frames = (error.rcvd, error.sent)
+    return any(frame is not None and frame.code == _TOO_LARGE for frame in frames)
 
 
 def _refused(url: str, status: int, body: bytes) -> ConnectionError:

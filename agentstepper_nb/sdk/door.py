@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar, get_args, overload
 
 from ..discover import NAME_VARIABLE, Endpoint, discover, endpoint
 from ..errors import ConnectionLostError, ProtocolError
@@ -23,6 +23,7 @@ from ..protocol.agent import Bye, GetTimeline, Timeline
 from ..protocol.values import Commit, Ending, EventKind
 from . import closing
 from .children import Children
+from .connections import OnDisconnect
 from .flow import Flow, new_id
 from .jsontext import ToJson
 from .packing import Packer, Redact
@@ -36,10 +37,6 @@ from .workspace import Workspace
 log = logging.getLogger("agentstepper_nb.sdk")
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-#: What `on_disconnect` may be. To wait for the Core, or to go on without it, needs runs that resume.
-OnDisconnect = Literal["raise"]
-_ON_DISCONNECT: Final = ("raise",)
 
 
 @dataclass
@@ -77,16 +74,14 @@ class Door:
         url: str | None = None,
         token: str | None = None,
         stop_on_entry: bool = True,
-        on_disconnect: OnDisconnect = "raise",
+        on_disconnect: OnDisconnect = "wait",
         redact: Redact | None = None,
         to_json: ToJson | None = None,
         require_clean: bool = False,
     ) -> None:
-        if on_disconnect not in _ON_DISCONNECT:
-            raise ValueError(
-                f"on_disconnect={on_disconnect!r} isn't available yet; there is: "
-                f"{', '.join(map(repr, _ON_DISCONNECT))}."
-            )
+        if on_disconnect not in get_args(OnDisconnect):
+            known = ", ".join(map(repr, get_args(OnDisconnect)))
+            raise ValueError(f"on_disconnect={on_disconnect!r} is none of {known}.")
         if url is not None and (address is not None or port is not None):
             raise ValueError("Pass either url= or address and port, not both.")
         # `agentstepper run --name` and `spawn(name=)` call runs as their caller wants.
@@ -94,6 +89,7 @@ class Door:
         self._where = (address, port, url, token)
         self._folder = None if agent_workspace_path is None else Path(agent_workspace_path)
         self._stop_on_entry = stop_on_entry
+        self._on_disconnect: OnDisconnect = on_disconnect
         self._packer = Packer(redact, to_json)
         self._to_json = to_json
         self._require_clean = require_clean
@@ -134,9 +130,9 @@ class Door:
             return endpoint(address, port, token)
         return discover(url, token)
 
-    def _open_session(self, where: Endpoint, program: str) -> None:
+    def _open_session(self, where: Endpoint, program: str, patient: bool = False) -> None:
         folder = None if self._folder is None else str(self._folder.resolve())
-        session = Session(program, where, self._packer, folder)
+        session = Session(program, where, self._packer, folder, self._on_disconnect, patient)
         try:
             result(session.link.opened)
         except BaseException:
@@ -201,7 +197,8 @@ class Door:
             self._borrowed = False
             self._seat.watch = None
             own = self._open_watch(program)
-            self._open_session(parents.endpoint, program)
+            # The Core may be away just now, as it may for any other breakpoint.
+            self._open_session(parents.endpoint, program, patient=parents.link.resumes)
             session = self._live()
             if own is not None:
                 session.link.at_end(own.close)
@@ -225,16 +222,15 @@ class Door:
         if watch is None:
             log.warning("No changes to commit: this AgentStepper watches no workspace.")
             return False
-        if session.ended:
-            session.link.flush()  # raises
+        self._open_run()
         return watch.commit(session.link, self._flow(), summary, description)
 
-    def _open_endpoint(self) -> Endpoint:
-        """Where the Core of its open run is; raises once that is closed."""
+    def _open_run(self) -> Session:
+        """Its run; raises once that is closed."""
         session = self._live()
         if session.ended:
             session.link.flush()  # raises
-        return session.endpoint
+        return session
 
     # ---- tracing ------------------------------------------------------------------------------------
 

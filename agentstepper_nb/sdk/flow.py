@@ -119,6 +119,7 @@ class Flow:
     def snapshot(self, commit: Commit, event: str) -> Steps[None]:
         """What a tool changed in the workspace; `event` is its event."""
         yield Send((self._commit_made(commit, event),))
+        yield Flush()
 
     # ---- an event -----------------------------------------------------------------------------------
 
@@ -330,6 +331,7 @@ class Flow:
             description=packed.description,
             event=event,
             snapshot=commit.snapshot,  # also where `redact` left it out
+            ruled=commit.ruled,
             changes=packed.changes,
         )
 

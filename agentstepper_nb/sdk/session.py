@@ -9,23 +9,26 @@ import sys
 import weakref
 from asyncio import CancelledError
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from .._version import __version__
 from ..discover import Endpoint
-from ..errors import AgentStopped
-from ..protocol.agent import Bye, Hello
+from ..errors import AgentStopped, ConnectionLostError
+from ..protocol.agent import Bye, Hello, ProcessEnded
 from ..protocol.frame import VERSION
 from ..protocol.values import Ending, Failure
+from .connections import OnDisconnect
 from .flow import new_id
 from .link import Link
+from .outbox import GOODBYE_PATIENCE
 from .packing import Packer, plain
 
-#: Seconds that leaving the interpreter may wait for the goodbyes.
+#: Seconds that leaving the interpreter may wait for a Core that is there, but takes no goodbye.
 EXIT_PATIENCE: Final = 2.0
-#: Seconds that close() may wait for the Core.
-CLOSE_PATIENCE: Final = 10.0
+#: Seconds that close() may wait for the Core, and the interpreter's exit for one that is away.
+CLOSE_PATIENCE: Final = GOODBYE_PATIENCE
 #: Seconds that who wants the run's timeline may wait for it.
 TIMELINE_PATIENCE: Final = 3.0
 
@@ -38,13 +41,20 @@ class Session:
         endpoint: Where the Core is.
         packer: Makes values ready to travel.
         workspace: The folder the agent works on.
+        on_disconnect: What to do where the Core goes away.
+        patient: Whether it may be away from the start, and is known to speak version 2.
     """
 
     def __init__(
-        self, program: str, endpoint: Endpoint, packer: Packer, workspace: str | None = None
+        self,
+        program: str,
+        endpoint: Endpoint,
+        packer: Packer,
+        workspace: str | None = None,
+        on_disconnect: OnDisconnect = "wait",
+        patient: bool = False,
     ) -> None:
         self.program = plain(program)
-        self.endpoint = endpoint
         self.packer = packer
         self.run = new_id()
         self.pid = os.getpid()
@@ -59,9 +69,15 @@ class Session:
             host=socket.gethostname(),
             boot=_boot_id(),
             workspace=None if workspace is None else plain(workspace),
+            returns=on_disconnect != "raise",
         )
-        self.link = Link(endpoint, hello)
+        self.link = Link(endpoint, hello, on_disconnect, patient)
         _sessions.add(self)
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where its Core is, or was last."""
+        return self.link.endpoint
 
     @property
     def ended(self) -> bool:
@@ -98,6 +114,16 @@ class Session:
             return Bye(ending=Ending.STOPPED)
         return Bye(ending=Ending.CRASHED, failure=self._failure(error))
 
+    def tell_end(self, pid: int, code: int) -> None:
+        """Tell the Core how a child process ended, whose own run may have had no time to say so.
+
+        Args:
+            pid: The process.
+            code: Its exit code, negative where a signal ended it.
+        """
+        with suppress(ConnectionLostError):  # the run is over: nobody can be told
+            self.link.send((ProcessEnded(pid=pid, code=code),))
+
     def _failure(self, error: BaseException) -> Failure:
         try:
             return self.packer.failure(error)
@@ -124,13 +150,17 @@ def newest_run() -> str | None:
 def finish_all() -> None:
     """At interpreter exit: end the runs that are still open, and wait a moment for the goodbyes."""
     error = _uncaught()
-    closing = []
+    links: list[Link] = []
     for session in list(_sessions):
         session.link.exiting()
-        closed = session.finish(error)
-        if closed is not None:
-            closing.append(closed)
-    wait(closing, EXIT_PATIENCE)
+        if session.finish(error) is not None:
+            links.append(session.link)
+    wait([link.closed for link in links], EXIT_PATIENCE)
+    wait([link.closed for link in links if link.away], CLOSE_PATIENCE - EXIT_PATIENCE)
+    for link in links:
+        if not link.closed.done():
+            link.cut()
+        link.tell_undelivered()
 
 
 def _uncaught() -> BaseException | None:

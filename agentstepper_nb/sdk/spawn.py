@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 import weakref
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from functools import partial
@@ -38,11 +38,18 @@ class Child:
     Args:
         process: The process; nobody reads its output yet.
         name: What it is called in messages.
+        tell: Called with its process id and exit code when it has ended, on a thread.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], name: str) -> None:
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        name: str,
+        tell: Callable[[int, int], None] = lambda pid, code: None,
+    ) -> None:
         self._process = process
         self._name = name
+        self._tell = tell
         self._parent = os.getpid()
         self._ended: Future[int] = Future()
         self._ended.set_running_or_notify_cancel()  # an awaiting task that gives up can't cancel it
@@ -81,6 +88,7 @@ class Child:
     def _reap(self, output: threading.Thread) -> None:
         code = self._process.wait()
         output.join(_DRAIN)
+        self._tell(self.pid, code)
         self._ended.set_result(code)
 
     def _late(self, timeout: float | None) -> TimeoutError:

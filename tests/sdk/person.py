@@ -59,16 +59,21 @@ class Person:
         """Watch until the run has ended."""
         return self.until(lambda run: run.state is RunState.IDLE)
 
-    def step(self, edit: Any = ...) -> None:
+    def step(self, edit: Any = ..., revision: int = 1) -> None:
         """Step the oldest pending breakpoint, with an edit where one is given."""
         breakpoint = self.halted()
         if edit is ...:
-            self._command(ui.Step(run=self.run.id, breakpoint=breakpoint, revision=1))
+            self._command(ui.Step(run=self.run.id, breakpoint=breakpoint, revision=revision))
             return
         text = json.dumps(edit)
         self._command(
-            ui.Step(run=self.run.id, breakpoint=breakpoint, revision=1, edit=text),
+            ui.Step(run=self.run.id, breakpoint=breakpoint, revision=revision, edit=text),
         )
+
+    def edit(self, value: Any) -> None:
+        """Edit the oldest pending breakpoint for the first time, and leave it pending."""
+        breakpoint, text = self.halted(), json.dumps(value)
+        self._command(ui.Edit(run=self.run.id, breakpoint=breakpoint, revision=1, edit=text))
 
     def go_on(self) -> None:
         self._command(ui.Continue(run=self.run.id))
@@ -102,6 +107,8 @@ class Person:
 
     def _take(self) -> tuple[Any, Any]:
         envelope, message = ui.to_ui.decode(self._socket.recv(timeout=PATIENCE))
+        if isinstance(message, ui.CoreHello):
+            self.runs |= {run.id: run for run in message.runs}
         if isinstance(message, ui.RunChanged):
             self.runs[message.run.id] = message.run
         return envelope.id, message

@@ -18,10 +18,11 @@ PORT = int(sys.argv[1])
 
 
 @contextmanager
-def agent(core: ScriptedCore, program: str) -> Iterator[subprocess.Popen[str]]:
+def agent(core: ScriptedCore, program: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """Run a program; `PORT` is the Core's. It is killed where the test leaves it running."""
     process = subprocess.Popen(
-        [sys.executable, "-c", PRELUDE + textwrap.dedent(program), str(core.port)],
+        [sys.executable, "-c", PRELUDE + textwrap.dedent(program), str(core.port), *arguments],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -17,6 +17,7 @@ from websockets.sync.server import ServerConnection, serve
 from websockets.typing import Subprotocol
 
 from agentstepper_nb.protocol.agent import (
+    Acknowledged,
     AgentError,
     Answer,
     Answered,
@@ -124,7 +125,10 @@ class Peer:
 
 
 class ScriptedCore:
-    """Listens on a free loopback port.
+    """Listens on a free loopback port, and keeps of each run how far it was heard.
+
+    It acknowledges each message at once unless a test lets it not (`acknowledges`), and lets runs go on
+    that it knows. `stop` and `start` are a Core that dies and comes back; `forget` one that lost all.
 
     Args:
         policy: Answers the breakpoints.
@@ -144,19 +148,28 @@ class ScriptedCore:
     ) -> None:
         self.policy: Policy = policy
         self.requests: Requests = lambda peer, message: None
-        self._version = version
+        self.acknowledges = True
+        self.welcome = welcome
+        self.heard: dict[str, int] = {}  # by run, the number of the last message that it keeps
+        self.kept: dict[str, list[Any]] = {}  # by run, what the agent sent, but hello
+        self.answers: dict[str, Answer] = {}  # by breakpoint, told again to an agent that missed it
+        self.faults: list[AssertionError] = []
+        self.version = version
         self._token = token
-        self._welcome = welcome
+        self._max_size = max_size
         self.peers: list[Peer] = []
         self._arrivals: Queue[Peer] = Queue()
+        self._bind(0)
+
+    def _bind(self, port: int) -> None:
         self._server = serve(
             self._serve,
             "127.0.0.1",
-            0,
+            port,
             select_subprotocol=self._select,
             process_request=self._check,
             compression=None,
-            max_size=max_size,
+            max_size=self._max_size,
         )
         self.port = self._server.socket.getsockname()[1]
         self.url = f"ws://127.0.0.1:{self.port}"
@@ -167,6 +180,11 @@ class ScriptedCore:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.stop()
+        assert self.faults == []
+
+    def stop(self) -> None:
+        """Go away: nobody listens any more, and every connection is gone."""
         self._server.shutdown()
         for peer in self.peers:
             peer.drop()
@@ -174,12 +192,22 @@ class ScriptedCore:
             peer.gone.wait(PATIENCE)
         self._thread.join()
 
+    def start(self, port: int | None = None) -> None:
+        """Come back, on the same port where no other is given."""
+        self._bind(self.port if port is None else port)
+        self._thread.start()
+
+    def forget(self) -> None:
+        """Lose all runs."""
+        self.heard.clear()
+        self.kept.clear()
+
     def peer(self) -> Peer:
         """The next agent that connects."""
         return self._arrivals.get(timeout=PATIENCE)
 
     def _select(self, socket: ServerConnection, offered: Any) -> Subprotocol | None:
-        if self._version == 2 and SUBPROTOCOL in offered:
+        if self.version == 2 and SUBPROTOCOL in offered:
             return Subprotocol(SUBPROTOCOL)
         return None
 
@@ -201,6 +229,9 @@ class ScriptedCore:
                 self._take(peer, text)
         except (ConnectionClosed, OSError):
             pass
+        except AssertionError as error:
+            self.faults.append(error)
+            raise
         finally:
             peer.gone.set()
             peer.put(None)
@@ -210,7 +241,22 @@ class ScriptedCore:
         assert isinstance(hello, Hello)
         assert envelope.n == 1
         peer.hello = hello
-        peer.say(self._welcome or Welcome(version=2, core="scripted", run=hello.run))
+        peer.say(self._answer_hello(hello))
+        for breakpoint in hello.waiting:
+            if breakpoint in self.answers:
+                peer.answer(breakpoint, self.answers[breakpoint])
+
+    def _answer_hello(self, hello: Hello) -> Welcome | AgentError:
+        if isinstance(self.welcome, AgentError):
+            return self.welcome
+        if hello.sent == 0:
+            assert hello.run not in self.heard, "a run begins once"
+            self.heard[hello.run], self.kept[hello.run] = 1, []
+        elif hello.run not in self.heard:
+            return AgentError(code="unknown_run", message="This Core doesn't know the run.")
+        heard = self.heard[hello.run]
+        usual = Welcome(version=2, core="scripted", run=hello.run, received=heard)
+        return self.welcome or usual
 
     def _take(self, peer: Peer, text: str) -> None:
         if peer.version == 1:
@@ -220,8 +266,7 @@ class ScriptedCore:
                 self._answer_v1(peer, message)
             return
         envelope, message = from_agent.decode(text)
-        assert envelope.n == 2 + len(peer.sent), "messages are numbered without a gap"
-        peer.put(message)
+        self._keep(peer, envelope.n, message)
         if isinstance(message, BreakpointReached) and message.waits:
             answer = self.policy(peer, message)
             if answer is not None:
@@ -230,6 +275,16 @@ class ScriptedCore:
             found = self.requests(peer, message)
             if found is not None:
                 peer.say(found, None if envelope.id is UNSET else envelope.id)
+
+    def _keep(self, peer: Peer, number: int, message: Any) -> None:
+        assert peer.hello is not None
+        run = peer.hello.run
+        assert number == self.heard[run] + 1, "each message comes once, and in order"
+        self.heard[run] = number
+        self.kept[run].append(message)
+        peer.put(message)
+        if self.acknowledges:
+            peer.say(Acknowledged(received=number))
 
     def _answer_v1(self, peer: Peer, point: v1.V1Breakpoint) -> None:
         answer = self.policy(peer, point)

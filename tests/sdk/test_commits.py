@@ -51,6 +51,28 @@ def test_commits(door: str, core: ScriptedCore, folder: Path) -> None:
 
 
 @both
+def test_whose_title_was_made_by_rule_is_told(door: str, core: ScriptedCore, folder: Path) -> None:
+    async def scenario(dbg: Any) -> None:
+        async with dbg.tool("write", {}) as t:
+            (folder / "a.txt").write_text("a\n")
+            t.result = None
+        await dbg.commit_agent_changes()
+        (folder / "b.txt").write_text("b\n")
+        await dbg.commit_agent_changes("A summary")
+
+    run(door, core, scenario, agent_workspace_path=folder)
+    peer = core.peer()
+    peer.ends()
+    commits = [message for message in peer.sent if isinstance(message, CommitMade)]
+    assert [(commit.snapshot, commit.ruled) for commit in commits] == [
+        (False, False),  # the initial one
+        (True, True),
+        (False, True),
+        (False, False),
+    ]
+
+
+@both
 def test_without_a_workspace_there_is_nothing_to_commit(
     door: str, core: ScriptedCore, caplog: pytest.LogCaptureFixture
 ) -> None:

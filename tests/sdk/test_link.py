@@ -96,8 +96,8 @@ def test_an_address_that_is_none() -> None:
 def test_arguments_that_contradict() -> None:
     with pytest.raises(ValueError, match="either url= or address"):
         AgentStepper("T", "localhost", url="ws://localhost")
-    with pytest.raises(ValueError, match="there is: 'raise'"):
-        AgentStepper("T", "localhost", 1, on_disconnect="wait")
+    with pytest.raises(ValueError, match="none of 'wait', 'continue', 'raise'"):
+        AgentStepper("T", "localhost", 1, on_disconnect="ignore")  # type: ignore[arg-type]
 
 
 @both
@@ -170,7 +170,7 @@ def test_a_name_that_does_not_resolve() -> None:
         AgentStepper("T", "no.such.host.invalid", 1)
 
 
-# ---- losing -----------------------------------------------------------------------------------------
+# ---- losing, for good --------------------------------------------------------------------------------
 
 
 @both
@@ -188,7 +188,7 @@ def test_lost_while_waiting_and_for_good(door: str, core: ScriptedCore) -> None:
             await dbg.end_llm_query_breakpoint("r")
 
     core.policy = lambda peer, point: go_on(peer, point) if point.summary else peer.drop()
-    run(door, core, scenario)
+    run(door, core, scenario, on_disconnect="raise")
 
 
 @both
@@ -201,7 +201,7 @@ def test_lost_inside_a_block_does_not_hide_its_error(door: str, core: ScriptedCo
             raise LookupError("the block's own")
 
     with pytest.raises(LookupError, match="the block's own"):
-        run(door, core, scenario)
+        run(door, core, scenario, on_disconnect="raise")
 
 
 def test_every_waiting_thread_hears_of_it(core: ScriptedCore) -> None:
@@ -212,7 +212,10 @@ def test_every_waiting_thread_hears_of_it(core: ScriptedCore) -> None:
             dbg.begin_llm_query_breakpoint(n)
         return str(caught.value)
 
-    with AgentStepper("T", "127.0.0.1", core.port) as dbg, ThreadPoolExecutor(8) as pool:
+    with (
+        AgentStepper("T", "127.0.0.1", core.port, on_disconnect="raise") as dbg,
+        ThreadPoolExecutor(8) as pool,
+    ):
         results = [pool.submit(wait, dbg, n) for n in range(8)]
         peer = core.peer()
         for _ in range(9):
@@ -240,7 +243,7 @@ def test_why_it_was_closed(door: str, code: int, said: str, core: ScriptedCore) 
 
     core.policy = policy
     with pytest.raises(ConnectionLostError, match=said):
-        run(door, core, query)
+        run(door, core, query, on_disconnect="raise")
 
 
 def test_a_message_larger_than_the_core_takes() -> None:
@@ -385,7 +388,7 @@ def test_a_goodbye_in_a_garbage_collection_takes_no_lock(core: ScriptedCore) -> 
     """It may run on any thread, also on one that holds the link's lock."""
     dbg = AgentStepper("T", "127.0.0.1", core.port)
     session = dbg._live()
-    with session.link._lock:
+    with session.link._waiting._lock:
         closed = session.finish()
     assert closed is not None
     closed.result(PATIENCE)

@@ -165,7 +165,8 @@ def test_a_core_that_stops_is_a_lost_connection(
     async def scenario(dbg: Any) -> None:
         await dbg.begin_llm_query_breakpoint("p")
 
-    working = started(pool, door, live, scenario)
+    where = SimpleNamespace(port=live.client_port)
+    working = pool.submit(run, door, where, scenario, on_disconnect="raise")
     person.step()
     person.halted()
     live.stop()
@@ -191,14 +192,14 @@ def test_an_interrupt_withdraws(live: AgentStepperCore, person: Person) -> None:
     assert person.over().ending is Ending.FINISHED
 
 
-def test_a_killed_agent_is_lost(live: AgentStepperCore, person: Person) -> None:
+def test_a_killed_agent_has_crashed(live: AgentStepperCore, person: Person) -> None:
     program = 'AgentStepper("T", "127.0.0.1", PORT).begin_llm_query_breakpoint("p")'
     with agent(SimpleNamespace(port=live.client_port), program) as process:
         person.step()
         person.halted()
         process.kill()
         run = person.over()
-    assert (run.ending, run.agent_state) == (Ending.LOST, AgentState.FINISHED)
+    assert (run.ending, run.agent_state) == (Ending.CRASHED, AgentState.FINISHED)
 
 
 def test_threads_of_one_agent_pend_together(

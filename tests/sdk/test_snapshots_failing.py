@@ -89,5 +89,6 @@ def test_a_lost_connection_is_said_by_the_end(
                     await dbg.begin_llm_query_breakpoint("is it gone?")
         return peer
 
-    assert commits(run(door, core, scenario, agent_workspace_path=folder)) == []
+    options = {"agent_workspace_path": folder, "on_disconnect": "raise"}
+    assert commits(run(door, core, scenario, **options)) == []
     assert CANT not in caplog.text

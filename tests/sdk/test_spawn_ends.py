@@ -118,7 +118,7 @@ def test_killing_the_parent_ends_a_child_at_a_breakpoint(
         assert person.run.program == "child"
         process.send_signal(number)
         runs = person_runs_to_the_end(person, 2)
-    assert {run.ending for run in runs} == {Ending.LOST}
+    assert {run.ending for run in runs} == {Ending.CRASHED}
 
 
 def test_a_child_outlives_the_thread_that_started_it(

@@ -78,4 +78,4 @@ def test_a_kernel_leaves_no_child_at_a_breakpoint(kernel: Kernel, person: Person
     else:
         os.kill(int(str(pid)), signal.SIGKILL)
     person.until(lambda _: sum(not run.live for run in person.runs.values()) == 2)
-    assert {run.ending for run in person.runs.values()} == {Ending.LOST}
+    assert {run.ending for run in person.runs.values()} == {Ending.CRASHED}

@@ -32,9 +32,9 @@ def told() -> Iterator[list[tuple[Door, Bye]]]:
     take_back()
 
 
-def during(core: ScriptedCore, act: Callable[[AgentStepper, Peer], Any]) -> Any:
+def during(core: ScriptedCore, act: Callable[[AgentStepper, Peer], Any], **options: Any) -> Any:
     """Do something with an open AgentStepper, and its end of the Core."""
-    with AgentStepper("P", "127.0.0.1", core.port) as dbg:
+    with AgentStepper("P", "127.0.0.1", core.port, **options) as dbg:
         return act(dbg, core.peer())
 
 
@@ -76,7 +76,7 @@ def test_a_core_that_is_too_slow(core: ScriptedCore) -> None:
 
     def act(dbg: AgentStepper, peer: Peer) -> None:
         assert dbg._timeline(patience=0.01) is None
-        assert dbg._live().link._waiting == {}, "nothing is kept of it"
+        assert len(dbg._live().link._waiting) == 0, "nothing is kept of it"
 
     during(core, act)
 
@@ -93,7 +93,18 @@ def test_a_connection_that_is_lost_meanwhile_or_before(core: ScriptedCore) -> No
         assert dbg._timeline() is None
         assert dbg._timeline() is None
 
-    during(core, act)
+    during(core, act, on_disconnect="raise")
+
+
+def test_a_connection_that_is_lost_meanwhile_is_asked_again(core: ScriptedCore) -> None:
+    def drop_once(peer: Peer, message: GetTimeline) -> Timeline | None:
+        core.requests = lambda peer, message: TIMELINE
+        peer.drop()
+        return None
+
+    core.requests = drop_once
+    assert during(core, lambda dbg, peer: dbg._timeline(patience=60)) == TIMELINE
+    assert [type(message) for peer in core.peers for message in peer.sent].count(GetTimeline) == 2
 
 
 def test_a_closed_one(core: ScriptedCore) -> None:

@@ -1,0 +1,94 @@
+"""Who waits for what: a future for each breakpoint, request and mark."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Literal
+
+Kind = Literal["breakpoint", "request", "mark"]
+
+
+class Waiting:
+    """The futures of one link, by key. Whoever takes one completes it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._futures: dict[str, tuple[Kind, Future[Any]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._futures)
+
+    def expect(self, key: str, kind: Kind, check: Callable[[], None]) -> Future[Any]:
+        """A future for what comes under a key.
+
+        Args:
+            key: A new one.
+            kind: What it is.
+            check: Raises where nothing will come any more; called so that no end falls between.
+        """
+        check()  # before the lock: in a forked child nobody may be there to release it
+        future = new_future()
+        with self._lock:
+            check()
+            self._futures[key] = (kind, future)
+        return future
+
+    def has(self, key: str) -> bool:
+        """Whether somebody waits for this."""
+        return key in self._futures
+
+    def forget(self, key: str) -> None:
+        """Nobody waits for this any more."""
+        with self._lock:
+            self._futures.pop(key, None)
+
+    def give(self, key: str | None, value: Any) -> None:
+        """Give a value, or raise an exception, to whoever waits for a key.
+
+        Args:
+            key: The key. None is an answer to a message that can't be told: if only one waits, it was
+                that one's.
+            value: The value, or the exception.
+        """
+        future = self._take(key)
+        if future is None:
+            return  # withdrawn, or nobody waited
+        if isinstance(value, Exception):
+            future.set_exception(value)
+        else:
+            future.set_result(value)
+
+    def breakpoints(self) -> list[str]:
+        """The breakpoints that wait for their answers."""
+        with self._lock:
+            return [key for key, (kind, _) in self._futures.items() if kind == "breakpoint"]
+
+    def end(self, over: Callable[[], None]) -> list[Future[Any]]:
+        """Give up all that wait: they are the caller's to complete.
+
+        Args:
+            over: Called so that no `expect` falls between it and this.
+        """
+        with self._lock:
+            over()
+            left, self._futures = self._futures, {}
+        return [future for _, future in left.values()]
+
+    def _take(self, key: str | None) -> Future[Any] | None:
+        with self._lock:
+            if key is None:
+                asking = [key for key, (kind, _) in self._futures.items() if kind != "mark"]
+                if len(asking) != 1:
+                    return None
+                key = asking[0]
+            found = self._futures.pop(key, None)
+        return None if found is None else found[1]
+
+
+def new_future() -> Future[Any]:
+    """A future that can't be cancelled: an awaiting task that gives up must not break its giver."""
+    future: Future[Any] = Future()
+    future.set_running_or_notify_cancel()
+    return future

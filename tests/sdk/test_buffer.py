@@ -1,0 +1,127 @@
+"""What was sent and isn't acknowledged: each message comes to be kept once, and in order."""
+
+from __future__ import annotations
+
+import hypothesis.strategies as st
+from hypothesis import given
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from agentstepper_nb.sdk.buffer import Buffer
+
+
+def text(number: int) -> bytes:
+    return b"message %d" % number
+
+
+class Run(RuleBasedStateMachine):
+    """An agent, its buffer, and a Core that dies and comes back, in any order of what can happen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.buffer = Buffer(messages=8, size=10**6)
+        self.connected = True
+        self.written = 1
+        self.taken = [text(1)]  # what the Core was sent, hello first
+        self.kept = 1  # how many of them it would still have after it was killed
+        self.promised = 1  # how many it said that it keeps
+        self.underway: list[int] = []  # acknowledgements
+
+    @precondition(lambda self: not self.buffer.full)
+    @rule()
+    def send(self) -> None:
+        self.buffer.add(text(self.buffer.last + 1))
+
+    @precondition(lambda self: self.connected)
+    @rule()
+    def write(self) -> None:
+        found = self.buffer.next_after(self.written)
+        if found is not None:
+            self.written, data = found
+            self.taken.append(data)
+
+    @rule()
+    def sync(self) -> None:
+        self.kept = len(self.taken)
+        if self.connected:
+            self.underway.append(self.kept)
+
+    @precondition(lambda self: self.underway)
+    @rule()
+    def acknowledge(self) -> None:
+        self.promised = self.underway.pop(0)
+        self.buffer.acknowledge(self.promised)
+
+    @rule()
+    def lose_the_connection(self) -> None:
+        self.connected = False
+        self.underway.clear()
+
+    @rule()
+    def kill_the_core(self) -> None:
+        self.lose_the_connection()
+        del self.taken[self.kept :]
+
+    @precondition(lambda self: not self.connected)
+    @rule()
+    def find_back(self) -> None:
+        self.connected = True
+        self.kept = len(self.taken)  # welcome is said once that is on its disk
+        self.buffer.acknowledge(self.kept)
+        self.written = self.buffer.last - len(self.buffer)
+
+    @invariant()
+    def nothing_is_lost_or_doubled_or_out_of_order(self) -> None:
+        assert self.taken == [text(number) for number in range(1, len(self.taken) + 1)]
+        assert self.buffer.acknowledged <= self.kept
+        assert self.buffer.last - len(self.buffer) <= self.kept, "what isn't here is there"
+        assert len(self.buffer) <= 8
+
+    def teardown(self) -> None:
+        """At last the Core stays, and has all."""
+        if not self.connected:
+            self.find_back()
+        while self.buffer.next_after(self.written) is not None:
+            self.write()
+        self.sync()
+        self.buffer.acknowledge(self.kept)
+        assert len(self.taken) == self.buffer.last
+        assert len(self.buffer) == 0
+
+
+TestRun = Run.TestCase
+
+
+@given(st.lists(st.integers(1, 50), max_size=30), st.integers(1, 200))
+def test_it_is_full_by_its_bytes(sizes: list[int], limit: int) -> None:
+    buffer = Buffer(size=limit)
+    for count, size in enumerate(sizes, 1):
+        buffer.add(b"x" * size)
+        assert buffer.full == (sum(sizes[:count]) >= limit)
+    buffer.acknowledge(buffer.last)
+    assert not buffer.full
+    assert buffer.next_after(0) is None
+
+
+def test_it_is_full_by_its_messages() -> None:
+    buffer = Buffer(messages=2)
+    for _ in range(2):
+        assert not buffer.full
+        buffer.add(b"")
+    assert buffer.full
+
+
+def test_numbers_that_can_t_be() -> None:
+    buffer = Buffer()
+    buffer.add(b"a")
+    buffer.acknowledge(100)
+    assert (buffer.acknowledged, buffer.last) == (2, 2)
+    buffer.acknowledge(1)
+    assert (buffer.acknowledged, buffer.last) == (2, 2)
+
+
+def test_what_nobody_will_take_is_cleared_and_numbers_go_on() -> None:
+    buffer = Buffer()
+    buffer.add(b"a")
+    buffer.clear()
+    buffer.add(b"b")
+    assert (buffer.last, buffer.next_after(0)) == (3, (3, b"b"))

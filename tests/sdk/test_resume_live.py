@@ -1,0 +1,108 @@
+"""A real `agentstepper serve` that is killed, and started again on the same folder."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.protocol.values import AnswerKind, Ending, RunState
+from tests.helpers.served import Served
+from tests.sdk.doors import both, run
+from tests.sdk.person import Person
+from tests.sdk.scripted_core import PATIENCE
+
+
+class House:
+    """One data folder, and the Core that serves it just now."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self._folder = folder
+        self._stack = stack
+        self.ports = ("0", "0")
+        self.start()
+
+    def start(self, *, elsewhere: bool = False) -> None:
+        """Start a Core; on the same ports, or on others."""
+        agents, uis = ("0", "0") if elsewhere else self.ports
+        self.core = Served(
+            [
+                *(sys.executable, "-m", "agentstepper_nb", "serve", "--data", str(self._folder)),
+                *("--client-port", agents, "--ui-port", uis, "--log-level", "warning"),
+            ]
+        )
+        self._stack.callback(self.kill)
+        agents, uis = self.core.agents, self.core.uis
+        self.ports = (agents.rpartition(":")[2], uis.rpartition(":")[2])
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.core.process.kill()
+        self.core.process.communicate(timeout=PATIENCE)
+
+    def person(self) -> Person:
+        return Person(int(self.ports[1]))
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    with ExitStack() as stack:
+        yield House(tmp_path / "data", stack)
+
+
+async def scenario(dbg: Any) -> list[Any]:
+    prompt = await dbg.begin_llm_query_breakpoint("p")
+    return [prompt, await dbg.end_llm_query_breakpoint("r")]
+
+
+@both
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["the same port", "another port"])
+def test_a_halted_agent_is_still_halted_with_its_edit(
+    house: House, door: str, elsewhere: bool
+) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        where = SimpleNamespace(port=int(house.ports[0]))
+        working = pool.submit(run, door, where, scenario, stop_on_entry=False)
+        with house.person() as person:
+            halted_at = person.halted()
+            person.edit("edited before the kill")
+            house.kill()
+        house.start(elsewhere=elsewhere)
+        with house.person() as person:
+            found = person.until(lambda run: run.state is RunState.HALTED)
+            assert found.pending == (halted_at,)
+            person.step(revision=2)
+            assert person.halted() != halted_at
+            person.step("the response's edit")
+            assert working.result(PATIENCE) == ["edited before the kill", "the response's edit"]
+            over = person.over()
+            rows = person.rows()
+    assert (over.ending, over.failure) == (Ending.FINISHED, None)
+    assert list(person.runs) == [over.id], "it is one run"
+    # Its start, its query's two breakpoints, its end.
+    assert [row.seq for row in rows] == [1, 2, 3, 4], "nothing is lost or doubled"
+    assert [row.edited for row in rows] == [False, True, True, False]
+    assert {row.answer for row in rows[1:3]} == {AnswerKind.RESUME}
+
+
+def test_an_agent_that_goes_on_catches_up(house: House) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        options = {"stop_on_entry": False, "on_disconnect": "continue"}
+        where = SimpleNamespace(port=int(house.ports[0]))
+        working = pool.submit(run, "sync", where, scenario, **options)
+        with house.person() as person:
+            person.halted()
+            house.kill()
+        house.start()
+        assert working.result(PATIENCE) == ["p", "r"]
+    with house.person() as person:
+        over = person.over()
+        rows = person.rows()
+    assert (over.ending, over.rows) == (Ending.FINISHED, 4)
+    assert rows[1].answer is AnswerKind.WITHDRAWN

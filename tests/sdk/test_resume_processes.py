@@ -1,0 +1,227 @@
+"""Agents in processes of their own whose Core goes away: interrupts, exits, forks, another port."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.discover import write_runtime_file
+from agentstepper_nb.protocol.agent import BreakpointReached, Bye, ProcessEnded, Withdraw
+from agentstepper_nb.protocol.values import Ending, Outcome
+from tests.sdk.children import python
+from tests.sdk.doors import both, run
+from tests.sdk.processes import agent, outcome
+from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, go_on
+
+FINISHED = Bye(ending=Ending.FINISHED)
+AWAY = "Connection lost to the Core at"
+
+
+@pytest.fixture
+def core() -> Iterator[ScriptedCore]:
+    with ScriptedCore(only_the_start) as core:
+        yield core
+
+
+def only_the_start(peer: Peer, point: BreakpointReached) -> Any:
+    return go_on(peer, point) if point.summary else None
+
+
+def waiting(peer: Peer) -> BreakpointReached:
+    while True:
+        point = peer.next(BreakpointReached)
+        if point.waits and not point.summary:
+            return point
+
+
+# ---- interrupts --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", ["wait", "raise"])
+def test_an_interrupt_ends_the_wait_for_a_core_that_is_away(
+    core: ScriptedCore, policy: str
+) -> None:
+    program = f"""
+    with AgentStepper("T", "127.0.0.1", PORT, on_disconnect={policy!r}) as dbg:
+        try:
+            dbg.begin_llm_query_breakpoint("p")
+        except (KeyboardInterrupt, ConnectionLostError) as error:
+            print(type(error).__name__, flush=True)
+        sys.stdin.readline()
+    """
+    with agent(core, program) as process:
+        point = waiting(core.peer())
+        core.stop()
+        assert process.stdout is not None
+        assert process.stderr is not None
+        if policy == "raise":
+            assert process.stdout.readline() == "ConnectionLostError\n"
+            core.start()
+            return
+        assert AWAY in process.stderr.readline(), "a person in a terminal is told"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "KeyboardInterrupt\n"
+        core.start()
+        second = core.peer()
+        assert second.next(Withdraw).breakpoint == point.id
+        assert second.next(BreakpointReached).outcome is Outcome.STOPPED
+        assert "is back at" in process.stderr.readline()
+
+
+# ---- exits -------------------------------------------------------------------------------------------
+
+
+#: Makes the interpreter's exit impatient.
+SHORT = """
+from agentstepper_nb.sdk import connections, outbox, session
+session.EXIT_PATIENCE = 0.1
+session.CLOSE_PATIENCE = connections.GOODBYE_PATIENCE = outbox.GOODBYE_PATIENCE = 0.3
+"""
+AT_THE_EXIT = """
+import threading
+dbg = AgentStepper("T", "127.0.0.1", PORT)
+threading.Thread(target=dbg.begin_llm_query_breakpoint, args=["p"], daemon=True).start()
+sys.stdin.readline()
+"""
+
+
+def test_an_exit_says_goodbye_to_a_core_that_comes_back(core: ScriptedCore) -> None:
+    with agent(core, AT_THE_EXIT) as process:
+        waiting(core.peer())
+        core.stop()
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        core.start()
+        code, _, err = outcome(process)
+        assert (code, "delivered" in err) == (0, False), err
+        assert core.peer().ends() == FINISHED
+
+
+def test_an_exit_gives_up_and_says_what_is_lost(core: ScriptedCore) -> None:
+    with agent(core, SHORT + AT_THE_EXIT) as process:
+        peer = core.peer()
+        waiting(peer)
+        assert peer.hello is not None
+        core.stop()
+        code, _, err = outcome(process)
+        assert code == 0
+        assert f"1 message of run {peer.hello.run} wasn't delivered: No Core listens at" in err
+        assert "Traceback" not in err
+        core.start()
+
+
+# ---- forks -------------------------------------------------------------------------------------------
+
+FORKS = """
+dbg = AgentStepper("T", "127.0.0.1", PORT, stop_on_entry=False, on_disconnect=sys.argv[2])
+sys.stdin.readline()
+pid = os.fork()
+if pid == 0:
+    print(dbg.begin_llm_query_breakpoint("of the child"), flush=True)
+    sys.exit(0)
+os.waitpid(pid, 0)
+dbg.close()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+@pytest.mark.parametrize("policy", ["wait", "continue"])
+def test_a_forked_child_whose_core_is_away(core: ScriptedCore, policy: str) -> None:
+    with agent(core, FORKS, policy) as process:
+        parent = core.peer()
+        assert parent.hello is not None
+        parent.next(BreakpointReached)
+        core.stop()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        if policy == "continue":
+            assert process.stdout.readline() == "of the child\n"
+        told = [process.stderr.readline() for _ in range(2)]
+        assert [AWAY in line for line in told] == [True, True], told
+        core.start()
+        peers = [core.peer(), core.peer()]
+        child = next(p for p in peers if p.hello and p.hello.run != parent.hello.run)
+        assert child.hello is not None
+        assert (child.hello.sent, child.hello.program) == (0, f"T (child {child.hello.pid})")
+        if policy == "wait":
+            child.answer(waiting(child).id)
+            assert process.stdout.readline() == "of the child\n"
+        assert child.ends() == FINISHED
+        assert [point.waits for point in child.points] == [False, policy == "wait"]
+        assert outcome(process)[0] == 0
+
+
+# ---- another port ------------------------------------------------------------------------------------
+
+
+@both
+def test_a_core_with_the_same_token_is_found_on_another_port(door: str) -> None:
+    with ScriptedCore(only_the_start, token="ours") as core, ThreadPoolExecutor(1) as pool:
+
+        async def scenario(dbg: Any) -> Any:
+            return await dbg.begin_llm_query_breakpoint("p"), dbg
+
+        working = pool.submit(run, door, core, scenario, token="ours")
+        point = waiting(core.peer())
+        core.stop()
+        core.start(port=0)
+        write_runtime_file(url=core.url, token="ours")
+        second = core.peer()
+        second.answer(point.id)
+        value, dbg = working.result(PATIENCE)
+        assert value == "p"
+        assert getattr(dbg, "dbg", dbg)._live().endpoint.url == core.url, "children find it there"
+
+
+def test_a_core_of_somebody_else_is_not_ours() -> None:
+    """It has the port by now: that it refuses us is no refusal by our Core, which is elsewhere."""
+    with (
+        ScriptedCore(only_the_start, token="ours") as core,
+        ScriptedCore(token="theirs") as foreign,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        working = pool.submit(run, "sync", core, _ask, token="ours")
+        point = waiting(core.peer())
+        port = core.port
+        core.stop()
+        foreign.stop()
+        core.start(port=0)
+        write_runtime_file(url=core.url, token="ours")
+        foreign.start(port)
+        core.peer().answer(point.id)
+        assert working.result(PATIENCE) == "p"
+        assert foreign.peers == []
+
+
+async def _ask(dbg: Any) -> Any:
+    return await dbg.begin_llm_query_breakpoint("p")
+
+
+# ---- children ----------------------------------------------------------------------------------------
+
+
+@both
+@pytest.mark.parametrize(
+    ("program", "code"),
+    [("raise SystemExit(3)", 3), ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", -9)],
+)
+def test_the_parent_tells_how_a_child_ended(
+    door: str, core: ScriptedCore, program: str, code: int
+) -> None:
+    async def scenario(dbg: Any) -> int:
+        child = await dbg.spawn(python(program))
+        return int(child.pid)
+
+    pid = run(door, core, scenario)
+    peer = core.peer()
+    assert peer.ends() == FINISHED
+    assert peer.sent[-2:] == [ProcessEnded(pid=pid, code=code), FINISHED]
