@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         ToolDeniedError,
         WorkspaceError,
     )
+    from .history import run, runs
     from .hub import AgentStepperCore
     from .sdk import AgentStepper, AsyncAgentStepper
     from .widgets import DebuggerWidget
@@ -47,6 +48,8 @@ __all__ = [
     "ToolDeniedError",
     "WorkspaceError",
     "__version__",
+    "run",
+    "runs",
 ]
 
 #: Where each public name lives; all others of `__all__` are errors.
@@ -55,6 +58,8 @@ _HOMES = {
     "AgentStepperCore": ".hub",
     "AsyncAgentStepper": ".sdk",
     "DebuggerWidget": ".widgets",
+    "run": ".history",
+    "runs": ".history",
 }
 
 

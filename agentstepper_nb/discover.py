@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import secrets
 import subprocess
 import time
@@ -34,6 +35,8 @@ DEFAULT_PORT: Final = 8765
 
 _PREFIX: Final = "agentstepper-"
 _TOKEN_FILE: Final = "agent-token"
+#: What may stand in a header: of a damaged file something else may come.
+_SENDABLE: Final = re.compile(r"[!-~]+")
 
 
 @dataclass(frozen=True)
@@ -321,11 +324,10 @@ def read_token(folder: Path | None = None) -> str | None:
         folder: The data folder; `data_dir()` where none is given.
     """
     try:
-        return (
-            (data_dir() if folder is None else folder) / _TOKEN_FILE
-        ).read_text().strip() or None
-    except FileNotFoundError:
+        token = ((data_dir() if folder is None else folder) / _TOKEN_FILE).read_text().strip()
+    except (FileNotFoundError, UnicodeDecodeError):  # a damaged one can't be sent
         return None
+    return token if _SENDABLE.fullmatch(token) else None
 
 
 @contextlib.contextmanager

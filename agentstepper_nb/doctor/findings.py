@@ -32,6 +32,21 @@ class Finding:
     advice: str = ""
 
 
+def well(about: str, text: str) -> Finding:
+    """Something is as it should be."""
+    return Finding(Sign.WELL, about, text)
+
+
+def note(about: str, text: str, advice: str = "") -> Finding:
+    """Something works, and a person may want to know of it."""
+    return Finding(Sign.NOTE, about, text, advice)
+
+
+def wrong(about: str, text: str, advice: str) -> Finding:
+    """Something is wrong."""
+    return Finding(Sign.WRONG, about, text, advice)
+
+
 def any_wrong(findings: Iterable[Finding]) -> bool:
     """Whether anything is wrong."""
     return any(finding.sign is Sign.WRONG for finding in findings)

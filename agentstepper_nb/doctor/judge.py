@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from .facts import Choice, Core, Facts, Folder, Here, Jupyter, Kernel, Variables
-from .findings import Finding, Sign
+from .findings import Finding
+from .findings import note as _note
+from .findings import well as _well
+from .findings import wrong as _wrong
 
 _LITTLE_SPACE: Final = 200 * 1024 * 1024  # bytes: a few large runs
 _PRIVATE: Final = 0o077
@@ -28,18 +31,6 @@ def judge(facts: Facts) -> list[Finding]:
         *_token(facts.token_mode, facts.data.path),
         *(_kernel(facts.kernel) if facts.kernel else ()),
     ]
-
-
-def _well(about: str, text: str) -> Finding:
-    return Finding(Sign.WELL, about, text)
-
-
-def _note(about: str, text: str, advice: str = "") -> Finding:
-    return Finding(Sign.NOTE, about, text, advice)
-
-
-def _wrong(about: str, text: str, advice: str) -> Finding:
-    return Finding(Sign.WRONG, about, text, advice)
 
 
 # ---- what is installed ------------------------------------------------------------------------------

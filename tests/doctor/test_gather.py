@@ -14,6 +14,7 @@ from agentstepper_nb import __version__, discover, doctor
 from agentstepper_nb.doctor import folders, jupyter
 from agentstepper_nb.doctor.facts import Folder
 from agentstepper_nb.doctor.gather import gather
+from agentstepper_nb.store import network as network_types
 from tests.sdk.scripted_core import ScriptedCore
 
 
@@ -125,7 +126,7 @@ def test_network_file_systems(
     home: Path, monkeypatch: pytest.MonkeyPatch, below: str, network: str
 ) -> None:
     (home / "mounts").write_text(MOUNTS.format(home))
-    monkeypatch.setattr(folders, "_MOUNTS", home / "mounts")
+    monkeypatch.setattr(network_types, "_MOUNTS", home / "mounts")
     (home / below).mkdir(parents=True)
     found: Folder = folders.folder(home / below / "not yet")
     assert found.network == network

@@ -29,6 +29,7 @@ LABEXTENSIONS = "share/jupyter/labextensions/agentstepper_nb/"
 WHEEL = [
     r"agentstepper_nb/(\w+/)*\w+\.py",
     r"agentstepper_nb/py\.typed",
+    r"agentstepper_nb/store/sqlite/migrations/\d{4}\.sql",
     rf"{STATIC}(kernel|loader)\.js",
     rf"{STATIC}manifest\.json",
     rf"{STATIC}(app|page|editor|changes|edit_diff|chunk)\.\w+\.js",

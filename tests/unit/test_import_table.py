@@ -62,6 +62,11 @@ TABLE = {
         rooms=("protocol", "core", "store", "discover", "models.base"),
         packages={"websockets": "", "uuid_utils": ""},
     ),
+    # Runs that are kept, for notebooks: pandas costs nothing until a table is asked for.
+    "history": Row(
+        rooms=("protocol", "core", "store", "discover", "sdk.dialing"),
+        packages={"pandas": "", "uuid_utils": ""},
+    ),
     # The public door to what extensions need.
     "extend": Row(rooms=("protocol", "core", "hub")),
     "runtime": Row(rooms=("protocol", "sdk", "store", "models.base")),

@@ -1,0 +1,62 @@
+"""A run as a file: version 1's `.run`, the archive, or a text for people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from ..protocol.records import RunHistory
+from ..protocol.v1 import runfile
+from ..store import archive
+from ..store.files import write_whole
+from ..store.logs import readable
+
+#: The formats, each with the ends of file names that mean it.
+FORMATS: Final = {"run": (".run",), "archive": (".zip",), "log": (".log", ".txt")}
+
+
+def format_of(path: Path, named: str | None = None) -> str:
+    """The format that a file gets.
+
+    Args:
+        path: The file.
+        named: The format that a person named, or None.
+
+    Raises:
+        ValueError: Nobody says which.
+    """
+    if named is None:
+        named = next((each for each, ends in FORMATS.items() if path.suffix.lower() in ends), "")
+    if named not in FORMATS:
+        raise ValueError(
+            f"{path.name} says no format: let it end with .run, .zip or .log, or name one of "
+            f"{', '.join(FORMATS)}."
+        )
+    return named
+
+
+def contents(history: RunHistory, format: str) -> bytes:
+    """The bytes of a run's file in one of `FORMATS`."""
+    if format == "archive":
+        return archive.dump(history)
+    if format == "run":
+        return runfile.dump(history)
+    return readable(history).encode(errors="backslashreplace")
+
+
+def write(history: RunHistory, path: Path, format: str, *, force: bool = False) -> None:
+    """Write a run's file, whole or not at all.
+
+    Args:
+        history: The run.
+        path: The file.
+        format: One of `FORMATS`.
+        force: Whether a file that is there is replaced.
+
+    Raises:
+        FileExistsError: It is there.
+        OSError: It can't be written.
+    """
+    if path.exists() and not force:
+        raise FileExistsError(f"{path} exists: choose another name, or say that it be replaced.")
+    write_whole(path, contents(history, format))

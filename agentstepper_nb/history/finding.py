@@ -1,0 +1,79 @@
+"""All runs that are kept, and where words stand in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..protocol.values import Hit
+from ..store import open_store
+from ..store.lock import holder
+from ..store.search import look
+from ..store.sqlite.store import SEARCH_FILE
+from . import frames
+from .apart import apart
+from .folders import Folder, chosen, folder_of, reading
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+#: What this process is while it holds a folder that nobody else has.
+_WHAT = "agentstepper_nb.history"
+
+
+def runs(folder: Folder = None) -> DataFrame:
+    """All runs that are kept, oldest first: a row a run, the index are their ids.
+
+    Columns: name, program, state, ending, started_at, ended_at (moments in UTC), duration (seconds),
+    rows, commits, input_tokens, output_tokens, tags, workspace, host, pid, exit_code, failure,
+    last_event.
+
+    Args:
+        folder: Where runs are kept; `agentstepper/` in Jupyter's data folder where none is given.
+
+    Raises:
+        StoreError: The folder has no store, or it can't be read.
+    """
+    with reading(folder_of(folder)) as reader:
+        return frames.of_runs(reader.headers())
+
+
+def search(
+    words: str, run: str | None = None, folder: Folder = None, limit: int = 100
+) -> DataFrame:
+    """Where words stand in the runs that are kept, newest first: a row a place.
+
+    Columns: run (its id), name (the run's), place ("row", "commit", "note", or "run": its name, program
+    or tags), id (the row's or commit's), text (a piece of what stands there), found (the words in it).
+
+    Beside a running Core what came within the last second may be missing.
+
+    Args:
+        words: Words, all of which have to be there, in any order; the last may be a beginning.
+            `"in quotes"` they stand side by side.
+        run: Look in this run alone: its id, its name, or how its id begins.
+        folder: As for `runs`.
+        limit: The most that is given.
+
+    Raises:
+        ProtocolError: `invalid_search`: no word in it, or a quote that isn't closed.
+        CommandError: `unknown_run`, or `cannot_search`: the index can't be used now.
+        StoreError: The folder has no store, or it can't be read.
+    """
+    path = folder_of(folder)
+    with reading(path) as reader:
+        headers = reader.headers()
+    only = None if run is None else chosen(headers, run).id
+    if holder(path) is not None:
+        hits = look(path / SEARCH_FILE, words, only, limit)
+    else:
+        hits = apart(_search(path, words, only, limit))
+    return frames.of_hits(hits, headers)
+
+
+async def _search(folder: Path, words: str, run: str | None, limit: int) -> list[Hit]:
+    store = open_store(folder, what=_WHAT)
+    try:
+        return await store.search(words, run, limit)
+    finally:
+        store.close()

@@ -1,0 +1,120 @@
+"""Each finding about a data folder, shown by facts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from agentstepper_nb.doctor.findings import Finding, Sign, any_wrong
+from agentstepper_nb.doctor.judge_store import judge_store
+from agentstepper_nb.doctor.text import as_text
+from agentstepper_nb.store.checkup import Aside, Checkup, HurtRun
+
+WELL = Checkup(folder="data", size=3 << 20, version=2, newest=2, runs=7)
+HURT = HurtRun("id", "Run #1", "its header is hurt")
+REPAIR = "Run `agentstepper doctor --data data --repair`."
+
+
+def about(checkup: Checkup, what: str) -> list[Finding]:
+    return [finding for finding in judge_store(checkup) if finding.about == what]
+
+
+def test_where_all_is_well() -> None:
+    findings = judge_store(WELL)
+    assert not any_wrong(findings)
+    assert as_text(findings).splitlines() == [
+        "✓ data holds 7 runs in a store of version 2; all its files have 3 MiB.",
+        "✓ SQLite finds the store's file whole.",
+        "✓ Every run agrees with its checksums.",
+        "Nothing is wrong.",
+    ]
+
+
+def test_each_hurt_run_is_named_with_what_of_it_is_hurt() -> None:
+    hurt = replace(WELL, hurt=(HURT, HurtRun("other", "", "its header is lost")))
+    texts = [finding.text for finding in about(hurt, "run")]
+    assert texts == [
+        "Of run 'Run #1' (id) something is damaged: its header is hurt.",
+        "Of run other something is damaged: its header is lost.",
+    ]
+    assert {finding.advice for finding in about(hurt, "run")} == {REPAIR}
+    assert about(hurt, "runs") == []
+
+
+def test_a_core_has_to_let_go_first() -> None:
+    held = replace(WELL, holder="agentstepper serve (pid 7 on box)", hurt=(HURT,))
+    (holder,) = about(held, "holder")
+    assert holder.sign is Sign.WELL
+    (run,) = about(held, "run")
+    assert run.advice == (
+        "Stop agentstepper serve (pid 7 on box), then run "
+        "`agentstepper doctor --data data --repair`."
+    )
+
+
+@pytest.mark.parametrize(
+    ("facts", "what", "sign", "text"),
+    [
+        (replace(WELL, exists=False), "store", Sign.NOTE, "data holds no store"),
+        (replace(WELL, version=3), "version", Sign.WRONG, "is of version 3, and this agentstep"),
+        (replace(WELL, version=1), "version", Sign.NOTE, "is of version 1, and this agentstep"),
+        (replace(WELL, unreadable="why"), "store", Sign.WRONG, "can't be read now: why."),
+        (replace(WELL, structure=("a", "b")), "structure", Sign.WRONG, "damaged: a, and 1 thing"),
+        (
+            replace(WELL, missing=(HurtRun("id", "Run #1", "the last change is lost of run id"),)),
+            "marks",
+            Sign.WRONG,
+            "cost something: the last change is lost of run id ('Run #1').",
+        ),
+        (
+            replace(WELL, once=(HurtRun("id", "", "run id is lost whole"),)),
+            "marks",
+            Sign.NOTE,
+            "A damaged journal once cost something: run id is lost whole.",
+        ),
+        (replace(WELL, hurt_marks=2), "marks", Sign.NOTE, "2 marks beside the journal"),
+        (replace(WELL, search="why"), "search", Sign.NOTE, "The search's file can't be used: why."),
+        (replace(WELL, unread=(("a.run", "why"),)), "file", Sign.WRONG, "logs/a.run isn't listed"),
+        (replace(WELL, token="it is damaged"), "agents' token", Sign.WRONG, "it is damaged"),
+        (replace(WELL, open_to_others=("a", "b")), "rights", Sign.WRONG, "what is yours: a, b."),
+        (replace(WELL, copies=("x",)), "copies", Sign.NOTE, "deleted since: x."),
+        (replace(WELL, others=("data/2",)), "others", Sign.NOTE, "their own: data/2."),
+        (replace(WELL, leftovers=("x.part",)), "leftovers", Sign.NOTE, "behind: x.part."),
+        (replace(WELL, network="nfs4"), "network", Sign.NOTE, "network file system (nfs4)"),
+        (replace(WELL, free=1 << 20), "room", Sign.NOTE, "Only 1 MiB are free in data."),
+        (replace(WELL, sqlite=(3, 40, 1)), "sqlite", Sign.NOTE, "SQLite 3.40.1 can damage"),
+    ],
+    ids=range(18),
+)
+def test_a_finding(facts: Checkup, what: str, sign: Sign, text: str) -> None:
+    (found,) = about(facts, what)
+    assert found.sign is sign
+    assert text in found.text
+    assert any_wrong(judge_store(facts)) is (sign is Sign.WRONG)
+
+
+@pytest.mark.parametrize("where", ["aside", "unopened"])
+def test_a_store_that_cannot_be_opened(where: str) -> None:
+    damaged = Aside("store.sqlite.damaged-1", whole=3, hurt=(HURT,))
+    value = (damaged,) if where == "aside" else damaged
+    found = judge_store(replace(WELL, **{where: value}))
+    (store, run) = [finding for finding in found if finding.sign is Sign.WRONG]
+    assert store.text == (
+        "store.sqlite.damaged-1 can't be opened. Of its runs 3 can be brought back whole, and 1 in "
+        "part."
+    )
+    assert store.advice == run.advice == REPAIR
+    assert "'Run #1' (id)" in run.text
+
+
+def test_a_store_of_which_nothing_can_be_read() -> None:
+    empty = Aside("store.sqlite", lost=("a", "b"), problem="the file is empty")
+    lost = replace(WELL, unopened=empty)
+    (store,) = about(lost, "damaged store")
+    assert "All of its runs are lost." in store.text
+    assert [finding.text for finding in about(lost, "run")] == [
+        "Run a is lost: nothing of it is left in store.sqlite.",
+        "Run b is lost: nothing of it is left in store.sqlite.",
+    ]
+    assert about(lost, "store") == about(lost, "runs") == []
