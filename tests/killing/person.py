@@ -1,0 +1,159 @@
+"""Somebody at a Core that dies again and again: steps, edits, and remembers what was promised."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from msgspec import UNSET, Struct
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
+from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Subprotocol
+
+from agentstepper_nb.protocol import ui
+from agentstepper_nb.protocol.frame import MAX_MESSAGE, SUBPROTOCOL
+from agentstepper_nb.protocol.values import Run, RunState
+
+#: Seconds in which something has to happen.
+PATIENCE: Final = 60
+#: What dies while a Core does.
+GONE: Final = (ConnectionClosed, InvalidHandshake, OSError, EOFError)
+
+STEPPED, CONTINUED, HALTED = "stepped", "continued", "halted"
+
+
+@dataclass
+class Promises:
+    """What the Core said `ok` to."""
+
+    #: Each breakpoint's edit: what the agent has to get, unless a later edit took its place.
+    edits: dict[str, str] = field(default_factory=dict)
+    #: Edits that were sent and never answered: they may hold or not.
+    perhaps: dict[str, set[str | None]] = field(default_factory=dict)
+
+
+class Person:
+    """Acts on each run as its name says: steps it, lets it continue, or lets it stay halted for long.
+
+    Args:
+        seed: Decides what is edited.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self._edits = 0
+        #: Whether it is time to let all of them go on to their ends.
+        self.ends = False
+        self.promises = Promises()
+        self.met: set[str] = set()  # programs whose agents are past their hello
+        self.ended: dict[str, Run] = {}
+
+    def act_until(self, url: str, enough: Callable[[], bool]) -> None:
+        """Act until it is enough, which is asked after each message, or the Core is gone.
+
+        Args:
+            url: Where UIs reach it.
+            enough: Asked after each message.
+        """
+        try:
+            with connect(
+                url,
+                subprotocols=[Subprotocol(SUBPROTOCOL)],
+                proxy=None,
+                max_size=MAX_MESSAGE,
+            ) as socket:
+                _Visit(self, socket).act(enough)
+        except GONE:
+            return
+
+    def edit_of(self, run: Run) -> Any | None:
+        """A new edit, now and then; None is none."""
+        if self._random.random() > 0.4:
+            return None
+        self._edits += 1
+        return {"edited": self._edits, "of": run.program}
+
+    def leaves_alone(self) -> bool:
+        """Whether a halted run stays halted this time."""
+        return self._random.random() < 0.9
+
+
+class _Visit:
+    """One connection."""
+
+    def __init__(self, person: Person, socket: ClientConnection) -> None:
+        self._person = person
+        self._socket = socket
+        self._sent = 0
+        self._runs: dict[str, Run] = {}
+        self._asked: dict[str, tuple[str, str | None]] = {}  # by command: breakpoint and edit
+        self._acted: set[tuple[str, int]] = set()
+
+    def act(self, enough: Callable[[], bool]) -> None:
+        self._send(ui.UiHello(version=2, client="killing"))
+        while not enough():
+            self._take()
+            for run in self._runs.values():
+                self._decide(run)
+
+    def _take(self) -> None:
+        envelope, message = ui.to_ui.decode(self._socket.recv(timeout=PATIENCE))
+        match message:
+            case ui.CoreHello(runs=runs):
+                for run in runs:
+                    self._see(run)
+            case ui.RunChanged(run=run):
+                self._see(run)
+            case ui.Done() if envelope.id is not UNSET and envelope.id in self._asked:
+                self._promised(*self._asked.pop(envelope.id))
+            case ui.UiError():
+                assert message.code in ("stale", "run_is_over"), message
+                if envelope.id is not UNSET and envelope.id in self._asked:
+                    breakpoint, edit = self._asked.pop(envelope.id)
+                    self._person.promises.perhaps[breakpoint].discard(edit)
+
+    def _see(self, run: Run) -> None:
+        self._runs[run.id] = run
+        if run.rows:
+            self._person.met.add(run.program)
+        if run.state is RunState.IDLE:
+            self._person.ended[run.id] = run
+
+    def _promised(self, breakpoint: str, edit: str | None) -> None:
+        promises = self._person.promises
+        promises.perhaps[breakpoint].discard(edit)
+        if edit is not None:
+            promises.edits[breakpoint] = edit
+
+    def _decide(self, run: Run) -> None:
+        if not run.pending or run.state is RunState.DETACHED:
+            return
+        breakpoint = run.pending[0]
+        if (breakpoint, len(run.pending)) in self._acted:
+            return
+        self._acted.add((breakpoint, len(run.pending)))
+        if run.program == CONTINUED or self._person.ends:
+            self._send(ui.Continue(run=run.id))
+        elif run.program == STEPPED or not self._person.leaves_alone():
+            self._edit_and_step(run, breakpoint)
+
+    def _edit_and_step(self, run: Run, breakpoint: str) -> None:
+        """Edit it by itself, and step it by a second command, so that a Core may die in between."""
+        edit = self._person.edit_of(run) if run.rows > 1 else None
+        if edit is not None:
+            shape = {"Tool": "work", "Argument": edit}
+            # A tool's call keeps its form; what it is, only the agent's own data tells.
+            text = json.dumps(shape)
+            self._person.promises.perhaps.setdefault(breakpoint, set()).add(text)
+            id = self._send(ui.Edit(run=run.id, breakpoint=breakpoint, revision=1, edit=text))
+            self._asked[id] = (breakpoint, text)
+        self._send(ui.Step(run=run.id, breakpoint=breakpoint))
+
+    def _send(self, command: Struct) -> str:
+        self._sent += 1
+        id = f"c{self._sent}"
+        self._socket.send(ui.from_ui.encode(command, self._sent, id))
+        return id

@@ -1,0 +1,106 @@
+"""A session: three agents, one person, and a Core that is killed again and again, and started again."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from agentstepper_nb.store.sqlite.reader import Reader
+from tests.helpers.served import SilentDeath
+
+from .faults import Point
+from .houses import Core, House
+from .person import CONTINUED, HALTED, PATIENCE, STEPPED, Person
+from .verdict import Journal, judge
+
+NAMES: Final = (STEPPED, CONTINUED, HALTED)
+
+
+@dataclass
+class Session:
+    """One of them.
+
+    Args:
+        house: Where the Core lives.
+        folder: Where everything else lies.
+        seed: Decides when a Core dies, and what is edited.
+    """
+
+    house: House
+    folder: Path
+    seed: int
+
+    def __post_init__(self) -> None:
+        self._random = random.Random(self.seed)
+        self._enough = self.folder / "enough"
+
+    def survive(self, points: Sequence[Point]) -> None:
+        """Kill the Core at each of these points, let all agents end, and judge."""
+        with ExitStack() as stack:
+            with self._core(Point.ANYWHERE) as core:
+                person = Person(self.seed)
+                agents = [stack.enter_context(self._agent(name)) for name in NAMES]
+                person.act_until(core.uis, lambda: person.met == set(NAMES))
+                core.process.kill()  # as one more: from now on each of them comes back
+            for point in points:
+                self._kill_at(point, person)
+            self._enough.touch()
+            person.ends = True
+            with self._core(Point.ANYWHERE) as core:
+                person.act_until(core.uis, lambda: len(person.ended) == len(NAMES))
+                for agent in agents:
+                    assert agent.wait(PATIENCE) == 0
+            self._judge(person)
+
+    def _kill_at(self, point: Point, person: Person) -> None:
+        try:
+            with self._core(point) as core:
+                person.act_until(core.uis, self._moment(point))
+                if point is Point.ANYWHERE:
+                    core.process.kill()
+                assert core.process.wait(PATIENCE) == -9, (point, core.process.communicate())
+        except SilentDeath:
+            assert point is not Point.ANYWHERE  # while it found its runs again, before it listened
+
+    def _judge(self, person: Person) -> None:
+        reader = Reader(self.house.data / "store.sqlite")
+        try:
+            headers = reader.headers()
+            assert sorted(run.program for run in headers) == sorted(NAMES)
+            for run in headers:
+                journal = Journal.read(self.folder / f"{run.program}.journal")
+                assert journal.run == run.id
+                judge(journal, reader.history(run.id), person.promises)
+        finally:
+            reader.close()
+
+    def _moment(self, point: Point) -> Callable[[], bool]:
+        """Whether it is time to kill a Core from outside, after some messages; others die themselves."""
+        if point is not Point.ANYWHERE:
+            return lambda: False
+        left = iter(range(self._random.randint(1, 60)))
+        return lambda: next(left, None) is None
+
+    def _core(self, point: Point) -> AbstractContextManager[Core]:
+        return self.house.core(point, self._random.randint(1, 12))
+
+    @contextmanager
+    def _agent(self, name: str) -> Iterator[subprocess.Popen[bytes]]:
+        journal = self.folder / f"{name}.journal"
+        command = [sys.executable, "-m", "tests.killing.agent", name]
+        agent = subprocess.Popen(
+            [*command, str(journal), str(self._enough)],
+            env=self.house.environment(),
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            yield agent
+        finally:
+            agent.kill()
+            agent.wait()

@@ -1,0 +1,70 @@
+"""A store that is written to until somebody ends it; what it called durable is told to another disk.
+
+python -m tests.killing.writer FOLDER DURABILITY JOURNAL
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from agentstepper_nb.protocol.records import BreakpointSaved, EventSaved, RunStarted
+from agentstepper_nb.protocol.values import (
+    AnswerKind,
+    Breakpoint,
+    Durability,
+    Event,
+    EventKind,
+    Run,
+    Side,
+)
+from agentstepper_nb.store import SqliteStore
+
+RUNS = 3
+
+
+async def main(folder: Path, durability: Durability, journal: Path) -> None:
+    store = SqliteStore(folder, durability)
+    list(store.load())
+    file = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+    def told(run: str, number: int) -> None:
+        os.write(file, f"{run} {number}\n".encode())
+        os.fdatasync(file)
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(RUNS):
+            group.create_task(write(store, f"run-{number}", told))
+
+
+async def write(store: SqliteStore, run: str, told: Callable[[str, int], None]) -> None:
+    header = Run(id=run, name=run, program="p", started_at=1.0)
+    event = Event(id="e", run=run, kind=EventKind.PROGRAM_STARTED, at=1.0)
+    store.append([RunStarted(run=header), EventSaved(event=event)])
+    for number in itertools.count(1):
+        durable = asyncio.Event()
+        store.append([BreakpointSaved(breakpoint=point(run, number))], synced=durable.set)
+        await durable.wait()
+        told(run, number)
+
+
+def point(run: str, number: int) -> Breakpoint:
+    return Breakpoint(
+        id=f"b{number}",
+        run=run,
+        event="e",
+        seq=number,
+        kind=EventKind.PROGRAM_STARTED,
+        side=Side.BEGIN,
+        at=float(number),
+        data=f'"{run} {number} {"x" * 700}"',
+        answer=AnswerKind.RESUME,
+    )
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), Durability(sys.argv[2]), Path(sys.argv[3])))

@@ -1,0 +1,31 @@
+"""A Core that is killed, by SIGKILL and wherever it stands, loses nothing and doubles nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.killing.faults import Point
+from tests.killing.houses import Jupyter, Serve
+from tests.killing.session import Session
+
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
+
+AT_POINTS = [point for point in Point if point is not Point.ANYWHERE]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_serve_killed_at_fifty_points(tmp_path: Path, seed: int) -> None:
+    """Ten in each: one at each point, and six anywhere."""
+    Session(Serve(tmp_path), tmp_path, seed).survive([*AT_POINTS, *[Point.ANYWHERE] * 6])
+
+
+@pytest.mark.parametrize("durability", ["relaxed", "sync"])
+def test_the_other_durabilities(tmp_path: Path, durability: str) -> None:
+    house = Serve(tmp_path, ["--durability", durability])
+    Session(house, tmp_path, seed=7).survive([Point.ANYWHERE] * 5)
+
+
+def test_a_jupyter_server_killed_five_times(tmp_path: Path) -> None:
+    Session(Jupyter(tmp_path), tmp_path, seed=8).survive([Point.ANYWHERE] * 5)
