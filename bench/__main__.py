@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from . import imports, looks, report, round_trip
+from . import imports, looks, report, round_trip, storing
 
 SIZES = (1_000, 50_000)
 PAGE = Path(__file__).parents[1] / "docs" / "bench.md"
@@ -15,11 +15,24 @@ def main(arguments: list[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
     effort = round_trip.Effort(options.sets, options.blocks, options.turns)
     trips = [trip for size in SIZES for trip in round_trip.measure(size, effort)]
+    kept = storing.measure(
+        storing.Effort(
+            options.rounds, options.appends, 10 * options.appends, options.growth, options.runs
+        )
+    )
     seen = looks.measure(options.looks, options.files)
-    page = report.page(trips, seen, imports.measure(options.starts))
+    page = report.page(trips, kept, _clicks(options.clicks), seen, imports.measure(options.starts))
     print(page)
     if options.write:
         PAGE.write_text(page, encoding="utf-8")
+
+
+def _clicks(number: int) -> list[float]:
+    if not number:
+        return []
+    from . import step_in_browser  # which needs a browser
+
+    return step_in_browser.measure(number)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -29,6 +42,11 @@ def _parser() -> argparse.ArgumentParser:
     add("--sets", type=int, default=8, help="how often processes are started anew (%(default)s)")
     add("--blocks", type=int, default=20, help="blocks of each arm and set (%(default)s)")
     add("--turns", type=int, default=20, help="LLM queries of each block (%(default)s)")
+    add("--rounds", type=int, default=10, help="how often it is appended and opened (%(default)s)")
+    add("--appends", type=int, default=50, help="breakpoints of each round (%(default)s)")
+    add("--growth", type=int, default=500, help="turns of a growing conversation (%(default)s)")
+    add("--runs", type=int, default=1000, help="runs of a folder to open (%(default)s)")
+    add("--clicks", type=int, default=60, help="clicks on Step in a browser; 0: none (%(default)s)")
     add("--starts", type=int, default=15, help="how often each import is timed (%(default)s)")
     add("--looks", type=int, default=15, help="how often a workspace is looked at (%(default)s)")
     add("--files", type=int, default=looks.FILES, help="files of that workspace (%(default)s)")

@@ -30,14 +30,19 @@ class Kind:
     """What an arm measures."""
 
     name: str
-    server: str  # of bench.server
+    store: str  # how bench.server keeps runs; "" for the floor, which keeps nothing
     subprotocol: str | None
     conversation: Callable[[int], Conversation]
 
 
-FLOOR = Kind("floor", "floor", None, ConversationV1)
-VERSION_1 = Kind("version 1", "core", None, ConversationV1)
-VERSION_2 = Kind("version 2", "core", SUBPROTOCOL, ConversationV2)
+FLOOR = Kind("floor", "", None, ConversationV1)
+STORES = ("memory", "relaxed", "durable")
+VERSION_1 = tuple(Kind(f"version 1, {store}", store, None, ConversationV1) for store in STORES)
+VERSION_2 = tuple(
+    Kind(f"version 2, {store}", store, SUBPROTOCOL, ConversationV2) for store in STORES
+)
+#: What tells an agent of version 2 that its messages are kept: it comes by itself, and answers nothing.
+_ACKNOWLEDGED = '"acknowledged"'
 
 
 class Arm:
@@ -53,14 +58,18 @@ class Arm:
         return [self._turn(turn) for turn in prepared]
 
     def _turn(self, turn: Turn) -> float:
-        send, receive = self._socket.send, self._socket.recv
+        send = self._socket.send
         begin = time.perf_counter()
         send(turn.event)
         send(turn.begin)
-        receive()
+        self._answer()
         send(turn.end)
-        receive()
+        self._answer()
         return (time.perf_counter() - begin) / ROUND_TRIPS
+
+    def _answer(self) -> None:
+        while _ACKNOWLEDGED in self._socket.recv()[:40]:
+            pass
 
 
 @contextmanager
@@ -72,7 +81,7 @@ def arm(kind: Kind, size: int) -> Iterator[Arm]:
         size: Of each body, in bytes.
     """
     with ExitStack() as stack:
-        client_port, ui_port = json.loads(stack.enter_context(_process("server", kind.server)))
+        client_port, ui_port = json.loads(stack.enter_context(_process("server", kind.store)))
         more = [kind.subprotocol] if kind.subprotocol else []
         stack.enter_context(_process("viewer", str(ui_port), *more))
         socket = stack.enter_context(_connect(client_port, kind.subprotocol))

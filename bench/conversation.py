@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from itertools import count
 from typing import Any, NamedTuple, Protocol
 from uuid import uuid4
 
@@ -44,11 +45,12 @@ class Conversation(Protocol):
         """The next query."""
 
 
-def body(size: int) -> dict[str, Any]:
-    """A prompt whose JSON is `size` bytes long."""
+def body(size: int, number: int = 0) -> dict[str, Any]:
+    """A prompt whose JSON is `size` bytes long; another number is another prompt, new all through."""
     empty = {"model": "scripted", "messages": [{"role": "user", "content": ""}]}
     room = size - len(json.dumps(empty))
-    text = (_SENTENCE * (room // len(_SENTENCE) + 1))[:room]
+    sentence = f"{number}: {_SENTENCE}"
+    text = (sentence * (room // len(sentence) + 1))[:room]
     return {"model": "scripted", "messages": [{"role": "user", "content": text}]}
 
 
@@ -60,7 +62,7 @@ class ConversationV1:
     """
 
     def __init__(self, size: int) -> None:
-        self._body = body(size)
+        self._bodies = _bodies(size)
 
     def opening(self) -> list[str]:
         event = str(uuid4())
@@ -73,8 +75,8 @@ class ConversationV1:
         event = str(uuid4())
         return Turn(
             self._event(event, "LLM_QUERY", None),
-            self._breakpoint(event, self._body, None),
-            self._breakpoint(event, self._body, None),
+            self._breakpoint(event, next(self._bodies), None),
+            self._breakpoint(event, next(self._bodies), None),
         )
 
     def _event(self, event: str, kind: str, data: str | None) -> str:
@@ -108,7 +110,7 @@ class ConversationV2:
     """
 
     def __init__(self, size: int) -> None:
-        self._body = Raw(json.dumps(body(size)).encode())
+        self._bodies = _bodies(size)
         self._sent = 0
 
     def opening(self) -> list[str]:
@@ -134,7 +136,10 @@ class ConversationV2:
         begun = v2.EventBegun(
             id=event, kind=EventKind.LLM_QUERY, at=time.time(), clock=time.monotonic()
         )
-        points = [self._breakpoint(event, side, self._body) for side in (Side.BEGIN, Side.END)]
+        points = [
+            self._breakpoint(event, side, Raw(json.dumps(data).encode()))
+            for side, data in zip((Side.BEGIN, Side.END), self._bodies, strict=False)
+        ]
         return Turn(*(self._encode(message) for message in (begun, *points)))
 
     def _breakpoint(self, event: str, side: Side, data: Raw) -> v2.BreakpointReached:
@@ -153,7 +158,12 @@ class ConversationV2:
         return v2.from_agent.encode(message, self._sent)
 
 
-def turns(conversation: Conversation, count: int) -> Iterator[Turn]:
+def _bodies(size: int) -> Iterator[dict[str, Any]]:
+    """Prompts without end, no two of them alike: what is kept already would cost the store nothing."""
+    return (body(size, number) for number in count())
+
+
+def turns(conversation: Conversation, number: int) -> Iterator[Turn]:
     """The next turns of a conversation."""
-    for _ in range(count):
+    for _ in range(number):
         yield conversation.turn()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import statistics
 from collections.abc import Iterable, Sequence
 from datetime import date
 from importlib.metadata import version
@@ -12,16 +13,22 @@ from pathlib import Path
 from .imports import Start
 from .looks import Look
 from .round_trip import RoundTrip, Spread
+from .storing import Opening, Rate, Room, Storing
 
-#: What a round trip may cost, against the floor.
+#: What a round trip may cost, against the floor, and in which arms.
 GOAL = 1.3
+_HELD_TO_IT = ("version 1, memory", "version 1, relaxed")
+#: What a conversation may take on disk, against what is new in it.
+ROOM = 3
+#: Milliseconds from a click on Step until the agent goes on.
+STEP = 10
 
 _HEAD = """\
 # What it costs
 
 <!-- Made by `python -m bench --write`. -->
 
-A *round trip* is one breakpoint: the agent sends it, the Core records it in memory, answers, and tells
+A *round trip* is one breakpoint: the agent sends it, the Core hands it to its store, answers, and tells
 one connected UI. It is measured with the raw `websockets` client and messages encoded beforehand, so
 that it is the Core that is measured. What is timed is an LLM query, an event and its two breakpoints,
 and the time is halved.
@@ -32,6 +39,10 @@ sends the message and a small state frame to one connected UI.
 
 Agent, server and UI are processes of their own. Blocks of all arms take turns within one run. A ratio is
 that of two neighbouring blocks; shown are medians, and in brackets the middle half.
+
+Each breakpoint has contents that the store hasn't seen. It keeps runs in memory or on disk
+(docs/design/0008-store.md): `relaxed` answers once the breakpoint is handed to the writer, `durable`
+once it is recorded, which adds a transaction.
 
 """
 
@@ -45,12 +56,40 @@ trusted; where a file changed, git stores it and compares.
 """
 
 
-def page(trips: Sequence[RoundTrip], looks: Sequence[Look], starts: Sequence[Start]) -> str:
-    """The whole page."""
+_STORING = """
+## Keeping runs on disk
+
+Breakpoints of 2 KB, durable each by itself and many at one go. The floor writes the same records as
+JSON Lines and calls `fdatasync`; it can't find, edit or delete anything again. The search index is made
+meanwhile.
+"""
+
+
+def page(
+    trips: Sequence[RoundTrip],
+    storing: Storing,
+    clicks: Sequence[float],
+    looks: Sequence[Look],
+    starts: Sequence[Start],
+) -> str:
+    """The whole page.
+
+    Args:
+        trips: Round trips.
+        storing: What keeping runs costs.
+        clicks: Milliseconds from clicks on Step until the agent went on; none leaves them out.
+        looks: Looks at a workspace.
+        starts: Imports.
+    """
     return "\n".join(
         [
             _HEAD + "## Round trips\n",
             *_table(("", "body", "time", "of the floor", "goal"), map(_trip, trips)),
+            _STORING,
+            *_table(("", "a breakpoint", "of the floor"), map(_rate, storing.rates)),
+            "",
+            *_table(("", "measured", "goal"), [_room(storing.room), _opening(storing.opening)]),
+            *([_clicks(clicks)] if clicks else []),
             _LOOKS,
             *_table(("", "time", "of the floor", "goal"), map(_look, looks)),
             "\n## Starting\n",
@@ -81,15 +120,53 @@ def _processor() -> str:
 
 
 def _trip(trip: RoundTrip) -> tuple[str, ...]:
-    goal = _verdict(trip.ratio.middle, GOAL, f"≤ {GOAL} ×") if trip.arm == "version 1" else ""
+    goal = _verdict(trip.ratio.middle, GOAL, f"≤ {GOAL} ×") if trip.arm in _HELD_TO_IT else ""
     body = f"{trip.size // 1000} KB"
     ratio = "1" if trip.arm == "floor" else _ratio(trip.ratio)
     return trip.arm, body, _spread(trip.seconds, 1e6, "µs"), ratio, goal
 
 
+def _rate(rate: Rate) -> tuple[str, ...]:
+    return rate.name, _spread(rate.seconds, 1e6, "µs"), _own(rate.ratio)
+
+
+def _room(room: Room) -> tuple[str, ...]:
+    ratio = room.idle / room.new
+    return (
+        f"{room.turns} turns of a conversation that grows by 2 KB each, on disk when idle",
+        f"{_bytes(room.idle)}, {ratio:.2f} × the {_bytes(room.new)} that are new in it",
+        _verdict(ratio, ROOM, f"≤ {ROOM} ×"),
+    )
+
+
+def _opening(opening: Opening) -> tuple[str, ...]:
+    what = f"opening a folder of {opening.runs:,} runs, until the Core knows them all"
+    return what, _spread(opening.seconds, 1e3, "ms"), ""
+
+
+def _bytes(number: int) -> str:
+    return f"{number / 1e6:.2f} MB"
+
+
+def _clicks(milliseconds: Sequence[float]) -> str:
+    """The section about Step in a browser."""
+    middle = statistics.median(milliseconds)
+    return (
+        "\n## Step in the browser\n\n"
+        "From a click on Step in JupyterLab until the agent, a process of its own, goes on; the run is\n"
+        "kept on disk, `durable`. (`python -m bench.step_in_browser`)\n\n"
+        f"{len(milliseconds)} clicks: median {middle:.1f} ms, at most {max(milliseconds):.1f} ms; "
+        f"goal {_verdict(middle, STEP, f'≤ {STEP} ms')}."
+    )
+
+
 def _look(look: Look) -> tuple[str, ...]:
-    ratio = "1" if look.ratio.low == look.ratio.high == 1 else _ratio(look.ratio)
-    return look.name, _spread(look.seconds, 1e3, "ms"), ratio, _within(look.seconds, look.goal)
+    words = _within(look.seconds, look.goal)
+    return look.name, _spread(look.seconds, 1e3, "ms"), _own(look.ratio), words
+
+
+def _own(ratio: Spread) -> str:
+    return "1" if ratio.low == ratio.high == 1 else _ratio(ratio)
 
 
 def _ratio(ratio: Spread) -> str:

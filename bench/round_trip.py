@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from .arms import FLOOR, VERSION_1, VERSION_2, Arm, arm
 
-KINDS = (FLOOR, VERSION_1, VERSION_2)
+KINDS = (FLOOR, *VERSION_1, *VERSION_2)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
-"""`python -m bench.server floor|core`: one server in a process of its own.
+"""`python -m bench.server memory|relaxed|durable|""`: one server in a process of its own.
 
-Prints its ports as one line of JSON and ends when its input ends.
+It keeps runs in memory, or in a folder that goes with it; "" is the floor. It prints its ports as one
+line of JSON and ends when its input ends.
 """
 
 from __future__ import annotations
@@ -8,19 +9,32 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import tempfile
+from contextlib import nullcontext
+from pathlib import Path
 
 from agentstepper_nb.hub import AgentStepperCore
 
 from .floor import Floor
 
 
-def main(kind: str) -> None:
+def main(store: str) -> None:
     logging.getLogger("websockets").setLevel(logging.WARNING)
-    server = Floor() if kind == "floor" else AgentStepperCore("127.0.0.1", 0, 0)
-    server.start()
-    print(json.dumps([server.client_port, server.ui_port]), flush=True)
-    sys.stdin.read()
-    server.stop()
+    on_disk = store not in ("", "memory")
+    with tempfile.TemporaryDirectory() if on_disk else nullcontext("") as folder:
+        server = _server(store, Path(folder))
+        server.start()
+        print(json.dumps([server.client_port, server.ui_port]), flush=True)
+        sys.stdin.read()
+        server.stop()
+
+
+def _server(store: str, folder: Path) -> Floor | AgentStepperCore:
+    if not store:
+        return Floor()
+    if store == "memory":
+        return AgentStepperCore("127.0.0.1", 0, 0)
+    return AgentStepperCore("127.0.0.1", 0, 0, data=folder, durability=store)
 
 
 if __name__ == "__main__":

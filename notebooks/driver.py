@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from contextlib import ExitStack
 from typing import Any
 
 from msgspec import Struct
@@ -29,37 +30,35 @@ class Driver:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._socket: ClientConnection | None = None
+        self._open = ExitStack()
+        self._socket: ClientConnection
         self._sent = 0
         self._answered: set[str] = set()
         self.steps = 0
         self._rows: dict[str, Row] = {}
-        self._ready = threading.Event()
         self._thread = threading.Thread(target=self._drive, name="driver", daemon=True)
 
     def start(self) -> None:
         """Connect and begin; returns once connected."""
+        subprotocols = [Subprotocol(SUBPROTOCOL)]
+        self._socket = self._open.enter_context(
+            connect(self._url, subprotocols=subprotocols, proxy=None, max_size=None)
+        )
+        self._send(ui.UiHello(version=VERSION, client="tutorial driver"))
         self._thread.start()
-        self._ready.wait()
 
     def stop(self) -> None:
         """Disconnect and wait for the thread."""
-        if self._socket:
-            self._socket.close()
+        self._open.close()
         self._thread.join()
 
     def _drive(self) -> None:
-        subprotocols = [Subprotocol(SUBPROTOCOL)]
-        with connect(self._url, subprotocols=subprotocols, proxy=None, max_size=None) as socket:
-            self._socket = socket
-            self._send(ui.UiHello(version=VERSION, client="tutorial driver"))
-            self._ready.set()
-            try:
-                for text in socket:
-                    _, message = ui.to_ui.decode(text)
-                    self._receive(message)
-            except ConnectionClosed:
-                return
+        try:
+            for text in self._socket:
+                _, message = ui.to_ui.decode(text)
+                self._receive(message)
+        except ConnectionClosed:
+            return
 
     def _receive(self, message: Struct) -> None:
         match message:
@@ -102,6 +101,5 @@ class Driver:
         )
 
     def _send(self, message: Struct) -> None:
-        assert self._socket
         self._sent += 1
         self._socket.send(ui.from_ui.encode(message, self._sent, f"d{self._sent}"))

@@ -8,12 +8,13 @@ in them is taken for a formula.
 from __future__ import annotations
 
 import re
+import signal
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from html import escape
-from typing import Final
+from typing import Final, assert_never
 
 from ..protocol.agent import Timeline
 from ..protocol.values import (
@@ -26,6 +27,7 @@ from ..protocol.values import (
     Outcome,
     Row,
     Run,
+    RunState,
 )
 
 #: Bytes of a page, about: a notebook is read whole by whatever opens it.
@@ -45,13 +47,6 @@ _ACTORS: Final = {
     Actor.LLM: "LLM",
     Actor.TOOLS: "Tools",
     Actor.SYSTEM: "System",
-}
-_ENDINGS: Final = {
-    Ending.FINISHED: "✓ finished",
-    Ending.STOPPED: "■ stopped",
-    Ending.CRASHED: "✗ crashed",
-    Ending.LOST: "✗ lost: the connection to the agent broke",
-    None: "not ended when this was kept",
 }
 _OUTCOMES: Final = {Outcome.ERROR: "✗ failed", Outcome.STOPPED: "■ stopped"}
 _ANSWERS: Final = {
@@ -143,12 +138,43 @@ def _page(timeline: Timeline, lines: dict[str, list[Line]], edge: int) -> str:
 
 
 def _header(run: Run) -> Iterator[str]:
-    yield f"<p><b>{_text(run.name or run.program)}</b>: {_ENDINGS[run.ending]}</p>"
+    yield f"<p><b>{_text(run.name or run.program)}</b>: {_ending(run)}{_exit(run.exit_code)}</p>"
     if run.failure is not None:
         failure = f"{run.failure.type}: {run.failure.message}"
         yield f"<p>{_text(failure, _LONG)}</p>"
+    if run.last_event is not None:
+        yield f"<p>The last event: {_text(run.last_event, _LONG)}</p>"
     counts = f"{_count(run.rows, 'event')}, {_count(run.commits, 'commit')}"
     yield f"<p>{counts}. {_times(run)}</p>"
+
+
+def _ending(run: Run) -> str:
+    match run.ending:
+        case Ending.FINISHED:
+            return "✓ finished"
+        case Ending.STOPPED:
+            return "■ stopped"
+        case Ending.CRASHED:
+            return "✗ crashed"
+        case Ending.LOST:
+            return "✗ lost: the agent did not come back"
+        case None:
+            away = run.state is RunState.DETACHED
+            return f"{'its agent was away' if away else 'not ended'} when this was kept"
+        case _:
+            assert_never(run.ending)
+
+
+def _exit(code: int | None) -> str:
+    """What became of the agent's process, where that says something."""
+    if not code:
+        return ""
+    if code > 0:
+        return f" (exit code {code})"
+    try:
+        return f" (killed by {signal.Signals(-code).name})"
+    except ValueError:
+        return f" (killed by signal {-code})"
 
 
 def _times(run: Run) -> str:
@@ -236,7 +262,8 @@ def _commit(commit: Commit) -> str:
     added = sum(change.added for change in commit.changes)
     removed = sum(change.removed for change in commit.changes)
     files = _count(len(commit.changes), "file")
-    return f"Commit: {_text(commit.title, _NAME)} ({files}{_diffstat(added, removed)})"
+    title = commit.sentence if commit.ruled and commit.sentence else commit.title
+    return f"Commit: {_text(title, _NAME)} ({files}{_diffstat(added, removed)})"
 
 
 def _files(changes: Sequence[FileChange]) -> Iterator[Line]:

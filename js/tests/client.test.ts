@@ -46,6 +46,15 @@ test("each answer finds its command, whatever their order, and pushes go between
   expect(heard.at(-1)).toEqual(["run"]);
 });
 
+test("an answer is taken before what comes with it is heard", async () => {
+  const { client, peer, heard } = await open();
+  const answer = client.request("halt", { run: "a" }, () => heard.push(["taken"]));
+  void peer.answer(peer.take("halt"), "ok", {});
+  void peer.push("run", { run: aRun("a") });
+  await answer;
+  expect(heard.slice(-2)).toEqual([["taken"], ["run"]]);
+});
+
 test("a refusal rejects its command alone", async () => {
   const { client, peer, state } = await open();
   const step = client.request("halt", { run: "a" });

@@ -3,6 +3,7 @@ import { Client } from "../src/client/client";
 import { commTransport } from "../src/client/comm";
 import { FakeModel } from "./helpers/comm";
 import { settled, TestTimers } from "./helpers/peer";
+import { aHello } from "./helpers/values";
 
 const PART = 512 * 1024;
 
@@ -242,7 +243,7 @@ describe("a client on it", () => {
     const { link } = all.model.take("open");
     const { id } = JSON.parse(all.model.take("text").text ?? "");
     const greet = async () => {
-      const body = { version: 2, core: "test 1", control: true, runs: [] };
+      const body = aHello();
       all.model.say(texts(link, JSON.stringify({ n: 1, type: "hello", id, body })));
       await settled();
     };

@@ -122,7 +122,9 @@ _UNREADABLE = """told => {
     const sideways = [...view.querySelectorAll('.as-Scroll')]
         .filter((each) => each.scrollWidth > each.clientWidth + 1);
     const disorderly = [...view.querySelectorAll('[role=row]')].filter(seen).filter((row) => {
-        const places = [...row.children].map((each) => each.getBoundingClientRect().left);
+        const inRow = (each) => getComputedStyle(each).position !== 'absolute';
+        const places = [...row.children].filter(inRow)
+            .map((each) => each.getBoundingClientRect().left);
         return places.some((place, at) => place < (places[at - 1] ?? 0) - 0.5);
     });
     return [

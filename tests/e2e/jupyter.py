@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import socket
 import subprocess
 import sys
@@ -17,6 +18,14 @@ ROOT = Path(__file__).resolve().parents[2]
 BASE_URL = "/user/ada/"
 #: Where `make kernels` puts its kernelspecs.
 KERNELS = ROOT / ".make" / "kernels" / "share" / "jupyter"
+
+_LAB_OPTIONS = (
+    "--LabApp.expose_app_in_browser=True",
+    "--JupyterNotebookApp.expose_app_in_browser=True",
+    "--LabApp.extension_manager=readonly",
+    "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+)
+_NO_EXTENSION = "--ServerApp.jpserver_extensions={'agentstepper_nb.server_ext': False}"
 
 
 @dataclass(frozen=True)
@@ -62,46 +71,80 @@ def jupyter_environment(home: Path) -> dict[str, str]:
     return kept | own
 
 
+class Server:
+    """A server that may be killed, and started again at the same address on the same folders.
+
+    Args:
+        home: A folder for all of them.
+        lab: Whether JupyterLab and Notebook 7 are there; without them it starts faster.
+        extended: Whether our extensions, the server's and JupyterLab's, are enabled.
+
+    Attributes:
+        jupyter: What is known of it.
+    """
+
+    def __init__(self, home: Path, *, lab: bool = True, extended: bool = True) -> None:
+        folder, log = home / "root", home / "server.log"
+        for each in (folder, home / "data", home / "runtime", home / "config"):
+            each.mkdir(parents=True, exist_ok=True)
+        _decline_news(home / "settings")
+        port, token = _free_port(), secrets.token_hex(16)
+        url = f"http://127.0.0.1:{port}{BASE_URL}"
+        self.jupyter = Jupyter(url, token, folder, home / "data", home / "runtime", log)
+        self._command = [
+            *(sys.executable, "-m", "jupyterlab" if lab else "jupyter_server"),
+            *("--no-browser", "--allow-root"),
+            f"--ServerApp.root_dir={folder}",
+            f"--ServerApp.port={port}",
+            "--ServerApp.port_retries=0",
+            f"--ServerApp.base_url={BASE_URL}",
+            f"--IdentityProvider.token={token}",
+            "--ServerApp.allow_unauthenticated_access=False",
+            *(_LAB_OPTIONS if lab else ()),
+        ]
+        if not extended:
+            self._command.append(_NO_EXTENSION)
+            _disable_labextension(home / "config")
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        jupyter = self.jupyter
+        with jupyter.log.open("ab") as sink:
+            self._process = subprocess.Popen(
+                self._command, stdout=sink, stderr=subprocess.STDOUT, env=jupyter.environment()
+            )
+        _wait(self._process, f"{jupyter.url}api/status?token={jupyter.token}", jupyter.log)
+
+    def stop(self, number: int = signal.SIGTERM) -> None:
+        """End it by a signal, unless it isn't there."""
+        if self._process is not None:
+            self._process.send_signal(number)
+            self._process.wait()
+            self._process = None
+
+
 @contextmanager
 def running_jupyter(home: Path, *, extended: bool = True) -> Iterator[Jupyter]:
-    """Start a server in a folder of its own and end it afterwards.
+    """Start JupyterLab in a folder of its own and end it afterwards.
 
     Args:
         home: Its folder.
         extended: Whether our extensions, the server's and JupyterLab's, are enabled.
     """
-    folder, log = home / "root", home / "server.log"
-    for each in (folder, home / "data", home / "runtime", home / "config"):
-        each.mkdir(parents=True, exist_ok=True)
-    _decline_news(home / "settings")
-    port, token = _free_port(), secrets.token_hex(16)
-    command = [
-        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
-        f"--ServerApp.root_dir={folder}",
-        f"--ServerApp.port={port}",
-        "--ServerApp.port_retries=0",
-        f"--ServerApp.base_url={BASE_URL}",
-        f"--IdentityProvider.token={token}",
-        "--ServerApp.allow_unauthenticated_access=False",
-        "--LabApp.expose_app_in_browser=True",
-        "--JupyterNotebookApp.expose_app_in_browser=True",
-        "--LabApp.extension_manager=readonly",
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-    ]
-    if not extended:
-        command.append("--ServerApp.jpserver_extensions={'agentstepper_nb.server_ext': False}")
-        _disable_labextension(home / "config")
-    with log.open("wb") as sink:
-        process = subprocess.Popen(
-            command, stdout=sink, stderr=subprocess.STDOUT, env=jupyter_environment(home)
-        )
+    server = Server(home, extended=extended)
+    with running(server):
+        yield server.jupyter
+
+
+@contextmanager
+def running(server: Server) -> Iterator[None]:
+    """Start a server, and end the one that is there afterwards."""
     try:
-        url = f"http://127.0.0.1:{port}{BASE_URL}"
-        _wait(process, f"{url}api/status?token={token}", log)
-        yield Jupyter(url, token, folder, home / "data", home / "runtime", log)
+        server.start()
+        yield
     finally:
-        process.terminate()
-        process.wait()
+        server.stop()
 
 
 def _decline_news(settings: Path) -> None:

@@ -82,6 +82,8 @@ def test_a_hostile_run_is_harmless(
     view.root.get_by_role("tab", name="Timeline").click()
     view.rows().last.focus()
     view.root.page.keyboard.press("r")
+    expect(view.root.get_by_role("grid", name="Runs")).to_contain_text("<script>")
+    view.root.locator(".as-Run").click()
     expect(view.root.get_by_role("dialog")).to_contain_text("<script>")
     watched.expect_harmless(view)
 

@@ -42,6 +42,23 @@ def test_a_draft_survives_a_reload(context: BrowserContext, jupyter: Jupyter) ->
         expect(view.root.locator(".as-mod-halted")).to_contain_text("41")
 
 
+def test_a_note_survives_a_reload(context: BrowserContext, jupyter: Jupyter) -> None:
+    with agent(jupyter, "noted"):
+        page, view = open_page(context, jupyter)
+        choose(view, "noted")
+        view.expect_state("Halted")
+        view.root.locator(".as-mod-halted").focus()
+        page.keyboard.press("n")
+        page.keyboard.type("Here it began.")
+        page.keyboard.press("Control+Enter")
+        note = view.root.get_by_role("note", name="Note on event 1")
+        expect(note).to_have_text("Here it began.")
+        expect(view.root.get_by_role("button", name="Not kept")).to_have_count(0)
+        page.reload()
+        choose(view, "noted")
+        expect(note).to_have_text("Here it began.")
+
+
 def test_invalid_json_is_said_at_its_place_and_not_sent(
     context: BrowserContext, jupyter: Jupyter
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 
 import pytest
 from playwright.sync_api import expect
@@ -83,3 +84,18 @@ def test_an_interrupt_ends_the_child(new_lab: NewLab, jupyter: Jupyter) -> None:
         os.kill(int(found[1]), 0)
     choose(view, "parent")
     view.expect_state("Stopped")
+
+
+def test_a_child_that_is_killed_has_crashed_by_that_signal(
+    new_lab: NewLab, jupyter: Jupyter
+) -> None:
+    lab, view = started(new_lab, jupyter, "killed-child")
+    view.press("Step")
+    view.expect_state("Halted before LLM query")
+    found = re.search(r"child (\d+)", lab.outputs(1).inner_text())
+    assert found
+    os.kill(int(found[1]), signal.SIGKILL)
+    view.expect_state("Crashed")
+    expect(view.root).to_contain_text("The agent’s process was killed by SIGKILL")
+    expect(view.root).to_contain_text("It did last: LLM query")
+    expect(lab.outputs(1)).to_contain_text("exit code -9")

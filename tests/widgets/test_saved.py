@@ -111,6 +111,38 @@ def test_what_ended_it() -> None:
     assert "KeyError: 'a'" in failed.text
 
 
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (-9, "✗ crashed (killed by SIGKILL)"),
+        (-99, "✗ crashed (killed by signal 99)"),
+        (3, "✗ crashed (exit code 3)"),
+        (0, "✗ crashed\n"),
+        (None, "✗ crashed\n"),
+    ],
+)
+def test_what_became_of_its_process(code: int | None, words: str) -> None:
+    assert words in page(ending=Ending.CRASHED, exit_code=code).text
+
+
+def test_the_last_event_of_a_run_that_broke_off() -> None:
+    text = page(ending=Ending.LOST, last_event="tool call <b>run_tests</b> (row 12)").text
+    assert "The last event: tool call <b>run_tests</b> (row 12)" in text
+
+
+def test_an_agent_that_is_away() -> None:
+    text = page(ending=None, state=RunState.DETACHED).text
+    assert "Run #1 of P: its agent was away when this was kept" in text
+
+
+def test_a_commit_that_a_model_put_into_a_sentence() -> None:
+    made = {"title": "2 files", "sentence": "It rounds once."}
+    assert (
+        "Commit: It rounds once. (" in page(row(1), commits=(commit(1, ruled=True, **made),)).text
+    )
+    assert "Commit: 2 files (" in page(row(1), commits=(commit(1, ruled=False, **made),)).text
+
+
 def test_clocks_that_disagree_claim_no_duration() -> None:
     text = page(ended_at=START - 5).text
     assert "Started 2025-11-22 02:02:03 UTC." in text

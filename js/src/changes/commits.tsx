@@ -1,7 +1,7 @@
 /** The commits of a run, newest first. */
 import { useState } from "preact/hooks";
 import { Icon, type IconName } from "../icons/icon";
-import { type Entry, eventOf, stepsOf } from "../model/commits";
+import { type Entry, eventOf, stepsOf, titleOf } from "../model/commits";
 import type { Commit, Model, Row } from "../model/model";
 import { cx } from "../view/classes";
 import { visible } from "../view/visible";
@@ -105,7 +105,7 @@ interface ItemProps {
 
 function Item({ model, line, selected, onSelect }: ItemProps) {
   const { commit, step, row } = line;
-  const title = visible(titleOf(line));
+  const title = visible(titleOfLine(line));
   const look = lookOf(commit);
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the list takes the keys
@@ -115,7 +115,7 @@ function Item({ model, line, selected, onSelect }: ItemProps) {
       data-item
       aria-selected={selected}
       tabIndex={selected ? 0 : -1}
-      title={visible(commit.description) || title}
+      title={visible(tooltipOf(commit)) || title}
       onClick={() => onSelect(commit)}
     >
       <span class={`as-Actor as-mod-${look.actor}`}>
@@ -150,8 +150,15 @@ function Item({ model, line, selected, onSelect }: ItemProps) {
 }
 
 /** Snapshots say little of themselves: the row that they belong to says what was done. */
-function titleOf({ commit, row }: CommitLine): string {
-  return (commit.snapshot && row?.name && `After ${row.name}`) || commit.title || "Step";
+function titleOfLine({ commit, row }: CommitLine): string {
+  const plain = commit.snapshot && !(commit.ruled && commit.sentence);
+  return (plain && row?.name && `After ${row.name}`) || titleOf(commit) || "Step";
+}
+
+/** What the title leaves out: with a model's sentence in its place, the title itself. */
+function tooltipOf(commit: Commit): string {
+  const title = titleOf(commit) === commit.title ? "" : commit.title;
+  return [title, commit.description].filter(Boolean).join("\n");
 }
 
 function lookOf({ snapshot, changes }: Commit): { icon: IconName; actor: string } {

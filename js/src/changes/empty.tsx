@@ -1,5 +1,6 @@
 /** What the Changes tab says where there is nothing to show, and the line of code that changes it. */
 import { CopyButton } from "../inspector/copy";
+import { titleOf } from "../model/commits";
 import type { Commit, Model } from "../model/model";
 import { visible } from "../view/visible";
 
@@ -35,7 +36,7 @@ export function NoCommits({ model }: { model: Model }) {
 export function NoChanges({ commit }: { commit: Commit }) {
   return (
     <div class="as-Empty">
-      <h3>{visible(commit.title)}</h3>
+      <h3>{visible(titleOf(commit))}</h3>
       <p>
         {visible(commit.description) ||
           "This commit changes no file: it is the state that later commits are compared with."}

@@ -88,10 +88,19 @@ export class Client {
     this.#open();
   }
 
-  /** Send a command and wait for its answer. Rejects with CommandError or LinkLost. */
-  request<C extends CommandName>(type: C, body: FromUi[C]): Promise<AnswerTo<C>> {
+  /**
+   * Send a command and wait for its answer. Rejects with CommandError or LinkLost.
+   *
+   * @param take Gets the answer before anything that came after it is heard. Who only awaits it may
+   *   come later than that: a transport may bring many messages at once.
+   */
+  request<C extends CommandName>(
+    type: C,
+    body: FromUi[C],
+    take?: (answer: AnswerTo<C>) => void,
+  ): Promise<AnswerTo<C>> {
     if (this.#connection.peek().kind !== "open") return Promise.reject(new LinkLost());
-    return this.#send(type, body);
+    return this.#send(type, body, take);
   }
 
   /** Try now instead of later, unless the link stands and its answers come. */
@@ -107,13 +116,21 @@ export class Client {
     this.#drop();
   }
 
-  #send<C extends CommandName>(type: C, body: FromUi[C]): Promise<AnswerTo<C>> {
+  #send<C extends CommandName>(
+    type: C,
+    body: FromUi[C],
+    take?: (answer: AnswerTo<C>) => void,
+  ): Promise<AnswerTo<C>> {
     const id = `c${++this.#commands}`;
-    const answer = new Promise<unknown>((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
+    const answer = new Promise<AnswerTo<C>>((resolve, reject) => {
+      const taken = (answer: AnswerTo<C>) => {
+        take?.(answer);
+        resolve(answer);
+      };
+      this.#waiting.set(id, { resolve: (body) => taken(body as AnswerTo<C>), reject });
     });
     this.#link?.send(encode(++this.#sent, type, id, body));
-    return answer as Promise<AnswerTo<C>>;
+    return answer;
   }
 
   #open(): void {
@@ -131,12 +148,10 @@ export class Client {
   }
 
   #greet(): void {
-    this.#send("hello", { version: VERSION, client: this.#options.name }).then(
-      (hello) => this.#greeted(hello),
-      (error: Error) => {
-        if (error instanceof CommandError) this.#refuse(error.message);
-      },
-    );
+    const hello = { version: VERSION, client: this.#options.name };
+    this.#send("hello", hello, (answer) => this.#greeted(answer)).catch((error: Error) => {
+      if (error instanceof CommandError) this.#refuse(error.message);
+    });
   }
 
   #greeted(hello: CoreHello): void {
@@ -174,6 +189,9 @@ export class Client {
       case "run_gone":
       case "row":
       case "commit":
+      case "commit_changed":
+      case "note":
+      case "store":
         listener.push(type, body as ToUi[typeof type]);
         break;
       case "error": {

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Conflict } from "../inspector/drafted";
 import { OriginalButton } from "../inspector/pane_bar";
 import type { Shape } from "../inspector/read/reading";
+import { RowNote } from "../inspector/row_note";
 import { type Segment, Segments } from "../inspector/segments";
 import { NOUNS, Title } from "../inspector/title";
 import type { MessageBody, Model, Row } from "../model/model";
@@ -73,6 +74,7 @@ export function Editor({ model, row, body, shape, focus }: EditorProps) {
           />
         )}
       </div>
+      <RowNote model={model} row={row} />
       <Conflict model={model} row={row} body={body} onTaken={restart} />
       <div class="as-Scroll">
         {wanted !== "json" && (

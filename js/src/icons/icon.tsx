@@ -22,6 +22,8 @@ const SHAPES = {
     <path d="M9.5 2.5h4v4M13.5 2.5l-6 6M7 3.5H3.5a1 1 0 0 0-1 1v8a1 1 0 0 0 1 1h8a1 1 0 0 0 1-1V9" />
   ),
   down: <path d="m4.5 6.5 3.5 3.5 3.5-3.5" />,
+  up: <path d="M4.5 9.5 8 6l3.5 3.5" />,
+  left: <path d="M9.5 4.5 6 8l3.5 3.5" />,
   right: <path d="m6.5 4.5 3.5 3.5-3.5 3.5" />,
   pencil: (
     <>
@@ -107,6 +109,12 @@ const SHAPES = {
       <path d="M8 1.5v3.9M8 10.6v3.9" />
     </>
   ),
+  note: (
+    <>
+      <path d="M3 3h10v6.7L9.7 13H3z" />
+      <path d="M13 9.7H9.7V13M5.5 6h5M5.5 8.5h2.5" />
+    </>
+  ),
   close: <path d="m4.5 4.5 7 7M11.5 4.5l-7 7" />,
   undo: (
     <>
@@ -127,6 +135,16 @@ const SHAPES = {
       <path d="M3 4.5h10M6.5 4.5V3h3v1.5M4.5 4.5l.6 8.5h5.8l.6-8.5" />
     </>
   ),
+  filter: <path d="M2.5 4h11M4.5 8h7M6.5 12h3" />,
+  tag: (
+    <>
+      <path d="M2.5 3.5v4.3l5.7 5.7 5-5-5.7-5.7H3.2a.7.7 0 0 0-.7.7z" />
+      <path d="M5.3 6.3v.01" />
+    </>
+  ),
+  save: <path d="M8 2.5V10M5 7.2l3 3 3-3M3 11.5v2h10v-2" />,
+  import: <path d="M8 10.3V2.8M5 5.6l3-3 3 3M3 11.5v2h10v-2" />,
+  compare: <path d="M2.5 3h4v10h-4zM9.5 3h4v10h-4zM4.5 6v4M11.5 5v2" />,
   keys: (
     <>
       <rect x="1.8" y="4" width="12.4" height="8" rx="1.3" />

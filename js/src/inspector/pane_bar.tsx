@@ -4,6 +4,7 @@ import { Button } from "../view/button";
 import { documentOf, shownText } from "./body";
 import { CopyButton } from "./copy";
 import { read, type Shape } from "./read/reading";
+import { NoteButton } from "./row_note";
 import type { Wanted } from "./row_pane";
 import { type Segment, Segments } from "./segments";
 import { NOUNS, Title } from "./title";
@@ -46,6 +47,7 @@ export function PaneBar({ model, row, shape, body, differs, view, onView }: Pane
       >
         <span class="as-x-pane">Edit</span>
       </Button>
+      <NoteButton model={model} row={row} />
       <CopyButton
         label={copyLabel(shape, view)}
         held={body ? null : COMING}

@@ -8,6 +8,7 @@ import { Conflict, DraftFoot, EditedFoot } from "./drafted";
 import { LazyEditor } from "./lazy_editor";
 import { PaneBar } from "./pane_bar";
 import { type Shape, shapeOf } from "./read/reading";
+import { RowNote } from "./row_note";
 
 /** The view that the person asked for; shown where the row has it. */
 export type Wanted = "read" | "diff" | "raw";
@@ -43,6 +44,7 @@ export function RowPane({ model, row, wanted, onWanted }: RowPaneProps) {
         view={view}
         onView={onWanted}
       />
+      <RowNote model={model} row={row} />
       {body && <Conflict model={model} row={row} body={body} />}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keys */}
       <div key={view} class="as-Scroll" role="tabpanel" tabIndex={0} aria-label={NAMES[view]}>

@@ -32,6 +32,11 @@ export function stepsOf({ covers }: Entry): readonly Commit[] {
   return covers.length > 1 ? covers : [];
 }
 
+/** What a commit is called: by a model's sentence where its title was only made by rule. */
+export function titleOf({ ruled, sentence, title }: Commit): string {
+  return (ruled && sentence) || title;
+}
+
 /** The commit by which another is shown: a named one in place of the only snapshot that it covers. */
 export function shownAs(entries: readonly Entry[], id: string): Commit | undefined {
   for (const { commit, covers } of entries) {

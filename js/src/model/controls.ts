@@ -1,4 +1,5 @@
 /** Which controls are possible now, and why the others are not. Pure. */
+import type { RunState } from "../protocol/types.gen";
 import type { Connection, Run } from "./model";
 
 export interface Control {
@@ -35,7 +36,7 @@ export function controls({ connection, run, draftError }: Situation): Controls {
 }
 
 function running(run: Run, draftError: string | null): Omit<Controls, "stop"> {
-  if (run.state === "halted") {
+  if (stateIfHere(run) === "halted") {
     const held = draftError === null ? null : `The edit isn’t valid JSON: ${draftError}`;
     return {
       step: { held, primary: true },
@@ -51,11 +52,20 @@ function running(run: Run, draftError: string | null): Omit<Controls, "stop"> {
       halt: { held: null, primary: true },
     };
   }
+  const away = run.state === "detached";
   return {
-    step: { held: "The agent hasn’t reached its next breakpoint yet", primary: true },
+    step: { held: away ? "The agent is away" : NOT_YET, primary: !away },
     resume: { held: null },
     halt: { held: "The agent halts at its next breakpoint anyway" },
   };
+}
+
+const NOT_YET = "The agent hasn’t reached its next breakpoint yet";
+
+/** A run's state as it would be if its agent were here: the Core takes the same commands meanwhile. */
+export function stateIfHere({ state, pending, mode }: Run): Exclude<RunState, "detached"> {
+  if (state !== "detached") return state;
+  return pending.length > 0 ? "halted" : mode;
 }
 
 function stopping(run: Run): Control {

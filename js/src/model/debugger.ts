@@ -4,25 +4,17 @@ import type { Timers } from "../client/backoff";
 import { Client, CommandError, type Listener } from "../client/client";
 import type { Transport } from "../client/transport";
 import type { PushName } from "../protocol/messages";
-import type { CoreHello, ToUi } from "../protocol/types.gen";
-import { Cache } from "./cache";
+import type { CoreHello, RunOpened, StoreInfo, ToUi, WriteNote } from "../protocol/types.gen";
 import { Commands } from "./commands";
 import { filesOfEvents } from "./commits";
+import { type ContentPush, Contents, runOf } from "./contents";
 import { Drafts } from "./drafts";
-import { foldCommit, foldRows, foldRun, rowOf } from "./fold";
+import { foldRun, rowOf } from "./fold";
+import { History } from "./history";
 import { Inbox, nextFrame, type Schedule } from "./inbox";
-import type {
-  Commit,
-  Draft,
-  FileBody,
-  MessageBody,
-  Model,
-  Problem,
-  Row,
-  Run,
-  SelectedFile,
-  Tab,
-} from "./model";
+import type { Comparison, Draft, Model, Problem, Row, Run, SelectedFile, Tab } from "./model";
+import { Notes } from "./notes";
+import { Reader } from "./reader";
 import { reselect } from "./selection";
 import { browserMemory, type Memory } from "./storage";
 
@@ -39,12 +31,18 @@ export interface DebuggerOptions {
   timers?: Timers;
 }
 
+const NOTHING = { rows: [], commits: [], notes: [] };
+
 type Push = { [P in PushName]: { type: P; body: ToUi[P] } }[PushName];
 
 export class Debugger implements Model, Listener {
   readonly runs = signal<readonly Run[]>([]);
-  readonly rows = signal<readonly Row[]>([]);
-  readonly commits = signal<readonly Commit[]>([]);
+  readonly #contents = new Contents();
+  readonly rows = this.#contents.rows;
+  readonly commits = this.#contents.commits;
+  readonly notes: Notes;
+  /** How the Core keeps its runs; null until it has said so. */
+  readonly store = signal<StoreInfo | null>(null);
   readonly tab = signal<Tab>("timeline");
   readonly selectedRow = signal<string | null>(null);
   readonly selectedFile = signal<SelectedFile | null>(null);
@@ -56,6 +54,7 @@ export class Debugger implements Model, Listener {
   readonly showOriginal = signal(false);
   readonly draftError = signal<string | null>(null);
   readonly problem = signal<Problem | null>(null);
+  readonly compare = signal<Comparison | null>(null);
 
   /** The run that was asked for; "" is the newest. */
   readonly wanted: Signal<string>;
@@ -70,6 +69,9 @@ export class Debugger implements Model, Listener {
   /** Breakpoints that were answered from here; the Core has yet to say so. */
   readonly sent = signal<ReadonlySet<string>>(new Set());
 
+  /** All runs, for who looks back. */
+  readonly history: History;
+
   readonly #shown = signal<string | null>(null);
   readonly #picked = signal(false);
   #goesOn: boolean;
@@ -79,10 +81,7 @@ export class Debugger implements Model, Listener {
   readonly #drafts: Drafts;
   readonly #inbox: Inbox<Push>;
   readonly #commands: Commands;
-  readonly #bodies = new Cache<MessageBody>(({ data, edit }) => data.length + (edit?.length ?? 0));
-  readonly #changes = new Cache<FileBody | null>((body) =>
-    body ? body.diff.length + body.content.length + body.previous_content.length : 0,
-  );
+  readonly #reader: Reader;
 
   readonly run = computed(() => this.runs.value.find(({ id }) => id === this.#shown.value) ?? null);
   readonly control = computed(() => {
@@ -123,6 +122,19 @@ export class Debugger implements Model, Listener {
     this.#inbox = new Inbox(options.schedule ?? nextFrame, (pushes) => this.#take(pushes));
     this.#client = new Client({ transport, name, listener: this, ...(timers && { timers }) });
     this.#commands = new Commands(this, this.#client);
+    this.#reader = new Reader(this.#client);
+    this.history = new History({
+      client: this.#client,
+      memory: options.memory ?? browserMemory(),
+      runs: this.runs,
+      store: this.store,
+    });
+    this.notes = new Notes({
+      kept: this.#contents.notes,
+      run: this.run,
+      send: (note) => this.#sendNote(note),
+      trouble: (code, message) => this.trouble(code, message),
+    });
   }
 
   get connection() {
@@ -192,10 +204,10 @@ export class Debugger implements Model, Listener {
     });
   }
 
-  openRun(id: string): void {
+  async openRun(id: string): Promise<void> {
     this.#goesOn = false;
     this.wanted.value = id;
-    if (id !== this.#shown.peek()) void this.#open(id);
+    if (id !== this.#shown.peek()) await this.#open(id);
   }
 
   step = () => this.#commands.step();
@@ -206,33 +218,32 @@ export class Debugger implements Model, Listener {
   remove = (id?: string) => this.#commands.remove(id);
   retry = () => this.#client.retry();
 
-  body(row: Row): Promise<MessageBody> {
-    const run = this.#shown.peek() ?? "";
-    return this.#bodies.get(`${run}:${row.id}:${row.revision}`, () =>
-      this.#client.request("get_message", { run, message: row.id }),
-    );
-  }
-
-  change(commit: string, path: string): Promise<FileBody | null> {
-    const run = this.#shown.peek() ?? "";
-    return this.#changes.get(`${run}:${commit}:${path}`, async () => {
-      const { body } = await this.#client.request("get_change", { run, commit, path });
-      return body;
-    });
-  }
+  body = (row: Row, run = this.#shown.peek() ?? "") => this.#reader.body(run, row);
+  change = (commit: string, path: string) =>
+    this.#reader.change(this.#shown.peek() ?? "", commit, path);
+  readRun = (id: string) => this.#reader.run(id);
 
   /** Go where the person's own command leads: to the next halt. */
   goAlong(): void {
     this.#picked.value = false;
   }
 
+  /** The Core pushes it as well; shown at once, it doesn't give way to the old one for a frame. */
+  async #sendNote(note: WriteNote): Promise<void> {
+    await this.#client.request("note", note);
+    if (note.run !== this.#shown.peek()) return;
+    const kept = { ...note, at: Date.now() / 1000 };
+    this.#contents.fold([{ type: "note", body: { note: kept } }]);
+  }
+
   // ---- what the Core says --------------------------------------------------------------------------
 
-  hello({ runs }: CoreHello): void {
+  hello({ runs, store }: CoreHello): void {
     this.#inbox.flush();
     this.runs.value = runs;
+    this.store.value = store;
     const id = this.#choose();
-    if (id === null) this.#show(null, [], []);
+    if (id === null) this.#show(null);
     else void this.#open(id);
   }
 
@@ -246,15 +257,15 @@ export class Debugger implements Model, Listener {
 
   #take(pushes: Push[]): void {
     batch(() => {
-      const rows: Row[] = [];
-      for (const { type, body } of pushes) {
-        if (type === "run") this.#header(body.run);
-        else if (type === "run_gone") this.#gone(body.run);
-        else if (body.run !== this.#shown.peek()) continue;
-        else if (type === "row") rows.push(body.row);
-        else this.commits.value = foldCommit(this.commits.peek(), body.commit);
+      const contents: ContentPush[] = [];
+      for (const push of pushes) {
+        if (push.type === "run") this.#header(push.body.run);
+        else if (push.type === "run_gone") this.#gone(push.body.run);
+        else if (push.type === "store") this.store.value = push.body.store;
+        else contents.push(push);
       }
-      this.rows.value = foldRows(this.rows.peek(), rows);
+      const shown = this.#shown.peek();
+      this.#contents.fold(contents.filter((push) => runOf(push) === shown));
       this.#settle();
     });
     const id = this.#choose();
@@ -272,7 +283,7 @@ export class Debugger implements Model, Listener {
     this.runs.value = this.runs.peek().filter((run) => run.id !== id);
     this.#drafts.forget(id);
     if (this.wanted.peek() === id) this.wanted.value = "";
-    if (this.#shown.peek() === id) this.#show(null, [], []);
+    if (this.#shown.peek() === id) this.#show(null);
   }
 
   /** The run to show now: the one wanted; where that is the newest, never away from a living one. */
@@ -290,29 +301,33 @@ export class Debugger implements Model, Listener {
     this.opening.value = opening;
     const before = this.#shown.peek();
     try {
-      const { run, rows, commits } = await this.#client.request("open_run", { run: id });
-      if (this.opening.peek() !== opening) return;
-      this.#inbox.flush();
-      this.runs.value = foldRun(this.runs.peek(), run);
-      this.#show(id, rows, commits);
+      await this.#client.request("open_run", { run: id }, (opened) => {
+        if (this.opening.peek() === opening) this.#opened(opened);
+      });
     } catch (error) {
       if (error instanceof CommandError) this.trouble(error.code, error.message);
       return;
     } finally {
       if (this.opening.peek() === opening) this.opening.value = null;
     }
-    if (before !== null && before !== id) {
+    if (before !== null && before !== id && this.#shown.peek() === id) {
       this.#client.request("close_run", { run: before }).catch(() => {}); // gone: nothing to close
     }
   }
 
-  /** Show a run whole: its rows here replace what was known. */
-  #show(id: string | null, rows: readonly Row[], commits: readonly Commit[]): void {
+  /** A run's contents came: they hold all that was pushed before, and nothing of what comes after. */
+  #opened({ run, ...contents }: RunOpened): void {
+    this.#inbox.flush();
+    this.runs.value = foldRun(this.runs.peek(), run);
+    this.#show(run.id, contents);
+  }
+
+  /** Show a run whole: its contents here replace what was known. */
+  #show(id: string | null, contents: Omit<RunOpened, "run"> = NOTHING): void {
     batch(() => {
       const same = this.#shown.peek() === id;
       this.#shown.value = id;
-      this.rows.value = rows;
-      this.commits.value = commits;
+      this.#contents.show(contents);
       if (!same) this.#forgetPlace();
       this.sent.value = new Set();
       this.#settle();
@@ -328,6 +343,7 @@ export class Debugger implements Model, Listener {
     for (const place of [this.selectedRow, this.selectedCommit, this.selectedPath])
       place.value = null;
     this.selectedFile.value = null;
+    this.notes.writing.value = null;
   }
 
   /** After rows have changed: what was sent is known, and the selection goes where it may. */
@@ -337,7 +353,8 @@ export class Debugger implements Model, Listener {
     if (sent.length !== this.sent.peek().size) this.sent.value = new Set(sent);
     const row = this.selectedRow.peek();
     const selection = { row, picked: this.#picked.peek() };
-    const drafted = row !== null && this.draft(row).peek() !== null;
+    const writes = row !== null && this.notes.writing.peek() === row;
+    const drafted = writes || (row !== null && this.draft(row).peek() !== null);
     const next = reselect({
       rows: this.rows.peek(),
       pending,
@@ -354,6 +371,7 @@ export class Debugger implements Model, Listener {
       this.selectedFile.value = null;
       if (this.selectedRow.peek() === id) return;
       this.selectedRow.value = id;
+      this.notes.writing.value = null;
       this.draftError.value = null;
       this.showOriginal.value = false;
       const waits = this.pending.peek().some((row) => row.id === id);

@@ -1,5 +1,5 @@
 /** How pushes change what is known. Pure: new arrays out, so that a signal sees a change. */
-import type { Commit, Row, Run } from "../protocol/types.gen";
+import type { Commit, Note, Row, Run } from "../protocol/types.gen";
 
 /** Put new and changed rows among the others, by seq. */
 export function foldRows(rows: readonly Row[], changed: readonly Row[]): readonly Row[] {
@@ -43,4 +43,18 @@ export function foldRun(runs: readonly Run[], run: Run): readonly Run[] {
 /** A commit is new, unless a snapshot had it. */
 export function foldCommit(commits: readonly Commit[], commit: Commit): readonly Commit[] {
   return commits.some(({ id }) => id === commit.id) ? commits : [...commits, commit];
+}
+
+/** A commit that was put into a sentence replaces the one before. */
+export function replaceCommit(commits: readonly Commit[], commit: Commit): readonly Commit[] {
+  const at = commits.findIndex(({ id }) => id === commit.id);
+  return at < 0 ? commits : commits.with(at, commit);
+}
+
+/** A note replaces the one beside the same row; without text it takes it away. */
+export function foldNote(notes: ReadonlyMap<string, Note>, note: Note): ReadonlyMap<string, Note> {
+  const next = new Map(notes);
+  if (note.text === "") next.delete(note.message);
+  else next.set(note.message, note);
+  return next;
 }

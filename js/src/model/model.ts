@@ -14,9 +14,10 @@
  * - CodeMirror is only reached by `import("../editor/editor")`: that module is the editor chunk.
  */
 import type { ReadonlySignal, Signal } from "@preact/signals";
-import type { Commit, FileBody, MessageBody, Row, Run } from "../protocol/types.gen";
+import type { Commit, FileBody, MessageBody, Row, Run, RunOpened } from "../protocol/types.gen";
+import type { Notes } from "./notes";
 
-export type { Commit, FileBody, MessageBody, Row, Run };
+export type { Commit, FileBody, MessageBody, Row, Run, RunOpened };
 
 /** How the view stands with the Core; `stalled` says why answers stay away. */
 export type Connection =
@@ -37,12 +38,18 @@ export interface Problem {
   message: string;
 }
 
-export type Tab = "timeline" | "changes";
+export type Tab = "timeline" | "changes" | "runs";
 
 /** A file under a row of the timeline; without a path the line that counts the rest. */
 export interface SelectedFile {
   commit: string;
   path: string | null;
+}
+
+/** Two runs side by side, by their ids. */
+export interface Comparison {
+  left: string;
+  right: string;
 }
 
 export interface Model {
@@ -78,6 +85,11 @@ export interface Model {
   /** The last refused command; null once dismissed or another command was taken. */
   readonly problem: Signal<Problem | null>;
 
+  /** What a person wrote beside the rows of the shown run. */
+  readonly notes: Notes;
+  /** The two runs that stand in place of the list of runs; null: the list is there. */
+  readonly compare: Signal<Comparison | null>;
+
   /** The unsent edit of a row; kept per run and row in this browser, so that it survives a reload. */
   draft(rowId: string): Signal<Draft | null>;
   /**
@@ -95,13 +107,20 @@ export interface Model {
   /** Go to a row from elsewhere: timeline tab, selected, scrolled to, unfiltered. */
   reveal(rowId: string): void;
 
-  /** A row's contents; cached by id and revision. Rejects with `CommandError` or when the link is lost. */
-  body(row: Row): Promise<MessageBody>;
+  /**
+   * A row's contents; cached by id and revision. Rejects with `CommandError` or when the link is lost.
+   *
+   * @param run The row's run, where it isn't the shown one.
+   */
+  body(row: Row, run?: string): Promise<MessageBody>;
   /** A changed file's contents; null where it is binary or too large. Cached. */
   change(commit: string, path: string): Promise<FileBody | null>;
 
-  /** Show another run. */
-  openRun(id: string): void;
+  /** A run whole, as it stands now, shown or not. Rejects as `body` does. */
+  readRun(id: string): Promise<RunOpened>;
+
+  /** Show another run; resolves once it is shown, or the problem says why it can't be. */
+  openRun(id: string): Promise<void>;
   /** Answer the target, with its draft as the edit where there is one. */
   step(): Promise<void>;
   /** Continue, with the drafts of pending rows as edits. */

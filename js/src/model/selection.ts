@@ -14,7 +14,7 @@ interface Situation {
   pending: readonly Row[];
   selection: Selection;
   follow: boolean;
-  /** Whether the selected row has an unsent edit. */
+  /** Whether the selected row has an unsent edit, or a note is being written beside it. */
   drafted: boolean;
 }
 

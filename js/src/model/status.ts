@@ -1,5 +1,7 @@
 /** What a run is doing, in words, shape and tone: who waits for whom. Pure. */
 import type { IconName } from "../icons/icon";
+import { when } from "../view/words";
+import { causeOf, lastWords } from "./ending";
 import type { Connection, Row, Run } from "./model";
 
 export interface Status {
@@ -42,6 +44,7 @@ export function viewStatus(
  */
 export function runStatus(run: Run, pending: readonly Row[] = []): Status {
   if (run.state === "idle") return endStatus(run);
+  if (run.state === "detached") return awayStatus(run);
   if (run.state === "halted") return haltStatus(run, pending);
   if (run.stopping) return busy("Stopping…", "at the agent’s next breakpoint", "agent");
   switch (run.agent_state) {
@@ -107,21 +110,38 @@ function haltedAt(row: Row | undefined): string {
   }
 }
 
-function endStatus({ ending, failure }: Run): Status {
-  const why = failure ? `${failure.type}: ${failure.message}` : "";
-  switch (ending) {
+/** What waits for the person goes on waiting: orange, as where the agent is there. */
+function awayStatus({ detached_at, pending }: Run): Status {
+  const since = detached_at === null ? "" : `; away since ${when(detached_at)}`;
+  const waits = pending.length > 0;
+  const next = waits ? "your answers reach it when it is back" : "it may come back";
+  return {
+    words: "Agent away",
+    detail: next + since,
+    icon: "unplug",
+    tone: waits ? "you" : "off",
+  };
+}
+
+function endStatus(run: Run): Status {
+  const cause = causeOf(run);
+  const told = (otherwise: string) =>
+    [cause || otherwise, lastWords(run)].filter(Boolean).join("; ");
+  switch (run.ending) {
     case "finished":
-      return { words: "Finished", detail: why, icon: "check", tone: "good" };
+      return { words: "Finished", detail: cause, icon: "check", tone: "good" };
     case "stopped":
       return { words: "Stopped", detail: "by a person", icon: "stop", tone: "off" };
     case "crashed":
-      return { words: "Crashed", detail: why, icon: "crash", tone: "bad" };
+      return { words: "Crashed", detail: told(""), icon: "crash", tone: "bad" };
     case "lost":
-      return { words: "Lost", detail: "the agent’s process is gone", icon: "unplug", tone: "bad" };
-    default:
+      return { words: "Lost", detail: told(NOT_BACK), icon: "unplug", tone: "bad" };
+    case null:
       return { words: "Ended", detail: "", icon: "check", tone: "off" };
   }
 }
+
+const NOT_BACK = "the agent did not come back";
 
 function busy(words: string, detail: string, tone: Status["tone"]): Status {
   return { words, detail, icon: "spin", tone, spin: true };

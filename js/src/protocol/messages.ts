@@ -7,13 +7,14 @@ export const SUBPROTOCOL = "agentstepper.v2";
 
 export type CommandName = keyof FromUi;
 /** What the Core sends unasked. */
-export type PushName = "run" | "run_gone" | "row" | "commit";
+export type PushName = "run" | "run_gone" | "row" | "commit" | "commit_changed" | "note" | "store";
 
 /** The name of each command's answer, where it isn't an error. */
 export interface Answers extends Record<CommandName, keyof ToUi> {
   hello: "hello";
   open_run: "run_opened";
   close_run: "ok";
+  read_run: "run_opened";
   get_message: "message";
   get_change: "change";
   step: "ok";
@@ -22,9 +23,13 @@ export interface Answers extends Record<CommandName, keyof ToUi> {
   stop: "ok";
   edit: "ok";
   rename_run: "ok";
+  tag_run: "ok";
+  note: "ok";
   delete_run: "ok";
   export_run: "run_exported";
   import_run: "run_imported";
+  search: "found";
+  get_store: "store";
 }
 export type AnswerTo<C extends CommandName> = ToUi[Answers[C]];
 

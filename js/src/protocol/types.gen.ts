@@ -3,7 +3,7 @@
 /**
  * The state a person is shown.
  */
-export type RunState = "continue" | "halted" | "idle" | "step";
+export type RunState = "continue" | "detached" | "halted" | "idle" | "step";
 /**
  * What the agent is doing.
  */
@@ -16,6 +16,10 @@ export type Mode = "continue" | "step";
  * How a run ended.
  */
 export type Ending = "crashed" | "finished" | "lost" | "stopped";
+/**
+ * When what is kept outlives what: docs/design/0008-store.md has the table.
+ */
+export type Durability = "durable" | "relaxed" | "sync";
 /**
  * What an event is.
  */
@@ -41,6 +45,10 @@ export type Outcome = "error" | "ok" | "stopped";
  * What happened to a file between two commits.
  */
 export type ChangeKind = "added" | "changed" | "deleted" | "renamed";
+/**
+ * Where a search found something.
+ */
+export type Place = "commit" | "note" | "row" | "run";
 
 export interface Protocol {
   FromUi: FromUi;
@@ -50,6 +58,7 @@ export interface FromUi {
   hello: UiHello;
   open_run: OpenRun;
   close_run: CloseRun;
+  read_run: ReadRun;
   get_message: GetMessage;
   get_change: GetChange;
   step: Step;
@@ -58,9 +67,13 @@ export interface FromUi {
   stop: StopRun;
   edit: Edit;
   rename_run: RenameRun;
+  tag_run: TagRun;
+  note: WriteNote;
   delete_run: DeleteRun;
   export_run: ExportRun;
   import_run: ImportRun;
+  search: Search;
+  get_store: GetStore;
 }
 /**
  * Opens a connection; answered by the Core's hello.
@@ -79,6 +92,12 @@ export interface OpenRun {
  * Ends what `OpenRun` began.
  */
 export interface CloseRun {
+  run: string;
+}
+/**
+ * Answered by `RunOpened` once; nothing is pushed for it.
+ */
+export interface ReadRun {
   run: string;
 }
 /**
@@ -145,6 +164,24 @@ export interface RenameRun {
   name: string;
 }
 /**
+ * Give a run these tags, in place of those it has.
+ */
+export interface TagRun {
+  run: string;
+  /**
+   * @maxItems 20
+   */
+  tags: string[];
+}
+/**
+ * Write beside a row, in place of what stands there; "" takes it away.
+ */
+export interface WriteNote {
+  run: string;
+  message: string;
+  text: string;
+}
+/**
  * Delete a run that has ended.
  */
 export interface DeleteRun {
@@ -155,25 +192,42 @@ export interface DeleteRun {
  */
 export interface ExportRun {
   run: string;
+  format?: "archive" | "run";
 }
 /**
- * Take a `.run` file in; answered by `RunImported`.
+ * Take a run in from a file; answered by `RunImported`.
  */
 export interface ImportRun {
   data: string;
 }
+/**
+ * Look for words in all that is kept of all runs; answered by `Found`.
+ */
+export interface Search {
+  query: string;
+  run?: string | null;
+  limit?: number;
+}
+/**
+ * Answered by `StoreChanged`.
+ */
+export interface GetStore {}
 export interface ToUi {
   hello: CoreHello;
   run: RunChanged;
   run_gone: RunGone;
   row: RowChanged;
   commit: CommitAdded;
+  note: NoteChanged;
+  commit_changed: CommitChanged;
+  store: StoreChanged;
   ok: Done;
   run_opened: RunOpened;
   message: MessageBody;
   change: ChangeBody;
   run_exported: RunExported;
   run_imported: RunImported;
+  found: Found;
   error: UiError;
 }
 /**
@@ -184,6 +238,7 @@ export interface CoreHello {
   core: string;
   control: boolean;
   runs: Run[];
+  store: StoreInfo;
 }
 /**
  * The header of one execution of an agent program.
@@ -207,6 +262,11 @@ export interface Run {
   workspace: string | null;
   pid: number | null;
   host: string | null;
+  tags: string[];
+  usage: Usage | null;
+  detached_at: number | null;
+  exit_code: number | null;
+  last_event: string | null;
 }
 /**
  * An exception, as far as it travels.
@@ -214,6 +274,23 @@ export interface Run {
 export interface Failure {
   type: string;
   message: string;
+}
+/**
+ * What a query cost, in tokens.
+ */
+export interface Usage {
+  input_tokens: number | null;
+  output_tokens: number | null;
+}
+/**
+ * How a Core keeps its runs.
+ */
+export interface StoreInfo {
+  kind: string;
+  durability: Durability | null;
+  folder: string | null;
+  size: number | null;
+  trouble: string | null;
 }
 /**
  * A run is new or its header changed: it replaces the one before.
@@ -260,13 +337,6 @@ export interface Row {
   duration: number | null;
 }
 /**
- * What a query cost, in tokens.
- */
-export interface Usage {
-  input_tokens: number | null;
-  output_tokens: number | null;
-}
-/**
  * A commit of an opened run; its changes without contents.
  */
 export interface CommitAdded {
@@ -285,6 +355,8 @@ export interface Commit {
   event: string | null;
   seq: number;
   snapshot: boolean;
+  ruled: boolean;
+  sentence: string | null;
   changes: FileChange[];
 }
 /**
@@ -310,6 +382,34 @@ export interface FileBody {
   previous_content: string;
 }
 /**
+ * A note of an opened run is new, changed, or gone.
+ */
+export interface NoteChanged {
+  note: Note;
+}
+/**
+ * What a person wrote beside a row.
+ */
+export interface Note {
+  run: string;
+  message: string;
+  text: string;
+  at: number;
+}
+/**
+ * A commit of an opened run was put into a sentence: it replaces the one of the same id.
+ */
+export interface CommitChanged {
+  run: string;
+  commit: Commit;
+}
+/**
+ * How runs are kept; pushed where nothing can be kept, and where it can again.
+ */
+export interface StoreChanged {
+  store: StoreInfo;
+}
+/**
  * The command was carried out.
  */
 export interface Done {}
@@ -320,6 +420,7 @@ export interface RunOpened {
   run: Run;
   rows: Row[];
   commits: Commit[];
+  notes: Note[];
 }
 /**
  * Answers `GetMessage`.
@@ -347,12 +448,29 @@ export interface ChangeBody {
 export interface RunExported {
   name: string;
   data: string;
+  format: "archive" | "run";
 }
 /**
  * Answers `ImportRun`.
  */
 export interface RunImported {
   run: Run;
+}
+/**
+ * Answers `Search`.
+ */
+export interface Found {
+  hits: Hit[];
+  more: boolean;
+}
+/**
+ * One place where the words of a search stand together.
+ */
+export interface Hit {
+  run: string;
+  place: Place;
+  id: string | null;
+  snippet: string[];
 }
 /**
  * A command was refused; the frame's id says which.

@@ -1,4 +1,7 @@
-/** The view's one stylesheet, put into the document once. Every class begins with `as-`. */
+/**
+ * The view's stylesheet, put into the document once. Every class begins with `as-`. Parts that few
+ * people need bring their own in their chunk.
+ */
 import base from "./base.css";
 import changes from "./changes.css";
 import diff from "./diff.css";

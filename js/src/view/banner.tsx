@@ -1,6 +1,7 @@
 /** How a run ended, where that needs more than a word. It stands below, so that nothing moves for it. */
 import { Icon } from "../icons/icon";
 import type { Debugger } from "../model/debugger";
+import { causeOf, wasRaised } from "../model/ending";
 import type { Row, Run } from "../model/model";
 import { visible } from "./visible";
 
@@ -23,23 +24,28 @@ export function Banner({ model }: { model: Debugger }) {
 
 function words(run: Run, last: Row | undefined) {
   if (run.ending === "crashed") {
-    const { failure } = run;
-    const title = failure ? visible(`${failure.type}: ${failure.message}`) : "The agent crashed";
-    return {
-      icon: "crash",
-      title,
-      text: "The agent’s own code raised this. All before it is kept.",
-    } as const;
+    const cause = visible(causeOf(run)) || "The agent ended without a word";
+    const process = run.exit_code ? `The agent’s process ${run.exit_code < 0 ? "was " : ""}` : "";
+    const [title, text] = wasRaised(run) ? [cause, RAISED] : [process + cause, KEPT];
+    return { icon: "crash", title, text: withLast(text, run) } as const;
   }
   if (run.ending === "lost") {
-    const text = "Its process is gone, so this run can’t go on. All until then is kept.";
+    const why = run.failure ? visible(run.failure.message) : GONE;
     return {
       icon: "unplug",
       title: last ? `The agent left after event ${last.seq}` : "The agent left",
-      text,
+      text: withLast(`${why} ${KEPT}`, run),
     } as const;
   }
   return null;
+}
+
+const RAISED = "The agent’s own code raised this. All before it is kept.";
+const GONE = "It did not come back, so this run can’t go on.";
+const KEPT = "All until then is kept.";
+
+function withLast(text: string, { last_event }: Run): string {
+  return last_event ? `${text} It did last: ${visible(last_event)}.` : text;
 }
 
 function ToEvent({ model, row }: { model: Debugger; row: Row }) {

@@ -11,12 +11,14 @@ const KEYS: [string, string[]][] = [
   ["Edit what is halted", ["e"]],
   ["Show the original", ["o"]],
   ["Back to reading", ["Esc"]],
+  ["Write a note on an event", ["n"]],
   ["Go through the events", ["↑", "↓"]],
   ["Fold, show an event’s files", ["←", "→"]],
   ["First, last event", ["Home", "End"]],
-  ["Filter the events", ["/"]],
-  ["Timeline, Changes", ["1", "2"]],
-  ["Choose a run", ["r"]],
+  ["Filter the events, search all runs", ["/"]],
+  ["Timeline, Changes, Runs", ["1", "2", "3"]],
+  ["Go to a run", ["r"]],
+  ["Next, previous difference of runs", ["j", "k"]],
   ["This list", ["?"]],
 ];
 

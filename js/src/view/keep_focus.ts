@@ -5,7 +5,14 @@
 import { useEffect } from "preact/hooks";
 
 /** Where it may go, the best first. */
-const HEIRS = ['.as-Row[tabindex="0"]', '.as-Tab[aria-selected="true"]', ".as-View"];
+const HEIRS = [
+  '.as-Row[tabindex="0"]',
+  '.as-Pair[tabindex="0"]',
+  '.as-RunRow[tabindex="0"]',
+  '.as-Hit[tabindex="0"]',
+  '.as-Tab[aria-selected="true"]',
+  ".as-View",
+];
 
 export function useKeepFocus(root: { current: HTMLElement | null }): void {
   useEffect(() => (root.current ? keepFocus(root.current) : undefined), []);

@@ -15,15 +15,17 @@ const FUNCTION_KEYS: Record<string, Act> = {
 
 const LETTERS: Record<string, Act> = {
   "/": (model, _, root) => {
-    model.tab.value = "timeline";
-    requestAnimationFrame(() => root.querySelector<HTMLElement>(".as-Filter")?.focus());
+    if (model.tab.peek() !== "runs") model.tab.value = "timeline";
+    const field = model.tab.peek() === "runs" ? ".as-RunsSearch" : ".as-Filter";
+    requestAnimationFrame(() => root.querySelector<HTMLElement>(field)?.focus());
   },
   e: (model) => edit(model),
   o: (model) => {
     model.showOriginal.value = !model.showOriginal.value;
   },
-  r: (_, place) => {
-    place.overlay.value = "runs";
+  r: (model) => {
+    model.tab.value = "runs";
+    model.history.focused.value = {};
   },
   "1": (model) => {
     model.tab.value = "timeline";
@@ -31,6 +33,10 @@ const LETTERS: Record<string, Act> = {
   "2": (model) => {
     model.tab.value = "changes";
   },
+  "3": (model) => {
+    model.tab.value = "runs";
+  },
+  n: (model) => writeNote(model),
   "?": (_, place) => {
     place.overlay.value = place.overlay.value === "keys" ? null : "keys";
   },
@@ -81,6 +87,14 @@ function edit(model: Debugger): void {
   model.tab.value = "timeline";
   model.selectedFile.value = null;
   model.editing.value = true;
+}
+
+/** Write beside the selected row. */
+function writeNote(model: Debugger): void {
+  const row = model.selectedRow.peek();
+  if (row === null || !model.control.peek() || model.tab.peek() !== "timeline") return;
+  model.selectedFile.value = null;
+  model.notes.writing.value = row;
 }
 
 function possible(model: Debugger) {

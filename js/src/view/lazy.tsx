@@ -42,6 +42,19 @@ export function lazy<P extends object>(
   };
 }
 
+/** A part with a stylesheet of its own, which travels in its chunk. */
+export function withStyles<P extends object>(
+  Part: ComponentType<P>,
+  styles: string,
+): ComponentType<P> {
+  return (props: P) => (
+    <>
+      <style>{styles}</style>
+      <Part {...props} />
+    </>
+  );
+}
+
 function Missing({ onAgain }: { onAgain(): void }) {
   return (
     <div class="as-Empty">

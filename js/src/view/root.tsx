@@ -1,10 +1,12 @@
-/** The whole view: header, strip, the two tabs, what lies over them. */
-import type { ComponentChildren } from "preact";
+/** The whole view: header, strip, the tabs, what lies over them. */
+import type { ComponentChildren, VNode } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { Inspector } from "../inspector";
 import type { Debugger } from "../model/debugger";
+import type { Tab } from "../model/model";
 import { Banner } from "./banner";
 import { ChangesTab } from "./changes_tab";
+import { CompareTab } from "./compare_tab";
 import { Edge, useHeight } from "./edge";
 import { emptyState } from "./empty";
 import { Header } from "./header";
@@ -12,9 +14,11 @@ import { Help } from "./help";
 import { useKeepFocus } from "./keep_focus";
 import { onKey } from "./keys";
 import type { Place } from "./place";
+import { RunsTab } from "./runs_tab";
 import { ShellName, Split } from "./split";
 import { Strip } from "./strip";
 import { Timeline } from "./timeline/timeline";
+import { StoreTrouble } from "./trouble";
 
 interface RootProps {
   model: Debugger;
@@ -39,11 +43,14 @@ export function Root({ model, place }: RootProps) {
       >
         <div class="as-View" role="region" aria-label="Agent debugger" tabIndex={-1}>
           <Header model={model} place={place} />
-          {empty ?? (
+          {empty && !hasTabs(model) ? (
+            empty
+          ) : (
             <>
               <Strip model={model} place={place} />
-              <Tabs model={model} />
+              <Tabs model={model} empty={empty} />
               <Banner model={model} />
+              <StoreTrouble model={model} />
             </>
           )}
           {place.overlay.value === "keys" && <Help place={place} />}
@@ -62,22 +69,45 @@ function keepJupyterOut(target: EventTarget | null): void {
   if (target instanceof Element) target.setAttribute("data-lm-suppress-shortcuts", "true");
 }
 
-/** Both tabs stay in the document once seen, so that each is found again as it was left. */
-function Tabs({ model }: { model: Debugger }) {
+/** Where no run is shown, other runs may still be looked for, or taken in from a file. */
+function hasTabs(model: Debugger): boolean {
+  return model.connection.value.kind === "open" || model.runs.value.length > 0;
+}
+
+interface TabsProps {
+  model: Debugger;
+  /** What stands in place of a run's own tabs. */
+  empty: VNode | null;
+}
+
+/** The tabs stay in the document once seen, so that each is found again as it was left. */
+function Tabs({ model, empty }: TabsProps) {
   const tab = model.tab.value;
-  const seen = useRef(false);
-  if (tab === "changes") seen.current = true;
+  const seen = useRef(new Set<Tab>()).current.add(tab);
+  const compared = model.compare.value;
   return (
     <div class="as-Tabpanels">
       <Panel shown={tab === "timeline"} label="Timeline">
-        <Split name="timeline" label="Resize timeline and inspector">
-          <Timeline model={model} />
-          <Inspector model={model} />
-        </Split>
+        {empty ?? (
+          <Split name="timeline" label="Resize timeline and inspector">
+            <Timeline model={model} />
+            <Inspector model={model} />
+          </Split>
+        )}
       </Panel>
-      {seen.current && (
+      {seen.has("changes") && (
         <Panel shown={tab === "changes"} label="Changes">
-          <ChangesTab model={model} />
+          {empty ?? <ChangesTab model={model} />}
+        </Panel>
+      )}
+      {seen.has("runs") && (
+        <Panel shown={tab === "runs" && !compared} label="Runs">
+          <RunsTab model={model} />
+        </Panel>
+      )}
+      {compared && (
+        <Panel shown={tab === "runs"} label="Compare">
+          <CompareTab model={model} ids={compared} />
         </Panel>
       )}
     </div>

@@ -19,12 +19,14 @@ interface SplitProps {
   /** What the splitter's label says. */
   label: string;
   class?: string;
+  /** Up to this width the second pane opens under the first; as the stylesheet has it for this class. */
+  narrow?: number;
   children: [ComponentChildren, ComponentChildren];
 }
 
-export function Split({ name, label, class: extra, children }: SplitProps) {
+export function Split({ name, label, class: extra, narrow: upTo, children }: SplitProps) {
   const body = useRef<HTMLDivElement>(null);
-  const narrow = useNarrow(body);
+  const narrow = useNarrow(body, upTo);
   const key = `split:${useContext(ShellName)}:${name}:${narrow ? "rows" : "columns"}`;
   const [share, setShare] = useKept(key);
 
@@ -91,12 +93,13 @@ const ARROWS: Record<string, [number, number]> = {
   ArrowDown: [0, KEY_STEP],
 };
 
-function useNarrow(element: { current: HTMLElement | null }): boolean {
+/** Whether an element is too narrow for two things side by side. */
+export function useNarrow(element: { current: HTMLElement | null }, upTo = NARROW): boolean {
   const [narrow, setNarrow] = useState(false);
   useEffect(() => {
     if (!element.current) return;
     const observer = new ResizeObserver(([entry]) => {
-      if (entry) setNarrow(entry.contentRect.width <= NARROW);
+      if (entry) setNarrow(entry.contentRect.width <= upTo);
     });
     observer.observe(element.current);
     return () => observer.disconnect();

@@ -1,13 +1,14 @@
 /** The strip under the header: tabs, and on the same line the run's figures or what was refused. */
 import { useComputed } from "@preact/signals";
-import { useEffect, useState } from "preact/hooks";
 import { entriesOf } from "../model/commits";
 import type { Debugger } from "../model/debugger";
 import type { Run, Tab } from "../model/model";
 import { obstacle } from "../model/status";
 import { Button } from "./button";
+import { cx } from "./classes";
+import { useNow } from "./now";
 import type { Place, Via } from "./place";
-import { clock, elapsed } from "./words";
+import { clock, elapsed, when } from "./words";
 
 interface StripProps {
   model: Debugger;
@@ -23,15 +24,20 @@ export function Strip({ model, place }: StripProps) {
   );
 }
 
+const MOST_COUNTED = 99;
+
 const TABS: { id: Tab; label: string; key: string }[] = [
   { id: "timeline", label: "Timeline", key: "1" },
   { id: "changes", label: "Changes", key: "2" },
+  { id: "runs", label: "Runs", key: "3" },
 ];
 
 function Tabs({ model }: { model: Debugger }) {
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
-    model.tab.value = model.tab.value === "timeline" ? "changes" : "timeline";
+    const at = TABS.findIndex(({ id }) => id === model.tab.value);
+    const to = (at + (event.key === "ArrowLeft" ? TABS.length - 1 : 1)) % TABS.length;
+    model.tab.value = TABS[to]?.id ?? "timeline";
     const list = event.currentTarget as HTMLElement;
     requestAnimationFrame(() => {
       list.querySelector<HTMLElement>('[aria-selected="true"]')?.focus();
@@ -59,11 +65,20 @@ function Tabs({ model }: { model: Debugger }) {
             <span class="as-Tab-label" data-label={label}>
               {label}
             </span>
-            {id === "changes" && commits > 0 && <span class="as-Count">{commits}</span>}
+            {id === "changes" && <Counted n={commits} />}
           </button>
         );
       })}
     </div>
+  );
+}
+
+/** A number of one width, also where there is none yet: the tabs behind keep their place. */
+function Counted({ n }: { n: number }) {
+  return (
+    <span class={cx("as-Count as-Tab-count", n === 0 && "as-mod-none")}>
+      {n === 0 ? "" : n > MOST_COUNTED ? `${MOST_COUNTED}+` : n}
+    </span>
   );
 }
 
@@ -104,29 +119,23 @@ function Elapsed({ run }: { run: Run }) {
   return <b title={`Started ${clock(run.started_at)}`}>{elapsed(end - run.started_at)}</b>;
 }
 
-/** The time in seconds; it goes on by itself while `ticking`. */
-function useNow(ticking: boolean): number {
-  const [now, setNow] = useState(() => Date.now() / 1000);
-  useEffect(() => {
-    if (!ticking) return;
-    const timer = setInterval(() => setNow(Date.now() / 1000), 1000);
-    return () => clearInterval(timer);
-  }, [ticking]);
-  return now;
-}
-
 function Agent({ run, away }: { run: Run; away: boolean }) {
   if (run.state === "idle") {
     return run.ended_at === null ? null : (
       <span class="as-x-wide">Ended {clock(run.ended_at)}</span>
     );
   }
+  const seen = !away && run.state !== "detached";
   return (
     <span class="as-x-wide">
-      <i class={away ? "as-Dot as-mod-off" : "as-Dot"} />
-      {away ? "Agent not seen" : "Agent connected"}
+      <i class={seen ? "as-Dot" : "as-Dot as-mod-off"} />
+      {seen ? "Agent connected" : away ? "Agent not seen" : awayWords(run)}
     </span>
   );
+}
+
+function awayWords({ detached_at }: Run): string {
+  return detached_at === null ? "Agent away" : `Agent away since ${when(detached_at)}`;
 }
 
 /** What the server or the Core refused is said in place of the figures: nothing moves for it. */

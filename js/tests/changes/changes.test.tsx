@@ -3,6 +3,7 @@ import { act } from "preact/test-utils";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Changes } from "../../src/changes";
 import type { Commit, FileBody, Run } from "../../src/model/model";
+import { aCommit } from "../helpers/values";
 import { type FakeModel, fakeModel, row } from "../inspector/fake_model";
 
 let host: HTMLElement;
@@ -33,15 +34,7 @@ const commit = (
   changes: FileChange[],
   more: Partial<Commit> = {},
 ): Commit => ({
-  id,
-  run: "r",
-  at: 1_764_000_000,
-  title,
-  description: "",
-  event: null,
-  seq: 1,
-  snapshot: false,
-  changes,
+  ...aCommit(id, { run: "r", at: 1_764_000_000, title, seq: 1, changes }),
   ...more,
 });
 const body = (before: string, after: string): FileBody => ({

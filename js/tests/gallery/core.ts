@@ -1,7 +1,8 @@
 /** A Core that plays a scene: it answers from what the scene laid down, and pushes what comes next. */
 import type { Link, LinkEvents, Transport } from "../../src/client/transport";
 import type { CommandName, PushName } from "../../src/protocol/messages";
-import type { FromUi, Run, ToUi } from "../../src/protocol/types.gen";
+import type { FromUi, Run, StoreInfo, ToUi } from "../../src/protocol/types.gen";
+import { aHello, opened } from "../helpers/values";
 import type { Story } from "./story";
 
 export type Push = { [P in PushName]: [P, ToUi[P]] }[PushName];
@@ -17,6 +18,12 @@ export interface Script {
   link?: "stands" | "never" | "refused" | "breaks";
   /** What is pushed after each step, one entry a step. */
   steps?: Push[][];
+  /** How runs are kept; well, unless told otherwise. */
+  store?: Partial<StoreInfo>;
+  /** Other runs whose contents can be read, beside those of the shown one. */
+  read?: Story[];
+  /** What every search finds. */
+  found?: ToUi["found"];
   /** What commands are refused with. */
   refuses?: { code: string; message: string };
 }
@@ -76,9 +83,12 @@ export class ScriptedCore implements Transport {
     const { refuses } = this.#script;
     const asks: Partial<Record<CommandName, () => [keyof ToUi, unknown]>> = {
       hello: () => ["hello", this.#hello()],
-      open_run: () => ["run_opened", this.#opened()],
+      open_run: () => ["run_opened", this.#opened(body)],
+      read_run: () => ["run_opened", this.#opened(body)],
       get_message: () => ["message", this.#message(body)],
       get_change: () => ["change", this.#change(body)],
+      get_store: () => ["store", { store: this.#store() }],
+      search: () => ["found", this.#script.found ?? { hits: [], more: false }],
     };
     const answer = asks[type];
     if (answer) {
@@ -93,20 +103,31 @@ export class ScriptedCore implements Transport {
   }
 
   #hello(): ToUi["hello"] {
-    const { story, others = [], control = true } = this.#script;
-    const runs = [...others, ...(story ? [story.run] : [])];
-    return { version: 2, core: "agentstepper_nb 0.1", control, runs };
+    const { story, others = [], read = [], control = true } = this.#script;
+    const runs = [...others, ...read.map(({ run }) => run), ...(story ? [story.run] : [])];
+    return aHello(runs, { core: "agentstepper_nb 0.1", control, store: this.#store() });
   }
 
-  #opened(): ToUi["run_opened"] {
-    const { story } = this.#script;
+  #store(): StoreInfo {
+    const folder = "~/.local/share/agentstepper";
+    const kept = { kind: "sqlite", durability: "durable", folder, size: 14_200_000 } as const;
+    return { ...kept, trouble: null, ...this.#script.store };
+  }
+
+  #opened({ run: id }: FromUi["read_run"]): ToUi["run_opened"] {
+    const story = this.#storyOf(id);
     if (!story) throw new Error("this scene has no run to open");
-    const { run, rows, commits } = story;
-    return { run, rows, commits };
+    const { run, rows, commits, notes } = story;
+    return opened(run, { rows, commits, notes });
   }
 
-  #message({ message }: FromUi["get_message"]): ToUi["message"] {
-    const body = this.#script.story?.bodies.get(message);
+  #storyOf(id: string): Story | undefined {
+    const { story, read = [] } = this.#script;
+    return read.find(({ run }) => run.id === id) ?? story;
+  }
+
+  #message({ run, message }: FromUi["get_message"]): ToUi["message"] {
+    const body = this.#storyOf(run)?.bodies.get(message);
     if (!body) throw new Error(`this scene has no contents of ${message}`);
     return body;
   }

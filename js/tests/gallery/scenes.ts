@@ -1,48 +1,13 @@
 /** The scenes by name: what the Core knows, and what a person did before one looks. */
 import { aRun } from "../helpers/values";
 import type { Hand } from "./hand";
+import { HISTORY } from "./history";
+import { KEEPING } from "./keeping";
 import { MOVING } from "./moving";
+import { beginning, CART, changing, finished, TESTS } from "./plots";
 import { type Scene, shows } from "./scene";
 import { BEGIN, Story } from "./story";
 import * as texts from "./texts";
-
-const CART = { path: "src/cart.py", before: texts.CART_BEFORE, after: texts.CART_AFTER };
-const TESTS = { path: "tests/test_rounding.py", kind: "added", after: texts.TEST } as const;
-
-/** The agent reads, and asks what to do: everything up to its second query. */
-function beginning(name?: string): Story {
-  return new Story(name)
-    .begins()
-    .committed("Initialized repository", [])
-    .asks("Fix the failing test in this project", texts.prompt(2))
-    .answers("run_tests(tests/)", texts.answerCalling("run_tests", { path: "tests/" }))
-    .calls("run_tests", { path: "tests/" })
-    .returns("run_tests", "1 failed, 11 passed", texts.TEST_RUN, {
-      takes: 2.31,
-      fails: { type: "TestsFailed", message: "1 failed, 11 passed" },
-    })
-    .asks("4 messages: 1 failed, 11 passed", texts.prompt(4));
-}
-
-/** On from there: a file is read, changed, and the tests run again. */
-function changing(name?: string): Story {
-  return beginning(name)
-    .answers("read_file(src/cart.py)", texts.answerCalling("read_file", { path: "src/cart.py" }))
-    .calls("read_file", { path: "src/cart.py" })
-    .returns("read_file", texts.CART_BEFORE.split("\n")[0] ?? "", texts.CART_BEFORE)
-    .asks("6 messages: the file as it is", texts.prompt(6))
-    .answers("write_file(src/cart.py)", texts.answerCalling("write_file", { path: "src/cart.py" }))
-    .calls("write_file", { path: "src/cart.py", text: texts.CART_AFTER })
-    .returns("write_file", "wrote 412 bytes to src/cart.py", undefined, { files: [CART, TESTS] });
-}
-
-function finished(): Story {
-  return changing()
-    .calls("run_tests", { path: "tests/" })
-    .returns("run_tests", "12 passed", "12 passed in 2.07s", { takes: 2.07 })
-    .committed("Round once, at the end", [CART, TESTS])
-    .ends();
-}
 
 const MANY_FILES = Array.from({ length: 11 }, (_, at) => ({
   path: `src/shop/models/part_${at + 1}.py`,
@@ -230,12 +195,12 @@ export const SCENES: Record<string, Scene> = {
   began: () => shows(new Story().is({})),
 
   // ---- what lies over the view
-  runs: () => shows(beginning().halted(), (hand) => hand.key("r"), { others: OTHERS }),
+  runs: () => shows(beginning().halted(), (hand) => hand.pick(".as-Run"), { others: OTHERS }),
   "runs-delete": () =>
     shows(
       beginning().halted(),
       async (hand) => {
-        await hand.key("r");
+        await hand.pick(".as-Run");
         await hand.press("Delete fix-tests · run 2");
       },
       { others: OTHERS },
@@ -281,6 +246,8 @@ export const SCENES: Record<string, Scene> = {
     ),
   many: () => shows(manyStory().ended("finished")),
 
+  ...HISTORY,
+  ...KEEPING,
   ...MOVING,
 };
 

@@ -5,10 +5,11 @@ import type {
   FileBody,
   FileChange,
   MessageBody,
+  Note,
   Row,
   Run,
 } from "../../src/protocol/types.gen";
-import { aRow, aRun } from "../helpers/values";
+import { aCommit, aNote, aRow, aRun } from "../helpers/values";
 
 /** When all stories begin, in POSIX seconds: pictures of them don't change with the day. */
 export const BEGIN = Date.UTC(2026, 2, 2, 14, 2, 11) / 1000;
@@ -36,6 +37,7 @@ export class Story {
   readonly commits: Commit[] = [];
   readonly bodies = new Map<string, MessageBody>();
   readonly files = new Map<string, FileBody>();
+  readonly notes: Note[] = [];
   run: Run;
   #at = BEGIN;
   #events = 0;
@@ -156,8 +158,13 @@ export class Story {
     const id = (0xa3f21b7 + this.commits.length * 0x1f3d5b9).toString(16).padEnd(40, "0");
     const changes = files.map((file) => this.#change(id, file));
     const seq = this.rows.length;
-    const told = { id, run: "a", at: this.#at, title, description: "", event: null, seq };
-    this.commits.push({ ...told, snapshot: false, changes, ...fields });
+    this.commits.push(aCommit(id, { at: this.#at, title, seq, changes, ...fields }));
+    return this;
+  }
+
+  /** A person wrote beside the last row. */
+  noted(text: string): this {
+    this.notes.push(aNote(this.rows.at(-1)?.id ?? "", text, { run: this.run.id, at: this.#at }));
     return this;
   }
 

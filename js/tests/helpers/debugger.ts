@@ -1,8 +1,8 @@
 /** A model on a scripted Core, whose frames come when the test says so. */
 import { Debugger } from "../../src/model/debugger";
-import type { Commit, Row, Run } from "../../src/protocol/types.gen";
+import type { Commit, Note, Row, Run } from "../../src/protocol/types.gen";
 import { Peer, settled, TestTimers } from "./peer";
-import { testMemory } from "./values";
+import { opened, testMemory } from "./values";
 
 export function aModel({ run = "", goOn = false, memory = testMemory() } = {}) {
   const peer = new Peer();
@@ -28,16 +28,17 @@ export function aModel({ run = "", goOn = false, memory = testMemory() } = {}) {
     await settled();
   };
   /** Answer the `open_run` that is next. */
-  const opens = async (opened: Run, rows: Row[] = [], commits: Commit[] = []) => {
-    await peer.answer(peer.take("open_run"), "run_opened", { run: opened, rows, commits });
+  const opens = async (run: Run, rows: Row[] = [], commits: Commit[] = [], notes: Note[] = []) => {
+    const contents = opened(run, { rows, commits, notes });
+    await peer.answer(peer.take("open_run"), "run_opened", contents);
   };
   return { model, peer, timers, draw, opens, memory };
 }
 
 /** A model that shows a run. */
-export async function showing(run: Run, rows: Row[], commits: Commit[] = []) {
+export async function showing(run: Run, rows: Row[], commits: Commit[] = [], notes: Note[] = []) {
   const all = aModel();
   await all.peer.greet([run]);
-  await all.opens(run, rows, commits);
+  await all.opens(run, rows, commits, notes);
   return all;
 }

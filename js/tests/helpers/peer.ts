@@ -3,6 +3,7 @@ import type { Timers } from "../../src/client/backoff";
 import type { Closed, Link, LinkEvents, Transport } from "../../src/client/transport";
 import type { CommandName, PushName } from "../../src/protocol/messages";
 import type { FromUi, Run, ToUi } from "../../src/protocol/types.gen";
+import { aHello } from "./values";
 
 interface Sent {
   n: number;
@@ -71,7 +72,7 @@ export class Peer implements Transport {
   /** The link opens, and hello is answered. */
   async greet(runs: Run[] = [], control = true, version = 2): Promise<void> {
     this.opened();
-    await this.answer(this.take("hello"), "hello", { version, core: "test 1", control, runs });
+    await this.answer(this.take("hello"), "hello", aHello(runs, { control, version }));
   }
 
   async drop(why: Partial<Closed> = {}): Promise<void> {

@@ -1,6 +1,15 @@
 /** Runs and rows with what a test doesn't care about filled in. */
 import type { Memory } from "../../src/model/storage";
-import type { Commit, FileChange, Row, Run } from "../../src/protocol/types.gen";
+import type {
+  Commit,
+  CoreHello,
+  FileChange,
+  Note,
+  Row,
+  Run,
+  RunOpened,
+  StoreInfo,
+} from "../../src/protocol/types.gen";
 
 export function aRun(id: string, fields: Partial<Run> = {}): Run {
   return {
@@ -22,6 +31,11 @@ export function aRun(id: string, fields: Partial<Run> = {}): Run {
     workspace: null,
     pid: 1,
     host: "here",
+    tags: [],
+    usage: null,
+    detached_at: null,
+    exit_code: null,
+    last_event: null,
     ...fields,
   };
 }
@@ -65,7 +79,7 @@ export const pendingRow = (seq: number, fields: Partial<Row> = {}): Row =>
 export const rowsTo = (last: number): Row[] =>
   Array.from({ length: last }, (_, index) => aRow(index + 1));
 
-export function aCommit(id: string): Commit {
+export function aCommit(id: string, fields: Partial<Commit> = {}): Commit {
   return {
     id,
     run: "a",
@@ -75,13 +89,16 @@ export function aCommit(id: string): Commit {
     event: null,
     seq: 0,
     snapshot: false,
+    ruled: false,
+    sentence: null,
     changes: [],
+    ...fields,
   };
 }
 
 /** What a tool's event changed; nothing unless told. */
 export function aSnapshot(id: string, seq: number, fields: Partial<Commit> = {}): Commit {
-  return { ...aCommit(id), snapshot: true, seq, ...fields };
+  return aCommit(id, { snapshot: true, ruled: true, seq, ...fields });
 }
 
 export function aFile(path: string, fields: Partial<FileChange> = {}): FileChange {
@@ -98,6 +115,42 @@ export function aFile(path: string, fields: Partial<FileChange> = {}): FileChang
     ...fields,
   };
 }
+
+export const aNote = (message: string, text: string, fields: Partial<Note> = {}): Note => ({
+  run: "a",
+  message,
+  text,
+  at: 1000,
+  ...fields,
+});
+
+export const aStore = (fields: Partial<StoreInfo> = {}): StoreInfo => ({
+  kind: "memory",
+  durability: null,
+  folder: null,
+  size: null,
+  trouble: null,
+  ...fields,
+});
+
+/** The answer to a hello. */
+export const aHello = (runs: Run[] = [], fields: Partial<CoreHello> = {}): CoreHello => ({
+  version: 2,
+  core: "test 1",
+  control: true,
+  runs,
+  store: aStore(),
+  ...fields,
+});
+
+/** A run's contents, as they come when it is opened or read. */
+export const opened = (run: Run, fields: Partial<Omit<RunOpened, "run">> = {}): RunOpened => ({
+  run,
+  rows: [],
+  commits: [],
+  notes: [],
+  ...fields,
+});
 
 /** A browser's memory that a test can look into. */
 export function testMemory(

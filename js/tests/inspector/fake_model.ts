@@ -10,31 +10,13 @@ import type {
   Run,
   SelectedFile,
 } from "../../src/model/model";
+import { Notes } from "../../src/model/notes";
+import type { Note } from "../../src/protocol/types.gen";
+import { aRow, aRun, opened } from "../helpers/values";
 
-export function row(more: Partial<Row> & Pick<Row, "id">): Row {
-  return {
-    seq: 1,
-    event: more.id,
-    kind: "llm_query",
-    side: "begin",
-    source: "agent",
-    target: "llm",
-    summary: "",
-    at: 1_764_000_000,
-    size: 100,
-    name: null,
-    depth: 0,
-    pending: false,
-    revision: 1,
-    edited: false,
-    answer: null,
-    outcome: null,
-    failure: null,
-    usage: null,
-    duration: null,
-    ...more,
-  };
-}
+/** A row that nobody has answered; its event is its own. */
+export const row = (more: Partial<Row> & Pick<Row, "id">): Row =>
+  aRow(1, { event: more.id, summary: "", at: 1_764_000_000, size: 100, answer: null, ...more });
 
 export interface Content {
   data: string;
@@ -61,11 +43,13 @@ export function fakeModel(laid: [Row, Content][] = []): FakeModel {
   const revealed: string[] = [];
   const files = new Map<string, FileBody | null>();
   const nothing = async () => {};
+  const run = signal<Run | null>(null);
+  const kept = signal<ReadonlyMap<string, Note>>(new Map());
   return {
     connection: signal({ kind: "open", control: true, core: "test" } as const),
     control: signal(true),
     runs: signal([]),
-    run: signal<Run | null>(null),
+    run,
     rows,
     commits: signal<readonly Commit[]>([]),
     target: computed(() => rows.value.find((one) => one.pending) ?? null),
@@ -79,6 +63,8 @@ export function fakeModel(laid: [Row, Content][] = []): FakeModel {
     editing: signal(false),
     showOriginal: signal(false),
     problem: signal(null),
+    notes: new Notes({ kept, run, send: nothing, trouble: () => {} }),
+    compare: signal(null),
     draftError: signal<string | null>(null),
     draft(id) {
       const known = drafts.get(id) ?? signal<Draft | null>(null);
@@ -101,7 +87,8 @@ export function fakeModel(laid: [Row, Content][] = []): FakeModel {
       return { run: "r", message: id, revision, data, edit, strict };
     },
     change: async (commit, path) => files.get(`${commit} ${path}`) ?? null,
-    openRun: () => {},
+    readRun: async (id) => opened(aRun(id), { rows: [...rows.peek()] }),
+    openRun: nothing,
     step: nothing,
     resume: nothing,
     halt: nothing,

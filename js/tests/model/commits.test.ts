@@ -1,5 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { entriesOf, eventOf, filesOfEvents, shownAs, stepsOf } from "../../src/model/commits";
+import {
+  entriesOf,
+  eventOf,
+  filesOfEvents,
+  shownAs,
+  stepsOf,
+  titleOf,
+} from "../../src/model/commits";
 import { aCommit, aFile, aSnapshot } from "../helpers/values";
 
 const named = (id: string, seq: number) => ({ ...aCommit(id), seq });
@@ -61,4 +68,11 @@ test("what an event changed is what its snapshots say, not what was named", () =
     ["s1", "a.py"],
     ["s2", "b.py"],
   ]);
+});
+
+test("a model's sentence stands in place of a title made by rule, never of the agent's own", () => {
+  const made = { title: "2 files", sentence: "It rounds once." };
+  expect(titleOf(aCommit("x", { ...made, ruled: true }))).toBe("It rounds once.");
+  expect(titleOf(aCommit("x", { ...made, ruled: false }))).toBe("2 files");
+  expect(titleOf(aCommit("x", { title: "2 files", ruled: true }))).toBe("2 files");
 });

@@ -7,6 +7,7 @@ import {
   aRun,
   endedRun,
   haltedRun,
+  opened,
   pendingRow,
   rowsTo,
   testMemory,
@@ -95,8 +96,8 @@ describe("which run is shown", () => {
     const first = peer.take("open_run");
     model.openRun("a");
     const second = peer.take("open_run");
-    await peer.answer(second, "run_opened", { run: endedRun("a"), rows: [], commits: [] });
-    await peer.answer(first, "run_opened", { run: endedRun("b"), rows: [], commits: [] });
+    await peer.answer(second, "run_opened", opened(endedRun("a")));
+    await peer.answer(first, "run_opened", opened(endedRun("b")));
     expect(model.run.value?.id).toBe("a");
   });
 
@@ -143,6 +144,30 @@ describe("pushes", () => {
     await draw();
     expect(seqs(model.rows.value)).toEqual([1, 2, 3, 4]);
     expect(model.rows.value[0]?.pending).toBe(false);
+  });
+
+  // A transport may bring many messages at once: as the kernel's does, which gathers them.
+  test("that come at once with the run they are about come after it", async () => {
+    const { model, peer, draw } = aModel();
+    await peer.greet([aRun("a")]);
+    const contents = opened(aRun("a"), { rows: rowsTo(1) });
+    void peer.answer(peer.take("open_run"), "run_opened", contents);
+    void peer.push("row", { run: "a", row: pendingRow(2) });
+    void peer.push("commit", { run: "a", commit: aCommit("x") });
+    await peer.push("run", { run: haltedRun("a", "r2") });
+    await draw();
+    expect(seqs(model.rows.value)).toEqual([1, 2]);
+    expect(model.commits.value.length).toBe(1);
+    expect(model.run.value?.state).toBe("halted");
+    expect(model.target.value?.id).toBe("r2");
+  });
+
+  test("that come at once with the list of runs come after it", async () => {
+    const { model, peer, draw } = aModel();
+    void peer.greet([aRun("a"), aRun("b")]);
+    await peer.push("run", { run: endedRun("a") });
+    await draw();
+    expect(model.runs.value.map(({ state }) => state)).toEqual(["idle", "step"]);
   });
 });
 

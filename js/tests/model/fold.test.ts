@@ -1,6 +1,13 @@
 import { expect, test } from "vitest";
-import { foldCommit, foldRows, foldRun, rowOf } from "../../src/model/fold";
-import { aCommit, aRow, aRun, rowsTo } from "../helpers/values";
+import {
+  foldCommit,
+  foldNote,
+  foldRows,
+  foldRun,
+  replaceCommit,
+  rowOf,
+} from "../../src/model/fold";
+import { aCommit, aNote, aRow, aRun, rowsTo } from "../helpers/values";
 
 const seqs = (rows: readonly { seq: number }[]) => rows.map(({ seq }) => seq);
 
@@ -39,4 +46,18 @@ test("a run's header replaces the one before", () => {
 test("a commit that a snapshot had isn't added again", () => {
   const commits = foldCommit([], aCommit("x"));
   expect(foldCommit(commits, aCommit("x"))).toBe(commits);
+});
+
+test("a commit that is put into a sentence keeps its place", () => {
+  const commits = [aCommit("x"), aCommit("y")];
+  const next = replaceCommit(commits, aCommit("x", { sentence: "It rounds once." }));
+  expect(next.map(({ sentence }) => sentence)).toEqual(["It rounds once.", null]);
+  expect(replaceCommit(commits, aCommit("z"))).toBe(commits);
+});
+
+test("a note replaces the one beside the same row; without text it is gone", () => {
+  const first = foldNote(new Map(), aNote("r1", "one"));
+  const notes = foldNote(foldNote(first, aNote("r2", "two")), aNote("r1", "else"));
+  expect([...notes.values()].map(({ text }) => text)).toEqual(["else", "two"]);
+  expect([...foldNote(notes, aNote("r1", "")).keys()]).toEqual(["r2"]);
 });

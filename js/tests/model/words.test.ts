@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { controls } from "../../src/model/controls";
 import type { Connection, Run } from "../../src/model/model";
 import { obstacle, runStatus, viewStatus } from "../../src/model/status";
@@ -31,8 +31,54 @@ test.each<[string, Partial<Run>]>([
   ["Crashed", { state: "idle", ending: "crashed" }],
   ["Lost", { state: "idle", ending: "lost" }],
   ["Ended", { state: "idle", ending: null }],
+  ["Agent away", { state: "detached" }],
 ])("%s", (words, fields) => {
   expect(runStatus(aRun("a", fields)).words).toBe(words);
+});
+
+const DAY = new Date(2026, 10, 21, 14, 2).getTime() / 1000;
+
+test("what waits for the person waits also while the agent is away", () => {
+  vi.useFakeTimers({ now: DAY * 1000 + 60_000 });
+  const away = aRun("a", { state: "detached", detached_at: DAY });
+  const gone = runStatus(away);
+  expect([gone.detail, gone.tone]).toEqual(["it may come back; away since 14:02", "off"]);
+  const waits = runStatus({ ...away, pending: ["r1"] });
+  expect(waits.detail).toBe("your answers reach it when it is back; away since 14:02");
+  expect(waits.tone).toBe("you");
+  vi.useRealTimers();
+});
+
+test.each<[string, Partial<Run>]>([
+  ["ValueError: no", { ending: "crashed", failure: { type: "ValueError", message: "no" } }],
+  ["killed by SIGKILL", { ending: "crashed", exit_code: -9 }],
+  ["killed by signal 64", { ending: "crashed", exit_code: -64 }],
+  ["exited with code 3", { ending: "crashed", exit_code: 3 }],
+  [
+    "killed by SIGTERM; last: tool call x (row 2)",
+    { ending: "crashed", exit_code: -15, last_event: "tool call x (row 2)" },
+  ],
+  ["the agent did not come back", { ending: "lost" }],
+  [
+    "The Core went away",
+    { ending: "lost", failure: { type: "CoreStopped", message: "The Core went away." } },
+  ],
+  [
+    "exited with code 3",
+    {
+      ending: "crashed",
+      exit_code: 3,
+      failure: { type: "ProcessEnded", message: "The agent's process exited with 3." },
+    },
+  ],
+  [
+    "ValueError: no",
+    { ending: "crashed", exit_code: 1, failure: { type: "ValueError", message: "no" } },
+  ],
+  ["", { ending: "crashed", exit_code: 0 }],
+  ["", { ending: "finished", last_event: "answer of gpt (row 4)" }],
+])("how it ended: %s", (detail, fields) => {
+  expect(runStatus(aRun("a", { state: "idle", ...fields })).detail).toBe(detail);
 });
 
 const shown = (run: Run | null) => ({ run, pending: [], awaited: false, opening: false });
@@ -69,6 +115,13 @@ test("what is possible, and which button is the filled one", () => {
   expect(held(going)).toEqual([[false, false, true, true], ["halt"]]);
   expect(held(endedRun("a"))).toEqual([[false, false, false, false], []]);
   expect(held(null)).toEqual([[false, false, false, false], []]);
+});
+
+test("while the agent is away the Core takes what it would take if it were there", () => {
+  const away = aRun("a", { state: "detached" });
+  expect(held({ ...away, pending: ["r1"] })).toEqual([[true, true, false, true], ["step"]]);
+  expect(held(away)).toEqual([[false, true, false, true], []]);
+  expect(held({ ...away, mode: "continue" })).toEqual([[false, false, true, true], ["halt"]]);
 });
 
 test("Stop is absent where the agent can't be stopped, held once it was pressed", () => {

@@ -3,7 +3,7 @@ import kernel from "../../src/shells/kernel";
 import { FakeModel } from "../helpers/comm";
 import { drawn } from "../helpers/dom";
 import { TestTimers } from "../helpers/peer";
-import { aRun } from "../helpers/values";
+import { aHello, aRun, opened } from "../helpers/values";
 
 const VIA = { name: "through the kernel", why: "This Jupyter server has no agentstepper_nb." };
 
@@ -38,10 +38,10 @@ async function answer(model: FakeModel, runs = [aRun("a", { name: "cart" })]) {
     const n = (numbers.get(link) ?? Number(id.slice(1)) - 1) + 1;
     numbers.set(link, n);
     const answers: Record<string, object> = {
-      hello: { type: "hello", body: { version: 2, core: "test", control: true, runs } },
+      hello: { type: "hello", body: aHello(runs) },
       open_run: {
         type: "run_opened",
-        body: { run: runs.find((run) => run.id === body.run), rows: [], commits: [] },
+        body: opened(runs.find((run) => run.id === body.run) ?? aRun("gone")),
       },
     };
     const said = JSON.stringify({ n, id, ...(answers[type] ?? { type: "ok", body: {} }) });

@@ -1,6 +1,7 @@
 /** The run switcher: a button with the run's name, and under it the list of runs. */
 import { useEffect, useRef } from "preact/hooks";
 import { Icon } from "../../icons/icon";
+import { stateIfHere } from "../../model/controls";
 import type { Debugger } from "../../model/debugger";
 import type { Run } from "../../model/model";
 import type { Place } from "../place";
@@ -30,7 +31,7 @@ export function RunPicker({ model, place }: PickerProps) {
         ref={button}
         type="button"
         class="as-Button as-Run"
-        title={[`${name}: choose a run (r)`, others].filter(Boolean).join("\n")}
+        title={[`${name}: choose a run`, others].filter(Boolean).join("\n")}
         aria-haspopup="dialog"
         aria-expanded={open}
         onClick={() => {
@@ -52,7 +53,7 @@ export function RunPicker({ model, place }: PickerProps) {
 
 /** Which other runs wait for the person, in words; "" where none does. */
 function othersHalted(runs: readonly Run[], shown: Run | null): string {
-  const halted = runs.filter(({ id, state }) => state === "halted" && id !== shown?.id).length;
+  const halted = runs.filter((run) => stateIfHere(run) === "halted" && run.id !== shown?.id).length;
   if (halted === 0) return "";
   return halted === 1 ? "1 other run is halted" : `${halted} other runs are halted`;
 }

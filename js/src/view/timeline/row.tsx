@@ -37,14 +37,17 @@ interface RowLineProps extends PlaceProps {
   files: number;
   /** Whether they are shown. */
   open: boolean;
+  /** What a person wrote beside it; "" is nothing. */
+  note: string;
   onSelect(): void;
   onFold(open: boolean): void;
 }
 
 export function RowLine(props: RowLineProps) {
-  const { row, files, open, onSelect, onFold, ...place } = props;
+  const { row, files, open, note, onSelect, onFold, ...place } = props;
   const summary = visible(row.summary);
-  const marked = row.edited || row.answer === "stop" || row.outcome === "error" || files > 0;
+  const marked =
+    row.edited || row.answer === "stop" || row.outcome === "error" || note !== "" || files > 0;
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the timeline takes the keys of all its rows
     <div
@@ -68,6 +71,11 @@ export function RowLine(props: RowLineProps) {
       </span>
       <span class="as-Row-marks" role="gridcell">
         <Marks row={row} />
+        {note && (
+          <span class="as-Muted" role="img" aria-label={`note: ${noted(note)}`} title={noted(note)}>
+            <Icon name="note" small />
+          </span>
+        )}
         {files > 0 && <Twist files={files} open={open} onFold={onFold} />}
       </span>
       <Figure row={row} />
@@ -161,6 +169,13 @@ function Marks({ row }: { row: Row }) {
     </>
   );
 }
+
+/** A note as a tooltip: the beginning of a long one. */
+function noted(note: string): string {
+  return visible(note.length > MOST_NOTE ? `${note.slice(0, MOST_NOTE)}…` : note);
+}
+
+const MOST_NOTE = 300;
 
 function failure({ failure }: Row): string {
   return failure ? `${failure.type}: ${failure.message}` : "Failed";

@@ -96,6 +96,7 @@ export function Rows({ model, lines }: RowsProps) {
               key={line.id}
               row={line.row}
               files={line.files}
+              note={model.notes.of(line.id)?.text ?? ""}
               open={!model.folded.value.has(line.id)}
               {...place}
               onSelect={select}

@@ -10,17 +10,19 @@ interface Options {
   count: number;
   /** Kept in the document wherever it stands, so that it can hold the focus; -1 is none. */
   active: number;
+  /** The height of each, where it isn't that of a row. */
+  height?: number;
 }
 
 /** The indexes to draw, in order. */
-export function useVirtual({ scroller, count, active }: Options): number[] {
+export function useVirtual({ scroller, count, active, height = ROW }: Options): number[] {
   const [, redraw] = useReducer((n: number) => n + 1, 0);
   const sight = useRef<Sight>({ first: 0, last: -1 });
   useLayoutEffect(() => {
     const element = scroller.current;
     if (!element) return;
     const look = () => {
-      const { first, last } = inSight(element);
+      const { first, last } = inSight(element, height);
       if (first === sight.current.first && last === sight.current.last) return;
       sight.current = { first, last };
       redraw(0);
@@ -33,7 +35,7 @@ export function useVirtual({ scroller, count, active }: Options): number[] {
       observer.disconnect();
       element.removeEventListener("scroll", look);
     };
-  }, []);
+  }, [height]);
   return drawn(sight.current, count, active);
 }
 
@@ -42,10 +44,10 @@ interface Sight {
   last: number;
 }
 
-function inSight({ scrollTop, clientHeight }: HTMLElement): Sight {
+function inSight({ scrollTop, clientHeight }: HTMLElement, height: number): Sight {
   return {
-    first: Math.floor(scrollTop / ROW),
-    last: Math.ceil((scrollTop + clientHeight) / ROW) - 1,
+    first: Math.floor(scrollTop / height),
+    last: Math.ceil((scrollTop + clientHeight) / height) - 1,
   };
 }
 

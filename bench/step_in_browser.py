@@ -1,0 +1,127 @@
+"""`python -m bench.step_in_browser`: from a click on Step in a browser until the agent goes on.
+
+JupyterLab with its side panel, an agent in a process of its own, and a Core that keeps the run on disk
+(`durable`): the answer is committed before it is sent. A click's time is that of the input event, as the
+browser stamped it; the agent says when the call that waited is back. Both read this machine's clock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+from tests.e2e.conftest import launched
+from tests.e2e.jupyter import Jupyter, running_jupyter
+from tests.e2e.lab import DebuggerView, Lab, notebook
+from tests.e2e.test_several import choose
+
+from .report import machine
+
+GOAL = 10.0  # milliseconds
+
+#: Says when each of its breakpoints let it go on; what it sends is a small call and its result.
+AGENT = """
+import sys, time
+from agentstepper_nb import AgentStepper
+
+def tell():
+    print(time.time(), flush=True)
+
+with AgentStepper("clicked") as dbg:
+    tell()
+    for number in range(int(sys.argv[1])):
+        with dbg.tool("count", {"number": number}) as tool:
+            tell()
+            tool.result = number
+        tell()
+"""
+
+#: The page's clock counts from a moment of its own, which is found where the system's clock ticks.
+LISTEN = """() => {
+    const start = Date.now();
+    while (Date.now() === start);
+    const origin = Date.now() - performance.now();
+    window.clicks = [];
+    document.addEventListener("click", event => {
+        if (event.target.closest(".as-Button")) window.clicks.push(origin + event.timeStamp);
+    }, true);
+}"""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m bench.step_in_browser", description=__doc__)
+    parser.add_argument("--clicks", type=int, default=60, help="how many (%(default)s)")
+    times = measure(parser.parse_args(arguments).clicks)
+    median = statistics.median(times)
+    print(
+        f"{len(times)} clicks on Step in JupyterLab, until the agent goes on: "
+        f"median {median:.1f} ms, max {max(times):.1f} ms; goal ≤ {GOAL:.0f} ms: "
+        f"{'held' if median <= GOAL else 'missed'}. {machine()}"
+    )
+
+
+def measure(clicks: int) -> list[float]:
+    """The milliseconds from each click until the agent went on.
+
+    Args:
+        clicks: How many; those that let the agent start and finish are not among them.
+    """
+    with _lab() as lab:
+        page, view = lab.page, _panel(lab)
+        with _agent(lab.jupyter, clicks // 2) as process:
+            choose(view, "clicked")
+            view.expect_state("Halted")
+            page.evaluate(LISTEN)
+            for seq in range(1, clicks + 2):
+                expect(view.root.locator(".as-mod-halted .as-Row-n")).to_have_text(str(seq))
+                view.press("Step")
+            view.press("Continue")
+            said, _ = process.communicate(timeout=60)
+            pressed: list[float] = page.evaluate("window.clicks")
+    resumed = [float(line) * 1000 for line in said.splitlines()]
+    pairs = list(zip(pressed, resumed, strict=False))[1 : clicks + 1]
+    return [went - click for click, went in pairs]
+
+
+@contextmanager
+def _lab() -> Iterator[Lab]:
+    with (
+        tempfile.TemporaryDirectory() as home,
+        running_jupyter(Path(home)) as jupyter,
+        launched() as browser,
+    ):
+        notebook(jupyter.folder / "bench.ipynb", ["1"])
+        lab = Lab(browser.new_context(), jupyter, "bench.ipynb")
+        lab.open()
+        yield lab
+
+
+def _panel(lab: Lab) -> DebuggerView:
+    lab.toggle_panel()
+    return lab.panel_view()
+
+
+@contextmanager
+def _agent(jupyter: Jupyter, calls: int) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", AGENT, str(calls)]
+    process = subprocess.Popen(
+        command, env=jupyter.environment(), stdout=subprocess.PIPE, text=True
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+/**
+ * The rows of two runs side by side: what both did, in the same order, and what only one did. Pure.
+ *
+ * Rows are alike where they are the same half of the same thing at the same depth. Of all ways to put the
+ * most alike rows beside each other (a longest common subsequence), one with the most equal summaries is
+ * taken. Runs too long for that are aligned window by window: the cost stays within a blink.
+ */
+import type { Row } from "../model/model";
+
+/** A line of the comparison; one side is missing where only the other run has it. */
+export type Pair =
+  | { readonly left: Row; readonly right: Row }
+  | { readonly left: Row; readonly right: null }
+  | { readonly left: null; readonly right: Row };
+
+/** As many cells are filled at once: some 2,000 rows a side, in a few hundredths of a second. */
+const MOST_CELLS = 4_000_000;
+/** Rows a side of a window, of which the first half is kept before the next window begins there. */
+const WINDOW = 400;
+
+/** Align two runs' rows, each by seq. */
+export function align(
+  left: readonly Row[],
+  right: readonly Row[],
+  { mostCells = MOST_CELLS, window = WINDOW } = {},
+): Pair[] {
+  const [a, b] = numbered(left, right);
+  const start = commonStart(a, b);
+  const end = commonEnd(a, b, start);
+  const [one, other] = [part(a, start, end), part(b, start, end)];
+  const fits = one.size * other.size <= mostCells;
+  const steps = fits ? stepsOf(one, other) : windowed(one, other, window);
+  return toPairs(left, right, [...repeat(BOTH, start), ...steps, ...repeat(BOTH, end)]);
+}
+
+/** What stands on the next line. */
+type Step = 0 | 1 | 2;
+const BOTH = 0;
+const LEFT = 1;
+const RIGHT = 2;
+
+/** Rows as numbers: the same number is alike, and the same words are equal. */
+interface Keys {
+  readonly size: number;
+  readonly kinds: Int32Array;
+  readonly words: Int32Array;
+}
+
+function numbered(left: readonly Row[], right: readonly Row[]): [Keys, Keys] {
+  const known = new Map<string, number>();
+  const number = (key: string) => {
+    const found = known.get(key) ?? known.size;
+    known.set(key, found);
+    return found;
+  };
+  const keys = (rows: readonly Row[]): Keys => ({
+    size: rows.length,
+    kinds: Int32Array.from(rows, (row) => number(kindOf(row))),
+    words: Int32Array.from(rows, (row) => number(`${kindOf(row)} ${row.summary}`)),
+  });
+  return [keys(left), keys(right)];
+}
+
+/** What a row has to share with another to stand beside it. */
+function kindOf({ kind, side, name, depth }: Row): string {
+  return JSON.stringify([kind, side, name, depth]);
+}
+
+function part({ kinds, words, size }: Keys, start: number, end: number): Keys {
+  const to = size - end;
+  return { size: to - start, kinds: kinds.subarray(start, to), words: words.subarray(start, to) };
+}
+
+/** Rows that are equal from the start: no alignment is better than to put them together. */
+function commonStart(a: Keys, b: Keys): number {
+  const most = Math.min(a.size, b.size);
+  let at = 0;
+  while (at < most && a.words[at] === b.words[at]) at += 1;
+  return at;
+}
+
+function commonEnd(a: Keys, b: Keys, start: number): number {
+  const most = Math.min(a.size, b.size) - start;
+  let at = 0;
+  while (at < most && a.words[a.size - 1 - at] === b.words[b.size - 1 - at]) at += 1;
+  return at;
+}
+
+/** Two alike rows weigh more than any number of equal summaries. */
+const ALIKE = 1 << 16;
+
+/** The best way from the start to the end of both, by dynamic programming. */
+function stepsOf(a: Keys, b: Keys): Step[] {
+  const ways = waysOf(a, b);
+  const steps: Step[] = [];
+  let i = 0;
+  let j = 0;
+  while (i < a.size && j < b.size) {
+    const step = ways[i * b.size + j] as Step;
+    steps.push(step);
+    if (step !== RIGHT) i += 1;
+    if (step !== LEFT) j += 1;
+  }
+  return [...steps, ...repeat(LEFT, a.size - i), ...repeat(RIGHT, b.size - j)];
+}
+
+/** For each cell the step that begins the best way from there to the end. */
+function waysOf(a: Keys, b: Keys): Uint8Array {
+  const ways = new Uint8Array(a.size * b.size);
+  let below = new Int32Array(b.size + 1); // the worth of the ways from the next row of `a`
+  let here = new Int32Array(b.size + 1);
+  for (let i = a.size - 1; i >= 0; i -= 1) {
+    const kind = a.kinds[i];
+    const words = a.words[i];
+    let next = 0; // the worth of the way from (i, j + 1)
+    for (let j = b.size - 1; j >= 0; j -= 1) {
+      const down = below[j] ?? 0;
+      let best = down >= next ? down : next;
+      let way = down >= next ? LEFT : RIGHT;
+      if (b.kinds[j] === kind) {
+        const both = (below[j + 1] ?? 0) + ALIKE + (b.words[j] === words ? 1 : 0);
+        if (both >= best) {
+          best = both;
+          way = BOTH;
+        }
+      }
+      ways[i * b.size + j] = way;
+      here[j] = best;
+      next = best;
+    }
+    [below, here] = [here, below];
+  }
+  return ways;
+}
+
+/** Window by window: of each the first half of its rows is kept, and the rest is looked at again. */
+function windowed(a: Keys, b: Keys, window: number): Step[] {
+  const steps: Step[] = [];
+  let i = 0;
+  let j = 0;
+  while (i < a.size && j < b.size) {
+    const [restA, restB] = [a.size - i, b.size - j];
+    const last = restA <= window && restB <= window;
+    const found = stepsOf(
+      part(a, i, Math.max(0, restA - window)),
+      part(b, j, Math.max(0, restB - window)),
+    );
+    const kept = last ? found : found.slice(0, Math.ceil(found.length / 2));
+    for (const step of kept) {
+      steps.push(step);
+      if (step !== RIGHT) i += 1;
+      if (step !== LEFT) j += 1;
+    }
+  }
+  return [...steps, ...repeat(LEFT, a.size - i), ...repeat(RIGHT, b.size - j)];
+}
+
+function repeat(step: Step, times: number): Step[] {
+  return new Array<Step>(times).fill(step);
+}
+
+function toPairs(left: readonly Row[], right: readonly Row[], steps: readonly Step[]): Pair[] {
+  let i = 0;
+  let j = 0;
+  return steps.map((step) => {
+    const one = step === RIGHT ? undefined : left[i++];
+    const other = step === LEFT ? undefined : right[j++];
+    return { left: one ?? null, right: other ?? null } as Pair;
+  });
+}

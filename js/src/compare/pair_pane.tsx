@@ -1,0 +1,199 @@
+/** The selected pair's contents: their difference, or what there is of them. */
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { Sides } from "../diff/table";
+import { type DiffWords, TextsDiff } from "../diff/texts_diff";
+import { useSides } from "../diff/width";
+import { documentOf } from "../inspector/body";
+import { FIRST_ALONE } from "../inspector/fold";
+import { read, shapeOf } from "../inspector/read/reading";
+import { LongText } from "../inspector/show/long_text";
+import { Failure } from "../inspector/show/notes";
+import { ShownReading } from "../inspector/show/reading";
+import { Title } from "../inspector/title";
+import type { Comparison, MessageBody, Model, Row } from "../model/model";
+import { Button } from "../view/button";
+import { duration, size } from "../view/words";
+import type { Pair } from "./align";
+import { type BothBodies, useBodies } from "./loading";
+import { compare, idOf, textOf } from "./pairs";
+
+interface PairPaneProps {
+  model: Model;
+  ids: Comparison;
+  pair: Pair;
+  /** Told what the contents say, once they are here. */
+  onVerdict(id: string, verdict: "same" | "changed"): void;
+}
+
+export function PairPane({ model, ids, pair, onVerdict }: PairPaneProps) {
+  const bodies = useBodies(model, ids, pair);
+  const row = pair.left ?? pair.right;
+  useEffect(() => {
+    if (bodies.kind !== "ready" || !pair.left || !pair.right) return;
+    const { left, right } = bodies.value;
+    if (left && right) onVerdict(idOf(pair), compare([pair.left, pair.right], [left, right]));
+  }, [bodies]);
+  return (
+    <>
+      <div class="as-PaneBar">
+        <Title row={row} />
+        <span class="as-Spring" />
+        <Places model={model} ids={ids} pair={pair} />
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keys */}
+      <div class="as-Scroll" role="region" tabIndex={0} aria-label="Contents">
+        {bodies.kind === "ready" && <Bodies bodies={bodies.value} />}
+        {bodies.kind === "loading" && <p class="as-Note as-Late">Fetching the contents…</p>}
+        {bodies.kind === "failed" && (
+          <div class="as-Empty">
+            <h3>The contents could not be fetched</h3>
+            <p>{bodies.message}</p>
+            <div class="as-Empty-actions">
+              <Button outline hint="Ask for the contents again" onClick={bodies.again}>
+                Try again
+              </Button>
+            </div>
+          </div>
+        )}
+      </div>
+    </>
+  );
+}
+
+/** Ways to the rows themselves, each in its run's timeline. */
+function Places({ model, ids, pair }: Pick<PairPaneProps, "model" | "ids" | "pair">) {
+  const go = async (run: string, row: Row) => {
+    await model.openRun(run);
+    model.reveal(row.id);
+  };
+  const place = (run: string, row: Row, side: string) => (
+    <button
+      type="button"
+      class="as-Link as-Small as-MadeBy"
+      title={`Go to event ${row.seq} of the run on the ${side}`}
+      onClick={() => void go(run, row)}
+    >
+      {`event ${row.seq}`}
+    </button>
+  );
+  return (
+    <>
+      {pair.left && place(ids.left, pair.left, "left")}
+      {pair.left && pair.right && <span class="as-Muted">|</span>}
+      {pair.right && place(ids.right, pair.right, "right")}
+    </>
+  );
+}
+
+function Bodies({ bodies: { pair, left, right } }: { bodies: BothBodies }) {
+  if (pair.left && pair.right && left && right) {
+    const rows = [pair.left, pair.right] as const;
+    if (textOf(left) !== textOf(right)) return <Differing rows={rows} bodies={[left, right]} />;
+    return (
+      <>
+        <p class="as-Note">
+          {compare(rows, [left, right]) === "same"
+            ? "The same on both sides."
+            : "The contents are the same; how it ended differs."}
+        </p>
+        <Ends rows={rows} />
+        <Alone row={pair.left} body={left} />
+      </>
+    );
+  }
+  const row = pair.left ?? pair.right;
+  const body = left ?? right;
+  return (
+    <>
+      <p class="as-Note">{`Only the run on the ${pair.left ? "left" : "right"} has this.`}</p>
+      {row?.failure && <Failure failure={row.failure} />}
+      {row && body && <Alone row={row} body={body} />}
+    </>
+  );
+}
+
+const WORDS: DiffWords = {
+  label: "Left and right",
+  added: " only on the right",
+  removed: " only on the left",
+  same: "Both say the same; only the spelling of the JSON differs.",
+};
+
+interface BothProps {
+  rows: readonly [Row, Row];
+  bodies: readonly [MessageBody, MessageBody];
+}
+
+function Differing({ rows, bodies }: BothProps) {
+  const pane = useRef<HTMLDivElement>(null);
+  const sides = useSides(pane);
+  return (
+    <div ref={pane}>
+      <BothHeads rows={rows} bodies={bodies} sides={sides} />
+      <Ends rows={rows} />
+      <TextsDiff
+        shape={shapeOf(rows[0])}
+        before={textOf(bodies[0])}
+        after={textOf(bodies[1])}
+        words={WORDS}
+        sides={sides}
+      />
+    </div>
+  );
+}
+
+function BothHeads({ rows, bodies, sides }: BothProps & { sides: Sides }) {
+  return (
+    <div class={`as-Sides as-mod-${sides}`}>
+      {rows.map((row, at) => (
+        <div key={row.id + at}>
+          <span class={`as-Diff-sign ${at === 0 ? "as-Bad" : "as-Good"}`}>
+            {at === 0 ? "−" : "+"}
+          </span>
+          <b>{at === 0 ? "Left" : "Right"}</b>
+          <span class="as-Muted as-Ellipsis">{factsOf(row, bodies[at])}</span>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function factsOf(row: Row, body: MessageBody | undefined): string {
+  const facts = [
+    row.name,
+    row.duration !== null && duration(row.duration),
+    size(row.size),
+    body?.edit != null && "edited",
+  ];
+  return facts.filter(Boolean).join(", ");
+}
+
+/** What was raised, where one side did and the other didn't, or something else. */
+function Ends({ rows: [left, right] }: Pick<BothProps, "rows">) {
+  return (
+    <>
+      {left.failure && <Failure failure={left.failure} />}
+      {right.failure && right.failure.message !== left.failure?.message && (
+        <Failure failure={right.failure} />
+      )}
+    </>
+  );
+}
+
+/** Larger bodies are shown as text: taking them apart takes seconds. */
+const READ_UP_TO = 4_000_000;
+
+function Alone({ row, body }: { row: Row; body: MessageBody }) {
+  const shape = shapeOf(row);
+  const text = textOf(body);
+  const reading = useMemo(() => {
+    const value = text.length > READ_UP_TO ? undefined : documentOf(text);
+    return value && read(shape, value);
+  }, [shape, text]);
+  if (reading) return <ShownReading row={row} shape={shape} reading={reading} known={undefined} />;
+  return (
+    <div class="as-Alone">
+      <LongText text={text} code limit={FIRST_ALONE} />
+    </div>
+  );
+}

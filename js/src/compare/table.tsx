@@ -1,0 +1,185 @@
+/** The rows of both runs, pair by pair: a grid of which only the part in sight is in the document. */
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { Icon } from "../icons/icon";
+import type { Row } from "../model/model";
+import { cx } from "../view/classes";
+import { Guides } from "../view/timeline/row";
+import { ROW, useVirtual } from "../view/timeline/virtual";
+import { visible } from "../view/visible";
+import { actorIcon } from "../view/words";
+import type { Pair } from "./align";
+import { idOf, type Verdict } from "./pairs";
+
+interface PairTableProps {
+  pairs: readonly Pair[];
+  /** One for each pair. */
+  verdicts: readonly Verdict[];
+  /** Whether only those that differ are shown. */
+  only: boolean;
+  /** A pair's id. */
+  selected: string;
+  onSelect(id: string): void;
+}
+
+export function PairTable({ pairs, verdicts, only, selected, onSelect }: PairTableProps) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const lines = linesOf(pairs, verdicts, only, selected);
+  const at = lines.findIndex(({ id }) => id === selected);
+  const active = Math.max(at, 0);
+  const indexes = useVirtual({ scroller, count: lines.length, active });
+  useShown(scroller, at);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    const page = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 0) / ROW) - 1);
+    const to = target(event.key, active, page);
+    const line = to === undefined ? undefined : lines[Math.max(0, Math.min(lines.length - 1, to))];
+    if (!line) return;
+    onSelect(line.id);
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <div ref={scroller} class="as-Scroll">
+      <div
+        class="as-Rows"
+        role="grid"
+        aria-label="Events of both runs"
+        aria-rowcount={lines.length}
+        style={{ height: `${lines.length * ROW}px` }}
+        onKeyDown={onKeyDown}
+      >
+        {indexes.map((index) => {
+          const line = lines[index];
+          return (
+            line && (
+              <PairRow
+                key={line.id}
+                line={line}
+                index={index}
+                selected={line.id === selected}
+                active={index === active}
+                onSelect={() => onSelect(line.id)}
+              />
+            )
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+interface Line {
+  readonly id: string;
+  readonly pair: Pair;
+  readonly verdict: Verdict;
+}
+
+/** What is read stays, also where it turns out to be no difference. */
+function linesOf(
+  pairs: readonly Pair[],
+  verdicts: readonly Verdict[],
+  only: boolean,
+  selected: string,
+): Line[] {
+  const lines = pairs.map((pair, at) => ({
+    id: idOf(pair),
+    pair,
+    verdict: verdicts[at] ?? "same",
+  }));
+  return only ? lines.filter((line) => line.verdict !== "same" || line.id === selected) : lines;
+}
+
+function target(key: string, at: number, page: number): number | undefined {
+  const by: Record<string, number> = {
+    ArrowUp: at - 1,
+    ArrowDown: at + 1,
+    PageUp: at - page,
+    PageDown: at + page,
+    Home: 0,
+    End: Number.POSITIVE_INFINITY,
+  };
+  return by[key];
+}
+
+/** The selected line stays in sight, and has the focus where a line had it. */
+function useShown(scroller: { current: HTMLElement | null }, at: number): void {
+  const first = useRef(true);
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    if (!element || at < 0) return;
+    const [top, height] = [at * ROW, element.clientHeight];
+    const over = top < element.scrollTop || top + ROW > element.scrollTop + height;
+    // At a third, so that what led to it is seen too.
+    if (over) element.scrollTop = Math.max(0, Math.floor((top - height / 3) / ROW) * ROW);
+    const had = element.contains(document.activeElement);
+    const line = element.querySelector<HTMLElement>('.as-Pair[tabindex="0"]');
+    if (had || first.current) line?.focus({ preventScroll: true });
+    first.current = false;
+  }, [at]);
+}
+
+interface PairRowProps {
+  line: Line;
+  index: number;
+  selected: boolean;
+  active: boolean;
+  onSelect(): void;
+}
+
+const MARKS: Record<Verdict, { sign: string; words: string }> = {
+  same: { sign: "=", words: "the same" },
+  changed: { sign: "≠", words: "differs" },
+  left: { sign: "−", words: "only on the left" },
+  right: { sign: "+", words: "only on the right" },
+};
+
+function PairRow({ line, index, selected, active, onSelect }: PairRowProps) {
+  const { pair, verdict } = line;
+  const { sign, words } = MARKS[verdict];
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the grid takes the keys of all its rows
+    <div
+      class={cx("as-Pair", `as-mod-${verdict}`)}
+      role="row"
+      aria-rowindex={index + 1}
+      aria-selected={selected}
+      tabIndex={active ? 0 : -1}
+      style={{ transform: `translateY(${index * ROW}px)` }}
+      onClick={onSelect}
+    >
+      <Half row={pair.left} />
+      <span class="as-Pair-mark" role="gridcell" title={words}>
+        <span aria-hidden="true">{sign}</span>
+        <span class="as-Hidden">{words}</span>
+      </span>
+      <Half row={pair.right} />
+    </div>
+  );
+}
+
+/** One side: the row's number, and what happened; empty where the run has no such row. */
+function Half({ row }: { row: Row | null }) {
+  if (!row) return <span class="as-Half as-mod-none" role="gridcell" />;
+  const actor = row.side === "end" ? row.source : row.target;
+  const summary = visible(row.summary);
+  return (
+    <span class="as-Half" role="gridcell" title={summary}>
+      <span class="as-Row-n">{row.seq}</span>
+      <Guides depth={row.depth} />
+      <span class={`as-Actor as-mod-${actor}`}>
+        <Icon name={actorIcon(actor)} small />
+      </span>
+      <span class="as-Ellipsis">{summary}</span>
+      {row.edited && (
+        <span class="as-You" role="img" aria-label="edited" title="Edited by a person">
+          <Icon name="pencil" small />
+        </span>
+      )}
+      {row.outcome === "error" && (
+        <span class="as-Bad" role="img" aria-label="failed" title="Failed">
+          <Icon name="cross" small />
+        </span>
+      )}
+    </span>
+  );
+}

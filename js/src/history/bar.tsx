@@ -1,0 +1,228 @@
+/** Above the list: search in all runs, show fewer of them, compare two, take one in. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Icon } from "../icons/icon";
+import type { Debugger } from "../model/debugger";
+import { Button } from "../view/button";
+import { visible } from "../view/visible";
+import { wireText } from "./files";
+import { OrderMenu } from "./head";
+import { heldReading, heldWriting } from "./held";
+import { OUTCOME_WORDS, tagsOf } from "./sorting";
+
+interface BarProps {
+  model: Debugger;
+  narrow: boolean;
+}
+
+export function Bar({ model, narrow }: BarProps) {
+  const acts = (
+    <>
+      <Compare model={model} />
+      <Import model={model} />
+    </>
+  );
+  if (!narrow) {
+    return (
+      <div class="as-RunsBar">
+        <SearchField model={model} />
+        <FilterField model={model} />
+        <Menus model={model} />
+        <span class="as-Spring" />
+        {acts}
+      </div>
+    );
+  }
+  return (
+    <div class="as-RunsBar">
+      <div class="as-RunsBar-line">
+        <SearchField model={model} />
+        {acts}
+      </div>
+      <div class="as-RunsBar-line">
+        <FilterField model={model} />
+        <OrderMenu history={model.history} />
+      </div>
+      <div class="as-RunsBar-line">
+        <Menus model={model} />
+      </div>
+    </div>
+  );
+}
+
+function FilterField({ model: { history } }: { model: Debugger }) {
+  return (
+    <label class="as-Search as-RunsFilter">
+      <Icon name="filter" small />
+      <input
+        class="as-Input"
+        type="text"
+        placeholder="Filter by name"
+        aria-label="Filter by name, program or tag"
+        value={history.filter.value.text}
+        onInput={({ currentTarget }) => history.narrow({ text: currentTarget.value })}
+      />
+    </label>
+  );
+}
+
+/** Words are looked for once the person pauses; Enter doesn't wait, Esc goes back to the list. */
+const PAUSE_MS = 300;
+
+function SearchField({ model }: { model: Debugger }) {
+  const { history } = model;
+  const [text, setText] = useState("");
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const ended = history.finding.value === null;
+  useEffect(() => () => clearTimeout(timer.current), []);
+  useEffect(() => {
+    if (!ended) return;
+    clearTimeout(timer.current);
+    setText("");
+  }, [ended]);
+  const search = (words: string) => {
+    clearTimeout(timer.current);
+    void history.search(words);
+  };
+  const onInput = (words: string) => {
+    setText(words);
+    clearTimeout(timer.current);
+    if (words.trim() === "") search("");
+    else timer.current = setTimeout(() => search(words), PAUSE_MS);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === "Enter") search(text);
+    else if (event.key === "Escape") {
+      setText("");
+      search("");
+      history.focused.value = {};
+    } else if (event.key === "ArrowDown") focusFirst(event.currentTarget as Element);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const held = heldReading(model);
+  return (
+    <label class="as-Search as-RunsWords">
+      <Icon name="search" small />
+      <input
+        class="as-Input as-RunsSearch"
+        type="text"
+        placeholder="Search runs, prompts, files"
+        aria-label="Search runs, prompts, files"
+        title={held ?? "Search in all that is kept of all runs (/)"}
+        readOnly={held !== null}
+        maxLength={1000}
+        value={text}
+        onInput={({ currentTarget }) => onInput(currentTarget.value)}
+        onKeyDown={onKeyDown}
+      />
+    </label>
+  );
+}
+
+/** From the field into what stands below. */
+function focusFirst(field: Element): void {
+  const below = field.closest(".as-Runs")?.querySelectorAll<HTMLElement>('[tabindex="0"]') ?? [];
+  const rows = [...below].filter((each) => each.closest("[hidden]") === null);
+  rows.find((each) => each.matches(".as-RunRow, .as-Hit"))?.focus();
+}
+
+function Menus({ model: { history, runs } }: { model: Debugger }) {
+  const { outcome, tag } = history.filter.value;
+  const tags = tagsOf(runs.value);
+  return (
+    <>
+      <select
+        class="as-Input as-Select"
+        aria-label="Outcome"
+        value={outcome}
+        onChange={({ currentTarget }) => history.narrow({ outcome: currentTarget.value })}
+      >
+        <option value="">Any outcome</option>
+        {OUTCOME_WORDS.map(([each, words]) => (
+          <option key={each} value={each}>
+            {words}
+          </option>
+        ))}
+      </select>
+      {(tags.length > 0 || tag !== "") && (
+        <select
+          class="as-Input as-Select"
+          aria-label="Tag"
+          value={tag}
+          onChange={({ currentTarget }) => history.narrow({ tag: currentTarget.value })}
+        >
+          <option value="">Any tag</option>
+          {[...new Set([...tags, tag].filter(Boolean))].map((each) => (
+            <option key={each} value={each}>
+              {visible(each)}
+            </option>
+          ))}
+        </select>
+      )}
+    </>
+  );
+}
+
+function Compare({ model }: { model: Debugger }) {
+  const [first, second] = model.history.chosen.value.flatMap((id) =>
+    model.runs.value.filter((run) => run.id === id),
+  );
+  const held = second ? null : "Choose two runs by their boxes, or with Space";
+  const compare = () => {
+    if (!first || !second) return;
+    // The earlier one on the left, however they were chosen.
+    const [left, right] = first.started_at <= second.started_at ? [first, second] : [second, first];
+    model.compare.value = { left: left.id, right: right.id };
+  };
+  return (
+    <Button
+      icon="compare"
+      name="Compare"
+      hint="Compare the two chosen runs"
+      held={held}
+      onClick={compare}
+    >
+      <span class="as-x-medium">Compare</span>
+    </Button>
+  );
+}
+
+/** What the browser offers to pick; what is in a file is told by its first bytes. */
+const FILES = ".run,.zip";
+
+export function Import({ model, outline = false }: { model: Debugger; outline?: boolean }) {
+  const { history } = model;
+  const input = useRef<HTMLInputElement>(null);
+  const busy = history.news.value?.tone === "busy" ? "A file is on its way" : null;
+  const take = () => {
+    const file = input.current?.files?.[0];
+    if (!input.current || !file) return;
+    input.current.value = ""; // the same file may be picked again
+    void history.importRun(file.name, () => wireText(file));
+  };
+  return (
+    <>
+      <Button
+        icon="import"
+        name="Import"
+        outline={outline}
+        hint="Take a run in from a .run file or an archive"
+        held={heldWriting(model) ?? busy}
+        onClick={() => input.current?.click()}
+      >
+        <span class={outline ? "" : "as-x-medium"}>Import</span>
+      </Button>
+      <input
+        ref={input}
+        class="as-RunsFile"
+        type="file"
+        accept={FILES}
+        aria-label="A file with a run"
+        tabIndex={-1}
+        hidden
+        onChange={take}
+      />
+    </>
+  );
+}

@@ -1,0 +1,173 @@
+/** What a search has found: by run, with the words around each place. */
+import { useRef, useState } from "preact/hooks";
+import { move, used } from "../changes/roving";
+import { Icon } from "../icons/icon";
+import type { Debugger } from "../model/debugger";
+import { type Finding, MOST_HITS } from "../model/history";
+import type { Run } from "../model/model";
+import { runStatus } from "../model/status";
+import type { Hit } from "../protocol/types.gen";
+import { Button } from "../view/button";
+import { visible } from "../view/visible";
+import { count, when } from "../view/words";
+import { grouped } from "./grouping";
+import { matches } from "./sorting";
+import { openRun } from "./table";
+
+interface ResultsProps {
+  model: Debugger;
+  finding: Finding;
+}
+
+export function Results({ model, finding }: ResultsProps) {
+  const { hits, query } = finding;
+  const { history } = model;
+  const filter = history.filter.value;
+  const groups = grouped(hits ?? [], model.runs.value, (run) => matches(run, filter));
+  const flat = groups.flatMap((group) => group.hits);
+  const list = useRef<HTMLDivElement>(null);
+  const [active, setActive] = useState(0);
+  const at = Math.min(active, Math.max(0, flat.length - 1));
+  const onKeyDown = (event: KeyboardEvent) => {
+    const hit = flat[at];
+    const to = move(event.key, at, flat.length);
+    if (event.key === "Escape") {
+      void history.search("");
+      history.focused.value = {};
+    } else if (event.key === "Enter" && hit) void goTo(model, hit);
+    else if (to !== undefined) {
+      setActive(to);
+      focusHit(list.current, to);
+    } else return;
+    used(event);
+  };
+  let index = -1;
+  return (
+    <div class="as-Scroll as-Hits">
+      <Told finding={finding} found={flat.length} />
+      <div ref={list} role="listbox" aria-label={`Found: ${query}`} onKeyDown={onKeyDown}>
+        {groups.map(({ run, hits: those }) => (
+          <div key={run.id} role="group" aria-label={visible(run.name)}>
+            <GroupHead run={run} />
+            {those.map((hit) => {
+              index += 1;
+              return <Place key={index} model={model} hit={hit} active={index === at} />;
+            })}
+          </div>
+        ))}
+      </div>
+      {finding.more && <More model={model} finding={finding} />}
+    </div>
+  );
+}
+
+function Told({ finding, found }: { finding: Finding; found: number }) {
+  const { query, hits, busy, problem } = finding;
+  if (problem !== null) {
+    return (
+      <p class="as-Hits-told as-Bad" role="alert">
+        {problem}
+      </p>
+    );
+  }
+  const all = hits?.length ?? 0;
+  const words =
+    hits === null
+      ? "Searching…"
+      : found === 0 && all === 0
+        ? `“${visible(query)}” is found nowhere.`
+        : `${count(found, "place")}${found < all ? `, ${all - found} more in runs that the filter leaves out` : ""}`;
+  return (
+    <p class="as-Hits-told as-Muted" role="status">
+      {busy && hits !== null ? `${words} · searching…` : words}
+    </p>
+  );
+}
+
+function GroupHead({ run }: { run: Run }) {
+  const { words, icon, tone, spin } = runStatus(run);
+  return (
+    <div class="as-Hits-run" aria-hidden="true">
+      <span class={`as-State as-mod-${tone}`} title={words}>
+        <Icon name={icon} small spin={spin ?? false} />
+      </span>
+      <span class="as-Ellipsis">{visible(run.name)}</span>
+      <span class="as-Spring" />
+      <span class="as-Hits-when as-Small as-Muted">{when(run.started_at)}</span>
+    </div>
+  );
+}
+
+interface PlaceProps {
+  model: Debugger;
+  hit: Hit;
+  active: boolean;
+}
+
+const PLACES: Record<Hit["place"], string> = {
+  row: "Event",
+  commit: "Commit",
+  note: "Note",
+  run: "Run",
+};
+
+function Place({ model, hit, active }: PlaceProps) {
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the list takes the keys
+    <div
+      class="as-Hit"
+      role="option"
+      aria-selected={active}
+      tabIndex={active ? 0 : -1}
+      onClick={() => void goTo(model, hit)}
+    >
+      <span class="as-Hit-place">{placeWords(model, hit)}</span>
+      <span class="as-Hit-text">
+        {hit.snippet.map((part, at) =>
+          // Plain and found by turns: its place is what each is known by.
+          at % 2 === 1 ? <mark key={at}>{visible(part)}</mark> : visible(part),
+        )}
+      </span>
+    </div>
+  );
+}
+
+/** Where it is; with the number where the run is the shown one, whose rows are here. */
+function placeWords(model: Debugger, { run, place, id }: Hit): string {
+  const row = run === model.run.value?.id && model.rows.value.find((each) => each.id === id);
+  return row ? `${PLACES[place]} ${row.seq}` : PLACES[place];
+}
+
+/** Show what was found: its row, its commit, or the run. */
+async function goTo(model: Debugger, { run, place, id }: Hit): Promise<void> {
+  if (place === "run" || id === null) return openRun(model, run);
+  await model.openRun(run);
+  if (model.run.peek()?.id !== run) return; // the strip says why
+  if (place === "commit") model.openCommit(id, null);
+  else model.reveal(id);
+}
+
+function focusHit(list: Element | null, at: number): void {
+  const hit = list?.querySelectorAll<HTMLElement>(".as-Hit")[at];
+  hit?.focus({ preventScroll: true });
+  hit?.scrollIntoView({ block: "nearest" });
+}
+
+function More({ model, finding }: ResultsProps) {
+  const all = (finding.hits?.length ?? 0) >= MOST_HITS;
+  return (
+    <p class="as-Hits-told as-Muted">
+      {all ? (
+        "There are more, in older runs: other words, or more of them, find those."
+      ) : (
+        <Button
+          outline
+          hint="Look further back"
+          onClick={() => void model.history.search(finding.query, MOST_HITS)}
+        >
+          Show more places
+        </Button>
+      )}
+    </p>
+  );
+}

@@ -1,0 +1,168 @@
+/** The runs as a grid, of which only the part in sight is in the document. */
+import { useRef, useState } from "preact/hooks";
+import type { Debugger } from "../model/debugger";
+import type { Run } from "../model/model";
+import { useVirtual } from "../view/timeline/virtual";
+import { type EditKind, RunEdit } from "./edit";
+import { useActive, useFocus, useSummons } from "./following";
+import { Head } from "./head";
+import { heldReading, heldWriting } from "./held";
+import { heldDeleting, RunRow } from "./row";
+import { scrollTo, useAnchor } from "./scrolling";
+
+/** The heights of a line, of one in two lines, and of the head above: those of history.css. */
+const LINE = 28;
+const TWO_LINES = 48;
+const HEAD = 28;
+
+interface TableProps {
+  model: Debugger;
+  lines: readonly Run[];
+  narrow: boolean;
+  /** Whether something else stands in its place. */
+  hidden: boolean;
+}
+
+export function Table({ model, lines, narrow, hidden }: TableProps) {
+  const { history } = model;
+  const scroller = useRef<HTMLDivElement>(null);
+  const [edit, setEdit] = useState<{ run: string; kind: EditKind } | null>(null);
+  const height = narrow ? TWO_LINES : LINE;
+  const head = narrow ? 0 : HEAD;
+  const { at, setActive } = useActive(model, lines);
+  const indexes = useVirtual({ scroller, count: lines.length, active: at, height });
+  useAnchor(scroller, lines, height, `${JSON.stringify(history.filter.value)} ${order(model)}`);
+  const focus = useFocus(scroller, lines, (index) => scrollTo(scroller, index, height, head));
+  useSummons(model, (run) => {
+    setEdit(null);
+    setActive(run);
+    focus(run);
+  });
+
+  const go = (index: number) => {
+    const run = lines[Math.min(lines.length - 1, Math.max(0, index))];
+    if (!run) return;
+    setActive(run.id);
+    focus(run.id);
+  };
+  const begin = (run: Run, kind: EditKind) => {
+    setActive(run.id);
+    if (heldEdit(model, run, kind) === null) setEdit({ run: run.id, kind });
+  };
+  const end = () => {
+    setEdit(null);
+    const active = lines[at];
+    if (active) focus(active.id);
+  };
+  const onFocusIn = ({ target }: FocusEvent) => {
+    const run = rowOf(target)?.dataset.run;
+    if (run !== undefined) setActive(run);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const row = rowOf(event.target);
+    const from = lines.findIndex(({ id }) => id === row?.dataset.run);
+    const run = lines[from];
+    if (!row || !run || event.altKey || event.ctrlKey || event.metaKey) return;
+    const kind = EDITS[event.key];
+    const to = target(event.key, from, pageOf(scroller.current, height));
+    const by = SIDEWAYS[event.key];
+    if (to !== undefined) go(to);
+    else if (kind) begin(run, kind);
+    else if (by) sideways(row, by);
+    // A button takes its own keys.
+    else if (event.key === "Enter" && event.target === row) void openRun(model, run.id);
+    else if (event.key === " " && event.target === row) history.choose(run.id);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <div
+      ref={scroller}
+      class="as-Scroll as-RunsTable"
+      role="grid"
+      aria-label="Runs"
+      aria-rowcount={lines.length + 1}
+      aria-multiselectable
+      hidden={hidden}
+      onFocusIn={onFocusIn}
+      onKeyDown={onKeyDown}
+    >
+      {!narrow && <Head history={history} />}
+      <div class="as-Rows" role="rowgroup" style={{ height: `${lines.length * height}px` }}>
+        {indexes.map((index) => {
+          const run = lines[index];
+          if (!run) return null;
+          const place = { run, index: index + 2, top: index * height };
+          if (edit?.run === run.id)
+            return <RunEdit key={run.id} model={model} kind={edit.kind} {...place} onDone={end} />;
+          return (
+            <RunRow
+              key={run.id}
+              model={model}
+              {...place}
+              active={index === at}
+              chosen={history.chosen.value.includes(run.id)}
+              narrow={narrow}
+              onOpen={() => {
+                setActive(run.id);
+                void openRun(model, run.id);
+              }}
+              onChoose={() => {
+                setActive(run.id);
+                history.choose(run.id);
+              }}
+              onEdit={(kind) => begin(run, kind)}
+            />
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+/** Show a run in its own tabs. */
+export async function openRun(model: Debugger, run: string): Promise<void> {
+  await model.openRun(run);
+  if (model.run.peek()?.id === run) model.tab.value = "timeline"; // else the strip says why not
+}
+
+function order({ history }: Debugger): string {
+  const { by, down } = history.order.value;
+  return `${by} ${down}`;
+}
+
+function rowOf(target: EventTarget | null): HTMLElement | null {
+  return target instanceof Element ? target.closest<HTMLElement>(".as-RunRow") : null;
+}
+
+function heldEdit(model: Debugger, run: Run, kind: EditKind): string | null {
+  if (kind === "export") return heldReading(model);
+  return kind === "delete" ? heldDeleting(model, run) : heldWriting(model);
+}
+
+const EDITS: Record<string, EditKind> = { F2: "rename", t: "tags", Delete: "delete" };
+const SIDEWAYS: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1 };
+
+/** Left and Right lead from a line through what can be done with its run, and back. */
+function sideways(row: Element, by: number): void {
+  const stops = [row, ...row.querySelectorAll("button")] as HTMLElement[];
+  const at = stops.indexOf(document.activeElement as HTMLElement);
+  stops[Math.min(stops.length - 1, Math.max(0, at + by))]?.focus({ preventScroll: true });
+}
+
+function pageOf(element: HTMLElement | null, height: number): number {
+  return Math.max(1, Math.floor((element?.clientHeight ?? 0) / height) - 2);
+}
+
+function target(key: string, at: number, page: number): number | undefined {
+  const to: Record<string, number> = {
+    ArrowUp: at - 1,
+    ArrowDown: at + 1,
+    PageUp: at - page,
+    PageDown: at + page,
+    Home: 0,
+    End: Number.POSITIVE_INFINITY,
+  };
+  return to[key];
+}

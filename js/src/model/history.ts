@@ -1,0 +1,212 @@
+/** All runs, for who looks back: sorted, searched, tagged, and taken in and out as files. */
+import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import { type Client, CommandError, LinkLost } from "../client/client";
+import type { FromUi, Hit, RunExported, StoreInfo } from "../protocol/types.gen";
+import type { Run } from "./model";
+import type { Memory } from "./storage";
+
+const COLUMNS = ["name", "state", "started", "events", "tokens", "duration"] as const;
+/** What the list of runs can be sorted by. */
+export type Column = (typeof COLUMNS)[number];
+
+export interface Order {
+  by: Column;
+  /** Whether the largest, or the newest, comes first. */
+  down: boolean;
+}
+
+/** Which runs the list shows; "" is all of them. */
+export interface RunFilter {
+  text: string;
+  outcome: string;
+  tag: string;
+}
+
+/** What a search has come to. What an earlier one has found stays until the next answer. */
+export interface Finding {
+  query: string;
+  /** Null until there was an answer. */
+  hits: readonly Hit[] | null;
+  more: boolean;
+  busy: boolean;
+  problem: string | null;
+}
+
+/** What is told of a file that goes out or comes in. */
+export interface FileNews {
+  text: string;
+  tone: "busy" | "good" | "bad";
+}
+
+export type ExportFormat = RunExported["format"];
+
+interface HistoryOptions {
+  client: Client;
+  memory: Memory;
+  runs: ReadonlySignal<readonly Run[]>;
+  store: Signal<StoreInfo | null>;
+}
+
+const ORDER = "runs:order";
+const NEWEST_FIRST: Order = { by: "started", down: true };
+/** Places that a search asks for at first, and where there are more. */
+const FIRST_HITS = 100;
+export const MOST_HITS = 500;
+/** The wire's largest message is 64 MiB; a little of it is the frame around the file. */
+const LARGEST = 64 * 1024 * 1024 - 4096;
+/** Two are compared. */
+const TWO = 2;
+
+export class History {
+  readonly filter = signal<RunFilter>({ text: "", outcome: "", tag: "" });
+  readonly finding = signal<Finding | null>(null);
+  readonly news = signal<FileNews | null>(null);
+  /** The run that was imported last: a new object each time. */
+  readonly imported = signal<{ run: string } | null>(null);
+  /** That the list is to take the focus; null once it has. */
+  readonly focused = signal<object | null>(null);
+  readonly order: ReadonlySignal<Order>;
+  /** The runs to compare, two at most, as they were chosen. */
+  readonly chosen: ReadonlySignal<readonly string[]>;
+
+  readonly #options: HistoryOptions;
+  readonly #order: Signal<Order>;
+  readonly #picked = signal<readonly string[]>([]);
+
+  constructor(options: HistoryOptions) {
+    this.#options = options;
+    this.#order = signal(readOrder(options.memory));
+    this.order = this.#order;
+    this.chosen = computed(() => {
+      const picked = this.#picked.value;
+      if (picked.length === 0) return picked;
+      return picked.filter((id) => options.runs.value.some((run) => run.id === id));
+    });
+  }
+
+  /** Sort by a column; the same again turns it around. Kept in this browser. */
+  sort(by: Column): void {
+    const now = this.#order.peek();
+    const down = now.by === by ? !now.down : by !== "name" && by !== "state";
+    this.#order.value = { by, down };
+    this.#options.memory.set(ORDER, JSON.stringify(this.#order.peek()));
+  }
+
+  /** Show fewer runs, or more again. */
+  narrow(to: Partial<RunFilter>): void {
+    this.filter.value = { ...this.filter.peek(), ...to };
+  }
+
+  /** Choose a run to compare, or let it go; a third takes the place of the first. */
+  choose(run: string): void {
+    const now = this.chosen.peek();
+    this.#picked.value = now.includes(run)
+      ? now.filter((id) => id !== run)
+      : [...now, run].slice(-TWO);
+  }
+
+  /** Look for words in all runs; none end the search. */
+  async search(words: string, limit = FIRST_HITS): Promise<void> {
+    const query = words.trim();
+    if (query === "") {
+      this.finding.value = null;
+      return;
+    }
+    const before = this.finding.peek() ?? { hits: null, more: false };
+    const asked: Finding = { ...before, query, busy: true, problem: null };
+    this.finding.value = asked;
+    const settle = (found: Partial<Finding>) => {
+      // Else it was ended, or other words were asked for since.
+      if (this.finding.peek() === asked) this.finding.value = { ...asked, busy: false, ...found };
+    };
+    try {
+      const { hits, more } = await this.#options.client.request("search", { query, limit });
+      settle({ hits, more });
+    } catch (error) {
+      settle({ hits: null, more: false, problem: wordsOf(error) });
+    }
+  }
+
+  /** Ask how runs are kept, and how much room they take. */
+  askStore = async (): Promise<void> => {
+    try {
+      const { store } = await this.#options.client.request("get_store", {});
+      this.#options.store.value = store;
+    } catch (error) {
+      wordsOf(error); // what was known of it stays
+    }
+  };
+
+  /** Give a run these tags, in place of those it has. Tells why not, where it is refused. */
+  async tag(run: string, tags: FromUi["tag_run"]["tags"]): Promise<string | null> {
+    try {
+      await this.#options.client.request("tag_run", { run, tags });
+      return null;
+    } catch (error) {
+      return wordsOf(error);
+    }
+  }
+
+  /** A run as a file; null where it can't be had, and the news say why. */
+  async exportRun({ id, name }: Run, format: ExportFormat): Promise<RunExported | null> {
+    this.news.value = { text: `Exporting “${name}”…`, tone: "busy" };
+    try {
+      const exported = await this.#options.client.request("export_run", { run: id, format });
+      this.news.value = null;
+      return exported;
+    } catch (error) {
+      this.news.value = { text: `“${name}” isn’t exported: ${wordsOf(error)}`, tone: "bad" };
+      return null;
+    }
+  }
+
+  /**
+   * Take a run in.
+   *
+   * @param file The file's name, for the news.
+   * @param read Gives what it holds, as it travels.
+   */
+  async importRun(file: string, read: () => Promise<string>): Promise<void> {
+    this.news.value = { text: `Importing ${file}…`, tone: "busy" };
+    try {
+      const data = await read();
+      if (data.length > LARGEST) throw new TooLarge();
+      const { run } = await this.#options.client.request("import_run", { data });
+      this.imported.value = { run: run.id };
+      this.news.value = { text: `Imported “${run.name}”`, tone: "good" };
+    } catch (error) {
+      this.news.value = { text: `${file} isn’t imported: ${wordsOf(error)}`, tone: "bad" };
+      return;
+    }
+    await this.askStore();
+  }
+}
+
+class TooLarge extends Error {
+  constructor() {
+    super("It is too large to travel from here: a view can send a file of up to 48 MB.");
+  }
+}
+
+/** What went wrong, for a person; what they can do nothing about is thrown on. */
+function wordsOf(error: unknown): string {
+  const told = error instanceof CommandError || error instanceof LinkLost;
+  if (told || error instanceof TooLarge || error instanceof DOMException) return error.message;
+  throw error;
+}
+
+function readOrder(memory: Memory): Order {
+  const text = memory.get(ORDER);
+  try {
+    const kept: unknown = JSON.parse(text ?? "null");
+    return isOrder(kept) ? kept : NEWEST_FIRST;
+  } catch {
+    return NEWEST_FIRST;
+  }
+}
+
+function isOrder(value: unknown): value is Order {
+  if (typeof value !== "object" || value === null) return false;
+  const { by, down } = value as Partial<Order>;
+  return COLUMNS.some((column) => column === by) && typeof down === "boolean";
+}

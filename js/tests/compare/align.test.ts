@@ -1,0 +1,106 @@
+import { expect, test } from "vitest";
+import { align, type Pair } from "../../src/compare/align";
+import type { Row } from "../../src/model/model";
+import { aRow } from "../helpers/values";
+import { seeded } from "../inspector/random_json";
+
+/** Rows told by letters: what they do is the letter, what they say the digit behind it. */
+function rowsOf(text: string): Row[] {
+  return (text.match(/[a-z]\d?/g) ?? []).map((told, at) =>
+    aRow(at + 1, { kind: "tool_invocation", name: told.charAt(0), summary: told }),
+  );
+}
+
+const told = (row: Row | null) => row?.summary ?? ".";
+const lines = (pairs: readonly Pair[]) =>
+  pairs.map(({ left, right }) => `${told(left)}|${told(right)}`).join(" ");
+
+test.each([
+  ["", "", ""],
+  ["ab", "", "a|. b|."],
+  ["", "ab", ".|a .|b"],
+  ["abc", "abc", "a|a b|b c|c"],
+  ["abc", "abxc", "a|a b|b .|x c|c"],
+  ["abxc", "abc", "a|a b|b x|. c|c"],
+  ["axc", "ayc", "a|a x|. .|y c|c"],
+  ["a1b1", "a2b1", "a1|a2 b1|b1"], // what they say may differ
+])("%s beside %s", (left, right, expected) => {
+  expect(lines(align(rowsOf(left), rowsOf(right)))).toBe(expected);
+});
+
+test("of rows alike those that say the same stand together", () => {
+  expect(lines(align(rowsOf("xa1a2y"), rowsOf("va2w")))).toBe("x|. a1|. .|v a2|a2 y|. .|w");
+});
+
+test("the half, the depth and the kind are part of what is done", () => {
+  const row = aRow(1, { summary: "s" });
+  for (const other of [{ side: "end" }, { depth: 1 }, { kind: "custom" }, { name: "x" }] as const) {
+    expect(align([row], [aRow(1, { summary: "s", ...other })]).length).toBe(2);
+  }
+});
+
+/** Rolls dice of any number of sides: the same at each test. */
+function dice(seed: number): (sides: number) => number {
+  const random = seeded(seed);
+  return (sides) => Math.floor(random() * sides);
+}
+
+function randomRun(roll: (sides: number) => number, length: number, letters: number): Row[] {
+  const one = () => `${"abcdefghijklmnopqrst".charAt(roll(letters))}${roll(3)}`;
+  return rowsOf(Array.from({ length }, one).join(""));
+}
+
+/** The length of the longest common subsequence, told plainly. */
+function longest(left: readonly Row[], right: readonly Row[]): number {
+  let before = new Array<number>(right.length + 1).fill(0);
+  for (const { name } of left) {
+    const now = [0];
+    right.forEach((other, at) => {
+      const alike = name === other.name ? (before[at] ?? 0) + 1 : 0;
+      now.push(Math.max(alike, before[at + 1] ?? 0, now[at] ?? 0));
+    });
+    before = now;
+  }
+  return before.at(-1) ?? 0;
+}
+
+const both = (pairs: readonly Pair[]) => pairs.filter(({ left, right }) => left && right);
+const side = (pairs: readonly Pair[], name: "left" | "right") =>
+  pairs.map((pair) => pair[name]).filter((row) => row !== null);
+
+test("random runs keep all rows in order, and as many as can be stand together", () => {
+  const roll = dice(7);
+  for (let round = 0; round < 300; round += 1) {
+    const letters = 1 + roll(5);
+    const left = randomRun(roll, roll(14), letters);
+    const right = randomRun(roll, roll(14), letters);
+    const pairs = align(left, right);
+    expect(side(pairs, "left")).toEqual(left);
+    expect(side(pairs, "right")).toEqual(right);
+    for (const { left: one, right: other } of both(pairs)) expect(one?.name).toBe(other?.name);
+    expect(both(pairs).length).toBe(longest(left, right));
+  }
+});
+
+test("window by window all rows are kept in order, and near changes are found as before", () => {
+  const roll = dice(11);
+  for (let round = 0; round < 40; round += 1) {
+    const left = randomRun(roll, 60 + roll(60), 6);
+    // The same run, a few of its rows gone and a few put in.
+    const right = left.flatMap((row) => {
+      const die = roll(20);
+      return die === 0 ? [] : die === 1 ? [row, ...randomRun(roll, 1, 6)] : [row];
+    });
+    const pairs = align(left, right, { mostCells: 100, window: 24 });
+    expect(side(pairs, "left")).toEqual(left);
+    expect(side(pairs, "right")).toEqual(right);
+    for (const { left: one, right: other } of both(pairs)) expect(one?.name).toBe(other?.name);
+    expect(both(pairs).length).toBeGreaterThanOrEqual(0.9 * longest(left, right));
+  }
+});
+
+test("runs with nothing in common end, whatever their lengths", () => {
+  const [left, right] = [rowsOf("a".repeat(90)), rowsOf("b".repeat(7))];
+  expect(align(left, right, { mostCells: 10, window: 4 }).length).toBe(97);
+  expect(align(right, left, { mostCells: 10, window: 4 }).length).toBe(97);
+});

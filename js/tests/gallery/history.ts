@@ -1,0 +1,203 @@
+/** Scenes of the Runs tab: what is kept of many runs. */
+import type { Ending, Hit, Run } from "../../src/protocol/types.gen";
+import { aRun } from "../helpers/values";
+import type { Script } from "./core";
+import type { Hand } from "./hand";
+import { type Made, type Scene, shows } from "./scene";
+import { BEGIN, Story } from "./story";
+import * as texts from "./texts";
+
+const HOUR = 3600;
+
+interface Told extends Partial<Run> {
+  /** Hours before the shown run. */
+  ago: number;
+  /** In seconds. */
+  took: number;
+  tokens: [number, number] | null;
+}
+
+function kept(id: string, name: string, ending: Ending | null, told: Told): Run {
+  const { ago, took, tokens, ...fields } = told;
+  const started_at = BEGIN - ago * HOUR;
+  return aRun(id, {
+    name,
+    program: `${name.split(" ")[0]?.replaceAll("-", "_")}.py`,
+    started_at,
+    ended_at: started_at + took,
+    state: "idle",
+    agent_state: "finished",
+    ending,
+    usage: tokens && { input_tokens: tokens[0], output_tokens: tokens[1] },
+    ...fields,
+  });
+}
+
+const LIVE = { state: "continue", mode: "continue", ended_at: null } as const;
+
+/** As a list is after some days of work: each way to end, and two that go on. */
+const OTHERS: Run[] = [
+  kept("o1", "bench-lease · run 12", null, {
+    ago: 29 * 24 + 4.7,
+    took: 7,
+    tokens: [1_010_000, 190_000],
+    rows: 1000,
+    tags: ["bench"],
+  }),
+  kept("o2", "write-docs · run 3", "finished", {
+    ago: 21.3,
+    took: 231,
+    tokens: [70_100, 11_200],
+    rows: 102,
+    tags: ["docs"],
+  }),
+  kept("o3", "write-docs · run 4", "stopped", {
+    ago: 20.9,
+    took: 62,
+    tokens: [19_400, 2200],
+    rows: 33,
+    tags: ["docs"],
+  }),
+  kept("o4", "write-docs · run 5", "finished", {
+    ago: 20.7,
+    took: 215,
+    tokens: [66_000, 11_000],
+    rows: 96,
+    tags: ["docs", "keep"],
+  }),
+  kept("o5", "fix-tests · run 1", "crashed", {
+    ago: 0.6,
+    took: 12,
+    tokens: [3600, 500],
+    rows: 8,
+    tags: ["baseline"],
+    failure: { type: "KeyError", message: "'price'" },
+    exit_code: 1,
+  }),
+  kept("o6", "fix-tests · run 2", "lost", {
+    ago: 0.4,
+    took: 138,
+    tokens: [45_000, 7400],
+    rows: 61,
+    tags: ["baseline", "before the rounding was changed"],
+  }),
+  kept("o7", "triage-inbox · run 1", null, {
+    ...LIVE,
+    ago: 0.07,
+    took: 0,
+    tokens: [131_000, 17_000],
+    rows: 212,
+    agent_state: "tool_executing",
+  }),
+];
+
+function shown(): Story {
+  const story = new Story("fix-tests · run 3", {
+    tags: ["decimal"],
+    usage: { input_tokens: 6912, output_tokens: 2900 },
+  })
+    .begins()
+    .asks("Fix the failing test in this project", texts.prompt(2))
+    .answers("run_tests(tests/)", texts.answerCalling("run_tests", { path: "tests/" }))
+    .calls("run_tests", { path: "tests/" })
+    .halted();
+  return story;
+}
+
+/** The Runs tab, and what a person did there. */
+const listed = (act?: (hand: Hand) => Promise<void>, more: Partial<Script> = {}): Made =>
+  shows(
+    shown(),
+    async (hand) => {
+      await hand.key("3");
+      await hand.find(() => document.querySelector<HTMLElement>(".as-Runs") ?? undefined, "list");
+      await hand.still();
+      await act?.(hand);
+    },
+    { others: OTHERS, ...more },
+  );
+
+const searches = (words: string) => async (hand: Hand) => {
+  await hand.type(".as-RunsSearch", words);
+  await hand.key("Enter");
+};
+
+const hit = (run: string, place: Hit["place"], id: string, ...snippet: string[]): Hit => ({
+  run,
+  place,
+  id,
+  snippet,
+});
+
+const FOUND: Hit[] = [
+  hit(
+    "a",
+    "row",
+    "r4",
+    "tests/test_cart.py:18: assert ",
+    "total",
+    "([Item('pen', 199)]) == Decimal",
+  ),
+  hit(
+    "a",
+    "row",
+    "r2",
+    "Make the failing tests pass. The ",
+    "total",
+    " of a cart is rounded twice.",
+  ),
+  hit("o6", "note", "r12", "Here the ", "total", " is right, but the tax isn’t: look at run 1"),
+  hit(
+    "o6",
+    "row",
+    "r9",
+    "def ",
+    "total",
+    "(items):\n    return sum(round(item.price) for item in items",
+  ),
+  hit("o6", "commit", "c1", "Round the ", "total", " once, at the end · src/cart.py"),
+  hit("o5", "run", "o5", "", "total", "s before the change"),
+  hit("o5", "row", "r8", "KeyError: '", "total", "'"),
+];
+
+const TROUBLE = "No space left on device (~/.local/share/agentstepper).";
+
+/** More runs than anybody looks through. */
+function many(): Run[] {
+  const endings = ["finished", "finished", "crashed", "stopped", "lost"] as const;
+  return Array.from({ length: 10_000 }, (_, at) =>
+    kept(`m${at}`, `nightly · run ${at + 1}`, endings[at % endings.length] ?? null, {
+      ago: (10_000 - at) / 4,
+      took: 30 + (at % 400),
+      tokens: at % 7 === 0 ? null : [at * 13, at],
+      rows: at % 900,
+      tags: at % 3 === 0 ? ["nightly"] : [],
+    }),
+  );
+}
+
+export const HISTORY: Record<string, Scene> = {
+  history: () => listed(),
+  "history-chosen": () =>
+    listed(async (hand) => {
+      for (const run of ["o5", "o6"]) await hand.pick(`.as-RunRow[data-run="${run}"] input`);
+    }),
+  "history-rename": () => listed((hand) => hand.press("Rename fix-tests · run 2 (F2)")),
+  "history-tags": () => listed((hand) => hand.press("Tags of fix-tests · run 2 (t)")),
+  "history-export": () => listed((hand) => hand.press("Export write-docs · run 5")),
+  "history-delete": () =>
+    listed((hand) => hand.press("Delete write-docs · run 4 and its 33 events (Delete)")),
+  "history-filter-none": () => listed((hand) => hand.type(".as-RunsFilter .as-Input", "nightly")),
+  "history-search": () => listed(searches("total"), { found: { hits: FOUND, more: true } }),
+  "history-search-none": () => listed(searches("quicksort")),
+  "history-refused": () =>
+    listed((hand) => hand.press("Export write-docs · run 5").then(() => hand.press("Archive")), {
+      refuses: { code: "damaged_run", message: "Three of its rows can’t be read: run the doctor." },
+    }),
+  "history-memory": () =>
+    listed(undefined, { store: { kind: "memory", durability: null, folder: null, size: null } }),
+  "history-trouble": () => listed(undefined, { store: { trouble: TROUBLE } }),
+  "history-watch-only": () => listed(undefined, { control: false }),
+  "history-empty": () => ({ script: {}, act: (hand) => hand.press("Runs") }),
+  "history-many": () => listed(undefined, { others: many() }),
+};

@@ -1,0 +1,99 @@
+import { describe, expect, test } from "vitest";
+import { grouped } from "../../src/history/grouping";
+import {
+  durationOf,
+  matches,
+  outcomeOf,
+  sorted,
+  tagsOf,
+  tokensOf,
+} from "../../src/history/sorting";
+import { tokenFigure, usageWords } from "../../src/history/words";
+import type { Hit, Run } from "../../src/protocol/types.gen";
+import { aRun, endedRun, haltedRun } from "../helpers/values";
+
+const ANY = { text: "", outcome: "", tag: "" };
+const ids = (runs: readonly Run[]) => runs.map(({ id }) => id).join(" ");
+const usage = (input: number | null, output: number | null) => ({
+  usage: { input_tokens: input, output_tokens: output },
+});
+
+describe("the order of runs", () => {
+  const runs = [
+    aRun("a", { name: "Run 10", started_at: 1, rows: 5, ...usage(10, 1) }),
+    { ...endedRun("b"), name: "run 9", started_at: 2, ended_at: 62, rows: 5, ...usage(null, 90) },
+    { ...haltedRun("c", "r1"), name: "a", started_at: 3, rows: 9 },
+  ];
+
+  test.each([
+    ["name", false, "c b a"], // numbers count as numbers, whatever the letters' case
+    ["state", false, "c a b"],
+    ["started", true, "c b a"],
+    ["events", true, "c b a"], // alike: the newest first
+    ["events", false, "b a c"],
+    ["tokens", true, "b a c"],
+    ["duration", true, "a c b"],
+  ] as const)("by %s, down: %s", (by, down, wanted) => {
+    expect(ids(sorted(runs, { by, down }, 100))).toBe(wanted);
+  });
+
+  test("leaves what it was given as it is", () => {
+    const before = ids(runs);
+    sorted(runs, { by: "name", down: true }, 100);
+    expect(ids(runs)).toBe(before);
+  });
+});
+
+test("each way to stand has one word", () => {
+  const idle = { state: "idle" } as const;
+  expect([
+    outcomeOf(haltedRun("a", "r1")),
+    outcomeOf(aRun("a")),
+    outcomeOf(aRun("a", { state: "detached" })),
+    outcomeOf(aRun("a", { ...idle, ending: "crashed" })),
+    outcomeOf(aRun("a", { ...idle, ending: null })),
+  ]).toEqual(["halted", "running", "away", "crashed", "imported"]);
+});
+
+test("the filter looks at names, programs and tags, and at how a run stands", () => {
+  const run = { ...endedRun("a"), name: "Fix Tests", program: "cart.py", tags: ["keep me"] };
+  for (const text of ["fix", " TESTS ", "cart.p", "keep"]) {
+    expect(matches(run, { ...ANY, text })).toBe(true);
+  }
+  expect(matches(run, { ...ANY, text: "prompt" })).toBe(false);
+  expect(matches(run, { ...ANY, outcome: "finished", tag: "keep me" })).toBe(true);
+  expect(matches(run, { ...ANY, outcome: "crashed" })).toBe(false);
+  expect(matches(run, { ...ANY, tag: "keep" })).toBe(false);
+});
+
+test("tags of all runs by the alphabet, each once", () => {
+  const tagged = (...tags: string[]) => aRun("a", { tags });
+  expect(tagsOf([tagged("b", "a10"), tagged("a9", "b"), tagged()])).toEqual(["a9", "a10", "b"]);
+});
+
+test("figures", () => {
+  expect(tokensOf(aRun("a"))).toBeNull();
+  expect(tokensOf(aRun("a", usage(null, null)))).toBeNull();
+  expect(tokensOf(aRun("a", usage(5, null)))).toBe(5);
+  expect(durationOf(aRun("a", { started_at: 100 }), 90)).toBe(0); // clocks differ
+  expect([null, 0, 812, 9812, 148_000, 1_210_000].map(tokenFigure)).toEqual([
+    "–",
+    "0",
+    "812",
+    "9.8k",
+    "148k",
+    "1.2M",
+  ]);
+  expect(usageWords({ input_tokens: 6912, output_tokens: null })).toBe("6,912 in, unknown out");
+});
+
+test("what is found is told by run, as it came; runs that are gone or unwanted are left out", () => {
+  const hit = (run: string, id: string): Hit => ({ run, place: "row", id, snippet: [] });
+  const hits = [hit("b", "1"), hit("a", "2"), hit("gone", "3"), hit("b", "4"), hit("c", "5")];
+  const runs = ["a", "b", "c"].map((id) => aRun(id));
+  const groups = grouped(hits, runs, ({ id }) => id !== "c");
+  expect(groups.map(({ run, hits: those }) => [run.id, those.map(({ id }) => id)])).toEqual([
+    ["b", ["1", "4"]],
+    ["a", ["2"]],
+  ]);
+});

@@ -1,0 +1,52 @@
+"""The page on runs that are kept: its command and its Python, as a reader runs them."""
+
+from __future__ import annotations
+
+import asyncio
+import zipfile
+from pathlib import Path
+
+from msgspec.structs import replace
+
+import agentstepper_nb
+from agentstepper_nb.protocol.records import RunImported
+from agentstepper_nb.store import open_store
+from tests.docs.conftest import shell, stranger
+from tests.docs.pages import GUIDE, Block, blocks
+from tests.helpers.histories import with_every_field
+
+PAGE = GUIDE / "history.md"
+
+
+def printed(text: str) -> Block:
+    (found,) = [block for block in blocks(PAGE) if text in block.text]
+    return found
+
+
+async def keep(folder: Path) -> None:
+    """One run, called as on the page."""
+    history = with_every_field()
+    run = replace(history.run, name="night run", failure=None)
+    said = replace(history.events[1], data='"a timeout, again"')
+    store = open_store(folder)
+    try:
+        kept = asyncio.Event()
+        changed = replace(history, run=run, events=(history.events[0], said))
+        store.append([RunImported(history=changed)], synced=kept.set)
+        await kept.wait()
+    finally:
+        store.close()
+
+
+def test_the_page_from_top_to_bottom(home: Path) -> None:
+    folder = home / "jupyter" / "data" / "agentstepper"
+    asyncio.run(keep(folder))
+    done = shell(printed("agentstepper export").text.strip(), stranger(home), home)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "run.json" in zipfile.ZipFile(home / "night.zip").namelist()
+    (home / "page.py").write_text(printed("run.events()").text + printed("import_run").text)
+    done = shell("python page.py", stranger(home), home)
+    assert done.returncode == 0, done.stderr
+    for said in ("night run", "crashed", "custom", "Mend it", "a timeout, again"):
+        assert said in done.stdout
+    assert list(agentstepper_nb.runs(folder).name) == ["night run", "night run"]
