@@ -32,7 +32,7 @@ test-fast: $(INSTALLED) js third-party kernels ## Everything in tests/ that need
 	$(BIN)/python -m pytest; fast=$$?; $(BIN)/python -m pytest tests/server && exit $$fast
 
 test-e2e: $(INSTALLED) js chromium kernels ## The browser tests, in a real JupyterLab
-	$(BIN)/python -m pytest -m "not soak" tests/e2e
+	$(BIN)/python -m pytest tests/e2e
 
 test-notebooks: $(INSTALLED) js ## Run every tutorial and compare its outputs
 	$(BIN)/python -m pytest --nbval --nbval-cell-timeout=60 \
@@ -41,18 +41,19 @@ test-notebooks: $(INSTALLED) js ## Run every tutorial and compare its outputs
 test-js: js ## The JavaScript's unit tests
 	cd js && npm test
 
-# Two runs: each has a browser of its own, and Playwright's loops don't nest.
+# Runs of their own: two have a browser each, and Playwright's loops don't nest.
 soak: $(INSTALLED) js chromium kernels ## The long tests
-	$(BIN)/python -m pytest -m soak tests/e2e; shells=$$?; $(BIN)/python -m pytest tests/soak && exit $$shells
+	$(BIN)/python -m pytest -m soak; long=$$?; $(BIN)/python -m pytest -m soak tests/e2e; shells=$$?; \
+	    $(BIN)/python -m pytest tests/soak && exit $$((long + shells))
 
 # The runs are real, so that hashes and times differ each time.
 screenshots: $(INSTALLED) js chromium kernels ## Make the pictures in docs/images, and the page of them, again
 	rm -rf docs/images/gallery
 	SCREENSHOTS=docs/images $(BIN)/python -m pytest tests/soak/test_gallery.py
-	SCREENSHOTS=docs/images $(BIN)/python -m pytest tests/e2e/test_tutorial.py tests/e2e/test_shells.py
+	SCREENSHOTS=docs/images $(BIN)/python -m pytest -m "" tests/e2e/test_tutorial.py tests/e2e/test_shells.py
 	$(BIN)/python scripts/gallery.py
 
-bench: $(INSTALLED) ## Measure what the debugger costs, beside the floor
+bench: $(INSTALLED) js chromium ## Measure what the debugger costs, beside the floor
 	$(BIN)/python -m bench
 
 lint: $(INSTALLED) js ## Formatting, style, types, generated files, and nothing that names a machine

@@ -13,7 +13,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "bench.md"
 
 def main(arguments: list[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
-    effort = round_trip.Effort(options.sets, options.blocks, options.turns)
+    effort = round_trip.Effort(options.sets, options.blocks, options.turns, options.rest)
     trips = [trip for size in SIZES for trip in round_trip.measure(size, effort)]
     kept = storing.measure(
         storing.Effort(
@@ -39,8 +39,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description="What the debugger costs.")
     add = parser.add_argument
     add("--write", action="store_true", help="keep the results in docs/bench.md")
-    add("--sets", type=int, default=8, help="how often processes are started anew (%(default)s)")
-    add("--blocks", type=int, default=20, help="blocks of each arm and set (%(default)s)")
+    add("--rest", type=float, default=1.0, help="seconds after a block of each arm (%(default)s)")
+    add("--sets", type=int, default=6, help="how often processes are started anew (%(default)s)")
+    add("--blocks", type=int, default=15, help="blocks of each arm and set (%(default)s)")
     add("--turns", type=int, default=20, help="LLM queries of each block (%(default)s)")
     add("--rounds", type=int, default=10, help="how often it is appended and opened (%(default)s)")
     add("--appends", type=int, default=50, help="breakpoints of each round (%(default)s)")

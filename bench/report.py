@@ -37,8 +37,9 @@ The *floor* is what a debugger on WebSockets can hardly avoid: a bare echo of th
 server library with the same options and reads of the same size (`READ` in `hub/sockets.py`), that also
 sends the message and a small state frame to one connected UI.
 
-Agent, server and UI are processes of their own. Blocks of all arms take turns within one run. A ratio is
-that of two neighbouring blocks; shown are medians, and in brackets the middle half.
+Agent, server and UI are processes of their own. Blocks of all arms take turns within one run, with a
+rest after each round, in which the stores index and tidy up. A ratio is that of two neighbouring blocks;
+shown are medians, and in brackets the middle half.
 
 Each breakpoint has contents that the store hasn't seen. It keeps runs in memory or on disk
 (docs/design/0008-store.md): `relaxed` answers once the breakpoint is handed to the writer, `durable`

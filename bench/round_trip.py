@@ -1,13 +1,15 @@
 """What one round trip costs, against the floor.
 
 Blocks of all arms take turns, so that whatever else the machine does meets all of them; each block is
-compared with the floor's block beside it. Processes are started anew several times, since where the
-system puts them decides more than what they do.
+compared with the floor's block beside it. Then comes a rest, in which stores index what they got and
+tidy up: else that would fall on others. Processes are started anew several times, since where the system
+puts them decides more than what they do.
 """
 
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -24,6 +26,7 @@ class Effort:
     sets: int  # of processes
     blocks: int  # of each arm and set
     turns: int  # of each block
+    rest: float = 0  # seconds after a block of each arm
 
 
 @dataclass(frozen=True)
@@ -69,15 +72,16 @@ def _set(size: int, effort: Effort) -> list[list[float]]:
         arms = [stack.enter_context(arm(kind, size)) for kind in KINDS]
         for each in arms:
             each.block(2 * effort.turns)  # to warm up
-        return [_round(arms, index, effort.turns) for index in range(effort.blocks)]
+        return [_round(arms, index, effort) for index in range(effort.blocks)]
 
 
-def _round(arms: list[Arm], index: int, turns: int) -> list[float]:
+def _round(arms: list[Arm], index: int, effort: Effort) -> list[float]:
     """One block of each arm, another one first each time; each block's median."""
+    time.sleep(effort.rest)
     medians = [0.0] * len(arms)
     for shift in range(len(arms)):
         which = (index + shift) % len(arms)
-        medians[which] = statistics.median(arms[which].block(turns))
+        medians[which] = statistics.median(arms[which].block(effort.turns))
     return medians
 
 

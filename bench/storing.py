@@ -189,7 +189,7 @@ def _room(turns: int) -> Room:
 
 async def _settled(folder: Path) -> int:
     """The bytes of a folder in which nothing changes any more."""
-    last, since = -1, 0.0
+    last, since = -1, time.monotonic()
     while time.monotonic() - since < _QUIET:
         now = size(folder)
         if now != last:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from typing import Final
@@ -40,7 +41,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from .export import run
     else:
         from .step import run
-    return run(options)
+    try:
+        code = run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # who read it has gone, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    return code
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str] | None]:

@@ -94,7 +94,7 @@ def row_in_words(spoken: Breakpoint | Event) -> str:
     """What happened and where: “tool call run_tests (row 12)”."""
     side = spoken.side if isinstance(spoken, Breakpoint) else None
     words = _SPOKEN[spoken.kind, side]
-    name = one_line((spoken.name or "")[:_NAME])
+    name = one_line(spoken.name[:_NAME]) if spoken.name else ""
     return f"{words} {name} (row {spoken.seq})" if name else f"{words} (row {spoken.seq})"
 
 

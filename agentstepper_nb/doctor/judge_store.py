@@ -176,9 +176,10 @@ def _other_files(about: Checkup) -> Iterator[Finding]:
             "Delete the file agent-token: the next Core makes another.",
         )
     if about.open_to_others:
+        names = ["the folder" if name == "." else name for name in about.open_to_others]
         yield _wrong(
             "rights",
-            f"Other users can read what is yours: {', '.join(about.open_to_others)}.",
+            f"Other users can read what is yours: {', '.join(names)}.",
             _repair(about),
         )
     if about.copies:

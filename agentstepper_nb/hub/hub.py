@@ -271,7 +271,7 @@ class Hub(PeoplesCommands):
         Raises:
             CommandError: `store_failed`.
         """
-        if self.kept.trouble is not None:
+        if self.store.stuck and self.kept.trouble is not None:
             raise CommandError(
                 "store_failed", f"This Core can't keep runs right now: {self.kept.trouble}"
             )

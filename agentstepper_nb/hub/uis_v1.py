@@ -19,9 +19,8 @@ from .uis import UiSession
 if TYPE_CHECKING:
     from .hub import Hub
 
-#: What a snapshot may hold, in characters of contents, and how many runs; live ones always.
+#: What a snapshot may hold, in characters of contents; live runs always.
 SNAPSHOT: Final = 256 * 1024 * 1024
-_RUNS: Final = 1000
 
 
 class UiSessionV1(UiSession):
@@ -63,8 +62,8 @@ class UiSessionV1(UiSession):
         """The newest runs that fit, oldest first; live ones always."""
         chosen: list[RunHistory] = []
         left = SNAPSHOT
-        for number, run in enumerate(reversed(self.hub.runs())):
-            if not run.live and (left <= 0 or number >= _RUNS):
+        for run in reversed(self.hub.runs()):
+            if not run.live and left <= 0:
                 continue
             history = await self._history(run.id)
             if history is None:
@@ -86,7 +85,7 @@ class UiSessionV1(UiSession):
 
     def _tell(self, saved: Saved, by: UiSession | None) -> None:
         """Tell what was recorded, in version 1's order of messages."""
-        if _id(saved.record) in self._shown:
+        if self._shown and _id(saved.record) in self._shown:
             return
         match saved.record:
             case records.BreakpointSaved(breakpoint=breakpoint):

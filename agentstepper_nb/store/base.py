@@ -25,8 +25,12 @@ class Store(Protocol):
     *Recorded* survives the process, even where it is killed; *durable* survives the machine.
     """
 
-    #: Called on the loop with how it stands whenever it can't keep anything, and when it can again.
+    #: Called on the loop with how it stands where it can't keep all that comes, and where it can again.
     on_trouble: Callable[[StoreInfo], None]
+
+    @property
+    def stuck(self) -> bool:
+        """Whether nothing can be written for the moment, so that what is appended waits."""
 
     def load(self) -> Iterable[Record]:
         """What a Core that starts replays.

@@ -1,10 +1,9 @@
-"""A store in memory. With a folder, runs that ended are kept there as `.run` files."""
+"""A store in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -29,7 +28,6 @@ from ..protocol.records import (
 )
 from ..protocol.values import Breakpoint, Commit, Event, Hit, Note, Run, StoreInfo
 from .base import nothing
-from .files import RunFiles
 from .search import Search
 
 
@@ -53,25 +51,16 @@ class _Kept:
 
 
 class MemoryStore:
-    """Keeps runs in memory.
+    """Keeps runs in memory: they are gone with it."""
 
-    Args:
-        folder: Where runs that ended are written as `.run` and `.log` files, and listed from again at
-            the next start. None writes nothing.
-    """
-
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self) -> None:
         self._runs: dict[str, _Kept] = {}
-        self._files = RunFiles(folder) if folder else None
         self._search: Search | None = None  # from the first search on
         self.on_trouble: Callable[[StoreInfo], None] = lambda info: None  # memory doesn't fail
 
     def load(self) -> Iterable[Record]:
-        """The runs of the folder, oldest first; damaged files are logged and left alone."""
-        histories = self._files.load() if self._files else []
-        for history in histories:
-            self._import(history)
-            yield RunImported(history=history)
+        """Nothing: it has just begun."""
+        return ()
 
     def append(
         self,
@@ -89,6 +78,11 @@ class MemoryStore:
         done()
         if synced is not None:
             synced()
+
+    @property
+    def stuck(self) -> bool:
+        """Never: memory doesn't fail."""
+        return False
 
     async def history(self, run: str) -> RunHistory:
         """One run, whole."""
@@ -120,11 +114,9 @@ class MemoryStore:
         return StoreInfo(kind="memory")
 
     def close(self) -> None:
-        """Wait until the files are written."""
+        """Let go of the search's index."""
         if self._search is not None:
             self._search.close()
-        if self._files:
-            self._files.close()
 
     def _keep(self, record: Record) -> None:
         match record:
@@ -132,18 +124,14 @@ class MemoryStore:
                 self._runs[breakpoint.run].breakpoints[breakpoint.id] = breakpoint
             case RunChanged(run=run) | RunRenamed(run=run) | RunTagged(run=run):
                 self._runs[run.id].run = run
-                self._write(run)
             case EventSaved(event=event):
                 self._runs[event.run].events[event.id] = event
             case RunStarted(run=run):
                 self._runs[run.id] = _Kept(run)
             case RunImported(history=history):
                 self._import(history)
-                self._write(history.run)
             case RunDeleted(run=run_id):
                 del self._runs[run_id]
-                if self._files:
-                    self._files.delete(run_id)
             case BreakpointEdited():
                 self._update(record, revision=record.revision, edit=record.edit, sentence=None)
             case BreakpointAnswered():
@@ -186,7 +174,3 @@ class MemoryStore:
             list(history.commits),
             {note.message: note for note in history.notes},
         )
-
-    def _write(self, run: Run) -> None:
-        if self._files and not run.live:
-            self._files.write(self._runs[run.id].history())

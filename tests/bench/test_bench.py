@@ -23,7 +23,7 @@ def test_it_runs_and_tells(capsys: pytest.CaptureFixture[str]) -> None:
     main(
         [
             *(word for pair in zip(options, numbers, strict=True) for word in pair),
-            *("--files", "50", "--clicks", "0"),
+            *("--files", "50", "--clicks", "0", "--rest", "0"),
         ]
     )
     page = capsys.readouterr().out
@@ -41,7 +41,8 @@ def test_an_arm_goes_through_its_turns(kind: arms.Kind) -> None:
         assert len(arm.block(70)) == 70  # so many that an acknowledgement is among the answers
 
 
-def test_what_is_kept_is_weighed() -> None:
+def test_what_is_kept_is_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storing, "_QUIET", 0.2)
     effort = storing.Effort(rounds=1, one_by_one=2, together=3, turns=3, runs=2)
     kept = storing.measure(effort)
     assert [rate.ratio.middle == 1 for rate in kept.rates] == [True, False, True, False]

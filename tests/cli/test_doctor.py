@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sqlite3
 import subprocess
 from collections.abc import Callable
@@ -109,3 +110,14 @@ def test_the_default_folder_is_repaired_where_none_is_named(
     found = examined("--repair")
     assert f"{tmp_path / 'agentstepper'} holds 5 runs" in found.stdout
     assert found.returncode == 0
+
+
+def test_who_reads_may_go(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    command = [*COMMAND, "doctor", "--data", str(tmp_path)]
+    try:
+        left = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True)
+    finally:
+        os.close(write)
+    assert (left.returncode, left.stderr) == (1, "")

@@ -77,7 +77,12 @@ def test_a_core_has_to_let_go_first() -> None:
         (replace(WELL, search="why"), "search", Sign.NOTE, "The search's file can't be used: why."),
         (replace(WELL, unread=(("a.run", "why"),)), "file", Sign.WRONG, "logs/a.run isn't listed"),
         (replace(WELL, token="it is damaged"), "agents' token", Sign.WRONG, "it is damaged"),
-        (replace(WELL, open_to_others=("a", "b")), "rights", Sign.WRONG, "what is yours: a, b."),
+        (
+            replace(WELL, open_to_others=(".", "b")),
+            "rights",
+            Sign.WRONG,
+            "yours: the folder, b.",
+        ),
         (replace(WELL, copies=("x",)), "copies", Sign.NOTE, "deleted since: x."),
         (replace(WELL, others=("data/2",)), "others", Sign.NOTE, "their own: data/2."),
         (replace(WELL, leftovers=("x.part",)), "leftovers", Sign.NOTE, "behind: x.part."),

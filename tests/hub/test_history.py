@@ -161,11 +161,14 @@ async def test_an_agents_side_may_bring_a_run_in_without_one_of_its_own() -> Non
     _, data = await hub.export("r")
     line = Line()
     session = hub.connect_agent(line, 2)
-    for id, text in (("q1", data.decode()), ("q2", "damaged")):
-        message = {"n": 1, "type": "take_run", "id": id, "body": {"data": text}}
+
+    def send(data: str) -> None:
+        message = {"n": 1, "type": "take_run", "id": "q", "body": {"data": data}}
         session.receive(json.dumps(message))
-    taken = await line.expect("run_taken")
-    assert taken["run"]["name"] == "Run #1 of P"
+
+    send(data.decode())
+    assert (await line.expect("run_taken"))["run"]["name"] == "Run #1 of P"
+    send("damaged")
     assert (await line.expect("error"))["code"] == "corrupt_import"
     session.closed()
     assert len(hub.runs()) == 2
@@ -307,12 +310,27 @@ async def test_a_run_that_is_deleted_while_it_is_read_is_unknown() -> None:
     await hub.close()
 
 
+class Full(MemoryStore):
+    """A store on a disk that is full, for as long as it says so."""
+
+    full = False
+
+    @property
+    def stuck(self) -> bool:
+        return self.full
+
+
 @on_a_loop
 async def test_where_nothing_can_be_kept_people_are_told_and_nothing_new_begins() -> None:
-    hub = await a_hub()
+    store = Full()
+    hub = await a_hub(store)
     agent = await a_run(hub)
     person = Person(hub)
-    hub.store.on_trouble(StoreInfo(kind="sqlite", trouble="the disk is full."))
+    store.on_trouble(StoreInfo(kind="sqlite", trouble="some of a run wasn't kept."))
+    assert (await person.line.expect("store"))["store"]["trouble"].startswith("some of")
+    assert "code" not in await Agent(run="before").connect(hub)
+    store.full = True
+    store.on_trouble(StoreInfo(kind="sqlite", trouble="the disk is full."))
     assert (await person.line.expect("store"))["store"]["trouble"] == "the disk is full."
     refused = await Agent(run="new").connect(hub)
     assert (refused["code"], "the disk is full." in refused["message"]) == ("store_failed", True)
@@ -321,7 +339,8 @@ async def test_where_nothing_can_be_kept_people_are_told_and_nothing_new_begins(
     assert (await late.line.expect("hello"))["store"]["trouble"] == "the disk is full."
     agent.hang_up()
     assert "code" not in await agent.connect(hub, waiting=["b"])  # who was there goes on
-    hub.store.on_trouble(StoreInfo(kind="sqlite"))
+    store.full = False
+    store.on_trouble(StoreInfo(kind="sqlite"))
     assert (await person.line.expect("store"))["store"]["trouble"] is None
     assert "code" not in await Agent(run="new").connect(hub)
     await hub.close()

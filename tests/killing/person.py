@@ -49,6 +49,7 @@ class Person:
         self.ends = False
         self.promises = Promises()
         self.met: set[str] = set()  # programs whose agents are past their hello
+        self.begun: set[str] = set()  # runs that are past their hello
         self.ended: dict[str, Run] = {}
 
     def act_until(self, url: str, enough: Callable[[], bool]) -> None:
@@ -119,6 +120,7 @@ class _Visit:
         self._runs[run.id] = run
         if run.rows:
             self._person.met.add(run.program)
+            self._person.begun.add(run.id)
         if run.state is RunState.IDLE:
             self._person.ended[run.id] = run
 

@@ -17,7 +17,7 @@ from tests.helpers.served import SilentDeath
 from .faults import Point
 from .houses import Core, House
 from .person import CONTINUED, HALTED, PATIENCE, STEPPED, Person
-from .verdict import Journal, judge
+from .verdict import Journal, judge, judge_broken_off
 
 NAMES: Final = (STEPPED, CONTINUED, HALTED)
 
@@ -30,11 +30,13 @@ class Session:
         house: Where the Core lives.
         folder: Where everything else lies.
         seed: Decides when a Core dies, and what is edited.
+        relaxed: Whether the Core answers before it records.
     """
 
     house: House
     folder: Path
     seed: int
+    relaxed: bool = False
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
@@ -58,6 +60,30 @@ class Session:
                     assert agent.wait(PATIENCE) == 0
             self._judge(person)
 
+    def lose_agents(self, count: int) -> None:
+        """Kill one agent after the other, the Core lives, and judge."""
+        person = Person(self.seed)
+        with self._core(Point.ANYWHERE) as core:
+            for number in range(count):
+                self._lose_one(person, core, number)
+        reader = Reader(self.house.data / "store.sqlite")
+        try:
+            for number in range(count):
+                journal = Journal.read(self.folder / f"{number}.journal")
+                judge_broken_off(journal, reader.history(journal.run))
+        finally:
+            reader.close()
+
+    def _lose_one(self, person: Person, core: Core, number: int) -> None:
+        journal = self.folder / f"{number}.journal"
+        lines = self._random.randint(1, 200)
+        with self._agent(CONTINUED, journal) as agent:
+            person.act_until(core.uis, lambda: len(person.begun) > number)
+            while not journal.exists() or journal.read_bytes().count(b"\n") < lines:
+                assert agent.poll() is None
+            agent.kill()
+            person.act_until(core.uis, lambda: len(person.ended) > number)
+
     def _kill_at(self, point: Point, person: Person) -> None:
         try:
             with self._core(point) as core:
@@ -76,7 +102,8 @@ class Session:
             for run in headers:
                 journal = Journal.read(self.folder / f"{run.program}.journal")
                 assert journal.run == run.id
-                judge(journal, reader.history(run.id), person.promises)
+                history = reader.history(run.id)
+                judge(journal, history, person.promises, relaxed=self.relaxed)
         finally:
             reader.close()
 
@@ -91,8 +118,8 @@ class Session:
         return self.house.core(point, self._random.randint(1, 12))
 
     @contextmanager
-    def _agent(self, name: str) -> Iterator[subprocess.Popen[bytes]]:
-        journal = self.folder / f"{name}.journal"
+    def _agent(self, name: str, journal: Path | None = None) -> Iterator[subprocess.Popen[bytes]]:
+        journal = journal or self.folder / f"{name}.journal"
         command = [sys.executable, "-m", "tests.killing.agent", name]
         agent = subprocess.Popen(
             [*command, str(journal), str(self._enough)],

@@ -12,5 +12,10 @@ from .session import Session
 
 
 @pytest.mark.timeout(300)
-def test_a_core_killed_ten_times_loses_nothing(tmp_path: Path) -> None:
-    Session(Serve(tmp_path), tmp_path, seed=4).survive([*Point, *Point])
+def test_a_core_killed_nine_times_loses_nothing(tmp_path: Path) -> None:
+    """Once while its agents begin, once at each point, and three times more wherever it is."""
+    Session(Serve(tmp_path), tmp_path, seed=4).survive([*Point, *[Point.ANYWHERE] * 3])
+
+
+def test_an_agent_killed_leaves_all_that_it_passed(tmp_path: Path) -> None:
+    Session(Serve(tmp_path), tmp_path, seed=5).lose_agents(2)

@@ -38,8 +38,17 @@ class Journal:
         return cls(lines[0][1], [tuple(line) for line in passed], ended)
 
 
-def judge(journal: Journal, history: RunHistory, promises: Promises) -> None:
-    """Nothing lost, nothing doubled, and every edit where it belongs."""
+def judge(
+    journal: Journal, history: RunHistory, promises: Promises, *, relaxed: bool = False
+) -> None:
+    """Nothing lost, nothing doubled, and every edit where it belongs.
+
+    Args:
+        journal: The agent's.
+        history: The store's.
+        promises: The person's.
+        relaxed: Whether answers were given before they were recorded, so that some may be lost.
+    """
     assert journal.ended
     words = ["prompt", "response", "args", "result"]
     calls = len(journal.passed) // len(words)
@@ -55,9 +64,24 @@ def judge(journal: Journal, history: RunHistory, promises: Promises) -> None:
     asked = points[1:-1]
     assert [WORDS[point.kind, point.side] for point in asked] == [word for _, word in expected]
     for (number, word, got), point in zip(journal.passed, asked, strict=True):
+        if relaxed and (point.answer is AnswerKind.WITHDRAWN or _in_force(point) != got):
+            continue  # the answer was lost with the Core; the agent had it
         assert point.answer is AnswerKind.RESUME, point
         assert _in_force(point) == got, (number, word, point)
         _hold(point, promises)
+
+
+def judge_broken_off(journal: Journal, history: RunHistory) -> None:
+    """All that an agent wrote down before it was killed is kept, and its end is told."""
+    run = history.run
+    assert run.ending is Ending.CRASHED, run
+    assert run.failure is not None
+    points = [point for point in history.breakpoints if (point.kind, point.side) in WORDS]
+    assert len({point.id for point in points}) == len(points)
+    for (_, word, got), point in zip(journal.passed, points, strict=False):
+        assert (WORDS[point.kind, point.side], _in_force(point)) == (word, got), point
+    assert len(journal.passed) <= len(points) <= len(journal.passed) + 2
+    assert run.last_event is not None or not points
 
 
 def _in_force(point: Breakpoint) -> Any:

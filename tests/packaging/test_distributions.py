@@ -155,6 +155,7 @@ def test_the_labextension_names_what_the_wheel_holds(wheel) -> None:
     assert "Permission is hereby granted" in licences["preact"]["extractedText"]
 
 
+@pytest.mark.soak
 def test_installing_needs_no_node(installed) -> None:
     version = "import agentstepper_nb._version as v; print(v.__version__, v.__file__)"
     said = installed.run("python", "-c", version).split()
@@ -163,12 +164,14 @@ def test_installing_needs_no_node(installed) -> None:
     assert "usage: agentstepper" in installed.run("agentstepper", "--help")
 
 
+@pytest.mark.soak
 def test_installing_switches_the_server_extension_on(installed) -> None:
     config = json.loads((installed.folder / ENABLED).read_text())
     assert config == {"ServerApp": {"jpserver_extensions": {"agentstepper_nb.server_ext": True}}}
     assert re.search(r"agentstepper_nb\.server_ext\S*\s+\S*OK", list_extensions(installed))
 
 
+@pytest.mark.soak
 def test_jupyterlab_finds_the_labextension_enabled_and_compatible(installed) -> None:
     share = installed.folder / "share" / "jupyter"
     listed = subprocess.run(

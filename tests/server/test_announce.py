@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from agentstepper_nb.errors import StoreError
 from agentstepper_nb.protocol import ui as ui_wire
+from agentstepper_nb.server_ext import AgentStepperExtension
 from agentstepper_nb.server_ext.announce import agent_url
 from agentstepper_nb.store import open_store
 from tests.server.conftest import AGENT_TOKEN
@@ -72,6 +74,13 @@ async def test_stopping_closes_every_socket(
     while await ui.socket.read_message() is not None:
         pass
     assert (agent.socket.close_code, ui.socket.close_code) == (1001, 1001)
+
+
+async def test_a_server_whose_folder_could_not_be_used_still_stops() -> None:
+    extension = AgentStepperExtension(data_dir=os.devnull)
+    with pytest.raises(StoreError):
+        extension.initialize_settings()
+    await extension.stop_extension()
 
 
 async def test_ended_runs_are_kept(

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.unit.store.test_archive import takes_or_refuses
 
 
-@pytest.mark.soak
 def test_two_thousand_damaged_archives_are_refused_or_sound() -> None:
     takes_or_refuses(range(2000))

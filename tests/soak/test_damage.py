@@ -12,7 +12,6 @@ from tests.helpers.damage import OTHERS, Harm, build, endure, harmed, with_other
 TIMES = {Harm.FLIP: 100, Harm.CUT: 50}
 
 
-@pytest.mark.soak
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("harm", Harm, ids=lambda harm: harm.value)
 @pytest.mark.parametrize("file", ["store.sqlite", "store.sqlite-wal", "marks", *OTHERS])

@@ -10,7 +10,7 @@ from tests.killing.faults import Point
 from tests.killing.houses import Jupyter, Serve
 from tests.killing.session import Session
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 
 AT_POINTS = [point for point in Point if point is not Point.ANYWHERE]
 
@@ -24,7 +24,12 @@ def test_serve_killed_at_fifty_points(tmp_path: Path, seed: int) -> None:
 @pytest.mark.parametrize("durability", ["relaxed", "sync"])
 def test_the_other_durabilities(tmp_path: Path, durability: str) -> None:
     house = Serve(tmp_path, ["--durability", durability])
-    Session(house, tmp_path, seed=7).survive([Point.ANYWHERE] * 5)
+    session = Session(house, tmp_path, seed=7, relaxed=durability == "relaxed")
+    session.survive([Point.ANYWHERE] * 5)
+
+
+def test_twenty_agents_killed(tmp_path: Path) -> None:
+    Session(Serve(tmp_path), tmp_path, seed=9).lose_agents(20)
 
 
 def test_a_jupyter_server_killed_five_times(tmp_path: Path) -> None:

@@ -24,8 +24,6 @@ from agentstepper_nb.store import SqliteStore
 from agentstepper_nb.store.sqlite.reader import Reader
 from tests.killing.writer import point
 
-pytestmark = pytest.mark.soak
-
 _SHUTDOWN = 0x8004587D  # EXT4_IOC_SHUTDOWN
 _WITHOUT_FLUSH = 2
 _PATIENCE = 60

@@ -92,6 +92,7 @@ def test_halted_edited_and_continued(frameworks: Path, tmp_path: Path) -> None:
         assert run.commits == 2  # the folder as it was, and the file that was written
 
 
+@pytest.mark.soak
 def test_without_the_edit_its_tests_stay_red(frameworks: Path, tmp_path: Path) -> None:
     with debugged(frameworks, tmp_path) as (person, process):
         person.halted()

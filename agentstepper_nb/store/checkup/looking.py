@@ -14,7 +14,7 @@ from typing import Final
 from ...errors import DamagedRunError, NewerStoreError, ProtocolError, StoreError
 from ...protocol.v1 import runfile
 from ...protocol.values import Run
-from ..lock import holder
+from ..lock import LOCK_FILE, holder
 from ..network import network_type
 from ..sqlite import legacy, migrate
 from ..sqlite.losses import remembered
@@ -30,6 +30,9 @@ TOKEN_FILE: Final = "agent-token"
 #: What follows the name of a store whose runs were brought back from it.
 SALVAGED: Final = ".salvaged-"
 
+#: A Core's files, where any of the first two is there; what else lies in a folder is a person's affair.
+_TELLING: Final = (f"{STORE_FILE}*", f"{TOKEN_FILE}*")
+_OURS: Final = (*_TELLING, f"{SEARCH_FILE}*", MARKS_FILE, LOCK_FILE)
 _OTHERS: Final = 0o077
 _TOKEN: Final = re.compile(rb"[\w-]{20,200}\s*", re.ASCII)
 #: Primary codes with which SQLite says that a file can't be read for another reason than damage.
@@ -75,6 +78,13 @@ def examine(folder: Path, *, own: bool = False) -> Checkup:
     return _store(about, path) if about.exists else about
 
 
+def ours(folder: Path) -> list[Path]:
+    """The files of a Core in a folder; none where the folder is something else."""
+    if not any(any(folder.glob(each)) for each in _TELLING):
+        return []
+    return sorted(path for each in _OURS for path in folder.glob(each) if path.is_file())
+
+
 def put_aside(path: Path) -> list[Path]:
     """The stores that couldn't be opened, oldest first."""
     found = path.parent.glob(f"{path.name}{DAMAGED}*")
@@ -88,7 +98,7 @@ def copies(path: Path) -> list[Path]:
 
 def leftovers(folder: Path, *, held: bool) -> list[Path]:
     """What interrupted writes left; of a folder that is held nobody can say."""
-    return [] if held else sorted(folder.glob("*.part*"))
+    return [] if held else sorted(folder.glob(f"{STORE_FILE}*.part*"))
 
 
 # ---- the store --------------------------------------------------------------------------------------
@@ -239,9 +249,10 @@ def _known_to_search(path: Path) -> set[str]:
 
 
 def _open_to_others(folder: Path) -> Iterator[str]:
-    for each in (folder, *sorted(folder.glob("*"))):
+    files = ours(folder)
+    for each in (folder, *files) if files else ():
         with contextlib.suppress(OSError):
-            if each.stat().st_mode & _OTHERS and (each == folder or each.is_file()):
+            if each.stat().st_mode & _OTHERS:
                 yield str(each.relative_to(folder))
 
 
@@ -256,7 +267,7 @@ def _unread(logs: Path) -> Iterator[tuple[str, str]]:
 def _token(path: Path) -> str:
     try:
         data = path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return ""
     except OSError as error:
         return str(error)

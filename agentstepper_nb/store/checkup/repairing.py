@@ -53,6 +53,10 @@ def repair(folder: Path) -> list[str]:
     """
     if not folder.is_dir():
         raise StoreError(f"There is no folder {folder}: name the one that the runs are kept in.")
+    if not looking.ours(folder):
+        raise StoreError(
+            f"No Core has kept anything in {folder}: name the folder that the runs are kept in."
+        )
     with take(folder, _WHO):
         about = looking.examine(folder, own=True)
         return list(_repairs(folder, about))

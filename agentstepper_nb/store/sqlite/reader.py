@@ -138,7 +138,7 @@ class Reader:
             return {name for (name,) in self._connection.execute("SELECT name FROM files")}
 
     def sizes(self) -> dict[str, int]:
-        """About how many bytes each run takes."""
+        """About how many bytes each run has in its rows: less than it takes on disk."""
         with self._reading():
             return dict(self._connection.execute(_SIZES))
 
@@ -169,7 +169,8 @@ class Reader:
 #: Of each run what its blobs and rows hold: SQLite knows lengths without reading what is long.
 _SIZES: Final = """
     SELECT runs.id, sum(size) FROM runs JOIN (
-        SELECT run, length(bytes) + 64 AS size FROM blobs
+        SELECT n AS run, length(header) + 256 AS size FROM runs
+        UNION ALL SELECT run, length(bytes) + 64 FROM blobs
         UNION ALL SELECT run, 64 FROM nodes
         UNION ALL SELECT run, length(body) + ifnull(length(data), 0) + 128 FROM events
         UNION ALL SELECT run, length(body) + length(data) + 128 FROM breakpoints

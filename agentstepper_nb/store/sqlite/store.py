@@ -166,6 +166,11 @@ class SqliteStore:
         call = None if done is nothing else done
         self._writer.put(Append(tuple(records), call, durable=durable, synced=synced))
 
+    @property
+    def stuck(self) -> bool:
+        """Whether nothing can be written for the moment."""
+        return self._writer.stuck
+
     def close(self) -> None:
         """Write and sync what is still to be written and let go. Blocks; idempotent."""
         if self._closed:
@@ -211,17 +216,26 @@ class SqliteStore:
             before: POSIX seconds: those that ended earlier go. None: age is no reason.
             size: Bytes: as many go as is needed for the folder to get below. None: size is none.
         """
-        sizes = {} if size is None else await self._read(self._whole, Reader.sizes)
         headers = await self._read(self._whole, Reader.headers)
-        over = 0 if size is None else await asyncio.to_thread(_size, self._folder) - size
+        shares, over = {}, 0.0
+        if size is not None:
+            shares = await self._shares()
+            over = sum(shares.values()) - size
         gone = []
         for run in sorted(headers, key=_age):
             old = before is not None and _age(run) < before
             if run.live or run.tags or not (old or over > 0):
                 continue
             gone.append(run.id)
-            over -= sizes.get(run.id, 0)
+            over -= shares.get(run.id, 0.0)
         return gone
+
+    async def _shares(self) -> dict[str, float]:
+        """What each run takes of the folder, its part of the indexes and of the search included."""
+        sizes = await self._read(self._whole, Reader.sizes)
+        total = await asyncio.to_thread(_size, self._folder)
+        each = total / max(1, sum(sizes.values()))
+        return {run: size * each for run, size in sizes.items()}
 
     async def _read(self, reading: _Reading, read: Callable[[Reader], T]) -> T:
         await self._committed()
@@ -255,6 +269,8 @@ class SqliteStore:
         self._search.keep(records, touched.changes)
 
     def _hear(self, trouble: str | None) -> None:
+        if trouble == self._trouble:  # each try tells the same
+            return
         self._trouble = trouble
         self._tell([lambda: self.on_trouble(self._info())])
 

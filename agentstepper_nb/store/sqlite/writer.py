@@ -73,13 +73,15 @@ class Append:
     file: tuple[str, str] | None = None
 
     @property
-    def hurries(self) -> bool:
-        """Whether somebody waits for it: an agent, a person, or one who reads."""
-        if not self.records or self.durable:
-            return True
-        return self.done is not None and not all(
-            isinstance(record, _FOLLOWED) for record in self.records
-        )
+    def is_awaited(self) -> bool:
+        """Whether anybody is told once it is recorded."""
+        return self.done is not None or self.durable or not self.records
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether an agent, a person or one who reads may stand still until then."""
+        followed = self.records and all(isinstance(each, _FOLLOWED) for each in self.records)
+        return self.durable or (self.is_awaited and not followed)
 
 
 @dataclass(frozen=True)
@@ -127,14 +129,20 @@ class Writer:
         self._sync_at: float | None = None
         self._empty_at: float | None = time.monotonic()  # what the last Core left there
         self._empty_soon = False  # other transactions don't put it off
+        self._full = False  # the journal couldn't be emptied
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="agentstepper-store", daemon=True)
         self._thread.start()
 
+    @property
+    def stuck(self) -> bool:
+        """Whether nothing can be written for the moment. For any thread."""
+        return self._retry_at is not None
+
     def put(self, append: Append) -> None:
         """Keep this, after all that was put before. From any thread."""
         self._queue.put(append)
-        if append.hurries:
+        if append.is_urgent:
             self._hurry.set()
 
     def close(self) -> None:
@@ -168,7 +176,7 @@ class Writer:
 
     def _gather(self) -> None:
         """Let more come while nobody waits: few transactions leave the Core's loop more of the time."""
-        awaited = any(append.done is not None for append in self._waiting)
+        awaited = any(append.is_awaited for append in self._waiting)
         self._hurry.wait(SHORTLY if awaited else SYNC_WITHIN)
         self._hurry.clear()  # what is put from now on is taken as well, or sets it again
 
@@ -232,7 +240,7 @@ class Writer:
             self._always
             or _is_due(self._sync_at)
             or any(each.durable for each in appends)
-            or all(each.done is None for each in appends)
+            or not any(each.is_awaited for each in appends)
         )
         if any(append.records for append in appends):
             self._commit(appends, full)
@@ -286,9 +294,12 @@ class Writer:
             if not self._journal.empty():
                 self._empty_at = time.monotonic() + IDLE
         except sqlite3.Error as error:
-            log.warning("The journal of %s could not be emptied: %s", self._path, error)
+            if not self._full:
+                log.warning("The journal of %s could not be emptied: %s", self._path, error)
+            self._full = True
             self._empty_at = time.monotonic() + RETRY
         else:
+            self._full = False
             if self._empty_at is None:
                 self._empty_soon = False
                 self._ears.emptied()

@@ -79,6 +79,30 @@ def test_no_folder_is_made_to_be_repaired(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    other = tmp_path / "film.part"
+    for path in (other, tmp_path / "lock"):
+        path.write_bytes(b"half")
+        path.chmod(0o644)
+    about = examine(tmp_path)
+    assert (about.open_to_others, about.leftovers) == ((), ())
+    assert not examine(other).token
+    with pytest.raises(StoreError, match="No Core has kept anything in"):
+        repair(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["film.part", "lock"]
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (tmp_path, other)] == [0o755, 0o644]
+
+
+def test_beside_a_store_too_other_files_are_left_alone(built: Built, folder: Path) -> None:
+    other = folder / "film.part"
+    other.write_bytes(b"half")
+    other.chmod(0o644)
+    assert repair(folder) == []
+    assert other.read_bytes() == b"half"
+    assert stat.S_IMODE(other.stat().st_mode) == 0o644
+
+
 def test_the_folders_of_other_cores_are_named(built: Built, folder: Path) -> None:
     built.lay_out(folder / "2")
     (folder / "3").mkdir()

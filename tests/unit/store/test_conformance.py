@@ -35,16 +35,15 @@ class Kind:
     """A kind of store to be shown."""
 
     open: Callable[[Path], Store]
-    keeps: str  # what outlives it: "nothing", the runs that "ended", or "all"
+    lasts: bool  # whether what it keeps outlives it
 
 
 def on_disk(durability: Durability) -> Kind:
-    return Kind(lambda folder: open_store(folder, durability), "all")
+    return Kind(lambda folder: open_store(folder, durability), True)
 
 
 KINDS = {
-    "memory": Kind(lambda folder: MemoryStore(), "nothing"),
-    "files": Kind(MemoryStore, "ended"),
+    "memory": Kind(lambda folder: MemoryStore(), False),
     **{each.value: on_disk(each) for each in Durability},
 }
 
@@ -294,7 +293,7 @@ def test_a_run_that_was_deleted_is_gone(stage: Kept) -> None:
 
 def test_what_is_told_of_a_store(kind: Kind, stage: Kept) -> None:
     info = stage.loop.run(stage.store.info())
-    assert info.kind == ("sqlite" if kind.keeps == "all" else "memory")
+    assert info.kind == ("sqlite" if kind.lasts else "memory")
     assert info.trouble is None
 
 
@@ -317,7 +316,7 @@ def test_what_outlives_the_store(kind: Kind, stage: Kept, tmp_path: Path) -> Non
     debugger = Debugger()
     debugger.replay(again.load())
     runs = {run.id: run for run in debugger.runs}
-    expected = {"nothing": [], "ended": ["ended"], "all": ["ended", "live"]}[kind.keeps]
+    expected = ["ended", "live"] if kind.lasts else []
     assert list(runs) == expected
     for run in expected:
         assert runs[run].name == stage.run(run).name
@@ -327,7 +326,7 @@ def test_what_outlives_the_store(kind: Kind, stage: Kept, tmp_path: Path) -> Non
             '"answer"',
             '{"Tool": "ls", "Argument": null}',
         ]
-    if kind.keeps == "all":
+    if kind.lasts:
         assert debugger._runs == stage.debugger._runs
     again.close()
 

@@ -1,8 +1,11 @@
-"""A run as text, where the recorded one has nothing to show."""
+"""A run as text: the recorded one, and what that hasn't."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from agentstepper_nb.protocol.records import RunHistory
+from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.protocol.values import (
     AnswerKind,
     Breakpoint,
@@ -15,7 +18,30 @@ from agentstepper_nb.protocol.values import (
 )
 from agentstepper_nb.store.logs import readable
 
+RECORDED = Path(__file__).parents[2] / "wire" / "recorded.run"
 FAILURE = Failure(type="OSError", message="gone")
+
+
+def test_the_recorded_run() -> None:
+    recorded = runfile.load(RECORDED.read_bytes())
+    text = readable(recorded)
+    assert text.startswith(
+        f"{recorded.run.name} (Recorder)\nstarted 2026-11-21T21:10:22.000+00:00\n"
+    )
+    for line in (
+        "[1] 2026-11-21T21:10:22.000+00:00 program started, begin: Agent program started.",
+        '"wrote 4 bytes to b.txt"',
+        'edited to: {"messages": [{"role": "user", "content": "edited"}]}',
+        "[6] 2026-11-21T21:10:24.000+00:00 debug message",
+        '"loop finished \\u2713"',
+        "commit 97ebd3d5fb4f 2026-11-21T21:10:24.000+00:00 Add b.txt",
+        "  added b.txt +1 -0",
+        "  changed a.txt +1 -0",
+        "  deleted README.md +0 -0",
+    ):
+        assert line in text.splitlines()
+    order = [text.index(word) for word in ("[1]", "[5]", "Add b.txt", "[6]", "[7]")]
+    assert order == sorted(order)
 
 
 def test_a_run_that_crashed_says_how() -> None:

@@ -216,6 +216,7 @@ async def test_trouble_is_told_on_the_loop(
     assert done == []
     connection.execute("PRAGMA max_page_count = 1000000")
     await over.wait()
+    assert [each.trouble is None for each in troubles] == [False, True]  # not with each try again
     assert (await store.history("run")).events[-1] == event
     assert done == ["kept"]
 
@@ -368,6 +369,18 @@ async def test_what_is_to_go(store: SqliteStore) -> None:
     assert size is not None
     assert await store.expired(None, size + 1_000_000) == []
     assert await store.expired(None, size - 50) == ["a"]
+
+
+@on_loop
+async def test_no_more_goes_than_there_is_too_much_of(store: SqliteStore) -> None:
+    runs = [Run(id=f"{at:03}", name="N", program="P", started_at=at) for at in range(300)]
+    ended = [replace(run, state=RunState.IDLE, ended_at=run.started_at + 1) for run in runs]
+    await keep(store, [RunImported(history=RunHistory(run=run)) for run in ended])
+    size = (await store.info()).size
+    assert size is not None
+    gone = await store.expired(None, size * 2 // 3)
+    assert gone == [run.id for run in runs[: len(gone)]]
+    assert 90 <= len(gone) <= 110  # a third of them, though most of it is in indexes and page ends
 
 
 # ---- damage -----------------------------------------------------------------------------------------

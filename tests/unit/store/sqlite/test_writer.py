@@ -190,6 +190,45 @@ def test_where_everything_is_synced_nothing_waits_for_it(tmp_path: Path) -> None
     heard.writer.close()
 
 
+def test_an_event_shares_the_transaction_of_its_breakpoint(
+    heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "SHORTLY", 3600.0)
+    heard.put("run", [run("run")])
+    heard.settle()
+    heard.said.clear()
+    heard.put("event", [event("e"), AgentHeard(run="run", n=1)])
+    heard.put("one", [run("one")])
+    heard.settle()
+    assert heard.said[: heard.said.index("one") + 1] == ["commit", "event", "one"]
+
+
+def test_a_lonely_event_waits_shortly(heard: Heard) -> None:
+    heard.put("run", [run("run")])
+    done = threading.Event()
+    heard.writer.put(Append([event("e")], done.set))
+    assert done.wait(20)
+
+
+def test_what_nobody_waits_for_is_gathered_and_synced_at_once(
+    heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "SYNC_WITHIN", 0.01)
+    heard.said.clear()
+    synced = threading.Event()
+    heard.writer.put(Append([run("one")], synced=synced.set))
+    assert synced.wait(20)
+    assert heard.said == ["commit"]  # it is set to FULL from before
+
+
+def test_who_reads_does_not_wait_for_what_is_gathered(heard: Heard) -> None:
+    heard.writer.put(Append([run("one")]))
+    done = threading.Event()
+    heard.writer.put(Append(done=done.set, reading=True))
+    assert done.wait(20)
+    assert heard.history("one") == []
+
+
 def test_what_waits_for_nothing_is_told_without_a_transaction(heard: Heard) -> None:
     heard.said.clear()
     heard.put("one", [])

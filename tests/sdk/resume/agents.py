@@ -1,0 +1,84 @@
+"""An agent on a thread of its own, and what its Core sees of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.protocol.agent import (
+    AgentMessage,
+    BreakpointReached,
+    Bye,
+    Resume,
+    Welcome,
+)
+from agentstepper_nb.protocol.values import Ending
+from tests.sdk.doors import run
+from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, go_on
+
+FINISHED = Bye(ending=Ending.FINISHED)
+
+
+def only_the_start(peer: Peer, point: BreakpointReached) -> Resume | None:
+    return go_on(peer, point) if point.summary else None
+
+
+def waiting(peer: Peer) -> BreakpointReached:
+    """The next breakpoint that waits, after the start."""
+    while True:
+        point = peer.next(BreakpointReached)
+        if point.waits and not point.summary:
+            return point
+
+
+async def ask(dbg: Any) -> Any:
+    return await dbg.begin_llm_query_breakpoint("p")
+
+
+def welcome(received: int) -> Welcome:
+    return Welcome(version=2, core="scripted", run="", received=received)
+
+
+def kinds(messages: list[AgentMessage]) -> list[str]:
+    return [type(message).__name__ for message in messages]
+
+
+class Agent:
+    """An agent on a thread of its own; `go` lets it pass `step`, one after the other."""
+
+    def __init__(self, pool: ThreadPoolExecutor, door: str, core: ScriptedCore) -> None:
+        self._pool, self.door, self._core = pool, door, core
+        self._gates = [threading.Event() for _ in range(3)]
+
+    def run(self, scenario: Callable[[Any], Any], **options: Any) -> Future[Any]:
+        options = {"stop_on_entry": False, **options}
+        return self._pool.submit(run, self.door, self._core, scenario, **options)
+
+    def go(self) -> None:
+        next(gate for gate in self._gates if not gate.is_set()).set()
+
+    async def step(self, number: int) -> None:
+        await asyncio.to_thread(self._gates[number].wait, PATIENCE)
+
+
+def await_log(caplog: pytest.LogCaptureFixture, text: str) -> None:
+    """Wait until something is logged."""
+    heard = threading.Event()
+
+    class Ear(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if text in record.getMessage():
+                heard.set()
+
+    log, ear = logging.getLogger("agentstepper_nb.sdk"), Ear()
+    log.addHandler(ear)
+    try:
+        assert text in caplog.text or heard.wait(PATIENCE), f"{text} was not said: {caplog.text}"
+    finally:
+        log.removeHandler(ear)

@@ -1,0 +1,31 @@
+"""A Core that answers only a run's start, and an agent whose Core may go away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from agentstepper_nb.sdk import session as session_module
+from tests.sdk.resume.agents import Agent, only_the_start
+from tests.sdk.scripted_core import ScriptedCore
+
+
+@pytest.fixture
+def core() -> Iterator[ScriptedCore]:
+    with ScriptedCore(only_the_start) as core:
+        yield core
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4) as pool:
+        yield pool
+
+
+@pytest.fixture
+def agent(pool: ThreadPoolExecutor, core: ScriptedCore, door: str) -> Iterator[Agent]:
+    yield Agent(pool, door, core)
+    for session in session_module._sessions:  # of a test that failed
+        session.link.cut()

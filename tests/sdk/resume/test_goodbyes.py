@@ -1,0 +1,139 @@
+"""The end of a run whose Core is away."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from agentstepper_nb import AgentStepper
+from agentstepper_nb.protocol.agent import (
+    AgentError,
+    BreakpointReached,
+    Bye,
+)
+from agentstepper_nb.sdk import connections, on_closing, outbox
+from tests.sdk.doors import both
+from tests.sdk.resume.agents import (
+    FINISHED,
+    Agent,
+)
+from tests.sdk.scripted_core import PATIENCE, ScriptedCore
+
+
+@pytest.fixture
+def closing() -> Iterator[threading.Event]:
+    """Set once an AgentStepper is about to say goodbye."""
+    begun = threading.Event()
+    take_back = on_closing(lambda door, bye: begun.set())
+    yield begun
+    take_back()
+
+
+@pytest.fixture
+def short_goodbyes(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (connections, outbox):
+        monkeypatch.setattr(module, "GOODBYE_PATIENCE", 0.2)
+
+
+@both
+def test_a_goodbye_waits_for_a_core_that_is_away(
+    agent: Agent, core: ScriptedCore, closing: threading.Event, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(dbg: Any) -> None:
+        await agent.step(0)
+
+    working = agent.run(scenario)
+    core.peer().next(BreakpointReached)
+    core.stop()
+    agent.go()
+    assert closing.wait(PATIENCE)
+    core.start()
+    working.result(PATIENCE)
+    assert core.peer().ends() == FINISHED
+    assert "delivered" not in caplog.text
+
+
+@both
+def test_a_goodbye_that_finds_no_core_says_what_is_lost(
+    agent: Agent, core: ScriptedCore, short_goodbyes: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(dbg: Any) -> str:
+        await agent.step(0)
+        await dbg.post_debug_message("m")
+        return str(getattr(dbg, "dbg", dbg).run_id)
+
+    working = agent.run(scenario)
+    core.peer().next(BreakpointReached)
+    core.stop()
+    agent.go()
+    run_id = working.result(PATIENCE)
+    core.start()
+    said = [record.getMessage() for record in caplog.records if "delivered" in record.getMessage()]
+    assert len(said) == 1
+    assert said[0].startswith(f"2 messages of run {run_id} weren't delivered: No Core listens at")
+
+
+@both
+def test_a_goodbye_that_isn_t_kept_is_said_again(agent: Agent, core: ScriptedCore) -> None:
+    """A Core that dies after it took the bye, before it had it on its disk."""
+
+    async def scenario(dbg: Any) -> None:
+        await agent.step(0)
+        core.acknowledges = False
+
+    working = agent.run(scenario)
+    first = core.peer()
+    agent.go()
+    first.next(Bye)
+    assert first.hello is not None
+    core.stop()
+    core.heard[first.hello.run] -= 1
+    core.acknowledges = True
+    core.start()
+    working.result(PATIENCE)
+    assert core.peer().ends() == FINISHED
+
+
+@both
+def test_a_goodbye_that_was_kept_but_not_acknowledged(
+    agent: Agent, core: ScriptedCore, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(dbg: Any) -> None:
+        await agent.step(0)
+        core.acknowledges = False
+
+    working = agent.run(scenario)
+    first = core.peer()
+    agent.go()
+    first.next(Bye)
+    core.welcome = AgentError(code="run_ended", message="This run has ended.")
+    first.drop()
+    working.result(PATIENCE)
+    assert caplog.records == []
+
+
+def test_a_garbage_collection_while_the_core_is_away_says_goodbye_later(
+    core: ScriptedCore,
+) -> None:
+    dbg = AgentStepper("T", "127.0.0.1", core.port)
+    core.peer()
+    core.stop()
+    del dbg
+    gc.collect()
+    core.start()
+    assert core.peer().ends() == FINISHED
+
+
+def test_a_garbage_collection_is_no_wait(core: ScriptedCore, short_goodbyes: None) -> None:
+    dbg = AgentStepper("T", "127.0.0.1", core.port)
+    link = dbg._live().link
+    core.peer()
+    core.stop()
+    del dbg
+    gc.collect()
+    link.closed.result(PATIENCE)
+    core.start()

@@ -1,0 +1,137 @@
+"""A Core that doesn't take a run up again, and what a person is told of it all."""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from agentstepper_nb import ConnectionLostError
+from agentstepper_nb.protocol.agent import (
+    AgentError,
+)
+from tests.sdk.doors import both, run
+from tests.sdk.resume.agents import (
+    Agent,
+    ask,
+    await_log,
+    only_the_start,
+    waiting,
+)
+from tests.sdk.scripted_core import PATIENCE, ScriptedCore, go_on
+
+REFUSALS = ["unknown_run", "run_ended", "unauthorized", "version_mismatch"]
+
+
+@both
+@pytest.mark.parametrize("code", REFUSALS)
+def test_a_refusal_ends_the_wait(agent: Agent, core: ScriptedCore, code: str) -> None:
+    async def scenario(dbg: Any) -> None:
+        with pytest.raises(ConnectionLostError, match=r"doesn't go on with this run.*Because\."):
+            await dbg.begin_llm_query_breakpoint("p")
+        with pytest.raises(ConnectionLostError, match="Start the agent again"):
+            await dbg.post_debug_message("m")
+
+    working = agent.run(scenario)
+    first = core.peer()
+    waiting(first)
+    core.welcome = AgentError(code=code, message="Because.")
+    first.drop()
+    working.result(PATIENCE)
+
+
+@both
+@pytest.mark.parametrize("code", REFUSALS)
+def test_under_continue_the_agent_goes_on_alone(
+    agent: Agent, core: ScriptedCore, code: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(dbg: Any) -> Any:
+        values = [await dbg.begin_llm_query_breakpoint(n) for n in range(10)]
+        await agent.step(0)
+        values += [await dbg.begin_llm_query_breakpoint(n) for n in range(10)]
+        await dbg.post_debug_message("m")
+        return values
+
+    working = agent.run(scenario, on_disconnect="continue")
+    first = core.peer()
+    waiting(first)
+    core.welcome = AgentError(code=code, message="Because.")
+    first.drop()
+    await_log(caplog, "The agent goes on alone")
+    agent.go()
+    assert working.result(PATIENCE) == [*range(10), *range(10)]
+    assert caplog.text.count("goes on alone") == 1
+    assert "delivered" not in caplog.text
+
+
+@both
+@pytest.mark.parametrize("code", ["internal", "store_failed"])
+def test_what_may_pass_is_tried_again(agent: Agent, core: ScriptedCore, code: str) -> None:
+    working = agent.run(ask)
+    first = core.peer()
+    point = waiting(first)
+    core.welcome = AgentError(code=code, message="Not now.")
+    first.drop()
+    refused = core.peer()
+    core.welcome = None
+    refused.drop()
+    second = core.peer()
+    second.answer(point.id)
+    assert working.result(PATIENCE) == "p"
+
+
+@both
+@pytest.mark.parametrize("policy", ["wait", "continue"])
+def test_the_original_can_t_take_up_a_run(door: str, policy: str, pool: ThreadPoolExecutor) -> None:
+    with ScriptedCore(only_the_start) as core:
+        working = pool.submit(run, door, core, ask, on_disconnect="wait")
+        waiting(core.peer())
+        core.stop()
+        core.version = 1
+        core.start()
+        with pytest.raises(ConnectionLostError, match="The original runs there by now"):
+            working.result(PATIENCE)
+    with ScriptedCore(version=1) as original:
+        original.policy = lambda peer, point: go_on(peer, point) if point.summary else peer.drop()
+        with pytest.raises(ConnectionLostError, match="start the agent again"):
+            run(door, original, ask, on_disconnect=policy)
+
+
+# ---- what a person is told ---------------------------------------------------------------------------
+
+
+@both
+@pytest.mark.parametrize(
+    ("policy", "advice"),
+    [("wait", "waits for it at the next breakpoint"), ("continue", "goes on without it")],
+)
+def test_an_outage_is_told_once_and_its_end_too(
+    agent: Agent, core: ScriptedCore, policy: str, advice: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    working = agent.run(ask, on_disconnect=policy)
+    point = waiting(core.peer())
+    core.stop()
+    await_log(caplog, advice)
+    core.start()
+    second = core.peer()
+    second.answer(point.id)
+    assert working.result(PATIENCE) == "p"
+    second.ends()
+    assert [record.levelno for record in caplog.records] == [logging.WARNING] * 2
+    assert caplog.text.count("Connection lost to the Core at") == 1
+    assert caplog.text.count(f"The Core is back at {core.url}: the run goes on.") == 1
+
+
+@both
+def test_a_short_outage_is_not_told(
+    agent: Agent, core: ScriptedCore, caplog: pytest.LogCaptureFixture
+) -> None:
+    working = agent.run(ask)
+    first = core.peer()
+    point = waiting(first)
+    first.drop()
+    core.peer().answer(point.id)
+    assert working.result(PATIENCE) == "p"
+    assert caplog.records == []
