@@ -15,7 +15,7 @@ from .driver import Driver
 from .renewals import teach_nbval
 
 #: What the tutorials make beside themselves: its tests are the agent's to run.
-collect_ignore = ["cart"]
+collect_ignore = ["cart", "history"]
 
 _running: list[tuple[AgentStepperCore, Driver]] = []
 
@@ -29,8 +29,9 @@ def pytest_configure(config: pytest.Config) -> None:
     driver.start()
     _running.append((core, driver))
     os.environ["AGENTSTEPPER_URL"] = f"ws://127.0.0.1:{core.client_port}"
-    # The private repositories of workspaces stay out of the home folder.
-    os.environ["JUPYTER_DATA_DIR"] = tempfile.mkdtemp(prefix="agentstepper-notebooks-")
+    # What is kept and announced stays out of the home folder.
+    for variable in ("JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
+        os.environ[variable] = tempfile.mkdtemp(prefix="agentstepper-notebooks-")
 
 
 def pytest_itemcollected(item: Any) -> None:

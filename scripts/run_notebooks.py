@@ -24,7 +24,8 @@ def main(paths: list[str]) -> None:
         driver = Driver(f"ws://127.0.0.1:{core.ui_port}")
         driver.start()
         os.environ["AGENTSTEPPER_URL"] = f"ws://127.0.0.1:{core.client_port}"
-        os.environ["JUPYTER_DATA_DIR"] = tempfile.mkdtemp()
+        for variable in ("JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
+            os.environ[variable] = tempfile.mkdtemp()
         for path in paths:
             run(Path(path))
         driver.stop()
