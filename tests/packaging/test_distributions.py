@@ -32,7 +32,7 @@ WHEEL = [
     r"agentstepper_nb/store/sqlite/migrations/\d{4}\.sql",
     rf"{STATIC}(kernel|loader)\.js",
     rf"{STATIC}manifest\.json",
-    rf"{STATIC}(app|page|editor|changes|edit_diff|chunk)\.\w+\.js",
+    rf"{STATIC}(app|page|editor|changes|history|compare|edit_diff|chunk)\.\w+\.js",
     rf"{STATIC}LICENSES\.txt",
     re.escape(DATA + ENABLED),
     rf"{re.escape(DATA + LABEXTENSIONS)}(package|install)\.json",
