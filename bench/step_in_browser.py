@@ -73,7 +73,7 @@ def measure(clicks: int) -> list[float]:
     """The milliseconds from each click until the agent went on.
 
     Args:
-        clicks: How many; those that let the agent start and finish are not among them.
+        clicks: How many, an even number; the one that lets the agent start is not among them.
     """
     with _lab() as lab:
         page, view = lab.page, _panel(lab)
@@ -84,11 +84,10 @@ def measure(clicks: int) -> list[float]:
             for seq in range(1, clicks + 2):
                 expect(view.root.locator(".as-mod-halted .as-Row-n")).to_have_text(str(seq))
                 view.press("Step")
-            view.press("Continue")
             said, _ = process.communicate(timeout=60)
             pressed: list[float] = page.evaluate("window.clicks")
     resumed = [float(line) * 1000 for line in said.splitlines()]
-    pairs = list(zip(pressed, resumed, strict=False))[1 : clicks + 1]
+    pairs = list(zip(pressed, resumed, strict=True))[1:]
     return [went - click for click, went in pairs]
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 LIST = DOCS / "images" / "README.md"
 PAGE = DOCS / "gallery.md"
-WIDTHS = (340, 700, 1400)
-THEMES = ("light", "dark")
+#: The themes of each width that there are pictures of.
+THEMES = {340: ("light", "dark"), 700: ("light", "dark"), 1400: ("light",)}
 
 _HEADING = re.compile(r"## (.+)")
 _SCENE = re.compile(r"\| `([\w-]+)` \| ([^|]+) \|")
@@ -19,7 +19,7 @@ _INTRODUCTION = """\
 <!-- Made by scripts/gallery.py from images/README.md: `make screenshots`. -->
 # Each state of the view
 
-With fixed data, in light and dark, at the widths of a side panel, a cell and a page.
+With fixed data, at the widths of a side panel and a cell in light and dark, and of a page in light.
 [What was judged](images/README.md) in each is a page of its own.
 """
 
@@ -47,10 +47,10 @@ def _shown(scene: str, what: str) -> str:
         f"| {width} | "
         + " | ".join(
             f"![{scene}, {theme}, {width} px](images/gallery/{scene}-{width}-{theme}.png)"
-            for theme in THEMES
+            for theme in themes
         )
-        + " |"
-        for width in WIDTHS
+        + " |" * (3 - len(themes))
+        for width, themes in THEMES.items()
     )
     return "\n".join([f"### {what}\n", "| px | Light | Dark |", "|---|---|---|", *rows, ""])
 

@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 from .jupyter import Jupyter, running_jupyter
 from .lab import Lab, Notebook7, notebook
 from .pictures import Pictures, pictures_folder
+from .sampling import sampled
 
 CHROMIUM_ARGUMENTS = [
     "--no-sandbox",
@@ -89,9 +90,12 @@ def new_notebook7(context: BrowserContext, jupyter: Jupyter) -> Iterator[NewLab]
     yield from _opening(Notebook7, context, jupyter)
 
 
-@pytest.fixture(params=["new_lab", "new_notebook7"])
+@pytest.fixture(params=sampled(("new_lab", "new_notebook7"), "new_lab"))
 def new_tab(request: pytest.FixtureRequest) -> NewLab:
-    """Opens a notebook of given cells in each application that reads notebooks."""
+    """Opens a notebook of given cells in each application that reads notebooks.
+
+    `test_shells` has both each time.
+    """
     opens: NewLab = request.getfixturevalue(request.param)
     return opens
 

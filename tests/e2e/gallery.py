@@ -31,6 +31,8 @@ LOOKS: Final[tuple[tuple[int, Theme], ...]] = (
     *((width, theme) for width in HEIGHTS for theme in ("light", "dark")),
     (700, "forced"),
 )
+#: The looks whose pictures are kept: all would be too much to fetch with the repository.
+PICTURED: Final = tuple(look for look in LOOKS if look not in ((1400, "dark"), (700, "forced")))
 #: What is around the view.
 MARGIN: Final = 8
 

@@ -35,7 +35,7 @@ _INDEX: Final = """async png => {
     };
     const channels = colour => [colour >> 16, (colour >> 8) & 255, colour & 255];
     const rounded = colour => channels(colour).reduce(
-        (sum, value) => (sum << 8) | Math.min(255, Math.round(value / 16) * 16), 0);
+        (sum, value) => (sum << 8) | Math.min(255, Math.round(value / 32) * 32), 0);
     const areas = counted();
     colours.forEach((colour, at) => {
         if (areas.get(colour) < colours.length / 2000) colours[at] = rounded(colour);

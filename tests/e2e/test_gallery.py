@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 from scripts import gallery as docs
 
 from .axe import expect_clean
-from .gallery import BUILDABLE, HEIGHTS, LOOKS, Gallery, Theme, build_gallery, expect_good
+from .gallery import BUILDABLE, HEIGHTS, LOOKS, PICTURED, Gallery, Theme, build_gallery, expect_good
 
 pytestmark = pytest.mark.skipif(not BUILDABLE, reason="the JavaScript was built without its tools")
 
@@ -53,10 +53,7 @@ def test_the_docs_show_every_scene(gallery: Gallery) -> None:
     assert sorted(docs.scenes(text)) == sorted(gallery.still)
     assert docs.PAGE.read_text() == docs.page(text), "`make screenshots` makes it"
     assert {path.name for path in (docs.DOCS / "images" / "gallery").iterdir()} == {
-        f"{scene}-{width}-{theme}.png"
-        for scene in gallery.still
-        for width, theme in LOOKS
-        if theme != "forced"
+        f"{scene}-{width}-{theme}.png" for scene in gallery.still for width, theme in PICTURED
     }
 
 
@@ -163,6 +160,16 @@ def test_nothing_moves_while_commits_and_summaries_come(gallery: Gallery, width:
         assert steps == 4
         expect(page.locator(".as-Row.as-mod-file").first).to_be_attached()
         assert page.evaluate("shifts") == []
+
+
+@pytest.mark.parametrize("width", list(HEIGHTS))
+def test_what_differs_between_two_runs_is_in_sight(gallery: Gallery, width: int) -> None:
+    with opened(gallery, "compare-changed", width) as page:
+        differing = page.locator(".as-Diff td.d, .as-Diff td.a").first
+        pane = page.get_by_role("region", name="Contents", exact=True)
+        line, around = differing.bounding_box(), pane.bounding_box()
+        assert line and around
+        assert around["y"] <= line["y"] < around["y"] + around["height"] - line["height"]
 
 
 # ---- the focus is never lost --------------------------------------------------------------------------

@@ -59,7 +59,7 @@ def test_the_main_states_are_accessible(
         expect(view.root.get_by_role("grid", name="Runs")).to_be_visible()
         expect_clean(page)
         page.keyboard.press("1")
-    view.expect_state("Lost")
+    view.expect_state("Crashed")
     expect_clean(page)
 
 

@@ -143,11 +143,20 @@ def test_the_page_opens_in_a_tab_of_its_own(new_tab: NewLab, jupyter: Jupyter) -
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        ({"status": 404}, "pip install agentstepper_nb"),
-        ({"json": {"version": "99.0", "protocol": 99, "app": "app.js"}}, "Reload the page"),
-        ({"json": {"version": "0.0.1", "protocol": 1, "app": "app.js"}}, "restart it"),
+        pytest.param({"status": 404}, "pip install agentstepper_nb", id="no-server-extension"),
+        pytest.param(
+            {"json": {"version": "99.0", "protocol": 99, "app": "app.js"}},
+            "Reload the page",
+            id="newer-server",
+            marks=pytest.mark.soak,  # js/tests has all of them without a browser
+        ),
+        pytest.param(
+            {"json": {"version": "0.0.1", "protocol": 1, "app": "app.js"}},
+            "restart it",
+            id="older-server",
+            marks=pytest.mark.soak,
+        ),
     ],
-    ids=["no-server-extension", "newer-server", "older-server"],
 )
 def test_a_server_that_does_not_fit_is_said(
     new_lab: NewLab, jupyter: Jupyter, answer: dict[str, Any], words: str

@@ -163,7 +163,13 @@ def test_jupyterlab_shows_it_sanitised_and_trusted(
     lab.set_theme("JupyterLab Light")
 
 
-@pytest.mark.parametrize("trusted", [False, True], ids=["untrusted", "trusted"])
+@pytest.mark.parametrize(
+    "trusted",
+    [
+        pytest.param(False, id="untrusted"),
+        pytest.param(True, id="trusted", marks=pytest.mark.soak),
+    ],
+)
 def test_where_the_core_has_lost_the_run_its_timeline_stands_in_for_the_view(
     context: BrowserContext, jupyter: Jupyter, screenshots: Path, trusted: bool
 ) -> None:

@@ -116,7 +116,7 @@ def test_two_tabs_and_two_agents(
                 for view in views:
                     expect_rows_of_core(view, jupyter, run)
     for view in views:
-        view.expect_state("Lost")
+        view.expect_state("Crashed")
     assert [error for lab in labs for error in lab.errors] == []
 
 

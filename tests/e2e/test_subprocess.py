@@ -36,7 +36,13 @@ def started(new_lab: NewLab, folder: Path) -> tuple[Lab, DebuggerView]:
     return lab, view
 
 
-@pytest.mark.parametrize("edited", [True, False], ids=["edited", "unedited"])
+@pytest.mark.parametrize(
+    "edited",
+    [
+        pytest.param(True, id="edited"),
+        pytest.param(False, id="unedited", marks=pytest.mark.soak),  # test_corridor has its like
+    ],
+)
 def test_the_edit_makes_the_difference(new_lab: NewLab, jupyter: Jupyter, edited: bool) -> None:
     folder = jupyter.folder / f"process-{edited}"
     lab, view = started(new_lab, folder)

@@ -1,5 +1,6 @@
 /** The selected pair's contents: their difference, or what there is of them. */
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { RefObject } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { Sides } from "../diff/table";
 import { type DiffWords, TextsDiff } from "../diff/texts_diff";
 import { useSides } from "../diff/width";
@@ -127,6 +128,7 @@ interface BothProps {
 function Differing({ rows, bodies }: BothProps) {
   const pane = useRef<HTMLDivElement>(null);
   const sides = useSides(pane);
+  useChangeInSight(pane, sides);
   return (
     <div ref={pane}>
       <BothHeads rows={rows} bodies={bodies} sides={sides} />
@@ -140,6 +142,18 @@ function Differing({ rows, bodies }: BothProps) {
       />
     </div>
   );
+}
+
+/** The first line that differs is in sight, at a third, so that what stands before it is seen too. */
+function useChangeInSight(pane: RefObject<HTMLElement | null>, sides: Sides): void {
+  useLayoutEffect(() => {
+    const scroller = pane.current?.closest(".as-Scroll");
+    const change = pane.current?.querySelector(".as-Diff td.a, .as-Diff td.d");
+    if (!scroller || !change) return;
+    const { clientHeight: height } = scroller;
+    const top = change.getBoundingClientRect().top - scroller.getBoundingClientRect().top;
+    if (top > (2 * height) / 3) scroller.scrollTop += top - height / 3;
+  }, [sides]);
 }
 
 function BothHeads({ rows, bodies, sides }: BothProps & { sides: Sides }) {

@@ -4,5 +4,5 @@ import { lazy, withStyles } from "./lazy";
 
 export const CompareTab = lazy<{ model: Model; ids: Comparison }>(async () => {
   const { Compare, styles } = await import("../compare");
-  return withStyles(Compare, styles);
+  return withStyles(Compare, "compare", styles);
 });

@@ -1,6 +1,7 @@
 /** Parts of the view that are fetched when they are first needed. */
 import type { ComponentType, JSX, VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { putStyle } from "../styles";
 import { Button } from "./button";
 
 /**
@@ -42,14 +43,24 @@ export function lazy<P extends object>(
   };
 }
 
-/** A part with a stylesheet of its own, which travels in its chunk. */
+/**
+ * A part with a stylesheet of its own, which travels in its chunk. It is put beside the view's, not into
+ * the view: what runs say stands there, and nothing else may.
+ *
+ * @param name The stylesheet's.
+ */
 export function withStyles<P extends object>(
   Part: ComponentType<P>,
+  name: string,
   styles: string,
 ): ComponentType<P> {
+  // References are set before anything is measured.
+  const put = (place: Element | null) => {
+    if (place) putStyle(place, name, styles);
+  };
   return (props: P) => (
     <>
-      <style>{styles}</style>
+      <span hidden ref={put} />
       <Part {...props} />
     </>
   );

@@ -4,5 +4,5 @@ import { lazy, withStyles } from "./lazy";
 
 export const RunsTab = lazy<{ model: Debugger }>(async () => {
   const { Runs, styles } = await import("../history");
-  return withStyles(Runs, styles);
+  return withStyles(Runs, "history", styles);
 });

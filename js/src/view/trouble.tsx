@@ -1,4 +1,4 @@
-/** That nothing can be kept now, and why. Below, as the end of a run is: nothing moves for it. */
+/** That nothing, or not all, can be kept, and why. Below, as the end of a run is: nothing moves for it. */
 import { Icon } from "../icons/icon";
 import type { Debugger } from "../model/debugger";
 import { visible } from "./visible";
@@ -10,8 +10,8 @@ export function StoreTrouble({ model }: { model: Debugger }) {
     <div class="as-Banner as-mod-bad" role="alert">
       <Icon name="warn" />
       <div class="as-Banner-text" title={visible(why)}>
-        <b>Nothing can be kept now</b>
-        <span class="as-Muted as-Small">{`${visible(why)} Agents wait until it can.`}</span>
+        <b>Runs can’t be kept</b>
+        <span class="as-Muted as-Small">{visible(why)}</span>
       </div>
     </div>
   );

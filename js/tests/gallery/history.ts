@@ -160,7 +160,9 @@ const FOUND: Hit[] = [
   hit("o5", "row", "r8", "KeyError: '", "total", "'"),
 ];
 
-const TROUBLE = "No space left on device (~/.local/share/agentstepper).";
+const TROUBLE =
+  "Nothing can be kept in ~/.local/share/agentstepper right now: database or disk is full. Make room " +
+  "there; agents wait meanwhile, and it is tried again each second.";
 
 /** More runs than anybody looks through. */
 function many(): Run[] {

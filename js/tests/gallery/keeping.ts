@@ -58,7 +58,7 @@ export const KEEPING: Record<string, Scene> = {
     shows(
       changing().ends("The agent broke off", { outcome: "error" }).ended("crashed", {
         exit_code: -9,
-        last_event: "tool call write_file (row 14)",
+        last_event: "tool result write_file (row 13)",
       }),
     ),
 
