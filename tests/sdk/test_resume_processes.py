@@ -124,6 +124,7 @@ sys.stdin.readline()
 pid = os.fork()
 if pid == 0:
     print(dbg.begin_llm_query_breakpoint("of the child"), flush=True)
+    sys.stdin.readline()  # who says goodbye is told nothing any more but what wasn't delivered
     sys.exit(0)
 os.waitpid(pid, 0)
 dbg.close()
@@ -155,6 +156,8 @@ def test_a_forked_child_whose_core_is_away(core: ScriptedCore, policy: str) -> N
         if policy == "wait":
             child.answer(waiting(child).id)
             assert process.stdout.readline() == "of the child\n"
+        process.stdin.write("end\n")
+        process.stdin.flush()
         assert child.ends() == FINISHED
         assert [point.waits for point in child.points] == [False, policy == "wait"]
         assert outcome(process)[0] == 0
