@@ -81,6 +81,7 @@ class Connections:
         self._wake: SimpleQueue[None] = SimpleQueue()
         self._until: float | None = None  # when the goodbye's patience ends
         self._given_up = False
+        self._back_late = False
         self._broken: Exception | None = None
 
     @property
@@ -90,8 +91,8 @@ class Connections:
 
     @property
     def away(self) -> bool:
-        """Whether no Core is there."""
-        return self._connection is None
+        """Whether no Core is there, or one is back only since the goodbye."""
+        return self._connection is None or self._back_late
 
     def close(self) -> None:
         """The goodbye is on its way: end when it is kept, or patience ends. Takes no lock."""
@@ -181,6 +182,7 @@ class Connections:
         self.endpoint = found.endpoint
         try:
             with found.open:
+                self._back_late = self._closing
                 connection = self._connection = found.connection
                 if self._given_up:
                     self.cut()
@@ -207,13 +209,18 @@ class Connections:
 
     def _after(self, gone: Exception) -> Reached | ConnectionLostError | None:
         """What becomes of the run now that a connection is gone."""
-        if self._given_up or (self._closing and not self.outbox.undelivered):
+        if self._given_up or (self._closing and self._delivered()):
             return None
         if self._broken is not None or not isinstance(gone, ConnectionClosed):
             return self._failed(self._broken or gone)
         if self._may_find_back(gone):
             return self._find_back(why_gone(gone))
         return ConnectionLostError(why_lost(self.endpoint.url, gone))
+
+    def _delivered(self) -> bool:
+        """Whether the goodbye was said, and is kept with all before it."""
+        self.outbox.lost().result()  # it was put before we were told: by then it is taken in
+        return not self.outbox.undelivered
 
     def _may_find_back(self, gone: Exception) -> TypeGuard[ConnectionClosed]:
         """Whether a Core can take the run up again."""

@@ -80,7 +80,7 @@ class Link:
 
     @property
     def away(self) -> bool:
-        """Whether the Core is away, and may come back."""
+        """Whether the Core is away and may come back, or has just come back for the goodbye."""
         return self._connections.away and not self.closed.done()
 
     # ---- sending ------------------------------------------------------------------------------------
