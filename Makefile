@@ -41,10 +41,12 @@ test-notebooks: $(INSTALLED) js ## Run every tutorial and compare its outputs
 test-js: js ## The JavaScript's unit tests
 	cd js && npm test
 
-# Runs of their own: two have a browser each, and Playwright's loops don't nest.
+# Runs of their own: two have a browser each, and Playwright's loops neither nest nor let others run.
 soak: $(INSTALLED) js chromium kernels ## The long tests
-	$(BIN)/python -m pytest -m soak; long=$$?; $(BIN)/python -m pytest -m soak tests/e2e; shells=$$?; \
-	    $(BIN)/python -m pytest tests/soak && exit $$((long + shells))
+	$(BIN)/python -m pytest -m soak; long=$$?; \
+	    $(BIN)/python -m pytest tests/soak --ignore=tests/soak/test_gallery.py; hard=$$?; \
+	    $(BIN)/python -m pytest -m soak tests/e2e; shells=$$?; \
+	    $(BIN)/python -m pytest tests/soak/test_gallery.py && exit $$((long + hard + shells))
 
 # The runs are real, so that hashes and times differ each time.
 screenshots: $(INSTALLED) js chromium kernels ## Make the pictures in docs/images, and the page of them, again
