@@ -48,14 +48,14 @@ class Session:
             with self._core(Point.ANYWHERE) as core:
                 person = Person(self.seed)
                 agents = [stack.enter_context(self._agent(name)) for name in NAMES]
-                person.act_until(core.uis, lambda: person.met == set(NAMES))
+                _watch(person, core, lambda: person.met == set(NAMES))
                 core.process.kill()  # as one more: from now on each of them comes back
             for point in points:
                 self._kill_at(point, person)
             self._enough.touch()
             person.ends = True
             with self._core(Point.ANYWHERE) as core:
-                person.act_until(core.uis, lambda: len(person.ended) == len(NAMES))
+                _watch(person, core, lambda: len(person.ended) == len(NAMES))
                 for agent in agents:
                     assert agent.wait(PATIENCE) == 0
             self._judge(person)
@@ -78,11 +78,11 @@ class Session:
         journal = self.folder / f"{number}.journal"
         lines = self._random.randint(1, 200)
         with self._agent(CONTINUED, journal) as agent:
-            person.act_until(core.uis, lambda: len(person.begun) > number)
+            _watch(person, core, lambda: len(person.begun) > number)
             while not journal.exists() or journal.read_bytes().count(b"\n") < lines:
                 assert agent.poll() is None
             agent.kill()
-            person.act_until(core.uis, lambda: len(person.ended) > number)
+            _watch(person, core, lambda: len(person.ended) > number)
 
     def _kill_at(self, point: Point, person: Person) -> None:
         try:
@@ -131,3 +131,10 @@ class Session:
         finally:
             agent.kill()
             agent.wait()
+
+
+def _watch(person: Person, core: Core, enough: Callable[[], bool]) -> None:
+    """Act until it is enough at a Core that lives, on as many connections as that takes."""
+    while not enough():
+        assert core.process.poll() is None
+        person.act_until(core.uis, enough)
