@@ -183,6 +183,16 @@ class Hub(PeoplesCommands):
         """One run's header. Raises `CommandError` `unknown_run`."""
         return self.debugger.run(run_id)
 
+    def when_listed(self, tell: Callable[[list[Run]], None]) -> None:
+        """Give the headers of all runs, oldest first, once what they say is recorded."""
+        self.store.settled(partial(tell, self.runs()))
+
+    async def listed(self) -> list[Run]:
+        """As `when_listed`."""
+        runs = self.runs()
+        await self._settled()
+        return runs
+
     def find(self, run_id: str) -> Run | None:
         """One run's header, where there is such a run."""
         try:
@@ -214,7 +224,9 @@ class Hub(PeoplesCommands):
         except Exception:
             self.debugger.run(run_id)  # deleted meanwhile
             raise
-        return replace(history, run=self.debugger.run(run_id))
+        header = self.debugger.run(run_id)
+        await self._settled()  # what it says may be newer than what was read
+        return replace(history, run=header)
 
     async def search(self, query: str, run: str | None = None, limit: int = 100) -> Found:
         """Where words stand, newest first.
@@ -336,6 +348,11 @@ class Hub(PeoplesCommands):
         """Wait until all that was performed so far is recorded, and told."""
         done = asyncio.Event()
         self.when_recorded(done.set)
+        await done.wait()
+
+    async def _settled(self) -> None:
+        done = asyncio.Event()
+        self.store.settled(done.set)
         await done.wait()
 
     def _effects(self, outputs: Sequence[Output], by: UiSession | None) -> None:

@@ -39,7 +39,11 @@ class UiSessionV1(UiSession):
     async def _snapshot(self) -> None:
         try:
             histories = await self._histories()
-            active = self.hub.debugger.active
+            newest = self.hub.debugger.active
+            # As it was recorded, which may be less than where it stands.
+            active = next(
+                (each.run for each in histories if newest and each.run.id == newest.id), None
+            )
             self._send(
                 v1.init_app_state(
                     histories,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,8 @@ class UiSessionV2(UiSession):
     def __init__(self, hub: Hub, connection: Connection, rights: Rights) -> None:
         super().__init__(hub, connection, rights)
         self._sent = 0
-        self._greeted = False
+        self._said_hello = False
+        self._greeted = False  # it got the answer: from now on it is told what happens
         self._opened: set[str] = set()
         self._told: dict[str, Run] = {}
         self._vocabulary = hub.extensions.vocabulary
@@ -89,7 +91,7 @@ class UiSessionV2(UiSession):
         id = None if envelope.id is UNSET else envelope.id
         if isinstance(command, v2.UiHello):
             self._hello(command, id)
-        elif not self._greeted:
+        elif not self._said_hello:
             raise ProtocolError("hello_expected", "The first message must be hello: send it now.")
         elif isinstance(command, v2.OpenRun):
             self._later(partial(self._open, command.run, id), text)
@@ -118,17 +120,23 @@ class UiSessionV2(UiSession):
                 "version_mismatch",
                 f"The view speaks version {hello.version}, this Core {VERSION}: upgrade {side}.",
             )
-        if self._greeted:
+        if self._said_hello:
             raise ProtocolError("already_open", "This connection said hello before: go on with it.")
+        self._said_hello = True
+        self.hub.when_listed(partial(self._welcome, id))
+
+    def _welcome(self, id: str | None, runs: Sequence[Run]) -> None:
         self._greeted = True
-        runs = tuple(self.hub.runs())
         self._told = {run.id: run for run in runs}
         core = f"agentstepper_nb {__version__}"
-        control = self.rights.control
-        kept = self.hub.kept
-        self._send(
-            v2.CoreHello(version=VERSION, core=core, control=control, runs=runs, store=kept), id
+        hello = v2.CoreHello(
+            version=VERSION,
+            core=core,
+            control=self.rights.control,
+            runs=tuple(runs),
+            store=self.hub.kept,
         )
+        self._send(hello, id)
 
     def _control(self, command: Struct) -> None:
         """Carry out a command that changes something."""

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import Final, NamedTuple
 
-from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection
 
 from ..discover import Endpoint, RuntimeFile
@@ -118,6 +117,5 @@ def _try(place: Endpoint, hello: Hello, patience: float) -> Reached | Unreached:
 
 
 def _is_final(error: Exception) -> bool:
-    if isinstance(error, InvalidStatus):
-        return error.response.status_code in (401, 403)
+    # Who refuses the token is another Core by now, or none, that has the port of ours.
     return isinstance(error, Refused) and error.code not in _PASSING

@@ -105,9 +105,9 @@ class AllRuns(RunsHandler):
 
     @authenticated
     @authorized
-    def get(self) -> None:
+    async def get(self) -> None:
         """List the headers of all runs."""
-        self.answer(RunList(runs=tuple(self.hub.runs())))
+        self.answer(RunList(runs=tuple(await self.hub.listed())))
 
 
 class OneRun(RunsHandler):

@@ -58,6 +58,12 @@ class Store(Protocol):
             synced: Called once they are durable, which is at most `SYNC_WITHIN` later.
         """
 
+    def settled(self, done: Callable[[], None]) -> None:
+        """Call back after all calls of what was appended before, where anything can be written.
+
+        Where nothing can right now, it isn't waited for: `stuck` and `on_trouble` tell so.
+        """
+
     async def history(self, run: str) -> RunHistory:
         """One run, whole, with all that was appended before. The run exists.
 

@@ -84,6 +84,10 @@ class MemoryStore:
         """Never: memory doesn't fail."""
         return False
 
+    def settled(self, done: Callable[[], None]) -> None:
+        """Call back at once."""
+        done()
+
     async def history(self, run: str) -> RunHistory:
         """One run, whole."""
         return self._runs[run].history()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -67,8 +66,8 @@ class Session:
         with self._core(Point.ANYWHERE) as core:
             for number in range(count):
                 self._lose_one(person, core, number)
-            core.process.send_signal(signal.SIGINT)
-            assert core.process.wait(PATIENCE) == 0
+            core.process.kill()
+            core.process.wait(PATIENCE)
         reader = Reader(self.house.data / "store.sqlite")
         try:
             for number in range(count):

@@ -17,6 +17,7 @@ from agentstepper_nb.protocol.values import Ending, Outcome
 from tests.sdk.children import python
 from tests.sdk.doors import both, run
 from tests.sdk.processes import agent, outcome
+from tests.sdk.resume.agents import await_log
 from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, go_on
 
 FINISHED = Bye(ending=Ending.FINISHED)
@@ -188,8 +189,11 @@ def test_a_core_with_the_same_token_is_found_on_another_port(door: str) -> None:
         assert getattr(dbg, "dbg", dbg)._live().endpoint.url == core.url, "children find it there"
 
 
-def test_a_core_of_somebody_else_is_not_ours() -> None:
-    """It has the port by now: that it refuses us is no refusal by our Core, which is elsewhere."""
+@pytest.mark.parametrize("ours_is_back", ["before", "after"])
+def test_a_core_of_somebody_else_is_not_ours(
+    ours_is_back: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It has the port by now: that it refuses us is no refusal by our Core, wherever that will be."""
     with (
         ScriptedCore(only_the_start, token="ours") as core,
         ScriptedCore(token="theirs") as foreign,
@@ -200,9 +204,13 @@ def test_a_core_of_somebody_else_is_not_ours() -> None:
         port = core.port
         core.stop()
         foreign.stop()
+        if ours_is_back == "after":
+            foreign.start(port)
+            await_log(caplog, "Connection lost to the Core at")
         core.start(port=0)
         write_runtime_file(url=core.url, token="ours")
-        foreign.start(port)
+        if ours_is_back == "before":
+            foreign.start(port)
         core.peer().answer(point.id)
         assert working.result(PATIENCE) == "p"
         assert foreign.peers == []

@@ -166,6 +166,14 @@ class SqliteStore:
         call = None if done is nothing else done
         self._writer.put(Append(tuple(records), call, durable=durable, synced=synced))
 
+    def settled(self, done: Callable[[], None]) -> None:
+        """Call back after what was appended before. See `Store.settled`."""
+        self._loop = asyncio.get_running_loop()
+        if self._durability is Durability.RELAXED:
+            done()
+        else:
+            self._writer.put(Append(done=done, reading=True))
+
     @property
     def stuck(self) -> bool:
         """Whether nothing can be written for the moment."""

@@ -1,0 +1,47 @@
+"""Nobody is shown what isn't recorded yet, however they ask."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from agentstepper_nb.store import open_store
+from tests.hub.desk import Agent, Person, a_hub
+
+
+@contextmanager
+def nothing_is_written(folder: Path) -> Iterator[None]:
+    """Hold the store's write lock: its writer waits meanwhile."""
+    with closing(sqlite3.connect(folder / "store.sqlite", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+
+
+def test_an_end_isn_t_shown_before_it_is_recorded(tmp_path: Path) -> None:
+    asyncio.run(_end(tmp_path))
+
+
+async def _end(tmp_path: Path) -> None:
+    hub = await a_hub(open_store(tmp_path))
+    agent, person = Agent("r"), Person(hub)
+    await agent.connect(hub)
+    await person.line.expect("run")
+    with nothing_is_written(tmp_path):
+        agent.bye()
+        late = Person(hub)
+        listed, whole = (asyncio.ensure_future(each) for each in (hub.listed(), hub.history("r")))
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert not hub.run("r").live
+        assert person.line.take("run") == []
+        assert late.line.sent == []
+        assert not (listed.done() or whole.done())
+    hello = await late.line.expect("hello")
+    assert [run["state"] for run in hello["runs"]] == ["idle"]
+    assert [run.live for run in await listed] == [False]
+    assert not (await whole).run.live
+    assert (await person.line.expect("run"))["run"]["ending"] == "finished"
+    await hub.close()
