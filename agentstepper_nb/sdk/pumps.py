@@ -90,12 +90,12 @@ async def _acarry_out(link: Link, step: Step) -> Any:
             link.send(messages)
         case Ask(messages, breakpoint):
             try:
-                return await asyncio.wrap_future(link.ask(messages, breakpoint))
+                return await _aresult(link.ask(messages, breakpoint))
             except BaseException:
                 link.forget(breakpoint)
                 raise
         case Flush():
-            await asyncio.wrap_future(link.flush())
+            await _aresult(link.flush())
         case Work(function):
             await _to_its_end(function)
         case Call(function, args, kwargs):
@@ -105,6 +105,15 @@ async def _acarry_out(link: Link, step: Step) -> Any:
             except BaseException as error:
                 return Made(error=error)
     return None
+
+
+async def _aresult(future: Future[T]) -> T:
+    """As `result`, in the running event loop: it falls asleep over an interrupt just the same."""
+    awaited = asyncio.wrap_future(future)
+    if threading.current_thread() is threading.main_thread():
+        while not awaited.done():
+            await asyncio.wait([awaited], timeout=_GLANCE)
+    return await awaited
 
 
 async def in_thread(function: Callable[[], T], abandoned: Callable[[], object] | None = None) -> T:

@@ -114,6 +114,29 @@ def test_an_interrupt_of_asyncio_run(core: ScriptedCore) -> None:
 # ---- garbage and exits ------------------------------------------------------------------------------
 
 
+def test_an_interrupt_that_does_not_wake_the_event_loop_is_heard(core: ScriptedCore) -> None:
+    """As one that comes just before it falls asleep: here another thread gets the signal."""
+    core.policy = only_the_start
+    program = """
+    import asyncio, signal, threading
+    def interrupt():
+        sys.stdin.readline()
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+    threading.Thread(target=interrupt, daemon=True).start()
+    async def main():
+        async with AsyncAgentStepper("T", "127.0.0.1", PORT) as dbg:
+            await dbg.begin_llm_query_breakpoint("p")
+    asyncio.run(main())
+    """
+    with agent(core, program) as process:
+        peer = core.peer()
+        point = waiting(peer)
+        assert process.stdin is not None
+        process.stdin.write("now\n")
+        process.stdin.flush()
+        assert peer.next(Withdraw).breakpoint == point.id
+
+
 def test_garbage_collection_ends_the_run(core: ScriptedCore) -> None:
     dbg = AgentStepper("T", "127.0.0.1", core.port)
     peer = core.peer()
