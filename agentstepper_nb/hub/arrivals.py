@@ -31,12 +31,14 @@ def breakpoint(message: v2.BreakpointReached, run: str) -> Breakpoint:
         kind=EventKind.PROGRAM_STARTED,  # the debugger sets it from the event
         side=message.side,
         at=message.at,
-        data=str(message.data, "utf-8"),
+        data="null" if message.data is UNSET else str(message.data, "utf-8"),
         waits=message.waits,
         summary=message.summary,
         outcome=message.outcome,
         failure=message.failure,
         usage=message.usage,
+        stops=message.stops,
+        stop_error=message.stop_error,
     )
 
 

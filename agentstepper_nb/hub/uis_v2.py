@@ -134,7 +134,10 @@ class UiSessionV2(UiSession):
             core=core,
             control=self.rights.control,
             runs=tuple(runs),
+            more=0,
             store=self.hub.kept,
+            stops=(),
+            prices=(),
         )
         self._send(hello, id)
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from . import stops
 from .frame import Table
+from .pieces import Pieces
+from .stops import Positive, Price
 from .values import (
     Commit,
     Count,
@@ -13,6 +16,7 @@ from .values import (
     Failure,
     FileChange,
     Id,
+    Mode,
     Name,
     Outcome,
     Row,
@@ -65,7 +69,11 @@ class BreakpointReached(Struct, frozen=True, kw_only=True):
     waits: bool  # whether the agent waits for an answer
     at: Time
     clock: float  # the agent's monotonic clock, seconds
-    data: Raw
+    data: Raw | UnsetType = UNSET  # left out where it travels in pieces
+    pieces: Pieces | UnsetType = UNSET  # of its JSON text
+    epoch: Count = 0  # of the lease under which the agent decided whether it waits; 0: none
+    stops: tuple[Id, ...] = ()  # that hit here
+    stop_error: str | None = None  # the condition of a stop failed here, and how
     summary: str | None = None
     outcome: Outcome | None = None  # on the end: how the event ended
     failure: Failure | None = None
@@ -152,6 +160,15 @@ class Welcome(Struct, frozen=True, kw_only=True):
     )
 
 
+class Lease(Struct, frozen=True, kw_only=True):
+    """What the agent may decide by itself, until the next: in CONTINUE it waits where a stop says so."""
+
+    epoch: Positive  # grows with each
+    mode: Mode
+    stops: tuple[stops.Stop, ...] = ()  # those that are on and are for this program
+    prices: tuple[Price, ...] = ()
+
+
 class Acknowledged(Struct, frozen=True, kw_only=True):
     """All of the agent's messages up to this number are kept for good: it may forget them."""
 
@@ -218,9 +235,10 @@ class AgentError(Struct, frozen=True, kw_only=True):
     n: int | None = None  # the number of the refused message, where it could be read
 
 
-CoreToAgent = Welcome | Acknowledged | Answered | Timeline | RunTaken | AgentError
+CoreToAgent = Welcome | Lease | Acknowledged | Answered | Timeline | RunTaken | AgentError
 to_agent = Table(
     welcome=Welcome,
+    lease=Lease,
     acknowledged=Acknowledged,
     answer=Answered,
     timeline=Timeline,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from .stops import Price, Stop
 from .values import AnswerKind, Breakpoint, Commit, Event, Note, Run
 
 
@@ -132,6 +133,24 @@ class SentenceMade(Struct, frozen=True, tag="sentence", kw_only=True):
     text: str
 
 
+class StopSaved(Struct, frozen=True, tag="stop", kw_only=True):
+    """A stop was set: it replaces the one of the same id."""
+
+    stop: Stop
+
+
+class StopDeleted(Struct, frozen=True, tag="stop_deleted", kw_only=True):
+    """A stop is gone."""
+
+    stop: str
+
+
+class PricesSet(Struct, frozen=True, tag="prices", kw_only=True):
+    """What models cost: all prices, in place of those before."""
+
+    prices: tuple[Price, ...]
+
+
 Record = (
     RunStarted
     | RunFound
@@ -148,4 +167,7 @@ Record = (
     | CommitSaved
     | NoteSaved
     | SentenceMade
+    | StopSaved
+    | StopDeleted
+    | PricesSet
 )

@@ -11,7 +11,9 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from .frame import Table
-from .values import Commit, FileBody, Hit, Note, Row, Run, StoreInfo
+from .pieces import Pieces
+from .stops import Price, Stop, StopTrial
+from .values import Commit, Count, FileBody, Hit, Note, Row, Run, StoreInfo
 
 #: What a person writes: a tag, a note, what they look for.
 Tag = Annotated[str, Meta(min_length=1, max_length=60)]
@@ -34,7 +36,7 @@ class UiHello(Struct, frozen=True, kw_only=True):
 
 
 class OpenRun(Struct, frozen=True, kw_only=True):
-    """Answered by `RunOpened`; from then on the run's rows and commits are pushed."""
+    """Answered by `RunOpened`, with its last rows; from then on the run's last rows are pushed."""
 
     run: str
 
@@ -45,8 +47,39 @@ class CloseRun(Struct, frozen=True, kw_only=True):
     run: str
 
 
+class ListRuns(Struct, frozen=True, kw_only=True):
+    """Answered by `RunsListed`: the headers of the runs before one that is known."""
+
+    before: str
+    limit: Annotated[int, Meta(ge=1, le=2000)] = 2000
+
+
+class GetRows(Struct, frozen=True, kw_only=True):
+    """Answered by `RowsPage`: of an opened run or another, nothing is pushed for it."""
+
+    run: str
+    first: Count = 1  # seqs, both included
+    last: Count = 200
+    around: str | None = None  # a row's id: then as many around it, whatever `first` says
+
+
+class FindRows(Struct, frozen=True, kw_only=True):
+    """Answered by `RowsFound`: the rows that a timeline filtered by a text shows."""
+
+    run: str
+    text: Query
+
+
+class GetCommits(Struct, frozen=True, kw_only=True):
+    """Answered by `CommitsPage`."""
+
+    run: str
+    before: Count | None = None  # older than the commit with this number in the run; null: the last
+    limit: Annotated[int, Meta(ge=1, le=500)] = 200
+
+
 class ReadRun(Struct, frozen=True, kw_only=True):
-    """Answered by `RunOpened` once; nothing is pushed for it."""
+    """Answered by `RunOpened` once, with all rows and commits; nothing is pushed for it."""
 
     run: str
 
@@ -108,6 +141,31 @@ class Edit(Struct, frozen=True, kw_only=True):
     edit: str | None
 
 
+class SetStop(Struct, frozen=True, kw_only=True):
+    """Set a stop, in place of the one with its id; agents that run have it from their next message on."""
+
+    stop: Stop
+
+
+class DeleteStop(Struct, frozen=True, kw_only=True):
+    """Delete a stop."""
+
+    stop: str
+
+
+class TryStop(Struct, frozen=True, kw_only=True):
+    """Answered by `StopTried`: where a stop, set or not, would have hit."""
+
+    stop: Stop
+    run: str | None = None  # null: in the last runs of agents that it is for, newest first
+
+
+class SetPrices(Struct, frozen=True, kw_only=True):
+    """Set what models cost: all prices. The first whose pattern fits a model is its price."""
+
+    prices: Annotated[tuple[Price, ...], Meta(max_length=200)]
+
+
 class RenameRun(Struct, frozen=True, kw_only=True):
     """Give a run another name."""
 
@@ -167,6 +225,10 @@ from_ui = Table(
     open_run=OpenRun,
     close_run=CloseRun,
     read_run=ReadRun,
+    list_runs=ListRuns,
+    get_rows=GetRows,
+    find_rows=FindRows,
+    get_commits=GetCommits,
     get_message=GetMessage,
     get_change=GetChange,
     step=Step,
@@ -174,6 +236,10 @@ from_ui = Table(
     halt=Halt,
     stop=StopRun,
     edit=Edit,
+    set_stop=SetStop,
+    delete_stop=DeleteStop,
+    try_stop=TryStop,
+    set_prices=SetPrices,
     rename_run=RenameRun,
     tag_run=TagRun,
     note=WriteNote,
@@ -193,8 +259,66 @@ class CoreHello(Struct, frozen=True, kw_only=True):
     version: int
     core: str  # the Core's name and version
     control: bool  # whether this login may step and edit
-    runs: tuple[Run, ...]  # oldest first
+    runs: tuple[Run, ...]  # oldest first: the last ones, and all that live
+    more: Count  # older ones that aren't among them
     store: StoreInfo  # without its size
+    stops: tuple[Stop, ...]  # in the order in which they were made
+    prices: tuple[Price, ...]
+
+
+class StopChanged(Struct, frozen=True, kw_only=True):
+    """A stop is new or changed: it replaces the one of the same id."""
+
+    stop: Stop
+
+
+class StopGone(Struct, frozen=True, kw_only=True):
+    """A stop was deleted."""
+
+    stop: str
+
+
+class PricesChanged(Struct, frozen=True, kw_only=True):
+    """What models cost is set anew."""
+
+    prices: tuple[Price, ...]
+
+
+class StopTried(Struct, frozen=True, kw_only=True):
+    """Answers `TryStop`."""
+
+    trials: tuple[StopTrial, ...]
+
+
+class RunsListed(Struct, frozen=True, kw_only=True):
+    """Answers `ListRuns`."""
+
+    runs: tuple[Run, ...]  # oldest first
+    more: Count  # older ones
+
+
+class RowsPage(Struct, frozen=True, kw_only=True):
+    """Answers `GetRows`."""
+
+    run: str
+    rows: tuple[Row, ...]  # by seq
+    commits: tuple[Commit, ...]  # that stand at these rows; changes without contents
+
+
+class RowsFound(Struct, frozen=True, kw_only=True):
+    """Answers `FindRows`."""
+
+    run: str
+    seqs: tuple[int, ...]  # rising; the last ten thousand
+    total: Count
+
+
+class CommitsPage(Struct, frozen=True, kw_only=True):
+    """Answers `GetCommits`."""
+
+    run: str
+    commits: tuple[Commit, ...]  # oldest first; changes without contents
+    before: Count | None  # the number of the first, to ask for those before it; null: there are none
 
 
 class RunChanged(Struct, frozen=True, kw_only=True):
@@ -250,8 +374,8 @@ class RunOpened(Struct, frozen=True, kw_only=True):
     """Answers `OpenRun`."""
 
     run: Run
-    rows: tuple[Row, ...]  # by seq
-    commits: tuple[Commit, ...]  # changes without contents
+    rows: tuple[Row, ...]  # by seq: the last page, or all
+    commits: tuple[Commit, ...]  # that stand at these rows; changes without contents
     notes: tuple[Note, ...]
 
 
@@ -261,7 +385,8 @@ class MessageBody(Struct, frozen=True, kw_only=True):
     run: str
     message: str
     revision: int
-    data: str  # JSON text as the agent sent it
+    data: str  # JSON text as the agent sent it; "" where it travels in pieces
+    pieces: Pieces | None = None  # of this text
     edit: str | None  # JSON text; null where there is no edit
     strict: bool  # false: the text is not strict JSON (NaN, from version 1)
 
@@ -306,6 +431,14 @@ class UiError(Struct, frozen=True, kw_only=True):
 
 CoreToUi = (
     CoreHello
+    | StopChanged
+    | StopGone
+    | PricesChanged
+    | StopTried
+    | RunsListed
+    | RowsPage
+    | RowsFound
+    | CommitsPage
     | RunChanged
     | RunGone
     | RowChanged
@@ -324,6 +457,14 @@ CoreToUi = (
 )
 to_ui = Table(
     hello=CoreHello,
+    stop=StopChanged,
+    stop_gone=StopGone,
+    prices=PricesChanged,
+    stop_tried=StopTried,
+    runs=RunsListed,
+    rows=RowsPage,
+    rows_found=RowsFound,
+    commits=CommitsPage,
     run=RunChanged,
     run_gone=RunGone,
     row=RowChanged,

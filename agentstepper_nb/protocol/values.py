@@ -142,6 +142,16 @@ class Usage(Struct, frozen=True, kw_only=True):
 
     input_tokens: int | None = None
     output_tokens: int | None = None
+    cost: float | None = None  # US dollars
+    estimated: bool = False  # whether the cost is made of tokens and prices that a person set
+
+
+class StopHits(Struct, frozen=True, kw_only=True):
+    """How often a stop hit in a run, and where last."""
+
+    stop: str
+    count: int
+    last: int  # the seq of the row
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -174,6 +184,7 @@ class Run(Struct, frozen=True, kw_only=True):
     )
     exit_code: int | None = None  # of its process, where its parent told it; -9: ended by signal 9
     last_event: str | None = None  # of a run that broke off: what it did last, in words
+    hits: tuple[StopHits, ...] = ()
 
     @property
     def live(self) -> bool:
@@ -223,6 +234,8 @@ class Breakpoint(Struct, frozen=True, kw_only=True):
     sentence: str | None = None  # what a model made of it in one sentence
     answer: AnswerKind | None = None  # None while it is pending
     answered_at: float | None = None  # POSIX seconds, the Core's clock
+    stops: tuple[str, ...] = ()  # that hit here, by their ids
+    stop_error: str | None = None  # the condition of a stop failed here, and how
 
     @property
     def current(self) -> str:
@@ -291,6 +304,8 @@ class Row(Struct, frozen=True, kw_only=True):
     failure: Failure | None = None
     usage: Usage | None = None
     duration: float | None = None
+    stops: tuple[str, ...] = ()
+    stop_error: str | None = None
 
 
 class Note(Struct, frozen=True, kw_only=True):

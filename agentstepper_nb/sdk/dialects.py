@@ -172,6 +172,6 @@ class Version1(Dialect):
             agent="" if message.summary else self._program,
             event_id=message.event,
             time=message.at,
-            original_data=message.data,
+            original_data=v1.NULL if message.data is UNSET else message.data,
             summary=summary,
         )

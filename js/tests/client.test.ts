@@ -39,7 +39,15 @@ test("each answer finds its command, whatever their order, and pushes go between
   expect([one.n, two.n]).toEqual([2, 3]);
   await peer.push("run", { run: aRun("a") });
   await peer.answer(two, "ok", {});
-  const body = { run: "a", message: "1", revision: 1, data: "1.0", edit: null, strict: true };
+  const body = {
+    run: "a",
+    message: "1",
+    revision: 1,
+    data: "1.0",
+    pieces: null,
+    edit: null,
+    strict: true,
+  };
   await peer.answer(one, "message", body);
   expect(await second).toEqual({});
   expect(await first).toEqual(body);

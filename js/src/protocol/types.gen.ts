@@ -1,6 +1,19 @@
 // Made from schema/protocol.json by `npm run gen`; do not edit.
 
 /**
+ * What an event is.
+ */
+export type EventKind =
+  "custom" | "debug_message" | "llm_query" | "program_finished" | "program_started" | "tool_invocation";
+/**
+ * Which side of its event a breakpoint stands on.
+ */
+export type Side = "begin" | "end";
+/**
+ * What happens where a stop hits.
+ */
+export type Reaction = "halt" | "log";
+/**
  * The state a person is shown.
  */
 export type RunState = "continue" | "detached" | "halted" | "idle" | "step";
@@ -20,15 +33,6 @@ export type Ending = "crashed" | "finished" | "lost" | "stopped";
  * When what is kept outlives what: docs/design/0008-store.md has the table.
  */
 export type Durability = "durable" | "relaxed" | "sync";
-/**
- * What an event is.
- */
-export type EventKind =
-  "custom" | "debug_message" | "llm_query" | "program_finished" | "program_started" | "tool_invocation";
-/**
- * Which side of its event a breakpoint stands on.
- */
-export type Side = "begin" | "end";
 /**
  * Who speaks or listens in the timeline.
  */
@@ -59,6 +63,10 @@ export interface FromUi {
   open_run: OpenRun;
   close_run: CloseRun;
   read_run: ReadRun;
+  list_runs: ListRuns;
+  get_rows: GetRows;
+  find_rows: FindRows;
+  get_commits: GetCommits;
   get_message: GetMessage;
   get_change: GetChange;
   step: Step;
@@ -66,6 +74,10 @@ export interface FromUi {
   halt: Halt;
   stop: StopRun;
   edit: Edit;
+  set_stop: SetStop;
+  delete_stop: DeleteStop;
+  try_stop: TryStop;
+  set_prices: SetPrices;
   rename_run: RenameRun;
   tag_run: TagRun;
   note: WriteNote;
@@ -83,7 +95,7 @@ export interface UiHello {
   client: string;
 }
 /**
- * Answered by `RunOpened`; from then on the run's rows and commits are pushed.
+ * Answered by `RunOpened`, with its last rows; from then on the run's last rows are pushed.
  */
 export interface OpenRun {
   run: string;
@@ -95,10 +107,41 @@ export interface CloseRun {
   run: string;
 }
 /**
- * Answered by `RunOpened` once; nothing is pushed for it.
+ * Answered by `RunOpened` once, with all rows and commits; nothing is pushed for it.
  */
 export interface ReadRun {
   run: string;
+}
+/**
+ * Answered by `RunsListed`: the headers of the runs before one that is known.
+ */
+export interface ListRuns {
+  before: string;
+  limit?: number;
+}
+/**
+ * Answered by `RowsPage`: of an opened run or another, nothing is pushed for it.
+ */
+export interface GetRows {
+  run: string;
+  first?: number;
+  last?: number;
+  around?: string | null;
+}
+/**
+ * Answered by `RowsFound`: the rows that a timeline filtered by a text shows.
+ */
+export interface FindRows {
+  run: string;
+  text: string;
+}
+/**
+ * Answered by `CommitsPage`.
+ */
+export interface GetCommits {
+  run: string;
+  before?: number | null;
+  limit?: number;
 }
 /**
  * Answered by `MessageBody`.
@@ -155,6 +198,87 @@ export interface Edit {
   breakpoint: string;
   revision: number;
   edit: string | null;
+}
+/**
+ * Set a stop, in place of the one with its id; agents that run have it from their next message on.
+ */
+export interface SetStop {
+  stop: Stop;
+}
+/**
+ * A rule for where to halt. All that is given has to hold; what is null holds everywhere.
+ */
+export interface Stop {
+  id: string;
+  program: string;
+  kind: EventKind | null;
+  side: Side | null;
+  name: string | null;
+  on_error: boolean;
+  condition: string | null;
+  watch: (TokenBudget | CostBudget | Repeated | Touched) | null;
+  nth: number;
+  once: boolean;
+  then: Reaction;
+  enabled: boolean;
+}
+/**
+ * Matches at the first breakpoint at which the run has used more tokens, in and out, than this.
+ */
+export interface TokenBudget {
+  kind: "tokens";
+  limit: number;
+}
+/**
+ * Matches at the first breakpoint at which the run has cost more than this.
+ */
+export interface CostBudget {
+  kind: "cost";
+  limit: number;
+}
+/**
+ * Matches where an event begins just as the ones before it of its kind did, so many in a row.
+ */
+export interface Repeated {
+  kind: "repeated";
+  times: number;
+}
+/**
+ * Matches at the first breakpoint after a file of the workspace was changed whose path is such.
+ */
+export interface Touched {
+  kind: "touched";
+  path: string;
+}
+/**
+ * Delete a stop.
+ */
+export interface DeleteStop {
+  stop: string;
+}
+/**
+ * Answered by `StopTried`: where a stop, set or not, would have hit.
+ */
+export interface TryStop {
+  stop: Stop;
+  run?: string | null;
+}
+/**
+ * Set what models cost: all prices. The first whose pattern fits a model is its price.
+ */
+export interface SetPrices {
+  /**
+   * @maxItems 200
+   */
+  prices: Price[];
+}
+/**
+ * What a person said a model costs, to estimate what nobody told.
+ */
+export interface Price {
+  model: string;
+  input: number;
+  output: number;
 }
 /**
  * Give a run another name.
@@ -214,6 +338,14 @@ export interface Search {
 export interface GetStore {}
 export interface ToUi {
   hello: CoreHello;
+  stop: StopChanged;
+  stop_gone: StopGone;
+  prices: PricesChanged;
+  stop_tried: StopTried;
+  runs: RunsListed;
+  rows: RowsPage;
+  rows_found: RowsFound;
+  commits: CommitsPage;
   run: RunChanged;
   run_gone: RunGone;
   row: RowChanged;
@@ -238,7 +370,10 @@ export interface CoreHello {
   core: string;
   control: boolean;
   runs: Run[];
+  more: number;
   store: StoreInfo;
+  stops: Stop[];
+  prices: Price[];
 }
 /**
  * The header of one execution of an agent program.
@@ -267,6 +402,7 @@ export interface Run {
   detached_at: number | null;
   exit_code: number | null;
   last_event: string | null;
+  hits: StopHits[];
 }
 /**
  * An exception, as far as it travels.
@@ -281,6 +417,16 @@ export interface Failure {
 export interface Usage {
   input_tokens: number | null;
   output_tokens: number | null;
+  cost: number | null;
+  estimated: boolean;
+}
+/**
+ * How often a stop hit in a run, and where last.
+ */
+export interface StopHits {
+  stop: string;
+  count: number;
+  last: number;
 }
 /**
  * How a Core keeps its runs.
@@ -293,23 +439,53 @@ export interface StoreInfo {
   trouble: string | null;
 }
 /**
- * A run is new or its header changed: it replaces the one before.
+ * A stop is new or changed: it replaces the one of the same id.
  */
-export interface RunChanged {
-  run: Run;
+export interface StopChanged {
+  stop: Stop;
 }
 /**
- * A run was deleted.
+ * A stop was deleted.
  */
-export interface RunGone {
-  run: string;
+export interface StopGone {
+  stop: string;
 }
 /**
- * A row of an opened run is new or changed: it replaces the one of the same id.
+ * What models cost is set anew.
  */
-export interface RowChanged {
+export interface PricesChanged {
+  prices: Price[];
+}
+/**
+ * Answers `TryStop`.
+ */
+export interface StopTried {
+  trials: StopTrial[];
+}
+/**
+ * Where a stop would have hit in a run that is recorded.
+ */
+export interface StopTrial {
   run: string;
-  row: Row;
+  rows: number;
+  hits: number[];
+  total: number;
+  error: string | null;
+}
+/**
+ * Answers `ListRuns`.
+ */
+export interface RunsListed {
+  runs: Run[];
+  more: number;
+}
+/**
+ * Answers `GetRows`.
+ */
+export interface RowsPage {
+  run: string;
+  rows: Row[];
+  commits: Commit[];
 }
 /**
  * One line of the timeline: a breakpoint or a debug message, without its contents.
@@ -335,13 +511,8 @@ export interface Row {
   failure: Failure | null;
   usage: Usage | null;
   duration: number | null;
-}
-/**
- * A commit of an opened run; its changes without contents.
- */
-export interface CommitAdded {
-  run: string;
-  commit: Commit;
+  stops: string[];
+  stop_error: string | null;
 }
 /**
  * What an agent changed in its workspace up to one moment.
@@ -380,6 +551,48 @@ export interface FileBody {
   diff: string;
   content: string;
   previous_content: string;
+}
+/**
+ * Answers `FindRows`.
+ */
+export interface RowsFound {
+  run: string;
+  seqs: number[];
+  total: number;
+}
+/**
+ * Answers `GetCommits`.
+ */
+export interface CommitsPage {
+  run: string;
+  commits: Commit[];
+  before: number | null;
+}
+/**
+ * A run is new or its header changed: it replaces the one before.
+ */
+export interface RunChanged {
+  run: Run;
+}
+/**
+ * A run was deleted.
+ */
+export interface RunGone {
+  run: string;
+}
+/**
+ * A row of an opened run is new or changed: it replaces the one of the same id.
+ */
+export interface RowChanged {
+  run: string;
+  row: Row;
+}
+/**
+ * A commit of an opened run; its changes without contents.
+ */
+export interface CommitAdded {
+  run: string;
+  commit: Commit;
 }
 /**
  * A note of an opened run is new, changed, or gone.
@@ -430,8 +643,17 @@ export interface MessageBody {
   message: string;
   revision: number;
   data: string;
+  pieces: Pieces | null;
   edit: string | null;
   strict: boolean;
+}
+/**
+ * A text in pieces: joined they are the text as it was.
+ */
+export interface Pieces {
+  like: number;
+  keep: number;
+  then: (number | string)[];
 }
 /**
  * Answers `GetChange`.

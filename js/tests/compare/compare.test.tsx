@@ -46,6 +46,7 @@ async function contents({ peer }: Awaited<ReturnType<typeof comparing>>, ...text
       message,
       revision: 1,
       data,
+      pieces: null,
       edit: null,
       strict: true,
     });

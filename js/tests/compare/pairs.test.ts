@@ -10,6 +10,7 @@ const body = (data: string, edit: string | null = null): MessageBody => ({
   message: "r1",
   revision: 1,
   data,
+  pieces: null,
   edit,
   strict: true,
 });

@@ -1,6 +1,6 @@
 /** Scenes of the Runs tab: what is kept of many runs. */
 import type { Ending, Hit, Run } from "../../src/protocol/types.gen";
-import { aRun } from "../helpers/values";
+import { aRun, aUsage } from "../helpers/values";
 import type { Script } from "./core";
 import type { Hand } from "./hand";
 import { type Made, type Scene, shows } from "./scene";
@@ -28,7 +28,7 @@ function kept(id: string, name: string, ending: Ending | null, told: Told): Run 
     state: "idle",
     agent_state: "finished",
     ending,
-    usage: tokens && { input_tokens: tokens[0], output_tokens: tokens[1] },
+    usage: tokens && aUsage(tokens[0], tokens[1]),
     ...fields,
   });
 }
@@ -94,7 +94,7 @@ const OTHERS: Run[] = [
 function shown(): Story {
   const story = new Story("fix-tests · run 3", {
     tags: ["decimal"],
-    usage: { input_tokens: 6912, output_tokens: 2900 },
+    usage: aUsage(6912, 2900),
   })
     .begins()
     .asks("Fix the failing test in this project", texts.prompt(2))

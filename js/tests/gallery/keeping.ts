@@ -1,4 +1,5 @@
 /** Runs that are kept: an agent that is away, what a person wrote down, and two runs side by side. */
+import { aUsage } from "../helpers/values";
 import type { Hand } from "./hand";
 import { beginning, CART, changing, TESTS } from "./plots";
 import { type Made, type Scene, shows } from "./scene";
@@ -32,8 +33,8 @@ function second(): Story {
     .ends();
 }
 
-const FIRST_USAGE = { input_tokens: 6912, output_tokens: 2900 };
-const SECOND_USAGE = { input_tokens: 4210, output_tokens: 1204 };
+const FIRST_USAGE = aUsage(6912, 2900);
+const SECOND_USAGE = aUsage(4210, 1204);
 
 /** Two runs in the comparison, and what a person did there. */
 function compared(act: (hand: Hand) => Promise<void> = async () => {}): Made {

@@ -204,6 +204,7 @@ export class Story {
       message: id,
       revision: 1,
       data: json,
+      pieces: null,
       edit: edit === undefined ? null : JSON.stringify(edit),
       strict: true,
     });

@@ -9,6 +9,7 @@ import type {
   Run,
   RunOpened,
   StoreInfo,
+  Usage,
 } from "../../src/protocol/types.gen";
 
 export function aRun(id: string, fields: Partial<Run> = {}): Run {
@@ -36,6 +37,7 @@ export function aRun(id: string, fields: Partial<Run> = {}): Run {
     detached_at: null,
     exit_code: null,
     last_event: null,
+    hits: [],
     ...fields,
   };
 }
@@ -46,6 +48,14 @@ export const haltedRun = (id: string, ...pending: string[]): Run =>
 
 export const endedRun = (id: string): Run =>
   aRun(id, { state: "idle", agent_state: "finished", ending: "finished", ended_at: 1041 });
+
+/** Tokens, in and out. */
+export const aUsage = (input: number | null, output: number | null): Usage => ({
+  input_tokens: input,
+  output_tokens: output,
+  cost: null,
+  estimated: false,
+});
 
 export function aRow(seq: number, fields: Partial<Row> = {}): Row {
   return {
@@ -69,6 +79,8 @@ export function aRow(seq: number, fields: Partial<Row> = {}): Row {
     failure: null,
     usage: null,
     duration: null,
+    stops: [],
+    stop_error: null,
     ...fields,
   };
 }
@@ -139,7 +151,10 @@ export const aHello = (runs: Run[] = [], fields: Partial<CoreHello> = {}): CoreH
   core: "test 1",
   control: true,
   runs,
+  more: 0,
   store: aStore(),
+  stops: [],
+  prices: [],
   ...fields,
 });
 

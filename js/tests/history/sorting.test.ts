@@ -10,12 +10,12 @@ import {
 } from "../../src/history/sorting";
 import { tokenFigure, usageWords } from "../../src/history/words";
 import type { Hit, Run } from "../../src/protocol/types.gen";
-import { aRun, endedRun, haltedRun } from "../helpers/values";
+import { aRun, aUsage, endedRun, haltedRun } from "../helpers/values";
 
 const ANY = { text: "", outcome: "", tag: "" };
 const ids = (runs: readonly Run[]) => runs.map(({ id }) => id).join(" ");
 const usage = (input: number | null, output: number | null) => ({
-  usage: { input_tokens: input, output_tokens: output },
+  usage: aUsage(input, output),
 });
 
 describe("the order of runs", () => {

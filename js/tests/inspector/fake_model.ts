@@ -84,7 +84,7 @@ export function fakeModel(laid: [Row, Content][] = []): FakeModel {
       const content = contents.get(id);
       if (!content) throw new Error(`no contents of ${id}`);
       const { data, edit = null, strict = true } = content;
-      return { run: "r", message: id, revision, data, edit, strict };
+      return { run: "r", message: id, revision, data, pieces: null, edit, strict };
     },
     change: async (commit, path) => files.get(`${commit} ${path}`) ?? null,
     readRun: async (id) => opened(aRun(id), { rows: [...rows.peek()] }),

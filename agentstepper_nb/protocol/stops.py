@@ -1,0 +1,91 @@
+"""Stops: a person's rules for where a run halts by itself while it continues.
+
+What each field means is carried out by `core.stops`, in the agent's SDK and in the Core alike; the page
+docs/design/0011-stops-and-lease.md has the whole.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from .values import Count, EventKind, Id, Side
+
+#: A pattern as shells have it (`*`, `?`, `[...]`), matched with case, against the whole.
+Glob = Annotated[str, Meta(min_length=1, max_length=1000)]
+#: An expression, as `core.stops.conditions` reads it.
+Condition = Annotated[str, Meta(min_length=1, max_length=4096)]
+Positive = Annotated[int, Meta(ge=1, lt=2**53)]
+#: US dollars.
+Dollars = Annotated[float, Meta(ge=0, lt=1e12)]
+
+
+class Reaction(StrEnum):
+    """What happens where a stop hits."""
+
+    HALT = "halt"
+    LOG = "log"  # the row is marked, and the agent goes on
+
+
+class TokenBudget(Struct, frozen=True, kw_only=True, tag="tokens", tag_field="kind"):
+    """Matches at the first breakpoint at which the run has used more tokens, in and out, than this."""
+
+    limit: Positive
+
+
+class CostBudget(Struct, frozen=True, kw_only=True, tag="cost", tag_field="kind"):
+    """Matches at the first breakpoint at which the run has cost more than this."""
+
+    limit: Dollars
+
+
+class Repeated(Struct, frozen=True, kw_only=True, tag="repeated", tag_field="kind"):
+    """Matches where an event begins just as the ones before it of its kind did, so many in a row."""
+
+    times: Annotated[int, Meta(ge=2, le=1000)] = 3
+
+
+class Touched(Struct, frozen=True, kw_only=True, tag="touched", tag_field="kind"):
+    """Matches at the first breakpoint after a file of the workspace was changed whose path is such."""
+
+    path: Glob
+
+
+Watch = TokenBudget | CostBudget | Repeated | Touched
+
+
+class Stop(Struct, frozen=True, kw_only=True):
+    """A rule for where to halt. All that is given has to hold; what is null holds everywhere."""
+
+    id: Id
+    program: Glob = "*"  # agents of such a name: by it stops are kept for a program
+    kind: EventKind | None = None
+    side: Side | None = None
+    name: Glob | None = None  # of the tool, the model, or the custom event's type
+    on_error: bool = False  # only where an event ended with an exception
+    condition: Condition | None = None
+    watch: Watch | None = None
+    nth: Positive = 1  # hits from the nth match in a run on
+    once: bool = False  # hits once a run
+    then: Reaction = Reaction.HALT
+    enabled: bool = True
+
+
+class Price(Struct, frozen=True, kw_only=True):
+    """What a person said a model costs, to estimate what nobody told."""
+
+    model: Glob
+    input: Dollars  # a million tokens
+    output: Dollars
+
+
+class StopTrial(Struct, frozen=True, kw_only=True):
+    """Where a stop would have hit in a run that is recorded."""
+
+    run: str
+    rows: Count  # that it was tried on
+    hits: tuple[int, ...] = ()  # seqs of rows, rising; the first thousand
+    total: Count = 0
+    error: str | None = None  # what its condition failed with, at the last of the hits
