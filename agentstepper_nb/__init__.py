@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from .history import run, runs
     from .hub import AgentStepperCore
+    from .rules import Stop, add_stop, delete_price, prices, set_price, stops, try_stop
     from .sdk import AgentStepper, AsyncAgentStepper
     from .widgets import DebuggerWidget
 
@@ -45,11 +46,18 @@ __all__ = [
     "NotJSONError",
     "ProtocolError",
     "StaleError",
+    "Stop",
     "ToolDeniedError",
     "WorkspaceError",
     "__version__",
+    "add_stop",
+    "delete_price",
+    "prices",
     "run",
     "runs",
+    "set_price",
+    "stops",
+    "try_stop",
 ]
 
 #: Where each public name lives; all others of `__all__` are errors.
@@ -58,8 +66,15 @@ _HOMES = {
     "AgentStepperCore": ".hub",
     "AsyncAgentStepper": ".sdk",
     "DebuggerWidget": ".widgets",
+    "Stop": ".rules",
+    "add_stop": ".rules",
+    "delete_price": ".rules",
+    "prices": ".rules",
     "run": ".history",
     "runs": ".history",
+    "set_price": ".rules",
+    "stops": ".rules",
+    "try_stop": ".rules",
 }
 
 

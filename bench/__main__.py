@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from . import imports, looks, report, round_trip, storing
+from . import imports, lease, long_runs, looks, many_agents, report, round_trip, storing, wire
+
+if TYPE_CHECKING:
+    from .open_long import Opened
 
 SIZES = (1_000, 50_000)
 PAGE = Path(__file__).parents[1] / "docs" / "bench.md"
@@ -21,7 +25,18 @@ def main(arguments: list[str] | None = None) -> None:
         )
     )
     seen = looks.measure(options.looks, options.files)
-    page = report.page(trips, kept, _clicks(options.clicks), seen, imports.measure(options.starts))
+    page = report.page(
+        trips,
+        kept,
+        _clicks(options.clicks),
+        seen,
+        imports.measure(options.starts),
+        wire.measure(options.growth),
+        _opened(options.opens),
+        [lease.measure(size, effort) for size in SIZES],
+        long_runs.measure(long_runs.Effort(options.breakpoints)) if options.breakpoints else None,
+        many_agents.measure(options.steps) if options.steps else (),
+    )
     print(page)
     if options.write:
         PAGE.write_text(page, encoding="utf-8")
@@ -35,6 +50,14 @@ def _clicks(number: int) -> list[float]:
     return step_in_browser.measure(number)
 
 
+def _opened(times: int) -> Opened | None:
+    if not times:
+        return None
+    from . import open_long  # which needs a browser
+
+    return open_long.measure(times)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description="What the debugger costs.")
     add = parser.add_argument
@@ -46,8 +69,21 @@ def _parser() -> argparse.ArgumentParser:
     add("--rounds", type=int, default=10, help="how often it is appended and opened (%(default)s)")
     add("--appends", type=int, default=50, help="breakpoints of each round (%(default)s)")
     add("--growth", type=int, default=500, help="turns of a growing conversation (%(default)s)")
+    add(
+        "--breakpoints",
+        type=int,
+        default=100_000,
+        help="of a long run; 0: none (%(default)s)",
+    )
+    add("--steps", type=int, default=500, help="steps among many agents; 0: none (%(default)s)")
     add("--runs", type=int, default=1000, help="runs of a folder to open (%(default)s)")
     add("--clicks", type=int, default=60, help="clicks on Step in a browser; 0: none (%(default)s)")
+    add(
+        "--opens",
+        type=int,
+        default=20,
+        help="how often a long run is opened; 0: never (%(default)s)",
+    )
     add("--starts", type=int, default=15, help="how often each import is timed (%(default)s)")
     add("--looks", type=int, default=15, help="how often a workspace is looked at (%(default)s)")
     add("--files", type=int, default=looks.FILES, help="files of that workspace (%(default)s)")

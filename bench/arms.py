@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -41,8 +42,8 @@ VERSION_1 = tuple(Kind(f"version 1, {store}", store, None, ConversationV1) for s
 VERSION_2 = tuple(
     Kind(f"version 2, {store}", store, SUBPROTOCOL, ConversationV2) for store in STORES
 )
-#: What tells an agent of version 2 that its messages are kept: it comes by itself, and answers nothing.
-_ACKNOWLEDGED = '"acknowledged"'
+#: What comes to an agent of version 2 by itself, and answers nothing.
+_BY_ITSELF = re.compile(r'"type":"(acknowledged|lease)"')
 
 
 class Arm:
@@ -68,7 +69,7 @@ class Arm:
         return (time.perf_counter() - begin) / ROUND_TRIPS
 
     def _answer(self) -> None:
-        while _ACKNOWLEDGED in self._socket.recv()[:40]:
+        while _BY_ITSELF.search(str(self._socket.recv()[:40])):
             pass
 
 
@@ -81,9 +82,9 @@ def arm(kind: Kind, size: int) -> Iterator[Arm]:
         size: Of each body, in bytes.
     """
     with ExitStack() as stack:
-        client_port, ui_port = json.loads(stack.enter_context(_process("server", kind.store)))
+        client_port, ui_port = json.loads(stack.enter_context(process("server", kind.store)))
         more = [kind.subprotocol] if kind.subprotocol else []
-        stack.enter_context(_process("viewer", str(ui_port), *more))
+        stack.enter_context(process("viewer", str(ui_port), *more))
         socket = stack.enter_context(_connect(client_port, kind.subprotocol))
         conversation = kind.conversation(size)
         _open(socket, conversation)
@@ -110,7 +111,7 @@ def _open(socket: ClientConnection, conversation: Conversation) -> None:
 
 
 @contextmanager
-def _process(module: str, *arguments: str) -> Iterator[str]:
+def process(module: str, *arguments: str) -> Iterator[str]:
     """A module of the bench in a process of its own, and its first line; it ends with its input."""
     command = [sys.executable, "-m", f"bench.{module}", *arguments]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 from uuid import uuid4
 
 from msgspec import Raw, Struct
+from uuid_utils import uuid7
 
 from agentstepper_nb.protocol import agent as v2
 from agentstepper_nb.protocol.frame import VERSION
@@ -114,12 +115,12 @@ class ConversationV2:
         self._sent = 0
 
     def opening(self) -> list[str]:
-        event = str(uuid4())
+        event = str(uuid7())
         hello = v2.Hello(
             version=VERSION,
             sdk="bench",
             program="bench",
-            run=str(uuid4()),
+            run=str(uuid7()),
             secret="",
             pid=0,
             host="",
@@ -132,7 +133,7 @@ class ConversationV2:
         return [self._encode(message) for message in (hello, started, point)]
 
     def turn(self) -> Turn:
-        event = str(uuid4())
+        event = str(uuid7())
         begun = v2.EventBegun(
             id=event, kind=EventKind.LLM_QUERY, at=time.time(), clock=time.monotonic()
         )
@@ -144,7 +145,7 @@ class ConversationV2:
 
     def _breakpoint(self, event: str, side: Side, data: Raw) -> v2.BreakpointReached:
         return v2.BreakpointReached(
-            id=str(uuid4()),
+            id=str(uuid7()),
             event=event,
             side=side,
             waits=True,

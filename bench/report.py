@@ -5,23 +5,42 @@ from __future__ import annotations
 import os
 import platform
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .imports import Start
+from .lease import Leased
+from .long_runs import Long
 from .looks import Look
 from .round_trip import RoundTrip, Spread
 from .storing import Opening, Rate, Room, Storing
+from .wire import Travelled
+
+if TYPE_CHECKING:
+    from .open_long import Opened
 
 #: What a round trip may cost, against the floor, and in which arms.
 GOAL = 1.3
 _HELD_TO_IT = ("version 1, memory", "version 1, relaxed")
-#: What a conversation may take on disk, against what is new in it.
+#: What a conversation may take on disk, and on the wire, against what is new in it.
 ROOM = 3
+#: Seconds that a breakpoint may take on the agent's thread by a lease, and what each KB adds.
+BREAKPOINT, KILOBYTE = 25e-6, 1e-6
+#: How many times cheaper than in version 1 it is to be, with bodies up to so many bytes: of larger ones
+#: encoding them, which both do, is most of it.
+CHEAPER, SMALL = 20, 1_000
 #: Milliseconds from a click on Step until the agent goes on.
 STEP = 10
+
+#: What a breakpoint may cost in a long run, against a short one; what the Core may have in memory then;
+#: bytes of the first message about it; and milliseconds of a Step among many agents.
+LONG = 1.2
+MEMORY = 300_000_000
+FIRST = 256 * 1024
+STEP_AMONG = 50
 
 _HEAD = """\
 # What it costs
@@ -65,6 +84,40 @@ JSON Lines and calls `fdatasync`; it can't find, edit or delete anything again. 
 meanwhile.
 """
 
+_LEASE = """
+## Continuing by a lease
+
+What one breakpoint costs the agent's own thread, in a real agent whose run continues: encoded, masked,
+decided and queued (docs/design/0011-stops-and-lease.md). Version 1 is the same agent, which waits for an
+answer there. A *long block* shares its interpreter with the thread that sends, and where contents are
+large it waits for the Core to keep them.
+"""
+
+_WIRE = """
+## What a turn costs on the wire
+
+Each prompt is the one before and 2 KB more; an answer is a message of the next prompt. Counted is all
+that the SDK sends, and what a view gets that looks at each prompt, one after the other
+(docs/design/0012-pieces.md). The other conversations are as long.
+"""
+
+_OPENED = """
+## A long run in the browser
+
+From a click on it in the list of runs until the frame that shows its last rows is over, on a page of its
+own in Chromium; what the Core sends for it; and what is in the document then. (`python -m
+bench.open_long`)
+"""
+
+
+_LONG = """
+## Long runs, and many agents
+
+Agents whose breakpoints don't wait, 2 KB each, with a Core that keeps runs on disk. A breakpoint's time
+is that of a block until the Core says that all of it is kept; blocks of a short and of the long run take
+turns. (`python -m bench.long_runs`)
+"""
+
 
 def page(
     trips: Sequence[RoundTrip],
@@ -72,6 +125,11 @@ def page(
     clicks: Sequence[float],
     looks: Sequence[Look],
     starts: Sequence[Start],
+    travelled: Sequence[Travelled] = (),
+    opened: Opened | None = None,
+    leased: Sequence[Leased] = (),
+    long: Long | None = None,
+    steps: Sequence[float] = (),
 ) -> str:
     """The whole page.
 
@@ -81,16 +139,25 @@ def page(
         clicks: Milliseconds from clicks on Step until the agent went on; none leaves them out.
         looks: Looks at a workspace.
         starts: Imports.
+        travelled: What conversations took on the wire.
+        opened: What opening a long run took in a browser.
+        leased: What a breakpoint costs by a lease.
+        long: What a long run costs the Core.
+        steps: Seconds from a Step until its agent goes on, while many others do.
     """
     return "\n".join(
         [
             _HEAD + "## Round trips\n",
             *_table(("", "body", "time", "of the floor", "goal"), map(_trip, trips)),
+            *([_LEASE, *_table(("", "body", "time", "goal"), _leased(leased))] if leased else []),
             _STORING,
             *_table(("", "a breakpoint", "of the floor"), map(_rate, storing.rates)),
             "",
             *_table(("", "measured", "goal"), [_room(storing.room), _opening(storing.opening)]),
+            *([_WIRE, *_table(("", "bytes", "goal"), _travelled(travelled))] if travelled else []),
             *([_clicks(clicks)] if clicks else []),
+            *([_LONG, *_table(("", "measured", "goal"), _long(long, steps))] if long else []),
+            *([_OPENED, *_table(("", "measured", "goal"), _opened(opened))] if opened else []),
             _LOOKS,
             *_table(("", "time", "of the floor", "goal"), map(_look, looks)),
             "\n## Starting\n",
@@ -98,6 +165,35 @@ def page(
             f"\nMeasured {date.today()} on {machine()}.\n",
         ]
     )
+
+
+def _long(long: Long, steps: Sequence[float]) -> Iterator[tuple[str, ...]]:
+    number, opening = f"{long.breakpoints:,}", long.opening
+    each = _spread(long.long, 1e6, "µs")
+    yield (
+        f"a breakpoint at {number}, against one at 1,000",
+        f"{each}, {long.ratio:.2f} × the {_spread(long.short, 1e6, 'µs')}",
+        _verdict(long.ratio, LONG, f"≤ {LONG} ×"),
+    )
+    yield (
+        "the Core's memory then",
+        f"{long.memory / 1e6:.0f} MB",
+        _verdict(long.memory, MEMORY, f"≤ {MEMORY // 1_000_000} MB"),
+    )
+    yield (
+        "opening that run: the first message, and until it came",
+        f"{opening.first / 1000:.0f} KB, {_spread(opening.seconds, 1e3, 'ms')}",
+        _verdict(opening.first, FIRST, f"≤ {FIRST // 1024} KB"),
+    )
+    yield "a page out of its middle", _spread(opening.page, 1e3, "ms"), ""
+    yield "the rows of it that a filter shows", f"{opening.find:.1f} s", ""
+    if steps:
+        slow = sorted(steps)[(len(steps) * 99) // 100] * 1e3
+        yield (
+            "Step on a halted agent while 50 others reach 20 breakpoints a second each",
+            f"median {statistics.median(steps) * 1e3:.1f} ms, p99 {slow:.0f} ms",
+            _verdict(slow, STEP_AMONG, f"p99 ≤ {STEP_AMONG} ms"),
+        )
 
 
 def machine() -> str:
@@ -127,6 +223,20 @@ def _trip(trip: RoundTrip) -> tuple[str, ...]:
     return trip.arm, body, _spread(trip.seconds, 1e6, "µs"), ratio, goal
 
 
+def _leased(leased: Iterable[Leased]) -> Iterator[tuple[str, ...]]:
+    for each in leased:
+        body = f"{each.size // 1000} KB"
+        goal = BREAKPOINT + KILOBYTE * each.size / 1000
+        verdicts = [_verdict(each.seconds.middle, goal, f"≤ {goal * 1e6:.0f} µs")]
+        if each.size <= SMALL:
+            cheaper = each.cheaper.middle
+            times = f"≥ {CHEAPER} × cheaper than version 1, it is {cheaper:.1f} ×"
+            verdicts.append(_verdict(-cheaper, -CHEAPER, times))
+        yield "version 1", body, _spread(each.version_1, 1e6, "µs"), ""
+        yield "version 2, by a lease", body, _spread(each.seconds, 1e6, "µs"), "; ".join(verdicts)
+        yield "the same, in a long block", body, _spread(each.steady, 1e6, "µs"), ""
+
+
 def _rate(rate: Rate) -> tuple[str, ...]:
     return rate.name, _spread(rate.seconds, 1e6, "µs"), _own(rate.ratio)
 
@@ -145,6 +255,17 @@ def _opening(opening: Opening) -> tuple[str, ...]:
     return what, _spread(opening.seconds, 1e3, "ms"), ""
 
 
+def _travelled(travelled: Sequence[Travelled]) -> Iterator[tuple[str, ...]]:
+    """Two lines for each conversation; the first one is held to the goal."""
+    for one in travelled:
+        name = one.name or f"{one.turns} turns of a conversation that grows by 2 KB each"
+        for way, number in (("agent to Core", one.told), ("Core to view", one.shown)):
+            ratio = number / one.new
+            took = f"{_bytes(number)}, {ratio:.2f} × the {_bytes(one.new)} that are new in it"
+            goal = "" if one.name else _verdict(ratio, ROOM, f"≤ {ROOM} ×")
+            yield f"{name}: {way}", took, goal
+
+
 def _bytes(number: int) -> str:
     return f"{number / 1e6:.2f} MB"
 
@@ -159,6 +280,21 @@ def _clicks(milliseconds: Sequence[float]) -> str:
         f"{len(milliseconds)} clicks: median {middle:.1f} ms, at most {max(milliseconds):.1f} ms; "
         f"goal {_verdict(middle, STEP, f'≤ {STEP} ms')}."
     )
+
+
+def _opened(opened: Opened) -> Iterator[tuple[str, ...]]:
+    from .open_long import MESSAGE, PAINT, ROWS  # which needs a browser
+
+    middle, most = statistics.median(opened.milliseconds), max(opened.milliseconds)
+    what = f"a run of {opened.length:,} events, opened {len(opened.milliseconds)} times: "
+    yield (
+        what + "until it is drawn",
+        f"{middle:.0f} ms, at most {most:.0f} ms",
+        _verdict(middle, PAINT, f"≤ {PAINT:.0f} ms"),
+    )
+    kilobytes = f"{opened.message / 1024:.0f} KB"
+    yield "the message that brings it", kilobytes, _verdict(opened.message, MESSAGE, "≤ 256 KB")
+    yield "rows in the document", f"{opened.rows}", _verdict(opened.rows, ROWS, f"≤ {ROWS}")
 
 
 def _look(look: Look) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 from websockets.exceptions import ConnectionClosed
@@ -15,11 +15,17 @@ from websockets.typing import Subprotocol
 from agentstepper_nb.models.scripted.scripts.fix_tests import GUESS, RIGHT
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.frame import SUBPROTOCOL, VERSION
+from agentstepper_nb.protocol.joined import joined
+from agentstepper_nb.protocol.pieces import Receiver
 from agentstepper_nb.protocol.values import Row, Run
+
+#: Programs of tutorials whose reader presses Continue, and where a stop halts them what is edited
+#: in the call: an argument's name, and what it is to be.
+CONTINUED: Final[dict[str, tuple[str, Any]]] = {"bookkeeper": ("cents", 125_000)}
 
 
 class Driver:
-    """A reader of the tutorials who does what they ask for: edits the fix, and steps.
+    """A reader of the tutorials who does what they ask for: edits the fix, and steps or continues.
 
     Args:
         url: The Core's UI port.
@@ -36,6 +42,7 @@ class Driver:
         self._answered: set[str] = set()
         self.steps = 0
         self._rows: dict[str, Row] = {}
+        self._programs: dict[str, str] = {}  # by run
         self._thread = threading.Thread(target=self._drive, name="driver", daemon=True)
 
     def start(self) -> None:
@@ -53,16 +60,18 @@ class Driver:
         self._thread.join()
 
     def _drive(self) -> None:
+        receiver = Receiver()
         try:
             for text in self._socket:
                 _, message = ui.to_ui.decode(text)
-                self._receive(message)
+                self._receive(joined(message, receiver))
         except ConnectionClosed:
             return
 
     def _receive(self, message: Struct) -> None:
         match message:
             case ui.RunChanged(run=run) if run.rows == 0:
+                self._programs[run.id] = run.program
                 self._send(ui.OpenRun(run=run.id))
             case ui.RunOpened(run=run, rows=rows):
                 self._rows |= {row.id: row for row in rows}
@@ -82,23 +91,25 @@ class Driver:
                 continue
             self._answered.add(id)
             self.steps += 1
-            if row.name == "write_file" and row.side == "begin":
+            if (row.name == "write_file" and row.side == "begin") or row.stops:
                 self._send(ui.GetMessage(run=run.id, message=id))
             else:
-                self._send(ui.Step(run=run.id, breakpoint=id, revision=row.revision))
+                self._go_on(run.id, id, row.revision)
 
     def _edit(self, body: ui.MessageBody) -> None:
         call: dict[str, Any] = json.loads(body.data)
         argument = call["Argument"]
-        argument["content"] = argument["content"].replace(GUESS, RIGHT)
-        self._send(
-            ui.Step(
-                run=body.run,
-                breakpoint=body.message,
-                revision=body.revision,
-                edit=json.dumps(call),
-            )
-        )
+        if call["Tool"] == "write_file":
+            argument["content"] = argument["content"].replace(GUESS, RIGHT)
+        else:
+            name, value = CONTINUED[self._programs[body.run]]
+            argument[name] = value
+        self._go_on(body.run, body.message, body.revision, json.dumps(call))
+
+    def _go_on(self, run: str, breakpoint: str, revision: int, edit: str | None = None) -> None:
+        """Press Continue where the tutorial says so, else Step."""
+        press = ui.Continue if self._programs.get(run) in CONTINUED else ui.Step
+        self._send(press(run=run, breakpoint=breakpoint, revision=revision, edit=edit))
 
     def _send(self, message: Struct) -> None:
         self._sent += 1

@@ -205,6 +205,18 @@ class Keys:
             row = self._session.rows.get(halted.message)
         else:
             row = next((row for row in self._session.rows.values() if str(row.seq) == number), None)
+        run = self._session.run
+        if row is None and run and number.isdecimal() and 0 < int(number) <= run.rows:
+            rows = ui.GetRows(run=run.id, first=int(number), last=int(number))
+            self._session.ask(rows, self._view_page)
+        else:
+            self._view_row(row)
+
+    def _view_page(self, page: Struct) -> None:
+        assert isinstance(page, ui.RowsPage)
+        self._view_row(next(iter(page.rows), None))
+
+    def _view_row(self, row: Row | None) -> None:
         if row is None:
             self._screen.say("Which message? v and its number shows it.", "yellow")
             self._session.prompt()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
+from ..protocol.stops import Reaction, Stop
 from ..protocol.values import (
     Actor,
     AgentState,
@@ -15,6 +17,8 @@ from ..protocol.values import (
     Run,
     RunState,
 )
+from ..rules.words import words
+from .figures import row_figures, usage_figures
 
 _NAMES: Final = {Actor.LLM: "LLM"}
 _AGENT: Final = {
@@ -40,10 +44,13 @@ def _name(actor: Actor) -> str:
 
 
 def row_line(row: Row) -> str:
-    """A row as one line: its number, from, to, and what it says."""
+    """A row as one line: its number, from, to, what it says, and what it took."""
     marks = ["edited"] if row.edited else []
     if row.outcome is Outcome.ERROR:
         marks.append("failed")
+    figures = row_figures(row)
+    if figures:
+        marks.append(figures)
     mark = f"  ({', '.join(marks)})" if marks else ""
     return f"{row.seq:>4}  {way(row):<15} {'  ' * row.depth}{row.summary}{mark}"
 
@@ -57,7 +64,8 @@ def standing(run: Run) -> str:
     """How a run stands."""
     if not run.live:
         failure = f" ({run.failure.type}: {run.failure.message})" if run.failure else ""
-        return f"{run.ending or 'ended'}{failure}"
+        figures = usage_figures(run.usage)
+        return f"{run.ending or 'ended'}{failure}{f', {figures}' if figures else ''}"
     waiting = len(run.pending)
     if run.state is RunState.DETACHED:
         wait = {0: "", 1: ", a message waits"}.get(waiting, f", {waiting} messages wait")
@@ -82,3 +90,17 @@ def change_line(change: FileChange) -> str:
     if change.previous_path:
         path = f"{change.previous_path} → {path}"
     return f"  {_MARKS[change.kind]} {path}  +{change.added} -{change.removed}"
+
+
+def halted_by(row: Row, stops: Mapping[str, Stop]) -> list[str]:
+    """Why a run is halted at a row, where that isn't because it was stepped.
+
+    Args:
+        row: The row.
+        stops: Those that are set, by their ids.
+    """
+    hit = [stops[id] for id in row.stops if id in stops]
+    lines = [f"Halted by stop {words(stop)}." for stop in hit if stop.then is Reaction.HALT]
+    if row.stop_error is not None:
+        lines.append(f"Halted, since a stop failed here. {row.stop_error}")
+    return lines

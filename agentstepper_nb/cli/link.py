@@ -17,6 +17,8 @@ from .._version import __version__
 from ..errors import ProtocolError
 from ..protocol import ui
 from ..protocol.frame import MAX_MESSAGE, SUBPROTOCOL, VERSION
+from ..protocol.joined import joined
+from ..protocol.pieces import Receiver
 
 #: Seconds until the first new try, and the most between two.
 _FIRST_DELAY: Final = 0.5
@@ -122,12 +124,16 @@ class Link(threading.Thread):
         try:
             with self._connect() as socket:
                 self._greet(socket)
+                receiver = Receiver()
                 while True:
-                    self._tell(_decode(socket))
+                    received = _decode(socket)
+                    self._tell(received._replace(message=joined(received.message, receiver)))
         except InvalidURI as error:
             raise RefusedError(f"{error}.") from None
         except InvalidStatus as error:
             raise RefusedError(_status(error)) from None
+        except ProtocolError as error:  # a content can't be joined: anew, it comes whole
+            return error.message
         except ConnectionClosed as error:
             return (error.rcvd and error.rcvd.reason) or "it went away"
         except (OSError, InvalidHandshake) as error:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec import Struct
 
 from ..protocol import ui
+from ..protocol.stops import Stop
 from ..protocol.values import Commit, Row, Run
-from .lines import commit_line, row_line, run_line, standing, way
+from .lines import commit_line, halted_by, row_line, run_line, standing, way
 from .link import Connected, Happening, Lost, Received, Refused
 from .screen import Screen
 from .text import folded, readable
@@ -39,7 +40,9 @@ class Session:
         self.failed = False
         self.over = False
         self.met = False  # the Core said hello once
+        self._stops: dict[str, Stop] = {}
         self._looking: str | None = None  # the message that is being fetched, to be shown
+        self._before: str | None = None  # runs before this one aren't known yet
         self._send = send
         self._wanted = wanted
         self._answers: dict[str, Callable[[Struct], None]] = {}  # what to do, by command
@@ -115,15 +118,29 @@ class Session:
     def _connected(self, hello: ui.CoreHello) -> None:
         self.met = True
         self.runs = {run.id: run for run in hello.runs}
+        self._stops = {stop.id: stop for stop in hello.stops}
+        self._before = runs_before(hello.runs) if hello.more else None
         self.screen.say(f"Connected to {hello.core}.", "dim")
         if not hello.control:
             self.screen.say("This login may watch, not control.", "yellow")
-        run = self.run
-        if run:
-            self._open(run)
+        self._list()
+
+    def _list(self) -> None:
+        """Get the runs that aren't known yet; then look at one."""
+        if self._before is not None:
+            self.ask(ui.ListRuns(before=self._before), self._listed)
+        elif self.run:
+            self._open(self.run)
         else:
             self.current = None
             self._pick()
+
+    def _listed(self, listed: Struct) -> None:
+        assert isinstance(listed, ui.RunsListed)
+        # What was told meanwhile is newer.
+        self.runs = {run.id: run for run in listed.runs} | self.runs
+        self._before = listed.runs[0].id if listed.more else None
+        self._list()
 
     def _pick(self) -> None:
         """Look at the run that was wanted, or at the one that matters most."""
@@ -144,7 +161,25 @@ class Session:
         return self._wanted in (run.id, run.name)
 
     def _open(self, run: Run) -> None:
-        self.ask(ui.OpenRun(run=run.id), self._opened)
+        """Open a run, of whose changes the earlier ones are known by then: they are numbered."""
+        if run.commits:
+            self._get_commits(run.id, None, ())
+        else:
+            self.ask(ui.OpenRun(run=run.id), self._opened)
+
+    def _get_commits(self, run: str, before: int | None, later: tuple[Commit, ...]) -> None:
+        def take(page: Struct) -> None:
+            assert isinstance(page, ui.CommitsPage)
+            found = (*page.commits, *later)
+            if run != self.current:
+                return
+            if page.before is not None:
+                self._get_commits(run, page.before, found)
+                return
+            self.commits = {commit.id: commit for commit in found}
+            self.ask(ui.OpenRun(run=run), self._opened)
+
+        self.ask(ui.GetCommits(run=run, before=before), take)
 
     def _opened(self, opened: Struct) -> None:
         assert isinstance(opened, ui.RunOpened)
@@ -153,7 +188,8 @@ class Session:
         for row in opened.rows:
             self._row(row)
         for commit in opened.commits:
-            self._commit(commit)
+            self.commits.setdefault(commit.id, commit)
+            self._say_commit(commit)
         self._current_changed(opened.run)
 
     def _received(self, message: Struct, id: str | None) -> None:
@@ -163,6 +199,10 @@ class Session:
                 self._refused(message)
             case ui.RunChanged(run=run):
                 self._run_changed(run)
+            case ui.StopChanged(stop=stop):
+                self._stops[stop.id] = stop
+            case ui.StopGone(stop=stop_id):
+                self._stops.pop(stop_id, None)
             case ui.RunGone(run=run_id):
                 self._run_gone(run_id)
             case ui.RowChanged(run=run_id, row=row) if run_id == self.current:
@@ -233,7 +273,11 @@ class Session:
     def _commit(self, commit: Commit) -> None:
         if commit.id not in self.commits:
             self.commits[commit.id] = commit
-            self.screen.say(commit_line(len(self.commits), commit), "cyan")
+            self._say_commit(commit)
+
+    def _say_commit(self, commit: Commit) -> None:
+        number = list(self.commits).index(commit.id) + 1
+        self.screen.say(commit_line(number, commit), "cyan")
 
     def _show(self, body: Struct) -> None:
         """Show the message that the run is halted at, unless it went on meanwhile."""
@@ -246,8 +290,20 @@ class Session:
             self._look_at_oldest(run)
             return
         self.halted = body
+        for line in halted_by(row, self._stops):
+            self.screen.say(line, "yellow")
         edited = "" if body.edit is None else ", edited"
         self.screen.say(f"Halted at {row.seq}, {way(row)}{edited}:", "green")
         current = body.data if body.edit is None else body.edit
         self.screen.say(folded(readable(current), f"v {row.seq} shows all"))
         self.prompt()
+
+
+def runs_before(runs: Sequence[Run]) -> str | None:
+    """The id by which the runs are asked for that a Core's hello hasn't.
+
+    It has the last ones and all that live: the first that has ended is one of the last.
+    """
+    ended = (run for run in runs if not run.live)
+    first = next(ended, runs[-1] if runs else None)
+    return None if first is None else first.id

@@ -1,13 +1,14 @@
 """The rules of the debugger, sans I/O: no clock, no socket, no thread."""
 
 from .debugger import Debugger
-from .moves import Output, Reply, Saved
+from .moves import Leased, Output, Reply, Saved
 from .rows import debug_row, row
 from .vocabulary import EventType, Summarizer, Vocabulary
 
 __all__ = [
     "Debugger",
     "EventType",
+    "Leased",
     "Output",
     "Reply",
     "Saved",

@@ -10,6 +10,7 @@ from ..errors import CommandError, ProtocolError, StaleError
 from ..protocol.records import (
     BreakpointEdited,
     NoteSaved,
+    PricesSet,
     RunChanged,
     RunDeleted,
     RunHistory,
@@ -17,15 +18,20 @@ from ..protocol.records import (
     RunRenamed,
     RunTagged,
     SentenceMade,
+    StopDeleted,
+    StopSaved,
 )
+from ..protocol.stops import MOST_STOPS, Price, Stop
 from ..protocol.values import AgentState, AnswerKind, Breakpoint, Commit, Note
+from .deciding import Deciding
 from .edits import check_edit
 from .fold import RunStatus
-from .moves import Moves, Output, Saved
+from .moves import Output, Saved
 from .states import Rule, Signal, rules
+from .stops import check
 
 
-class Commands(Moves):
+class Commands(Deciding):
     """The people's half of the debugger."""
 
     def step(
@@ -157,6 +163,41 @@ class Commands(Moves):
         self._status(note.run)
         self._emit(NoteSaved(note=note if note.text.strip() else replace(note, text="")))
         return self._drain()
+
+    def set_stop(self, stop: Stop) -> list[Output]:
+        """Set a stop, in place of the one with its id.
+
+        Raises:
+            ProtocolError: `invalid_stop`: it can't be understood, or there are too many.
+        """
+        check(stop)
+        if stop.id not in self._runs.stops and len(self._runs.stops) >= MOST_STOPS:
+            raise ProtocolError(
+                "invalid_stop", f"There are {MOST_STOPS} stops already: delete one of them first."
+            )
+        return self._rule(StopSaved(stop=stop))
+
+    def delete_stop(self, stop_id: str) -> list[Output]:
+        """Delete a stop.
+
+        Raises:
+            CommandError: `unknown_stop`.
+        """
+        if stop_id not in self._runs.stops:
+            raise CommandError(
+                "unknown_stop",
+                f"There is no stop {stop_id[:80]}: it may have been deleted. Choose one of the list.",
+            )
+        return self._rule(StopDeleted(stop=stop_id))
+
+    def set_prices(self, prices: Iterable[Price]) -> list[Output]:
+        """Set what models cost, in place of all that was set before."""
+        return self._rule(PricesSet(prices=tuple(prices)))
+
+    def _rule(self, record: StopSaved | StopDeleted | PricesSet) -> list[Output]:
+        before = self._leases()
+        self._emit(record)
+        return self._relet(before)
 
     def put_sentence(self, made: SentenceMade, about: Breakpoint | Commit) -> list[Output]:
         """A model put something into one sentence.

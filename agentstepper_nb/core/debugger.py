@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..protocol.records import Proof, Record
+from ..protocol.stops import Price, Stop
 from ..protocol.values import Breakpoint, Run, Side
 from .commands import Commands
 from .inputs import AgentInputs
@@ -31,6 +32,16 @@ class Debugger(AgentInputs, Commands):
         """The live run that halted or started last."""
         run_id = self._runs.active
         return None if run_id is None else self._runs.status[run_id].run
+
+    @property
+    def stops(self) -> tuple[Stop, ...]:
+        """All stops, in the order in which they were made."""
+        return tuple(self._runs.stops.values())
+
+    @property
+    def prices(self) -> tuple[Price, ...]:
+        """What models cost."""
+        return self._runs.prices
 
     def run(self, run_id: str) -> Run:
         """One run's header.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -19,6 +20,7 @@ from ..protocol.records import (
     CommitSaved,
     EventSaved,
     NoteSaved,
+    PricesSet,
     Proof,
     Record,
     RunChanged,
@@ -29,9 +31,27 @@ from ..protocol.records import (
     RunStarted,
     RunTagged,
     SentenceMade,
+    StopDeleted,
+    StopSaved,
 )
-from ..protocol.values import Breakpoint, Commit, Event, EventKind, Run, RunState, Usage
+from ..protocol.stops import Price, Stop
+from ..protocol.values import (
+    Breakpoint,
+    Commit,
+    Event,
+    EventKind,
+    Run,
+    RunState,
+    StopHits,
+    Usage,
+)
+from .ids import Ids
 from .rows import row_in_words
+
+Number = TypeVar("Number", int, float)
+
+#: Stops of which a run's header has hits: those that agents name beyond it are on their rows alone.
+_HITS: Final = 1000
 
 
 @dataclass
@@ -49,9 +69,9 @@ class RunStatus:
 
     run: Run
     open: dict[str, OpenEvent] = field(default_factory=dict)
-    ended: set[str] = field(default_factory=set)  # events; as the next two: while the run lives
-    rows: set[str] = field(default_factory=set)  # breakpoints and debug messages
-    commits: set[str] = field(default_factory=set)
+    ended: Ids = field(default_factory=Ids)  # events; as the next two: while the run lives
+    rows: Ids = field(default_factory=Ids)  # breakpoints and debug messages
+    commits: Ids = field(default_factory=Ids)
     #: Snapshots since the last commit that the agent asked for, which will cover them.
     uncovered: int = 0
     pending: dict[str, Breakpoint] = field(default_factory=dict)  # oldest first
@@ -62,10 +82,12 @@ class RunStatus:
 
 @dataclass
 class Runs:
-    """The headers of all runs, and the open events and pending breakpoints of the live ones."""
+    """All runs' headers, the open events and pending breakpoints of the live ones, stops and prices."""
 
     status: dict[str, RunStatus] = field(default_factory=dict)  # oldest first
     live: dict[str, None] = field(default_factory=dict)  # what halted or started last comes last
+    stops: dict[str, Stop] = field(default_factory=dict)  # in the order in which they were made
+    prices: tuple[Price, ...] = ()
 
     @property
     def active(self) -> str | None:
@@ -91,7 +113,7 @@ class Runs:
                 self.status[run_id].heard = n
             case RunStarted(run=run, proof=proof):
                 # What is counted is counted by the records that follow.
-                begun = replace(run, rows=0, commits=0, usage=None)
+                begun = replace(run, rows=0, commits=0, usage=None, hits=())
                 self.status[run.id] = RunStatus(begun, proof=proof)
                 self.live[run.id] = None
             case RunRenamed(run=run) | RunTagged(run=run):
@@ -112,6 +134,12 @@ class Runs:
                 _count(status, commit)
             case SentenceMade():
                 return self._apply_sentence(record)
+            case StopSaved(stop=stop):
+                self.stops[stop.id] = stop
+            case StopDeleted(stop=stop_id):
+                self.stops.pop(stop_id, None)
+            case PricesSet(prices=prices):
+                self.prices = prices
             case NoteSaved():
                 pass  # the store has it, and whoever reads the run
         return None
@@ -143,7 +171,8 @@ class Runs:
         status.rows.add(breakpoint.id)
         status.last = row_in_words(breakpoint)
         usage = _sum(status.run.usage, breakpoint.usage)
-        status.run = replace(status.run, rows=breakpoint.seq, usage=usage)
+        hits = _hit(status.run.hits, breakpoint) if breakpoint.stops else status.run.hits
+        status.run = replace(status.run, rows=breakpoint.seq, usage=usage, hits=hits)
         opened = status.open.get(breakpoint.event)
         if opened:
             opened.begun = True
@@ -179,17 +208,31 @@ class Runs:
 
 
 def _sum(so_far: Usage | None, more: Usage | None) -> Usage | None:
-    """Tokens of two together; what neither tells stays untold."""
+    """Tokens and costs of two together; what neither tells stays untold, what one estimates is so."""
     if so_far is None or more is None:
         return so_far or more
     return Usage(
         input_tokens=_plus(so_far.input_tokens, more.input_tokens),
         output_tokens=_plus(so_far.output_tokens, more.output_tokens),
+        cost=_plus(so_far.cost, more.cost),
+        estimated=so_far.estimated or more.estimated,
     )
 
 
-def _plus(one: int | None, other: int | None) -> int | None:
-    return one if other is None else other + (one or 0)
+def _plus(one: Number | None, other: Number | None) -> Number | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other
+
+
+def _hit(so_far: tuple[StopHits, ...], breakpoint: Breakpoint) -> tuple[StopHits, ...]:
+    """How often stops hit, this breakpoint included."""
+    found = {each.stop: each for each in so_far}
+    for stop in dict.fromkeys(breakpoint.stops):
+        if stop in found or len(found) < _HITS:
+            count = found[stop].count if stop in found else 0
+            found[stop] = StopHits(stop=stop, count=count + 1, last=breakpoint.seq)
+    return tuple(found.values())
 
 
 def _count(status: RunStatus, commit: Commit) -> None:

@@ -7,6 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from ..errors import ProtocolError
+from ..protocol.calls import tool_of
 from ..protocol.records import (
     AgentHeard,
     BreakpointSaved,
@@ -34,8 +35,9 @@ from ..protocol.values import (
     RunState,
     Side,
 )
+from .deciding import Deciding
 from .fold import OpenEvent, RunStatus
-from .moves import Moves, Output, Reply
+from .moves import Output, Reply
 from .states import Act, Rule, Signal, rules, shown_state
 
 _OUTCOMES: Final = {
@@ -46,7 +48,7 @@ _OUTCOMES: Final = {
 }
 
 
-class AgentInputs(Moves):
+class AgentInputs(Deciding):
     """The agents' half of the debugger."""
 
     def start_run(self, run: Run, proof: Proof | None = None) -> list[Output]:
@@ -66,6 +68,7 @@ class AgentInputs(Moves):
         number = 1 + sum(other.run.program == run.program for other in self._runs.status.values())
         named = replace(run, name=f"Run #{number} of {run.program}")
         self._emit(RunStarted(run=named, proof=proof))
+        self._begin_deciding(named)
         return self._drain()
 
     def hear(self, run_id: str, n: int) -> list[Output]:
@@ -147,22 +150,24 @@ class AgentInputs(Moves):
         self._emit(EventSaved(event=event))
         return self._drain()
 
-    def reach_breakpoint(self, breakpoint: Breakpoint, at: float) -> list[Output]:
+    def reach_breakpoint(
+        self, breakpoint: Breakpoint, at: float, *, leased: bool = False
+    ) -> list[Output]:
         """An event's begin or end was reached.
 
         Args:
             breakpoint: As the agent sent it. Number, kind, name, depth and duration are set here.
             at: Now, by the Core's clock.
+            leased: Whether the agent decided by a lease whether it waits, and says which stops hit;
+                otherwise that is decided here.
 
         Raises:
             ProtocolError: `unknown_event`, `event_not_begun`, `event_ended`, `duplicate`, or
                 `run_ended`.
         """
         status = self._living(breakpoint.run)
-        opened = self._open_event(status, breakpoint)
+        opened = self._with_tool(status, self._open_event(status, breakpoint), breakpoint)
         resumed = opened.resumed_at if breakpoint.side is Side.END else None
-        rule = rules(status.run)[Signal.BREAKPOINT]
-        answer = _answer_at_once(status.run, rule, breakpoint)
         breakpoint = replace(
             breakpoint,
             seq=status.run.rows + 1,
@@ -170,9 +175,11 @@ class AgentInputs(Moves):
             name=opened.event.name,
             depth=opened.event.depth,
             duration=None if resumed is None else max(0.0, at - resumed),
-            answer=answer,
-            answered_at=at if answer else None,
         )
+        breakpoint = self._judged(status.run, breakpoint, leased=leased)
+        rule = rules(status.run)[self._signal(status.run, breakpoint)]
+        answer = _answer_at_once(status.run, rule, breakpoint)
+        breakpoint = replace(breakpoint, answer=answer, answered_at=at if answer else None)
         self._emit(BreakpointSaved(breakpoint=breakpoint))
         if answer and breakpoint.waits:
             self._outputs.append(Reply(breakpoint, answer))
@@ -182,6 +189,16 @@ class AgentInputs(Moves):
             self._emit(EventSaved(event=ended))
         self._change(status, rule, self._state_past(status.run, breakpoint))
         return self._drain()
+
+    def _with_tool(self, status: RunStatus, opened: OpenEvent, breakpoint: Breakpoint) -> OpenEvent:
+        """An event that begins, with its tool's name: version 1 says it in the call only."""
+        event = opened.event
+        calls = event.kind is EventKind.TOOL_INVOCATION and breakpoint.side is Side.BEGIN
+        name = tool_of(breakpoint.data) if calls and event.name is None else None
+        if name is None:
+            return opened
+        self._emit(EventSaved(event=replace(event, name=name)))
+        return status.open[event.id]
 
     def withdraw(self, run_id: str, breakpoint_id: str, at: float) -> list[Output]:
         """A breakpoint no longer waits. One that was answered meanwhile is no error: messages cross."""
@@ -202,6 +219,7 @@ class AgentInputs(Moves):
         if commit.id in status.commits:
             raise _duplicate("Commit", commit.id)
         self._emit(CommitSaved(commit=replace(commit, seq=status.run.rows)))
+        self._touch(commit)
         return self._drain()
 
     def finish_run(
@@ -247,6 +265,7 @@ class AgentInputs(Moves):
             last_event=last,
         )
         self._emit(RunChanged(run=ended))
+        self._end_deciding(run_id)
         return self._drain()
 
     def _state_past(self, run: Run, breakpoint: Breakpoint) -> AgentState | None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from ..errors import CommandError
 from ..protocol.records import BreakpointAnswered, Record, RunChanged
-from ..protocol.values import AgentState, AnswerKind, Breakpoint, Commit, Mode
+from ..protocol.stops import Price, Stop
+from ..protocol.values import AgentState, AnswerKind, Breakpoint, Commit, Mode, Run
 from .fold import Runs, RunStatus
-from .states import Act, Rule, shown_state, state_after
+from .states import Act, Rule, leased_mode, shown_state, state_after
 from .vocabulary import PLAIN, Vocabulary
 
 
@@ -29,7 +32,19 @@ class Reply(NamedTuple):
     answer: AnswerKind
 
 
-Output = Saved | Reply
+class Leased(NamedTuple):
+    """What a run's agent may decide by itself from now on.
+
+    It goes before the replies of the same outputs: who is answered by Continue isn't to wait once more.
+    """
+
+    run: str
+    mode: Mode
+    stops: tuple[Stop, ...]  # those that are on and are for the run's program
+    prices: tuple[Price, ...]
+
+
+Output = Saved | Reply | Leased
 
 
 class Moves:
@@ -41,7 +56,23 @@ class Moves:
         self._outputs: list[Output] = []
 
     def _emit(self, record: Record) -> None:
+        if not isinstance(record, RunChanged):
+            self._outputs.append(Saved(record, self._runs.apply(record)))
+            return
+        run = record.run
+        before = leased_mode(self._runs.status[run.id].run)
         self._outputs.append(Saved(record, self._runs.apply(record)))
+        if run.live and leased_mode(run) is not before:
+            self._outputs.append(self._lease(run))
+
+    def _lease(self, run: Run) -> Leased:
+        return Leased(run.id, leased_mode(run), tuple(self._stops_of(run)), self._runs.prices)
+
+    def _stops_of(self, run: Run) -> Iterator[Stop]:
+        """Those in force for a run."""
+        for stop in self._runs.stops.values():
+            if stop.enabled and fnmatchcase(run.program, stop.program):
+                yield stop
 
     def _drain(self) -> list[Output]:
         outputs, self._outputs = self._outputs, []

@@ -47,6 +47,8 @@ def row(breakpoint: Breakpoint, vocabulary: Vocabulary = PLAIN) -> Row:
         failure=breakpoint.failure,
         usage=breakpoint.usage,
         duration=breakpoint.duration,
+        stops=breakpoint.stops,
+        stop_error=breakpoint.stop_error,
     )
 
 

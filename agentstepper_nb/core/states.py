@@ -24,6 +24,7 @@ class Signal(Enum):
     """What can happen to a run."""
 
     BREAKPOINT = auto()  # one that waits for an answer
+    HIT = auto()  # the same, and a stop says that the run halts there
     STEP = auto()
     CONTINUE = auto()
     HALT = auto()
@@ -54,6 +55,7 @@ class Rule(NamedTuple):
 RULES: Final[dict[RunState, dict[Signal, Rule]]] = {
     RunState.STEP: {
         Signal.BREAKPOINT: Rule(Act.PEND),
+        Signal.HIT: Rule(Act.PEND),
         Signal.STEP: Rule(Act.NOTHING),
         Signal.CONTINUE: Rule(Act.NOTHING, Mode.CONTINUE),
         Signal.HALT: Rule(Act.NOTHING, Mode.STEP),
@@ -63,6 +65,7 @@ RULES: Final[dict[RunState, dict[Signal, Rule]]] = {
     },
     RunState.HALTED: {
         Signal.BREAKPOINT: Rule(Act.PEND),  # another thread or task
+        Signal.HIT: Rule(Act.PEND),
         Signal.STEP: Rule(Act.ANSWER_ONE, Mode.STEP),
         Signal.CONTINUE: Rule(Act.ANSWER_ALL, Mode.CONTINUE),
         Signal.HALT: Rule(Act.NOTHING, Mode.STEP),
@@ -72,6 +75,7 @@ RULES: Final[dict[RunState, dict[Signal, Rule]]] = {
     },
     RunState.CONTINUE: {
         Signal.BREAKPOINT: Rule(Act.PASS),
+        Signal.HIT: Rule(Act.PEND, Mode.STEP),
         Signal.STEP: Rule(Act.NOTHING, Mode.STEP),
         Signal.CONTINUE: Rule(Act.NOTHING, Mode.CONTINUE),
         Signal.HALT: Rule(Act.NOTHING, Mode.STEP),
@@ -88,6 +92,11 @@ def rules(run: Run) -> dict[Signal, Rule]:
     if run.state is RunState.DETACHED:
         return RULES[shown_state(run.mode, pending=bool(run.pending), ended=False)]
     return RULES[run.state]
+
+
+def leased_mode(run: Run) -> Mode:
+    """What a run's agent may do by itself: one that is to stop waits for that answer."""
+    return Mode.STEP if run.stopping else run.mode
 
 
 def shown_state(mode: Mode, *, pending: bool, ended: bool, away: bool = False) -> RunState:

@@ -114,6 +114,13 @@ def _runs(about: Checkup) -> Iterator[Finding]:
             "If its agent came back it has sent again what it still had. --repair tags the run as "
             "damaged, and this isn't told again.",
         )
+    if about.hurt_rules:
+        yield _wrong(
+            "rules",
+            f"{_many(about.hurt_rules, 'row')} of the stops and prices can't be read: a Core leaves "
+            "them out.",
+            f"{_repair(about)} Then set again what is missing.",
+        )
     if about.hurt_marks:
         yield _note(
             "marks",

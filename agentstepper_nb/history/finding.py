@@ -25,8 +25,8 @@ def runs(folder: Folder = None) -> DataFrame:
     """All runs that are kept, oldest first: a row a run, the index are their ids.
 
     Columns: name, program, state, ending, started_at, ended_at (moments in UTC), duration (seconds),
-    rows, commits, input_tokens, output_tokens, tags, workspace, host, pid, exit_code, failure,
-    last_event.
+    rows, commits, input_tokens, output_tokens, cost (US dollars, estimated where nobody told it), tags,
+    workspace, host, pid, exit_code, failure, last_event.
 
     Args:
         folder: Where runs are kept; `agentstepper/` in Jupyter's data folder where none is given.

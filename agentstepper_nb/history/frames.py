@@ -22,14 +22,15 @@ from ..protocol.values import (
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-#: Columns that hold moments, whole numbers, or truths; where some are missing they are empty.
+#: Columns that hold moments, whole numbers, truths, or what is measured in fractions. Where some are
+#: missing they are empty.
 _MOMENTS: Final = ("started_at", "ended_at", "at")
 _NUMBERS: Final = (
     *("rows", "commits", "exit_code", "pid", "seq", "depth", "size", "files", "added", "removed"),
     *("input_tokens", "output_tokens", "tokens"),
 )
 _TRUTHS: Final = ("edited", "snapshot")
-_SECONDS: Final = ("duration",)
+_MEASURES: Final = ("duration", "cost")
 
 _WITHOUT: Final = (
     "Tables of runs need pandas, which isn't installed: pip install 'agentstepper_nb[history]'."
@@ -74,8 +75,8 @@ def of_hits(hits: Iterable[Hit], runs: Iterable[Run]) -> DataFrame:
 
 _RUN_COLUMNS: Final = (
     *("id", "name", "program", "state", "ending", "started_at", "ended_at", "duration", "rows"),
-    *("commits", "input_tokens", "output_tokens", "tags", "workspace", "host", "pid", "exit_code"),
-    *("failure", "last_event"),
+    *("commits", "input_tokens", "output_tokens", "cost", "tags", "workspace", "host", "pid"),
+    *("exit_code", "failure", "last_event"),
 )
 
 
@@ -93,6 +94,7 @@ def _run(run: Run) -> dict[str, Any]:
         "commits": run.commits,
         "input_tokens": run.usage and run.usage.input_tokens,
         "output_tokens": run.usage and run.usage.output_tokens,
+        "cost": run.usage and run.usage.cost,
         "tags": list(run.tags),
         "workspace": run.workspace,
         "host": run.host,
@@ -105,7 +107,18 @@ def _run(run: Run) -> dict[str, Any]:
 
 _ROW_COLUMNS: Final = (
     *("id", "seq", "kind", "side", "name", "source", "target", "summary", "sentence", "at"),
-    *("duration", "tokens", "outcome", "failure", "edited", "answer", "size", "depth", "event"),
+    *(
+        "duration",
+        "tokens",
+        "cost",
+        "outcome",
+        "failure",
+        "edited",
+        "answer",
+        "size",
+        "depth",
+        "event",
+    ),
     "note",
 )
 
@@ -124,6 +137,7 @@ def _row(line: Row, sentence: str | None, note: str | None) -> dict[str, Any]:
         "at": line.at,
         "duration": line.duration,
         "tokens": _tokens(line.usage),
+        "cost": line.usage and line.usage.cost,
         "outcome": _word(line.outcome),
         "failure": _failure(line.failure),
         "edited": line.edited,
@@ -203,7 +217,7 @@ def _frame(
             )
         elif name in _NUMBERS:
             frame[name] = frame[name].astype("Int64")
-        elif name in _SECONDS:
+        elif name in _MEASURES:
             frame[name] = frame[name].astype("float64")
         elif name in _TRUTHS:
             frame[name] = frame[name].astype("bool")

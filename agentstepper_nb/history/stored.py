@@ -71,7 +71,7 @@ class StoredRun:
         """Its timeline, a row a line, the index are the lines' ids.
 
         Columns: seq, kind, side, name, source, target, summary, sentence, at, duration (seconds),
-        tokens, outcome, failure, edited, answer, size (bytes), depth, event, note.
+        tokens, cost (US dollars), outcome, failure, edited, answer, size (bytes), depth, event, note.
         """
         return frames.of_rows(self.history())
 
@@ -124,9 +124,8 @@ class StoredRun:
     def _message(self, row: str | int) -> Breakpoint | Event | None:
         if isinstance(row, str):
             return self._read(lambda reader: reader.message(self.id, row))
-        history = self.history()
-        rows: list[Breakpoint | Event] = [*history.breakpoints, *history.events]
-        return next((each for each in rows if each.seq == row and row), None)
+        page = self._read(lambda reader: reader.page(self.id, row, row))
+        return next(iter(page.rows), None)
 
     def _read(self, read: Callable[[Reader], T]) -> T:
         with reading(self.folder) as reader:

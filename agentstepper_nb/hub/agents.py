@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+from ..core import Leased
 from ..core.summaries import one_line
 from ..errors import ProtocolError
 from ..protocol.values import AnswerKind, Breakpoint, Commit
@@ -62,6 +63,10 @@ class AgentSession(ABC):
     @abstractmethod
     def reply(self, breakpoint: Breakpoint, answer: AnswerKind) -> None:
         """Send a breakpoint's answer."""
+
+    @abstractmethod
+    def let(self, lease: Leased) -> None:
+        """Tell it what it may decide by itself from now on."""
 
     @abstractmethod
     def core_stops(self) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Raw
 from msgspec.structs import replace
 
+from ..core import Leased
 from ..core.summaries import one_line
 from ..errors import ProtocolError
 from ..protocol.v1 import agent as v1
@@ -47,6 +48,9 @@ class AgentSessionV1(AgentSession):
             summary=breakpoint.summary,
         )
         self.connection.send(v1.encode(answered))
+
+    def let(self, lease: Leased) -> None:
+        """This version knows of no lease: each of its breakpoints waits, and the Core decides."""
 
     def _receive(self, text: str) -> None:
         message, strict = v1.read(text)

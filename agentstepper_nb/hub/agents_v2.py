@@ -13,17 +13,19 @@ from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
 from .._version import __version__
-from ..core import Output
+from ..core import Leased, Output
 from ..core.summaries import one_line
 from ..errors import CommandError, ProtocolError
 from ..protocol import agent as v2
-from ..protocol.frame import VERSION, decode_address
+from ..protocol.frame import VERSION, Envelope, decode_address
+from ..protocol.joined import joined
+from ..protocol.pieces import Receiver
 from ..protocol.records import Proof
 from ..protocol.values import AnswerKind, Breakpoint, Ending, EventKind, Run
-from . import arrivals, endings
+from . import arrivals, endings, questions
 from .agents import AgentSession, what
 from .connection import Connection
-from .intake import Acknowledgements, Intake
+from .intake import Acknowledgements, Intake, Turns
 from .presence import Who
 from .timelines import timeline
 
@@ -45,6 +47,11 @@ class AgentSessionV2(AgentSession):
         self._intake = Intake()
         self._acknowledgements = Acknowledgements(lambda n: self._send(v2.Acknowledged(received=n)))
         self._welcomed = False
+        self._lease: Leased | None = None  # the last that is recorded
+        self._epoch = 0
+        self._turns = Turns(self._refuse)
+        self._receiver = Receiver()
+        self._lost = False  # what it sends is understood no more
         self._owed: set[str] = set()  # breakpoints whose answers it may have missed
         self._waiting: frozenset[str] = frozenset()  # that it waited for when it came back
         self._caught_up = asyncio.Event()  # what it had sent before has been sent again
@@ -77,6 +84,16 @@ class AgentSessionV2(AgentSession):
             how = v2.Resume(data=UNSET if edit is None else Raw(edit.encode()))
         self._send(v2.Answered(breakpoint=breakpoint.id, answer=how))
 
+    def let(self, lease: Leased) -> None:
+        """Send a lease; before the welcome nothing else is heard."""
+        self._lease = lease
+        if self._welcomed:
+            self._epoch += 1
+            leased = v2.Lease(
+                epoch=self._epoch, mode=lease.mode, stops=lease.stops, prices=lease.prices
+            )
+            self._send(leased)
+
     def core_stops(self) -> None:
         """Its run goes on with the next Core."""
 
@@ -89,17 +106,33 @@ class AgentSessionV2(AgentSession):
     # ---- messages -----------------------------------------------------------------------------------
 
     def _receive(self, text: str) -> None:
+        if self._lost:
+            return
         try:
             envelope, message = v2.from_agent.decode(text)
-        except ProtocolError:
-            if self.run is not None and self._intake.refused(decode_address(text).n):
-                self._record(self.run, [], text)
-            raise
+            message = joined(message, self._receiver)
+        except ProtocolError as error:
+            if error.code == "unknown_content":
+                self._begin_anew(error)
+                return
+            self._turns.take(text, partial(self._take_unread, text, error))
+        else:
+            self._turns.take(text, partial(self._dispatch, envelope, message, text))
+
+    def _take_unread(self, text: str, error: ProtocolError) -> None:
+        if self.run is not None and self._intake.refused(decode_address(text).n):
+            self._record(self.run, [], len(text))
+        raise error
+
+    def _dispatch(self, envelope: Envelope, message: object, text: str) -> None:
         id = None if envelope.id is UNSET else envelope.id
-        if isinstance(message, v2.TakeRun):
-            self._later(partial(self._take_run, message, id), text)
+        if isinstance(message, questions.Question):
+            self._later(partial(self._answer, message, id), text)
         elif self.run is not None:
-            if self._intake.takes(envelope.n):
+            if self._must_remember(self.run, message):
+                self._turns.hold(text, partial(self._dispatch, envelope, message, text))
+                self._later(partial(self._remember, self.run))
+            elif self._intake.takes(envelope.n):
                 self._take(self.run, message, id, text)
         elif isinstance(message, v2.Hello):
             self._hello(message, envelope.n)
@@ -108,18 +141,24 @@ class AgentSessionV2(AgentSession):
         else:
             raise ProtocolError("hello_expected", "The first message must be hello: send it now.")
 
+    def _begin_anew(self, error: ProtocolError) -> None:
+        """The two sides don't remember the same: the agent sends what isn't kept on a new connection."""
+        self._lost = True
+        self.hub.log.warning("an agent's connection is closed: %s", error.message)
+        self.connection.close(1003, "unknown_content: send it again on a new connection.")
+
     def _take(self, run: str, message: object, id: str | None, text: str) -> None:
         """Carry a message out, and record with it that it was taken: one that is refused is, too."""
         outputs: list[Output] = []
         try:
             outputs = self._carry_out(run, message, id, text)
         finally:
-            self._record(run, outputs, text)
+            self._record(run, outputs, max(len(text), arrivals.size(message)))
 
-    def _record(self, run: str, outputs: list[Output], text: str) -> None:
+    def _record(self, run: str, outputs: list[Output], size: int) -> None:
         n = self._intake.heard
         heard = self.hub.debugger.hear(run, n)
-        self.hub.perform([*outputs, *heard], synced=partial(self._kept, n, len(text)))
+        self.hub.perform([*outputs, *heard], synced=partial(self._kept, n, size))
         if n >= self._sent_before:
             self._caught_up.set()
 
@@ -139,7 +178,8 @@ class AgentSessionV2(AgentSession):
                 return debugger.begin_event(arrivals.event(message, run))
             case v2.BreakpointReached():
                 reached = arrivals.breakpoint(message, run)
-                return debugger.reach_breakpoint(self._as_it_waits(reached), now)
+                reached = self._as_it_waits(reached)
+                return debugger.reach_breakpoint(reached, now, leased=message.epoch > 0)
             case v2.Withdraw():
                 return debugger.withdraw(run, message.breakpoint, now)
             case v2.CommitMade():
@@ -192,6 +232,7 @@ class AgentSessionV2(AgentSession):
         self._who = Who(hello.pid, hello.host, hello.boot)
         self.run = hello.run
         self.hub.bind_agent(hello.run, self)
+        self._lease = self.hub.debugger.lease(hello.run)
         outputs += self.hub.debugger.hear(hello.run, self._intake.heard)
         # It forgets what it is told is kept, and what it sends next goes on from there.
         welcome = v2.Welcome(
@@ -207,6 +248,8 @@ class AgentSessionV2(AgentSession):
             return  # it has hung up meanwhile
         self._send(welcome)
         self._welcomed = True
+        if self._lease is not None:
+            self.let(self._lease)
         if self._owed:
             self._later(self._answer_again)
 
@@ -289,14 +332,25 @@ class AgentSessionV2(AgentSession):
     async def _tell_timeline(self, run: str, id: str | None) -> None:
         """Answer with all that the agent sent before it asked."""
         await self.hub.recorded()
-        history = await self.hub.history(run)
-        # On a thread: to sum up long contents takes a while, in which others would wait.
-        made = await asyncio.to_thread(timeline, history, self.hub.extensions.vocabulary)
-        self._send(made, id)
+        self._send(await timeline(self.hub, run), id)
 
-    async def _take_run(self, message: v2.TakeRun, id: str | None) -> None:
-        run = await self.hub.import_run(message.data.encode())
-        self._send(v2.RunTaken(run=run), id)
+    async def _answer(self, question: questions.Question, id: str | None) -> None:
+        self._send(await questions.answer(self.hub, question), id)
+
+    def _must_remember(self, run: str, message: object) -> bool:
+        """Whether the run's stops are asked here, and what they saw under the Core before is unread."""
+        asked = isinstance(message, v2.BreakpointReached) and not message.epoch
+        return asked and self.hub.debugger.lacks_memory(run)
+
+    async def _remember(self, run: str) -> None:
+        """Read what the run's stops saw, and go on with what came meanwhile."""
+        history = None
+        try:
+            history = await self.hub.history(run)
+        except Exception as error:  # hurt, or deleted meanwhile
+            self.hub.log.warning("run %s: its stops begin anew: %s", one_line(run), error)
+        self.hub.debugger.remember(run, history)
+        self._turns.go_on()
 
     def _later(self, work: Callable[[], Coroutine[Any, Any, None]], text: str = "") -> None:
         task = asyncio.ensure_future(self._guarded(work, text))

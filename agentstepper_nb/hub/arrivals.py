@@ -8,6 +8,13 @@ from ..protocol import agent as v2
 from ..protocol.values import Breakpoint, Commit, Event, EventKind, Run
 
 
+def size(message: object) -> int:
+    """The bytes of a message's contents, however few of them have travelled."""
+    if isinstance(message, v2.BreakpointReached) and message.data is not UNSET:
+        return memoryview(message.data).nbytes
+    return 0
+
+
 def event(message: v2.EventBegun, run: str) -> Event:
     """An event that begins."""
     return Event(

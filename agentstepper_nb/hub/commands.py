@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ..core import Debugger, Output
 from ..errors import CommandError
 from ..protocol.records import SentenceMade
+from ..protocol.stops import Price, Stop
 from ..protocol.values import Breakpoint, Commit, Event, EventKind, Note
 from ..store import Store
 
@@ -68,6 +69,18 @@ class PeoplesCommands(ABC):
     def tag(self, run_id: str, tags: Sequence[str]) -> None:
         """As `Debugger.tag`."""
         self.perform(self.debugger.tag(run_id, tags))
+
+    def set_stop(self, stop: Stop) -> None:
+        """As `Debugger.set_stop`."""
+        self.perform(self.debugger.set_stop(stop))
+
+    def delete_stop(self, stop_id: str) -> None:
+        """As `Debugger.delete_stop`."""
+        self.perform(self.debugger.delete_stop(stop_id))
+
+    def set_prices(self, prices: Iterable[Price]) -> None:
+        """As `Debugger.set_prices`."""
+        self.perform(self.debugger.set_prices(prices))
 
     async def write_note(self, run_id: str, message: str, text: str) -> None:
         """Write beside a row, in place of what stands there; "" takes it away.

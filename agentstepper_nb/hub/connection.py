@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 class Connection(Protocol):
@@ -14,6 +14,20 @@ class Connection(Protocol):
 
     def close(self, code: int, reason: str) -> None:
         """Close with a WebSocket code and a reason for a person."""
+
+
+@runtime_checkable
+class Measured(Protocol):
+    """A connection that tells how far behind its peer is."""
+
+    @property
+    def waiting(self) -> int:
+        """Bytes that were sent and that its peer hasn't taken."""
+
+
+def waiting(connection: Connection) -> int:
+    """Bytes that wait for a connection's peer, where that is known."""
+    return connection.waiting if isinstance(connection, Measured) else 0
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Protocol
 import uuid_utils
 from msgspec.structs import replace
 
-from ..core import Debugger, Output, Reply, Saved
+from ..core import Debugger, Leased, Output, Reply, Saved
 from ..core.summaries import one_line
 from ..errors import CommandError
 from ..protocol.records import BreakpointEdited, BreakpointSaved, RunHistory
@@ -190,7 +190,7 @@ class Hub(PeoplesCommands):
     async def listed(self) -> list[Run]:
         """As `when_listed`."""
         runs = self.runs()
-        await self._settled()
+        await self.settled()
         return runs
 
     def find(self, run_id: str) -> Run | None:
@@ -225,7 +225,7 @@ class Hub(PeoplesCommands):
             self.debugger.run(run_id)  # deleted meanwhile
             raise
         header = self.debugger.run(run_id)
-        await self._settled()  # what it says may be newer than what was read
+        await self.settled()  # what it says may be newer than what was read
         return replace(history, run=header)
 
     async def search(self, query: str, run: str | None = None, limit: int = 100) -> Found:
@@ -350,23 +350,30 @@ class Hub(PeoplesCommands):
         self.when_recorded(done.set)
         await done.wait()
 
-    async def _settled(self) -> None:
+    async def settled(self) -> None:
+        """Wait until all that was performed so far is recorded, where anything can be."""
         done = asyncio.Event()
         self.store.settled(done.set)
         await done.wait()
 
     def _effects(self, outputs: Sequence[Output], by: UiSession | None) -> None:
+        saved = [output for output in outputs if isinstance(output, Saved)]
+        if len(saved) < len(outputs):
+            self._tell_agents(outputs)
+        for each in saved:
+            for ui in list(self._uis):
+                ui.tell(each, by)
+            for listener in self.listeners:
+                listener.tell(each)
+
+    def _tell_agents(self, outputs: Sequence[Output]) -> None:
+        """Tell agents their leases, and then what they wait for: see `Leased`."""
         for output in outputs:
-            if isinstance(output, Reply):
-                agent = self._agents.get(output.breakpoint.run)
-                if agent:
-                    agent.reply(output.breakpoint, output.answer)
+            if isinstance(output, Leased) and (agent := self._agents.get(output.run)):
+                agent.let(output)
         for output in outputs:
-            if isinstance(output, Saved):
-                for ui in list(self._uis):
-                    ui.tell(output, by)
-                for listener in self.listeners:
-                    listener.tell(output)
+            if isinstance(output, Reply) and (agent := self._agents.get(output.breakpoint.run)):
+                agent.reply(output.breakpoint, output.answer)
 
     def _on_trouble(self, info: StoreInfo) -> None:
         self.kept = replace(info, size=None)

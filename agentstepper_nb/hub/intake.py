@@ -54,6 +54,38 @@ class Intake:
         return False
 
 
+class Turns:
+    """Does what messages ask for in their order: at once, or after what has to be read first.
+
+    Args:
+        refuse: Answers a message that waited and can't be taken: the error, and the message.
+    """
+
+    def __init__(self, refuse: Callable[[Exception, str], None]) -> None:
+        self._refuse = refuse
+        self._held: list[tuple[str, Callable[[], None]]] | None = None
+
+    def take(self, text: str, work: Callable[[], None]) -> None:
+        """Do what a message asks for, in its turn."""
+        if self._held is None:
+            work()
+        else:
+            self._held.append((text, work))
+
+    def hold(self, text: str, work: Callable[[], None]) -> None:
+        """Do this, and all that comes after it, when it is said to go on."""
+        self._held = [(text, work)]
+
+    def go_on(self) -> None:
+        """Do what was held."""
+        held, self._held = self._held or [], None
+        for text, work in held:
+            try:
+                self.take(text, work)
+            except Exception as error:
+                self._refuse(error, text)
+
+
 class Acknowledgements:
     """Tells an agent up to where its messages are kept: rarely, and always before the end.
 

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from typing import TYPE_CHECKING
-
-from msgspec.structs import replace
 
 from ..core import Vocabulary, debug_row, row
 from ..errors import CommandError
 from ..protocol import ui as v2
 from ..protocol.records import RunHistory
-from ..protocol.values import Breakpoint, Commit, EventKind, Row
+from ..protocol.values import Breakpoint, EventKind, Row
+from ..store.base import without_contents
+from . import windows
 
 if TYPE_CHECKING:
     from .hub import Hub
 
-#: The commands that change nothing; of `OpenRun` the answer comes from here, too.
-Read = v2.ReadRun | v2.GetMessage | v2.GetChange | v2.ExportRun | v2.Search | v2.GetStore
+#: The commands that change nothing.
+Read = (
+    v2.ReadRun
+    | v2.ListRuns
+    | v2.GetRows
+    | v2.GetCommits
+    | v2.GetMessage
+    | v2.GetChange
+    | v2.ExportRun
+    | v2.Search
+    | v2.GetStore
+)
 
 
 async def answer(hub: Hub, command: Read) -> v2.CoreToUi:
@@ -29,12 +40,20 @@ async def answer(hub: Hub, command: Read) -> v2.CoreToUi:
 
     Raises:
         CommandError: `unknown_run`, or `unknown_content`.
-        ProtocolError: `invalid_search`.
+        ProtocolError: `invalid_search`, or `invalid_message`: too many rows.
         DamagedRunError: What is kept of the run is hurt.
     """
     match command:
         case v2.ReadRun():
-            return opened(await hub.history(command.run), hub.extensions.vocabulary)
+            history = await hub.history(command.run)
+            # On a thread: to sum up long contents takes a while, in which others would wait.
+            return await asyncio.to_thread(opened, history, hub.extensions.vocabulary)
+        case v2.ListRuns():
+            return windows.runs_before(await hub.listed(), command.before, command.limit)
+        case v2.GetRows():
+            return await windows.page(hub, command)
+        case v2.GetCommits():
+            return await windows.commits(hub, command)
         case v2.GetMessage():
             return await _message(hub, command)
         case v2.GetChange():
@@ -93,7 +112,7 @@ async def _export(hub: Hub, command: v2.ExportRun) -> v2.RunExported:
 
 
 def opened(history: RunHistory, vocabulary: Vocabulary) -> v2.RunOpened:
-    """A run as a view shows it, without contents.
+    """A run, whole, as a view shows it, without contents.
 
     Args:
         history: The run.
@@ -105,11 +124,6 @@ def opened(history: RunHistory, vocabulary: Vocabulary) -> v2.RunOpened:
         commits=tuple(without_contents(commit) for commit in history.commits),
         notes=history.notes,
     )
-
-
-def without_contents(commit: Commit) -> Commit:
-    """A commit whose changes don't carry the contents of files."""
-    return replace(commit, changes=tuple(replace(change, body=None) for change in commit.changes))
 
 
 def rows(history: RunHistory, vocabulary: Vocabulary) -> tuple[Row, ...]:

@@ -41,6 +41,11 @@ class SocketConnection:
         broadcast([self._socket], text)
         self._largest = max(self._largest, transport.get_write_buffer_size() - waiting)
 
+    @property
+    def waiting(self) -> int:
+        """Bytes that the system hasn't taken yet."""
+        return self._socket.transport.get_write_buffer_size()
+
     def close(self, code: int, reason: str) -> None:
         """Begin the closing handshake."""
         self._closing = self._socket.loop.create_task(self._socket.close(code, reason))

@@ -2,49 +2,64 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from msgspec.structs import replace
 
 from ..core import Vocabulary, debug_row, row
 from ..protocol.agent import Timeline
-from ..protocol.records import RunHistory
+from ..protocol.stops import MOST_STOPS
 from ..protocol.values import (
     Breakpoint,
     Commit,
     Event,
-    EventKind,
     Failure,
     FileChange,
     Row,
     Run,
 )
+from ..store.base import Page
+from . import windows
+
+if TYPE_CHECKING:
+    from .hub import Hub
 
 #: Rows, and commits, from the run's start and as many from its end; what is between is left out.
 EDGE: Final = 250
 #: Files of all commits together.
 _FILES: Final = 2000
+#: Stops that hit at one row.
+_STOPS: Final = 10
 #: Characters of a text that an agent may have made as long as it liked.
 _TEXT: Final = 1000
 
 Item = TypeVar("Item")
 
 
-def timeline(history: RunHistory, vocabulary: Vocabulary) -> Timeline:
-    """Make it.
+async def timeline(hub: Hub, run: str) -> Timeline:
+    """Make it, of what was recorded so far. Errors as `windows.opened`.
 
     Args:
-        history: Of the run.
-        vocabulary: What extensions add to the debugger's words.
+        hub: Where.
+        run: The run's id.
     """
-    spoken: list[Breakpoint | Event] = [*history.breakpoints]
-    spoken += [event for event in history.events if event.kind is EventKind.DEBUG_MESSAGE]
-    spoken.sort(key=lambda each: each.seq)
+    last = hub.run(run).rows
+    spans = [(0, last)] if last <= 2 * EDGE else [(0, EDGE), (last - EDGE + 1, last)]
+    pages = [await windows.read(hub, run, hub.store.page(run, *span)) for span in spans]
+    header = hub.run(run)
+    await hub.settled()  # what it says may be newer than what was read
+    # On a thread: to sum up long contents takes a while, in which others would wait.
+    return await asyncio.to_thread(_made, header, pages, hub.extensions.vocabulary)
+
+
+def _made(run: Run, pages: Sequence[Page], vocabulary: Vocabulary) -> Timeline:
+    commits = {commit.id: commit for page in pages for commit in page.commits}
     return Timeline(
-        run=_short_run(history.run),
-        rows=tuple(_row(each, vocabulary) for each in _edges(spoken)),
-        commits=_short_commits(_edges(history.commits)),
+        run=_short_run(run),
+        rows=tuple(_row(each, vocabulary) for page in pages for each in page.rows),
+        commits=_short_commits(_edges(list(commits.values()))),
     )
 
 
@@ -58,7 +73,7 @@ def _row(spoken: Breakpoint | Event, vocabulary: Vocabulary) -> Row:
     if isinstance(spoken, Event):
         return debug_row(spoken)
     made = row(spoken, vocabulary)
-    return replace(made, failure=_short_failure(made.failure))
+    return replace(made, failure=_short_failure(made.failure), stops=made.stops[:_STOPS])
 
 
 def _short_run(run: Run) -> Run:
@@ -67,6 +82,7 @@ def _short_run(run: Run) -> Run:
         name=_cut(run.name),
         workspace=None if run.workspace is None else _cut(run.workspace),
         failure=_short_failure(run.failure),
+        hits=run.hits[:MOST_STOPS],
     )
 
 

@@ -29,6 +29,7 @@ class UiSession(ABC):
         self._held: list[tuple[Saved, UiSession | None]] = []  # to be told once it is sent
         self._tasks: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
+        self._aside = asyncio.Lock()
 
     def receive(self, text: str) -> None:
         """A text frame came."""
@@ -87,17 +88,31 @@ class UiSession(ABC):
                 "This login may watch, not control: ask for the right to execute on this server.",
             )
 
-    def _later(self, work: Callable[[], Coroutine[Any, Any, None]], text: str = "") -> None:
+    def _later(
+        self,
+        work: Callable[[], Coroutine[Any, Any, None]],
+        text: str = "",
+        *,
+        aside: bool = False,
+    ) -> None:
         """Do something that takes its time, after what was begun before it.
 
         Its errors are answered like any other.
+
+        Args:
+            work: What to do.
+            text: The message that asked for it.
+            aside: It may take long, and only what else is done aside waits for it.
         """
-        task = asyncio.ensure_future(self._guarded(work, text))
+        turn = self._aside if aside else self._turn
+        task = asyncio.ensure_future(self._guarded(work, text, turn))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _guarded(self, work: Callable[[], Coroutine[Any, Any, None]], text: str) -> None:
-        async with self._turn:
+    async def _guarded(
+        self, work: Callable[[], Coroutine[Any, Any, None]], text: str, turn: asyncio.Lock
+    ) -> None:
+        async with turn:
             try:
                 await work()
             except Exception as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,9 +15,15 @@ from ..errors import CommandError, ProtocolError
 from ..protocol import records
 from ..protocol import ui as v2
 from ..protocol.frame import VERSION, decode_address, encode
-from ..protocol.values import EventKind, Row, Run, StoreInfo
-from .connection import Connection, Rights
-from .reads import Read, answer, opened, without_contents
+from ..protocol.stops import Price, Stop
+from ..protocol.values import Breakpoint, Commit, Event, EventKind, Run, StoreInfo
+from ..store.base import without_contents
+from . import windows
+from .bodies import Bodies
+from .connection import Connection, Rights, waiting
+from .pushes import Pushes
+from .reads import Read, answer
+from .trials import try_stop
 from .uis import UiSession
 
 if TYPE_CHECKING:
@@ -31,12 +38,21 @@ class UiSessionV2(UiSession):
         self._sent = 0
         self._said_hello = False
         self._greeted = False  # it got the answer: from now on it is told what happens
-        self._opened: set[str] = set()
+        behind = partial(waiting, connection)
+        self._pushes = Pushes(self._send, asyncio.get_running_loop, behind)
+        self._find: v2.FindRows | None = None  # the last
+        self._trials: dict[bool, v2.TryStop] = {}  # the last on one run, and on several
         self._told: dict[str, Run] = {}
         self._vocabulary = hub.extensions.vocabulary
+        self._bodies = Bodies()
 
     def greet(self) -> None:
         """The snapshot answers the UI's hello."""
+
+    def closed(self) -> None:
+        """The connection is gone."""
+        self._pushes.end()
+        super().closed()
 
     def _tell(self, saved: Saved, by: UiSession | None) -> None:
         if not self._greeted:
@@ -53,19 +69,25 @@ class UiSessionV2(UiSession):
                 self._tell_run(history.run)
             case records.RunDeleted(run=run_id):
                 self._told.pop(run_id, None)
-                self._opened.discard(run_id)
+                self._pushes.close(run_id)
                 self._send(v2.RunGone(run=run_id))
             case records.EventSaved(event=event) if event.kind is EventKind.DEBUG_MESSAGE:
-                self._tell_row(event.run, debug_row(event))
-            case records.CommitSaved(commit=commit) if commit.run in self._opened:
-                self._send(v2.CommitAdded(run=commit.run, commit=without_contents(commit)))
-            case records.NoteSaved(note=note) if note.run in self._opened:
-                self._send(v2.NoteChanged(note=note))
-        if saved.commit is not None and saved.commit.run in self._opened:
-            changed = without_contents(saved.commit)
-            self._send(v2.CommitChanged(run=changed.run, commit=changed))
-        if saved.breakpoint is not None and saved.breakpoint.run in self._opened:
-            self._tell_row(saved.breakpoint.run, row(saved.breakpoint, self._vocabulary))
+                self._tell_row(event)
+            case records.CommitSaved(commit=commit) if commit.run in self._pushes:
+                self._pushes.put(commit.run, partial(_commit, v2.CommitAdded, commit))
+            case records.StopSaved(stop=stop):
+                self._send(v2.StopChanged(stop=stop))
+            case records.StopDeleted(stop=stop_id):
+                self._send(v2.StopGone(stop=stop_id))
+            case records.PricesSet(prices=prices):
+                self._send(v2.PricesChanged(prices=prices))
+            case records.NoteSaved(note=note) if note.run in self._pushes:
+                self._pushes.put(note.run, partial(v2.NoteChanged, note=note))
+        if saved.commit is not None and saved.commit.run in self._pushes:
+            made = partial(_commit, v2.CommitChanged, saved.commit)
+            self._pushes.put(saved.commit.run, made)
+        if saved.breakpoint is not None:
+            self._tell_row(saved.breakpoint)
 
     def tell_store(self, info: StoreInfo) -> None:
         """Tell how runs are kept, where that has changed."""
@@ -76,13 +98,20 @@ class UiSessionV2(UiSession):
         """Tell a header. Of runs that aren't opened, only what a list of runs shows."""
         before = self._told.get(run.id)
         self._told[run.id] = run
-        if before and run.id not in self._opened and _listed(before) == _listed(run):
-            return
-        self._send(v2.RunChanged(run=run))
+        if run.id in self._pushes:
+            self._pushes.header(run)
+        elif before is None or _listed(before) != _listed(run):
+            self._send(v2.RunChanged(run=run))
 
-    def _tell_row(self, run: str, changed: Row) -> None:
-        if run in self._opened:
-            self._send(v2.RowChanged(run=run, row=changed))
+    def _tell_row(self, spoken: Breakpoint | Event) -> None:
+        if spoken.run in self._pushes:
+            pending = isinstance(spoken, Breakpoint) and spoken.answer is None
+            made = partial(self._row, spoken)
+            self._pushes.row(spoken.run, spoken.id, spoken.seq, made, pending=pending)
+
+    def _row(self, spoken: Breakpoint | Event) -> v2.RowChanged:
+        made = debug_row(spoken) if isinstance(spoken, Event) else row(spoken, self._vocabulary)
+        return v2.RowChanged(run=spoken.run, row=made)
 
     # ---- commands -----------------------------------------------------------------------------------
 
@@ -97,9 +126,15 @@ class UiSessionV2(UiSession):
             self._later(partial(self._open, command.run, id), text)
         elif isinstance(command, Read):
             self._later(partial(self._read, command, id), text)
+        elif isinstance(command, v2.FindRows):
+            self._find = command
+            self._later(partial(self._find_rows, command, id), text, aside=True)
+        elif isinstance(command, v2.TryStop):
+            self._trials[command.run is None] = command
+            self._later(partial(self._try_stop, command, id), text, aside=True)
         elif isinstance(command, v2.CloseRun):
-            self._opened.discard(command.run)
-            self._send(v2.Done(), id)
+            self._pushes.close(command.run)
+            self._answer(v2.Done(), id)
         elif envelope.type in self.hub.extensions.commands:
             self._later(partial(self._extended, envelope.type, command, id), text)
         else:
@@ -111,7 +146,7 @@ class UiSessionV2(UiSession):
             else:
                 self._control(command)
                 # After all that it brought was told.
-                self.hub.when_recorded(partial(self._send, v2.Done(), id))
+                self.hub.when_recorded(partial(self._answer, v2.Done(), id))
 
     def _hello(self, hello: v2.UiHello, id: str | None) -> None:
         if hello.version != VERSION:
@@ -123,23 +158,31 @@ class UiSessionV2(UiSession):
         if self._said_hello:
             raise ProtocolError("already_open", "This connection said hello before: go on with it.")
         self._said_hello = True
-        self.hub.when_listed(partial(self._welcome, id))
+        rules = self.hub.debugger.stops, self.hub.debugger.prices
+        self.hub.when_listed(partial(self._welcome, id, *rules))
 
-    def _welcome(self, id: str | None, runs: Sequence[Run]) -> None:
+    def _welcome(
+        self,
+        id: str | None,
+        stops: tuple[Stop, ...],
+        prices: tuple[Price, ...],
+        runs: Sequence[Run],
+    ) -> None:
         self._greeted = True
         self._told = {run.id: run for run in runs}
+        shown, more = windows.last_runs(runs)
         core = f"agentstepper_nb {__version__}"
         hello = v2.CoreHello(
             version=VERSION,
             core=core,
             control=self.rights.control,
-            runs=tuple(runs),
-            more=0,
+            runs=shown,
+            more=more,
             store=self.hub.kept,
-            stops=(),
-            prices=(),
+            stops=stops,
+            prices=prices,
         )
-        self._send(hello, id)
+        self._answer(hello, id)
 
     def _control(self, command: Struct) -> None:
         """Carry out a command that changes something."""
@@ -155,6 +198,12 @@ class UiSessionV2(UiSession):
                 hub.stop(command.run)
             case v2.Edit():
                 hub.edit(command.run, command.breakpoint, command.edit, command.revision)
+            case v2.SetStop():
+                hub.set_stop(command.stop)
+            case v2.DeleteStop():
+                hub.delete_stop(command.stop)
+            case v2.SetPrices():
+                hub.set_prices(command.prices)
             case v2.RenameRun():
                 hub.rename(command.run, command.name, self)
             case v2.TagRun():
@@ -162,17 +211,28 @@ class UiSessionV2(UiSession):
             case v2.DeleteRun():
                 hub.delete(command.run, self)
 
+    async def _find_rows(self, command: v2.FindRows, id: str | None) -> None:
+        found = await windows.found(self.hub, command, lambda: self._find is command)
+        self._answer(found, id)
+
     async def _read(self, command: Read, id: str | None) -> None:
-        self._send(await answer(self.hub, command), id)
+        self._answer(await self._bodies.told(await answer(self.hub, command)), id)
+
+    async def _try_stop(self, command: v2.TryStop, id: str | None) -> None:
+        several = command.run is None
+        trials = await try_stop(
+            self.hub, command.stop, command.run, lambda: self._trials[several] is command
+        )
+        self._answer(v2.StopTried(trials=tuple(each.result for each in trials)), id)
 
     async def _write_note(self, command: v2.WriteNote, id: str | None) -> None:
         await self.hub.write_note(command.run, command.message, command.text)
         await self.hub.recorded()
-        self._send(v2.Done(), id)
+        self._answer(v2.Done(), id)
 
     async def _import(self, command: v2.ImportRun, id: str | None) -> None:
         run = await self.hub.import_run(command.data.encode())
-        self._send(v2.RunImported(run=run), id)
+        self._answer(v2.RunImported(run=run), id)
 
     async def _extended(self, name: str, body: Struct, id: str | None) -> None:
         """Carry out a command of an extension."""
@@ -181,6 +241,7 @@ class UiSessionV2(UiSession):
             self._check_control()
         try:
             answer = await command.handler(self.hub, body)
+            self._pushes.flush()
             text = None if answer is None else encode(name, answer, self._sent + 1, id)
         except (CommandError, ProtocolError):
             raise
@@ -191,7 +252,7 @@ class UiSessionV2(UiSession):
                 f"The command {name} of an extension failed; the Core's log says how.",
             ) from None
         if text is None:
-            self._send(v2.Done(), id)
+            self._answer(v2.Done(), id)
         else:
             self._sent += 1
             self.connection.send(text)
@@ -199,20 +260,29 @@ class UiSessionV2(UiSession):
     async def _open(self, run: str, id: str | None) -> None:
         self._begin_read()
         try:
-            history = await self.hub.history(run)
-            self._opened.add(run)
-            self._send(opened(history, self._vocabulary), id)
+            opened = await windows.opened(self.hub, run)
+            self._pushes.open(run, opened.rows[-1].seq if opened.rows else 0)
+            self._answer(opened, id)
         finally:
             self._end_read()
 
     # ---- sending ------------------------------------------------------------------------------------
+
+    def _answer(self, message: v2.CoreToUi, id: str | None) -> None:
+        """Answer a command, after all that happened before was told."""
+        self._pushes.flush()
+        self._send(message, id)
 
     def _send(self, message: v2.CoreToUi, id: str | None = None) -> None:
         self._sent += 1
         self.connection.send(v2.to_ui.encode(message, self._sent, id))
 
     def _send_error(self, code: str, message: str, run: str | None, text: str) -> None:
-        self._send(v2.UiError(code=code, message=message, run=run), decode_address(text).id)
+        self._answer(v2.UiError(code=code, message=message, run=run), decode_address(text).id)
+
+
+def _commit(kind: type[v2.CommitAdded | v2.CommitChanged], commit: Commit) -> v2.CoreToUi:
+    return kind(run=commit.run, commit=without_contents(commit))
 
 
 def _listed(run: Run) -> tuple[object, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -11,8 +11,15 @@ if TYPE_CHECKING:
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """Register the magics; what they need is imported when they are used."""
     from .commands import AgentStepperMagics
+    from .completing import complete
 
     shell.register_magics(AgentStepperMagics)
+    _typed(shell).set_hook("complete_command", complete, str_key="%agentstepper")
+
+
+def _typed(shell: InteractiveShell) -> Any:
+    """The shell, whose hooks have no types."""
+    return shell
 
 
 __all__ = ["load_ipython_extension"]

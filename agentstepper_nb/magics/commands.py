@@ -41,7 +41,8 @@ _step.add_argument("--workspace", metavar="DIR")
 _agentstepper = _Parser(
     prog="%agentstepper",
     add_help=False,
-    usage="%(prog)s [--kernel | --input | --export FILE [--run ID|NAME] | doctor | nest on]",
+    usage="%(prog)s [--kernel | --input | --export FILE [--run ID|NAME] | doctor | nest on | "
+    "stop … | stops | price … | prices]",
 )
 _agentstepper.add_argument("what", nargs="?", choices=["doctor", "nest"])
 _agentstepper.add_argument("how", nargs="?", choices=["on"])
@@ -49,6 +50,8 @@ _agentstepper.add_argument("--kernel", action="store_true")
 _agentstepper.add_argument("--input", action="store_true", dest="by_input")
 _agentstepper.add_argument("--export", metavar="FILE")
 _agentstepper.add_argument("--run", metavar="ID|NAME")
+#: The first words of lines that aren't options, but sentences: `stops` reads them.
+_RULES = ("stop", "stops", "price", "prices")
 
 
 @magics_class
@@ -56,7 +59,7 @@ class AgentStepperMagics(Magics):
     """`%agentstepper` and `%%step`."""
 
     @line_magic
-    def agentstepper(self, line: str) -> None:
+    def agentstepper(self, line: str) -> Any:
         """Show the debugger's view, or say what is connected to what.
 
         ``%agentstepper`` shows the view, with the newest run of this kernel selected. Where the
@@ -74,7 +77,24 @@ class AgentStepperMagics(Magics):
 
         ``%agentstepper nest on`` applies nest_asyncio2 (or nest_asyncio), so that ``asyncio.run``
         works on the kernel's main thread; a cell under ``%%step`` needs no such thing.
+
+        ``%agentstepper stop before tool run_tests where args.path == "src"`` lets agents halt there
+        while they continue; behind it ``nth 3``, ``once``, ``log``, ``for PROGRAM`` or
+        ``all agents``. Other places are ``after llm gpt-*``, ``after error``, ``tokens 50000``,
+        ``cost 0.05``, ``repeated 3`` and ``touches src/*.py``. It is for the program that this kernel
+        ran last, or for all agents where it ran none.
+
+        ``%agentstepper stops`` lists stops with their numbers, ``stop on|off|delete NUMBER`` changes
+        one, and ``stop try NUMBER``, or ``stop try`` and the words of one, tells where it would have
+        hit in past runs.
+
+        ``%agentstepper price MODEL INPUT OUTPUT`` says what a million tokens cost in US dollars, by
+        which the costs are estimated that no provider tells. ``%agentstepper prices`` lists prices.
         """
+        if line.split()[:1] and line.split()[0] in _RULES:
+            from .stops import command
+
+            return command(line)
         words = _agentstepper.read(line)
         asked = (words.kernel, words.by_input, words.export is not None, words.what is not None)
         half = (words.what == "nest") != (words.how == "on")
@@ -99,6 +119,7 @@ class AgentStepperMagics(Magics):
                 step_by_input()
             else:
                 show_newest(in_kernel=words.kernel)
+        return None
 
     @output_can_be_silenced
     @cell_magic

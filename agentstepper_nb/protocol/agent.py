@@ -7,7 +7,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from . import stops
 from .frame import Table
 from .pieces import Pieces
-from .stops import Positive, Price
+from .stops import DeleteStop, Positive, Price, SetPrices, SetStop, StopTrial, TryStop
 from .values import (
     Commit,
     Count,
@@ -72,7 +72,7 @@ class BreakpointReached(Struct, frozen=True, kw_only=True):
     data: Raw | UnsetType = UNSET  # left out where it travels in pieces
     pieces: Pieces | UnsetType = UNSET  # of its JSON text
     epoch: Count = 0  # of the lease under which the agent decided whether it waits; 0: none
-    stops: tuple[Id, ...] = ()  # that hit here
+    stops: stops.Hits = ()  # that hit here
     stop_error: str | None = None  # the condition of a stop failed here, and how
     summary: str | None = None
     outcome: Outcome | None = None  # on the end: how the event ended
@@ -116,6 +116,14 @@ class TakeRun(Struct, frozen=True, kw_only=True):
     data: str  # as in the UI's `ImportRun`
 
 
+class GetRules(Struct, frozen=True, kw_only=True):
+    """Answered by `Rules`. As `TakeRun`, this and the commands on stops need no hello: Python asks.
+
+    `SetStop`, `DeleteStop` and `SetPrices` are answered by `Rules` as well, `TryStop` by `Tried`; its
+    run may be named as people name one.
+    """
+
+
 class Bye(Struct, frozen=True, kw_only=True):
     """The run ends, and how."""
 
@@ -132,6 +140,11 @@ AgentMessage = (
     | GetTimeline
     | ProcessEnded
     | TakeRun
+    | GetRules
+    | SetStop
+    | DeleteStop
+    | TryStop
+    | SetPrices
     | Bye
 )
 from_agent = Table(
@@ -143,6 +156,11 @@ from_agent = Table(
     get_timeline=GetTimeline,
     process_ended=ProcessEnded,
     take_run=TakeRun,
+    get_rules=GetRules,
+    set_stop=SetStop,
+    delete_stop=DeleteStop,
+    try_stop=TryStop,
+    set_prices=SetPrices,
     bye=Bye,
 )
 
@@ -227,6 +245,20 @@ class RunTaken(Struct, frozen=True, kw_only=True):
     run: Run
 
 
+class Rules(Struct, frozen=True, kw_only=True):
+    """What people have set: answers `GetRules` and each change, under its id."""
+
+    stops: tuple[stops.Stop, ...]  # in the order in which they were made
+    prices: tuple[Price, ...]
+
+
+class Tried(Struct, frozen=True, kw_only=True):
+    """Answers `TryStop`, under its id."""
+
+    trials: tuple[StopTrial, ...]
+    runs: tuple[Run, ...]  # that it was tried on, one for each
+
+
 class AgentError(Struct, frozen=True, kw_only=True):
     """A message of this agent was refused; the run goes on."""
 
@@ -235,7 +267,9 @@ class AgentError(Struct, frozen=True, kw_only=True):
     n: int | None = None  # the number of the refused message, where it could be read
 
 
-CoreToAgent = Welcome | Lease | Acknowledged | Answered | Timeline | RunTaken | AgentError
+CoreToAgent = (
+    Welcome | Lease | Acknowledged | Answered | Timeline | RunTaken | Rules | Tried | AgentError
+)
 to_agent = Table(
     welcome=Welcome,
     lease=Lease,
@@ -243,5 +277,7 @@ to_agent = Table(
     answer=Answered,
     timeline=Timeline,
     run_taken=RunTaken,
+    rules=Rules,
+    tried=Tried,
     error=AgentError,
 )

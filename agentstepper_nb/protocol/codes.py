@@ -81,8 +81,12 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "Look at the new state and decide again.",
     ),
     "unknown_content": (
-        "No message, commit or file of the run has this id.",
-        "Ask for the run again.",
+        "No message, commit or file of the run has this id; or a content is made of unknown pieces.",
+        "Ask for the run again; send the content again on a new connection.",
+    ),
+    "unknown_stop": (
+        "No stop has this id.",
+        "It may have been deleted by another UI; ask for the list of stops.",
     ),
     "invalid_edit": (
         "The edit isn't JSON, or not of the form that the agent needs.",
@@ -104,6 +108,10 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "The store can't be written: the disk is full, say, or gone.",
         "Free space, or mend what the text names: the Core tries again by itself, and agents wait.",
     ),
+    "invalid_stop": (
+        "The stop can't be set: its condition can't be read, say.",
+        "The text says where, and what can stand there; docs/guide/stops.md has the whole.",
+    ),
     "invalid_search": (
         "The words to look for can't be read.",
         "Type words, or a phrase in quotes.",
@@ -111,6 +119,10 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     "cannot_search": (
         "The search index can't be used now.",
         "The text says why: it is still being made, say, or this Python's SQLite lacks FTS5.",
+    ),
+    "superseded": (
+        "The same UI looked for other rows, or tried another stop, before the answer was there.",
+        "Take the answer to the last question.",
     ),
     "watch_only": (
         "This login may watch, not control.",
@@ -156,8 +168,9 @@ _HEAD: Final = """\
 
 Every error that the Core sends has a `code`, for programs, and a `message`, for people: what is wrong
 and what to do. The refused message has changed nothing, and its sender's connection and run go on.
-Only three kinds of caller are let go: who sends too large a message is closed with 1009, and a handshake
-without the right token or from a foreign web page is refused.
+Only four kinds of caller are let go: who sends too large a message is closed with 1009, and who names a
+piece of a content that this connection doesn't know with 1003, since nothing that follows could be
+understood; a handshake without the right token or from a foreign web page is refused.
 
 | To | Form |
 |---|---|

@@ -7,7 +7,7 @@ docs/design/0011-stops-and-lease.md has the whole.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
@@ -20,6 +20,12 @@ Condition = Annotated[str, Meta(min_length=1, max_length=4096)]
 Positive = Annotated[int, Meta(ge=1, lt=2**53)]
 #: US dollars.
 Dollars = Annotated[float, Meta(ge=0, lt=1e12)]
+
+
+#: The most stops there may be: each is looked at wherever an agent could halt.
+MOST_STOPS: Final = 200
+#: Stops that hit at one breakpoint.
+Hits = Annotated[tuple[Id, ...], Meta(max_length=MOST_STOPS)]
 
 
 class Reaction(StrEnum):
@@ -89,3 +95,31 @@ class StopTrial(Struct, frozen=True, kw_only=True):
     hits: tuple[int, ...] = ()  # seqs of rows, rising; the first thousand
     total: Count = 0
     error: str | None = None  # what its condition failed with, at the last of the hits
+
+
+# ---- commands of people, from a view or from Python --------------------------------------------------
+
+
+class SetStop(Struct, frozen=True, kw_only=True):
+    """Set a stop, in place of the one with its id; agents that run get it at once."""
+
+    stop: Stop
+
+
+class DeleteStop(Struct, frozen=True, kw_only=True):
+    """Delete a stop."""
+
+    stop: str
+
+
+class TryStop(Struct, frozen=True, kw_only=True):
+    """Answered by `StopTried`: where a stop, set or not, would have hit."""
+
+    stop: Stop
+    run: str | None = None  # null: in the last runs of agents that it is for, newest first
+
+
+class SetPrices(Struct, frozen=True, kw_only=True):
+    """Set what models cost: all prices. The first whose pattern fits a model is its price."""
+
+    prices: Annotated[tuple[Price, ...], Meta(max_length=200)]

@@ -12,7 +12,11 @@ from msgspec import Meta, Struct
 
 from .frame import Table
 from .pieces import Pieces
+from .stops import DeleteStop as DeleteStop
 from .stops import Price, Stop, StopTrial
+from .stops import SetPrices as SetPrices
+from .stops import SetStop as SetStop
+from .stops import TryStop as TryStop
 from .values import Commit, Count, FileBody, Hit, Note, Row, Run, StoreInfo
 
 #: What a person writes: a tag, a note, what they look for.
@@ -139,31 +143,6 @@ class Edit(Struct, frozen=True, kw_only=True):
     breakpoint: str
     revision: int
     edit: str | None
-
-
-class SetStop(Struct, frozen=True, kw_only=True):
-    """Set a stop, in place of the one with its id; agents that run have it from their next message on."""
-
-    stop: Stop
-
-
-class DeleteStop(Struct, frozen=True, kw_only=True):
-    """Delete a stop."""
-
-    stop: str
-
-
-class TryStop(Struct, frozen=True, kw_only=True):
-    """Answered by `StopTried`: where a stop, set or not, would have hit."""
-
-    stop: Stop
-    run: str | None = None  # null: in the last runs of agents that it is for, newest first
-
-
-class SetPrices(Struct, frozen=True, kw_only=True):
-    """Set what models cost: all prices. The first whose pattern fits a model is its price."""
-
-    prices: Annotated[tuple[Price, ...], Meta(max_length=200)]
 
 
 class RenameRun(Struct, frozen=True, kw_only=True):
@@ -318,7 +297,9 @@ class CommitsPage(Struct, frozen=True, kw_only=True):
 
     run: str
     commits: tuple[Commit, ...]  # oldest first; changes without contents
-    before: Count | None  # the number of the first, to ask for those before it; null: there are none
+    before: (
+        Count | None
+    )  # the number of the first, to ask for those before it; null: there are none
 
 
 class RunChanged(Struct, frozen=True, kw_only=True):

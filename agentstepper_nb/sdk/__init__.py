@@ -8,7 +8,7 @@ from .aclient import AsyncAgentStepper
 from .client import AgentStepper
 from .closing import OnClosing, on_closing
 from .door import Door, ambient
-from .session import newest_run
+from .session import newest_program, newest_run
 
 __all__ = [
     "AgentStepper",
@@ -16,6 +16,7 @@ __all__ = [
     "Door",
     "OnClosing",
     "ambient",
+    "newest_program",
     "newest_run",
     "on_closing",
 ]

@@ -15,9 +15,10 @@ from websockets.sync.client import ClientConnection
 
 from ..discover import Endpoint, RuntimeFile, running_servers
 from ..errors import ConnectionLostError
-from ..protocol.agent import Acknowledged, Hello
+from ..protocol.agent import Acknowledged, Hello, Lease
 from .dialects import Dialect, Version1, Version2
 from .dialing import dial, greet, is_too_large, why_gone, why_lost, why_not_opened
+from .lease import Leasehold
 from .outbox import GOODBYE_PATIENCE, Outbox
 from .reconnecting import Backoff, Reached, Unreached, candidates, reach
 from .waiting import Waiting, new_future
@@ -38,6 +39,10 @@ _ADVICE: Final = {
     ),
     "continue": "The agent goes on without it, unedited, and what it does is told once it is back.",
 }
+_LEASED: Final = (
+    "The agent goes on, as its run continues, and waits for it where a stop halts: start the Core "
+    "again, with the same data folder."
+)
 
 
 class Connections:
@@ -74,6 +79,7 @@ class Connections:
         self._dialect: Dialect = Version2()
         known = self._dialect if patient else None
         self.outbox = Outbox(waiting, on_disconnect == "continue", self._break, known)
+        self.leasehold = Leasehold(hello.program, self.outbox, waiting)
         self._connection: ClientConnection | None = None
         self._introduced = False  # whether a Core may have heard hello
         self._backoff = Backoff()
@@ -175,6 +181,7 @@ class Connections:
             return None
         if welcome is None:
             self._dialect = Version1(self._hello.program)
+            self.leasehold.forgo()
         return found
 
     def _serve(self, found: Reached) -> Exception:
@@ -204,6 +211,8 @@ class Connections:
         self._backoff.reset()
         if isinstance(reply, Acknowledged):
             self.outbox.acknowledged(reply)
+        elif isinstance(reply, Lease):
+            self.leasehold.take(reply)
         else:
             self._waiting.give(reply.key, reply.answer)
 
@@ -296,7 +305,8 @@ class Connections:
         """Say once that the Core is away; who says goodbye hears of it by what isn't delivered."""
         if not (self._told or self._closing):
             self._told = True
-            advice = _ADVICE[self._on_disconnect]
+            goes_on = self._on_disconnect == "wait" and self.leasehold.goes_on
+            advice = _LEASED if goes_on else _ADVICE[self._on_disconnect]
             log.warning("Connection lost to the Core at %s: %s. %s", self.endpoint.url, why, advice)
 
     def _tell_back(self, found: Reached) -> None:

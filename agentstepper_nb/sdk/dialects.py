@@ -17,6 +17,7 @@ from ..protocol.agent import (
     BreakpointReached,
     CommitMade,
     EventBegun,
+    Lease,
     Resume,
     Timeline,
     Withdraw,
@@ -26,6 +27,7 @@ from ..protocol.agent import (
 from ..protocol.v1 import agent as v1
 from ..protocol.v1.commits import dump_commit
 from ..protocol.values import Commit, EventKind, Side
+from .parted import Parted, part
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
@@ -45,6 +47,14 @@ class Dialect(Protocol):
     #: Whether a run outlives its connection: messages are numbered, and acknowledged.
     resumes: bool
 
+    def part(self, message: AgentMessage, number: int) -> Parted | None:
+        """Give a message in pieces; None where it is to be encoded, since it travels as it is.
+
+        Args:
+            message: The message.
+            number: Its number in the run.
+        """
+
     def encode(self, message: AgentMessage, number: int, id: str | None = None) -> str | None:
         """Give a message's text, or None where this version has no word for it.
 
@@ -54,7 +64,7 @@ class Dialect(Protocol):
             id: What it is answered under, where it is a request.
         """
 
-    def decode(self, text: str) -> Reply | Acknowledged | None:
+    def decode(self, text: str) -> Reply | Acknowledged | Lease | None:
         """Read what the Core sent; None is nothing that anybody waits for."""
 
     def asked(self, breakpoint: str, last: int) -> bool:
@@ -71,23 +81,34 @@ class Version2(Dialect):
         # The numbers of breakpoints and requests that wait, so that a refused one doesn't for ever.
         self._numbers: dict[str, int] = {}
 
+    def part(self, message: AgentMessage, number: int) -> Parted | None:
+        """Give a message in pieces; None where it travels as it is."""
+        parted = part(message)
+        if parted is not None:
+            self._note(message, number)
+        return parted
+
     def encode(self, message: AgentMessage, number: int, id: str | None = None) -> str:
         """Give a message's text."""
+        self._note(message, number, id)
+        return from_agent.encode(message, number, id)
+
+    def _note(self, message: AgentMessage, number: int, id: str | None = None) -> None:
+        """Keep in mind who waits at a message."""
         key = message.id if isinstance(message, BreakpointReached) and message.waits else id
         if key is not None:
             self._numbers[key] = number
         if isinstance(message, Withdraw):
             self._numbers.pop(message.breakpoint, None)
-        return from_agent.encode(message, number, id)
 
     def asked(self, breakpoint: str, last: int) -> bool:
         """Whether a breakpoint without an answer is among the messages up to a number."""
         return self._numbers.get(breakpoint, last + 1) <= last
 
-    def decode(self, text: str) -> Reply | Acknowledged | None:
+    def decode(self, text: str) -> Reply | Acknowledged | Lease | None:
         """Read what the Core sent."""
         envelope, message = to_agent.decode(text)
-        if isinstance(message, Acknowledged):
+        if isinstance(message, Acknowledged | Lease):
             return message
         if isinstance(message, Answered):
             self._numbers.pop(message.breakpoint, None)
@@ -128,6 +149,10 @@ class Version1(Dialect):
     def asked(self, breakpoint: str, last: int) -> bool:
         """Nobody asks: a connection that is lost is the run's end."""
         return False
+
+    def part(self, message: AgentMessage, number: int) -> Parted | None:
+        """All travels as it is."""
+        return None
 
     def encode(self, message: AgentMessage, number: int = 0, id: str | None = None) -> str | None:
         """Give a message's text, or None where this version has no word for it."""

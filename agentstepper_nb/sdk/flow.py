@@ -152,12 +152,12 @@ class Flow:
         )
         point = _point(event.id, Side.BEGIN, packed.raw, waits=True)
         answer = yield from self._ask((begun, point), point, closing=event)
-        if isinstance(answer, Deny | Raise | Stop):
-            yield from self._refuse(event, answer)
         if isinstance(answer, Skip):
             event.skipped = True
             event.result = self._packer.unpack(answer.result, packed.originals)
             answer = Resume()
+        elif not isinstance(answer, Resume):
+            yield from self._refuse(event, answer)
         ended = self._in_force(answer, value, packed)
         open_events.push(event)
         return Begun(event, ended.value, ended.edited, packed)
@@ -272,7 +272,7 @@ class Flow:
         point: BreakpointReached,
         closing: OpenEvent | None = None,
     ) -> Steps[Answer]:
-        """Wait at a breakpoint; whatever ends the wait before an answer withdraws it.
+        """Wait at a breakpoint, if it waits; whatever ends that before an answer withdraws it.
 
         Args:
             messages: What to send.
@@ -344,6 +344,8 @@ def new_id() -> str:
 def _obey(answer: Answer, cause: BaseException | None = None) -> None:
     """Raise what an answer orders to raise."""
     match answer:
+        case Resume():
+            return
         case Deny(reason=reason):
             raise ToolDeniedError(reason) from cause
         case Raise(message=message):

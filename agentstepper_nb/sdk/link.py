@@ -50,6 +50,7 @@ class Link:
         self._waiting = Waiting()
         self._connections = Connections(endpoint, hello, on_disconnect, patient, self._waiting)
         self._outbox = self._connections.outbox
+        self._leasehold = self._connections.leasehold
         self._lost: ConnectionLostError | None = None
         self._closing = False
         self._exiting = False
@@ -83,6 +84,11 @@ class Link:
         """Whether the Core is away and may come back, or has just come back for the goodbye."""
         return self._connections.away and not self.closed.done()
 
+    @property
+    def undelivered(self) -> int:
+        """How many messages no Core is known to keep."""
+        return self._outbox.undelivered
+
     # ---- sending ------------------------------------------------------------------------------------
 
     def send(self, messages: tuple[AgentMessage, ...]) -> None:
@@ -92,17 +98,19 @@ class Link:
             ConnectionLostError: The run is over.
         """
         self._check()
-        self._outbox.send(messages)
+        self._leasehold.send(messages)
 
-    def ask(self, messages: tuple[AgentMessage, ...], breakpoint: str) -> Future[Answer]:
-        """Send messages; the future gets the breakpoint's answer.
+    def ask(self, messages: tuple[AgentMessage, ...], breakpoint: str) -> Future[Answer] | None:
+        """Send messages, the last of which is a breakpoint; the future gets its answer.
+
+        Returns:
+            None where nobody is asked: the agent goes on at once.
 
         Raises:
             ConnectionLostError: The run is over.
         """
-        future = self._waiting.expect(breakpoint, "breakpoint", self._check)
-        self._outbox.ask(messages, breakpoint)
-        return future
+        self._check()
+        return self._leasehold.ask(messages, breakpoint, self._check)
 
     def request(self, message: GetTimeline, id: str) -> Future[Timeline | None]:
         """Send a message that is answered under its id.
@@ -198,7 +206,7 @@ class Link:
 
     def tell_undelivered(self) -> None:
         """Say once how much of a run that was closed didn't reach its Core."""
-        left = self._outbox.undelivered
+        left = self.undelivered
         if not (self._closing and left) or self._connections.settled:
             return
         if _popped(self._untold) is None:

@@ -10,15 +10,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from typing import Any, Final
+from os import fsdecode
+from typing import Any, Final, NamedTuple
 
 from .jsontext import dump, load, walk
 
 _SUFFIXES: Final = ("KEY", "TOKEN", "SECRET")
 _SHORTEST: Final = 8
 
-_API_KEYS: Final = ("api-key", "api_key", "apikey")
-
+_API_KEY = re.compile(r"api[-_]?key")
 _HEADER_NAME = re.compile(r"(proxy-)?authorization|([a-z]+[-_])*api[-_]?key", re.IGNORECASE)
 _HEADER_TEXT = re.compile(
     r"""(?P<name>
@@ -39,7 +39,7 @@ class Mask:
 
     def text(self, text: str) -> str:
         """Mask a text."""
-        for name, secret in self._secrets:
+        for name, secret, _ in self._secrets:
             if secret in text:
                 text = text.replace(secret, self._hide(name, secret))
         if _hints_at_header(text):
@@ -48,7 +48,7 @@ class Mask:
 
     def json(self, text: str) -> str:
         """Mask the strings in JSON text. A number is never touched, so that it stays JSON."""
-        if not _hints_at_header(text) and not any(_escaped(s) in text for _, s in self._secrets):
+        if not _hints_at_header(text) and not any(each.escaped in text for each in self._secrets):
             return text
         return dump(self._value(load(text)))
 
@@ -93,22 +93,47 @@ def unmask(value: Any, originals: dict[str, str]) -> Any:
     return walk(value, restorer(originals)) if originals else value
 
 
-def _environment() -> list[tuple[str, str]]:
-    """The secrets of the environment as it is now, longest first: one may contain another."""
-    names = [name for name in os.environ if name.endswith(_SUFFIXES)]
-    found = [(name, os.environ.get(name, "")) for name in names]
-    return sorted(
-        (pair for pair in found if len(pair[1]) >= _SHORTEST), key=lambda pair: -len(pair[1])
-    )
+class _Secret(NamedTuple):
+    name: str
+    value: str
+    escaped: str  # as it stands inside JSON text
+
+
+class _Seen(NamedTuple):
+    """The environment as it was looked through last."""
+
+    variables: dict[Any, Any]
+    secrets: tuple[_Secret, ...]
+
+
+_seen = _Seen({}, ())
+
+
+def _environment() -> tuple[_Secret, ...]:
+    """The secrets of the environment as it is now."""
+    global _seen
+    # To compare it costs a fiftieth of looking it through, but only as the system has it: encoded.
+    now = getattr(os.environ, "_data", None)
+    if now is None:
+        return _secrets(os.environ.copy())
+    seen = _seen
+    if seen.variables != now:
+        now = dict(now)  # which nobody changes meanwhile
+        seen = _seen = _Seen(now, _secrets({fsdecode(name): fsdecode(now[name]) for name in now}))
+    return seen.secrets
+
+
+def _secrets(variables: dict[str, str]) -> tuple[_Secret, ...]:
+    """The secrets among variables, longest first: one may contain another."""
+    found = [
+        (name, value)
+        for name, value in variables.items()
+        if name.endswith(_SUFFIXES) and len(value) >= _SHORTEST
+    ]
+    found.sort(key=lambda pair: -len(pair[1]))
+    return tuple(_Secret(name, value, dump(value)[1:-1]) for name, value in found)
 
 
 def _hints_at_header(text: str) -> bool:
     lower = text.lower()
-    if "authorization" in lower:
-        return True
-    return "api" in lower and any(word in lower for word in _API_KEYS)
-
-
-def _escaped(secret: str) -> str:
-    """A secret as it stands inside JSON text."""
-    return secret if secret.isalnum() else dump(secret)[1:-1]
+    return "authorization" in lower or _API_KEY.search(lower) is not None

@@ -38,7 +38,10 @@ _open: ContextVar[tuple[OpenEvent, ...]] = ContextVar("agentstepper_open_events"
 
 def innermost(run: str) -> OpenEvent | None:
     """The innermost open event of a run in this context."""
-    return next((e for e in reversed(_open.get()) if e.run == run and not e.ended), None)
+    for event in reversed(_open.get()):
+        if event.run == run and not event.ended:
+            return event
+    return None
 
 
 def push(event: OpenEvent) -> None:

@@ -1,7 +1,7 @@
 """What a run sends: a thread of its own numbers it, keeps it, and writes it.
 
-The agent's threads only put into a queue, without a lock, and wait on futures. All else here belongs to
-the writing thread, so that no interrupt can cut a batch of messages in two or make a number twice.
+The agent's threads only put into a queue, and wait on futures. All else here belongs to the writing
+thread, so that no interrupt can cut a batch of messages in two or make a number twice.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 from websockets.exceptions import ConnectionClosed
@@ -28,61 +28,26 @@ from ..protocol.agent import (
     Resume,
     Withdraw,
 )
+from ..protocol.pieces import Sender
 from .buffer import Buffer
 from .dialects import Dialect
+from .items import Alone, Batch, Connected, End, Lost, Mark, News, Request, Sendable
+from .parted import Parted
 from .waiting import Waiting, new_future
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
+Q = TypeVar("Q")
+
 #: Seconds that the goodbye may take.
 GOODBYE_PATIENCE: Final = 10.0
-
-
-@dataclass(frozen=True)
-class _Batch:
-    """Messages that are sent with no other between them."""
-
-    messages: tuple[AgentMessage, ...]
-    breakpoint: str | None = None  # the one of them that somebody waits at
-
-
-@dataclass(frozen=True)
-class _Request:
-    id: str
-    message: GetTimeline
-
-
-@dataclass(frozen=True)
-class _Mark:
-    key: str
-
-
-@dataclass(frozen=True)
-class _End:
-    bye: Bye
-
-
-@dataclass(frozen=True)
-class _Connected:
-    connection: ClientConnection
-    dialect: Dialect
-    received: int
-
-
-@dataclass(frozen=True)
-class _Lost:
-    """The connection is gone."""
-
-    heard: Future[None]
-
-
-@dataclass(frozen=True)
-class _Alone:
-    """No Core will take anything any more, and the agent goes on."""
-
-
-_Sendable = _Batch | _Request | _Mark | _End
-_News = _Connected | _Lost | _Alone | Acknowledged
+#: Bytes of contents that may be on their way at once, until the Core says that it keeps them.
+WINDOW: Final = 64 * 1024 * 1024
+#: Bytes that may wait for the Core, while it is there and while it is away; then the agent waits.
+MOST_CONNECTED: Final = 8 * 1024 * 1024
+MOST_AWAY: Final = 64 * 1024 * 1024
+#: Seconds in which what nobody waits for is gathered: an agent that goes on is woken between less often.
+_GATHER: Final = 0.002
 
 
 class Outbox:
@@ -105,51 +70,66 @@ class Outbox:
         self._waiting = waiting
         self._goes_on = goes_on
         self._broken = broken
-        self._inbox: SimpleQueue[_Sendable | _News | None] = SimpleQueue()
+        self._inbox: SimpleQueue[Sendable | News | None] = SimpleQueue()
+        self._hurry: SimpleQueue[None] = SimpleQueue()
+        #: Put a batch; what it takes is added to `queued` with it, by one thread at a time.
+        self.put: Final[Callable[[Batch], None]] = self._inbox.put
+        self.queued = 0  # bytes, of all batches that were ever put
+        self._away = True  # no connection was announced, or its loss was
         # What follows is the writing thread's.
-        self._parked: deque[_Sendable] = deque()
+        self._taken = 0  # bytes, of all batches that were taken
+        self._crowd: deque[tuple[str, Resume | None]] = deque()  # who waits for room, and gets what
+        self._parked: deque[Sendable] = deque()
         self._buffer = Buffer()
         self._requests: dict[str, tuple[int, GetTimeline]] = {}  # without an answer
         self._connection: ClientConnection | None = None
         self._dialect = dialect
+        self._sender = Sender()
         self._written = 1  # the number of the last message on this connection
         self._alone = False
         self._told_full = False
         self._until: float | None = None  # when the goodbye's patience ends
 
-    def send(self, messages: tuple[AgentMessage, ...]) -> None:
-        """Send messages, with no other between them."""
-        self._inbox.put(_Batch(messages))
+    @property
+    def full(self) -> bool:
+        """Whether who sends should wait for room; what is put all the same is kept."""
+        most = MOST_AWAY if self._away else MOST_CONNECTED
+        return self.queued - self._taken + self._buffer.size >= most
 
-    def ask(self, messages: tuple[AgentMessage, ...], breakpoint: str) -> None:
-        """Send messages, one of which is a breakpoint that waits."""
-        self._inbox.put(_Batch(messages, breakpoint))
+    def hurry(self) -> None:
+        """Write what was put at once."""
+        self._hurry.put(None)
 
     def request(self, message: GetTimeline, id: str) -> None:
         """Send what is answered under an id."""
-        self._inbox.put(_Request(id, message))
+        self._put_now(Request(id, message))
 
     def mark(self, key: str) -> None:
-        """Give None under a key once all that was put before is kept, and written if it can be."""
-        self._inbox.put(_Mark(key))
+        """Give None under a key once all that was put before is kept, and written if it can be.
+
+        That may be when there is room again.
+        """
+        self._put_now(Mark(key))
 
     def end(self, bye: Bye) -> None:
         """Say bye after all that was put before, and close once the Core keeps all of it."""
-        self._inbox.put(_End(bye))
+        self._put_now(End(bye))
 
     def connected(self, connection: ClientConnection, dialect: Dialect, received: int) -> None:
         """There is a connection, whose Core keeps the messages up to a number."""
-        self._inbox.put(_Connected(connection, dialect, received))
+        self._away = False
+        self._put_now(Connected(connection, dialect, received))
 
     def lost(self) -> Future[None]:
         """The connection is gone; a future for when all that was put before is taken in."""
+        self._away = True
         heard = new_future()
-        self._inbox.put(_Lost(heard))
+        self._put_now(Lost(heard))
         return heard
 
     def alone(self) -> None:
         """No Core will ever take what is sent: pass all breakpoints, and keep nothing."""
-        self._inbox.put(_Alone())
+        self._put_now(Alone())
 
     def acknowledged(self, word: Acknowledged) -> None:
         """The Core keeps the messages up to a number."""
@@ -157,7 +137,11 @@ class Outbox:
 
     def stop(self) -> None:
         """End the thread."""
-        self._inbox.put(None)
+        self._put_now(None)
+
+    def _put_now(self, item: Sendable | News | None) -> None:
+        self._inbox.put(item)
+        self._hurry.put(None)
 
     @property
     def last(self) -> int:
@@ -179,11 +163,9 @@ class Outbox:
     def run(self) -> None:
         """Write, until it is stopped."""
         try:
-            while (item := self._next()) is not None:
-                if isinstance(item, _News):
-                    self._hear(item)
-                else:
-                    self._park(item)
+            while items := self._some():
+                for item in items:
+                    self._take_in(item)
                 self._advance()
         except Exception as error:
             log.exception("Writing to the Core failed.")
@@ -193,10 +175,24 @@ class Outbox:
     def _take_nothing(self) -> None:
         """Nothing can be written any more: the reading thread, which ends all, mustn't wait for us."""
         while (item := self._inbox.get()) is not None:
-            if isinstance(item, _Lost):
+            if isinstance(item, Lost):
                 item.heard.set_result(None)
 
-    def _next(self) -> _Sendable | _News | None:
+    def _some(self) -> list[Sendable | News]:
+        """All that is there to be done, once there is something; nothing at the end."""
+        _drain(self._hurry)
+        item = self._next()
+        if isinstance(item, Batch) and item.breakpoint is None:
+            with suppress(Empty):
+                self._hurry.get(timeout=_GATHER)
+        if item is None:
+            return []
+        items = [item, *_drain(self._inbox)]
+        if None in items:
+            self._inbox.put(None)  # the end, when these are done
+        return [item for item in items if item is not None]
+
+    def _next(self) -> Sendable | News | None:
         """The next item; where the goodbye takes too long, the connection is closed meanwhile."""
         if self._until is not None:
             try:
@@ -206,32 +202,37 @@ class Outbox:
                 self._hang_up()
         return self._inbox.get()
 
-    def _hear(self, news: _News) -> None:
+    def _hear(self, news: News) -> None:
         match news:
             case Acknowledged(received=number):
                 self._buffer.acknowledge(number)
-            case _Connected():
+            case Connected():
                 self._begin(news)
-            case _Lost(heard):
+            case Lost(heard):
                 self._connection = None
                 self._let_go()
                 heard.set_result(None)
-            case _Alone():
+            case Alone():
                 self._alone = True
                 self._buffer.clear()
 
-    def _park(self, item: _Sendable) -> None:
-        self._parked.append(item)
-        if isinstance(item, _End):
-            self._until = time.monotonic() + GOODBYE_PATIENCE
+    def _take_in(self, item: Sendable | News) -> None:
+        if isinstance(item, News):
+            self._hear(item)
+        else:
+            self._parked.append(item)
+            if isinstance(item, End):
+                self._until = time.monotonic() + GOODBYE_PATIENCE
+        # Nothing has a form before it is known what the Core speaks.
+        while self._parked and self._dialect is not None:
+            self._take(self._parked.popleft())
 
     def _advance(self) -> None:
-        """Take what is parked, as far as there is room, and write what can be written."""
+        """Write what can be written, and let those go on who waited for it, as far as there is room."""
         self._write()
-        while self._parked and self._may_take(self._parked[0]):
-            self._take(self._parked.popleft())
-            self._write()
-        if self._parked and self._connection is None and self._buffer.full:
+        while self._crowd and not self.full:
+            self._waiting.give(*self._crowd.popleft())
+        if self._crowd and self._connection is None:
             self._tell_full()
         if self._until is not None and self._all_kept():
             self._hang_up()
@@ -244,30 +245,29 @@ class Outbox:
                 len(self._buffer),
             )
 
-    def _may_take(self, item: _Sendable) -> bool:
-        if self._dialect is None:
-            return False  # nothing has a form before it is known what the Core speaks
-        return isinstance(item, _Mark) or not self._buffer.full
-
-    def _take(self, item: _Sendable) -> None:
+    def _take(self, item: Sendable) -> None:
         match item:
-            case _Batch(messages, breakpoint):
-                self._take_batch(messages, breakpoint)
-            case _Request(id, message):
+            case Batch():
+                self._take_batch(item)
+            case Request(id, message):
                 self._take_request(id, message)
-            case _Mark(key):
-                self._waiting.give(key, None)
-            case _End(bye):
+            case Mark(key):
+                self._crowd.append((key, None))
+            case End(bye):
                 self._add(bye)
 
-    def _take_batch(self, messages: tuple[AgentMessage, ...], breakpoint: str | None) -> None:
-        passes = breakpoint is not None and (self._alone or self._is_passed())
-        for message in messages:
-            if passes and isinstance(message, BreakpointReached):
-                message = replace(message, waits=False)
+    def _take_batch(self, batch: Batch) -> None:
+        self._taken += batch.size
+        passes = self._alone or self._is_passed()
+        waits = False
+        for message in batch.messages:
+            if isinstance(message, BreakpointReached) and message.waits:
+                waits = not passes
+                if passes:
+                    message = replace(message, waits=False)
             self._add(message)
-        if passes:
-            self._waiting.give(breakpoint, Resume())
+        if batch.breakpoint is not None and not waits:
+            self._crowd.append((batch.breakpoint, Resume()))
 
     def _take_request(self, id: str, message: GetTimeline) -> None:
         if self._alone or not self._add(message, id):
@@ -284,13 +284,17 @@ class Outbox:
         assert self._dialect is not None
         if self._alone:
             return True
-        text = self._dialect.encode(message, self._buffer.last + 1, id)
-        if text is None:
-            return False
-        self._buffer.add(text.encode())
+        number = self._buffer.last + 1
+        kept: Parted | bytes | None = self._dialect.part(message, number)
+        if kept is None:
+            text = self._dialect.encode(message, number, id)
+            if text is None:
+                return False
+            kept = text.encode()
+        self._buffer.add(kept)
         return True
 
-    def _begin(self, news: _Connected) -> None:
+    def _begin(self, news: Connected) -> None:
         """Write on a new connection what its Core doesn't keep yet."""
         if news.received < self._buffer.acknowledged:
             log.warning(
@@ -299,6 +303,7 @@ class Outbox:
                 self._buffer.acknowledged,
             )
         self._connection, self._dialect = news.connection, news.dialect
+        self._sender = Sender()  # the Core knows no piece yet
         self._told_full = False
         self._buffer.acknowledge(max(news.received, self._buffer.acknowledged))
         self._written = self._buffer.last - len(self._buffer)
@@ -319,13 +324,21 @@ class Outbox:
         if self._connection is None or self._dialect is None:
             return
         try:
-            while (found := self._buffer.next_after(self._written)) is not None:
-                self._connection.send(found[1], text=True)
-                self._written = found[0]
+            while (found := self._next_to_write()) is not None:
+                number, message = found
+                if isinstance(message, Parted):
+                    message = message.encode(number, self._sender)
+                self._connection.send(message, text=True)
+                self._written = number
                 if not self._dialect.resumes:
-                    self._buffer.acknowledge(found[0])  # nothing is ever sent again
+                    self._buffer.acknowledge(number)  # nothing is ever sent again
         except ConnectionClosed:
             self._connection = None  # the reading thread says why
+
+    def _next_to_write(self) -> tuple[int, bytes | Parted] | None:
+        if self._buffer.on_its_way(self._written) >= WINDOW:
+            return None  # few bytes may tell much: the Core says when it has room for more
+        return self._buffer.next_after(self._written)
 
     def _all_kept(self) -> bool:
         return not self._buffer and not self._parked
@@ -335,10 +348,19 @@ class Outbox:
             self._connection.close()
 
 
-def _count(item: _Sendable) -> int:
+def _drain(queue: SimpleQueue[Q]) -> list[Q]:
+    """All that is in a queue, which only this thread empties."""
+    found: list[Q] = []
+    with suppress(Empty):
+        while True:
+            found.append(queue.get_nowait())
+    return found
+
+
+def _count(item: Sendable) -> int:
     match item:
-        case _Batch(messages):
+        case Batch(messages=messages):
             return len(messages)
-        case _Request() | _End():
+        case Request() | End():
             return 1
     return 0

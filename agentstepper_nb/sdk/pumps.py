@@ -11,10 +11,12 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Final
 
+from ..protocol.agent import Resume
 from .link import Link
 from .steps import Ask, Call, Flush, Made, Send, Step, Steps, T, Work
 
 _GLANCE: Final = 1.0  # seconds
+_GOES_ON: Final = Resume()
 
 
 def pump(link: Link, steps: Steps[T]) -> T:
@@ -64,14 +66,15 @@ def result(future: Future[T]) -> T:
 
 def _carry_out(link: Link, step: Step) -> Any:
     match step:
-        case Send(messages):
-            link.send(messages)
         case Ask(messages, breakpoint):
             try:
-                return result(link.ask(messages, breakpoint))
+                future = link.ask(messages, breakpoint)
+                return _GOES_ON if future is None else result(future)
             except BaseException:
                 link.forget(breakpoint)
                 raise
+        case Send(messages):
+            link.send(messages)
         case Flush():
             result(link.flush())
         case Work(function):
@@ -86,14 +89,15 @@ def _carry_out(link: Link, step: Step) -> Any:
 
 async def _acarry_out(link: Link, step: Step) -> Any:
     match step:
-        case Send(messages):
-            link.send(messages)
         case Ask(messages, breakpoint):
             try:
-                return await _aresult(link.ask(messages, breakpoint))
+                future = link.ask(messages, breakpoint)
+                return _GOES_ON if future is None else await _aresult(future)
             except BaseException:
                 link.forget(breakpoint)
                 raise
+        case Send(messages):
+            link.send(messages)
         case Flush():
             await _aresult(link.flush())
         case Work(function):

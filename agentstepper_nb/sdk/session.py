@@ -27,7 +27,8 @@ from .packing import Packer, plain
 
 #: Seconds that leaving the interpreter may wait for a Core that is there, but takes no goodbye.
 EXIT_PATIENCE: Final = 2.0
-#: Seconds that close() may wait for the Core, and the interpreter's exit for one that is away.
+#: Seconds that close() may wait for the Core, and the interpreter's exit for one that is away, or has
+#: yet to take what an agent told that went on.
 CLOSE_PATIENCE: Final = GOODBYE_PATIENCE
 #: Seconds that who wants the run's timeline may wait for it.
 TIMELINE_PATIENCE: Final = 3.0
@@ -147,6 +148,12 @@ def newest_run() -> str | None:
     return max((session.run for session in list(_sessions)), default=None)
 
 
+def newest_program() -> str | None:
+    """The program of the run that `newest_run` names."""
+    newest = max(list(_sessions), key=lambda session: session.run, default=None)
+    return None if newest is None else newest.program
+
+
 def finish_all() -> None:
     """At interpreter exit: end the runs that are still open, and wait a moment for the goodbyes."""
     error = _uncaught()
@@ -155,8 +162,14 @@ def finish_all() -> None:
         session.link.exiting()
         if session.finish(error) is not None:
             links.append(session.link)
+    before = [link.undelivered for link in links]
     wait([link.closed for link in links], EXIT_PATIENCE)
-    wait([link.closed for link in links if link.away], CLOSE_PATIENCE - EXIT_PATIENCE)
+    slow = [
+        link.closed
+        for link, left in zip(links, before, strict=True)
+        if link.away or link.undelivered < left
+    ]
+    wait(slow, CLOSE_PATIENCE - EXIT_PATIENCE)
     for link in links:
         if not link.closed.done():
             link.cut()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from ..errors import ProtocolError
 from ..protocol.values import Usage
+
+#: What no query costs; infinity and what isn't a number is as little a cost.
+_MOST: Final = 1e12
 
 
 def read_call(edit: Any) -> tuple[str, Any]:
@@ -34,7 +37,17 @@ def usage_of(response: Any) -> Usage | None:
     """What a response in the form of an LLM API says that it cost."""
     match response:
         case {"usage": {"prompt_tokens": int() as asked, "completion_tokens": int() as said}}:
-            return Usage(input_tokens=asked, output_tokens=said)
+            pass
         case {"usage": {"input_tokens": int() as asked, "output_tokens": int() as said}}:
-            return Usage(input_tokens=asked, output_tokens=said)
-    return None
+            pass
+        case _:
+            return None
+    return Usage(input_tokens=asked, output_tokens=said, cost=_dollars(response["usage"]))
+
+
+def _dollars(usage: dict[str, Any]) -> float | None:
+    """The cost as OpenRouter and those like it tell it, beside the tokens."""
+    cost: Any = usage.get("cost")
+    if type(cost) not in (int, float) or not 0 <= cost < _MOST:
+        return None
+    return float(cost)

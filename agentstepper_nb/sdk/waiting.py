@@ -7,7 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Literal
 
-Kind = Literal["breakpoint", "request", "mark"]
+#: What somebody waits for: an answer, or that what was sent has its place (`room`, `mark`).
+Kind = Literal["breakpoint", "request", "room", "mark"]
 
 
 class Waiting:
@@ -79,7 +80,11 @@ class Waiting:
     def _take(self, key: str | None) -> Future[Any] | None:
         with self._lock:
             if key is None:
-                asking = [key for key, (kind, _) in self._futures.items() if kind != "mark"]
+                asking = [
+                    key
+                    for key, (kind, _) in self._futures.items()
+                    if kind in ("breakpoint", "request")
+                ]
                 if len(asking) != 1:
                     return None
                 key = asking[0]

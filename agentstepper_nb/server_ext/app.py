@@ -20,7 +20,7 @@ from ..protocol.values import Durability
 from ..store import Store, lock, open_store
 from .announce import agent_url, announced
 from .page import App
-from .rest import AllRuns, Export, Import, OneRun, Search
+from .rest import AllRuns, Export, Import, OneRun, Rows, Search
 from .sockets import AgentSocket, UiSocket
 
 
@@ -141,6 +141,7 @@ class AgentStepperExtension(ExtensionApp):
                 (r"/agentstepper/api/runs", AllRuns, runs),
                 (r"/agentstepper/api/runs/import", Import, runs),
                 (run, OneRun, runs),
+                (rf"{run}/rows", Rows, runs),
                 (run + "/export", Export, runs),
                 (r"/agentstepper/api/search", Search, runs),
             ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -13,10 +13,10 @@ from jupyter_server.base.handlers import APIHandler
 from tornado.web import authenticated
 
 from ..errors import CommandError, DamagedRunError, ProtocolError
-from ..hub import Hub
-from ..hub.reads import opened
-from ..protocol.ui import Format, Limit, Query, Tags
-from ..protocol.values import Run
+from ..hub import Hub, windows
+from ..hub.reads import answer
+from ..protocol.ui import Format, GetRows, Limit, Query, ReadRun, Tags
+from ..protocol.values import Count
 from ..store import archive
 from .answers import RESOURCE, AnswersInJson, controls, from_hub, refusal
 
@@ -27,12 +27,9 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 _LONGEST_NAME = 100
 #: Hits that a search gives unless told otherwise.
 _LIMIT = 100
-
-
-class RunList(msgspec.Struct, frozen=True, kw_only=True):
-    """Answers `GET runs`."""
-
-    runs: tuple[Run, ...]  # oldest first
+#: Runs that a list gives at most, and unless told otherwise: all that a person is likely to have.
+_RUNS = 10_000
+Runs = Annotated[int, msgspec.Meta(ge=1, le=_RUNS)]
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,8 +103,12 @@ class AllRuns(RunsHandler):
     @authenticated
     @authorized
     async def get(self) -> None:
-        """List the headers of all runs."""
-        self.answer(RunList(runs=tuple(await self.hub.listed())))
+        """List the headers of the last `limit` runs, or of those before the run `before`."""
+        limit = self.parameter("limit", Runs, _RUNS)
+        before = self.get_query_argument("before", None)
+        with errors_of_hub():
+            listed = windows.runs_before(await self.hub.listed(), before, limit)
+        self.answer(listed)
 
 
 class OneRun(RunsHandler):
@@ -118,8 +119,8 @@ class OneRun(RunsHandler):
     async def get(self, run: str) -> None:
         """Give the run's header, its timeline and its commits, without contents."""
         with errors_of_hub():
-            history = await self.hub.history(run)
-        self.answer(opened(history, self.hub.extensions.vocabulary))
+            whole = await answer(self.hub, ReadRun(run=run))
+        self.answer(whole)
 
     @authenticated
     @controls
@@ -146,6 +147,23 @@ class OneRun(RunsHandler):
         await self.hub.recorded()
         self.set_status(204)
         self.finish()
+
+
+class Rows(RunsHandler):
+    """`runs/ID/rows`."""
+
+    @authenticated
+    @authorized
+    async def get(self, run: str) -> None:
+        """Give the rows `first` to `last` without contents, or as many around the one of id `around`."""
+        first = self.parameter("first", Count, 1)
+        last = self.parameter("last", Count, first + windows.PAGE - 1)
+        around = self.get_query_argument("around", None)
+        with errors_of_hub():
+            page = await windows.page(
+                self.hub, GetRows(run=run, first=first, last=last, around=around)
+            )
+        self.answer(page)
 
 
 class Export(RunsHandler):

@@ -42,6 +42,11 @@ class TornadoConnection:
         """Queue one message; never blocks, keeps the order."""
         self._outbox.send(text)
 
+    @property
+    def waiting(self) -> int:
+        """Bytes that wait behind the message on its way."""
+        return self._outbox.waiting
+
     def close(self, code: int, reason: str) -> None:
         """Close after what was sent, and say why."""
         self._outbox.shut()

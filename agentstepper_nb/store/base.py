@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
+
+from msgspec.structs import replace
 
 from ..protocol.records import Record, RunHistory
-from ..protocol.values import Breakpoint, Commit, Event, Hit, StoreInfo
+from ..protocol.values import Breakpoint, Commit, Event, Hit, Note, StoreInfo
 
 #: Seconds after which what is recorded is synced as well, where nobody asked for it before.
 SYNC_WITHIN: Final = 0.01
@@ -14,6 +16,29 @@ SYNC_WITHIN: Final = 0.01
 
 def nothing() -> None:
     """Called back where nobody wants to know."""
+
+
+def without_contents(commit: Commit) -> Commit:
+    """A commit whose changes don't carry the contents of files."""
+    return replace(commit, changes=tuple(replace(change, body=None) for change in commit.changes))
+
+
+class Page(NamedTuple):
+    """Rows of a run that follow each other, and what stands at them."""
+
+    rows: tuple[Breakpoint | Event, ...]  # by seq: breakpoints and debug messages
+    #: In their order, without contents: those of the rows' events, and those that came while one of the
+    #: rows was the last.
+    commits: tuple[Commit, ...]
+
+
+class CommitPage(NamedTuple):
+    """Commits of a run that follow each other."""
+
+    commits: tuple[Commit, ...]  # oldest first, without contents
+    before: (
+        int | None
+    )  # the number of the first, by which those before it are asked for; None: none are
 
 
 class Store(Protocol):
@@ -76,6 +101,33 @@ class Store(Protocol):
 
     async def commit(self, run: str, commit: str) -> Commit | None:
         """A commit with the contents of its files. Errors as `history`."""
+
+    async def page(self, run: str, first: int, last: int) -> Page:
+        """The rows with these numbers, as many as there are, read without the others.
+
+        Args:
+            run: The run, which exists.
+            first: The number of the first; with 0, commits from before the first are among them.
+            last: The number of the last.
+
+        Raises:
+            DamagedRunError: One of them, or of what stands at them, is hurt or missing.
+        """
+
+    async def seq_of(self, run: str, message: str) -> int | None:
+        """The number of a row; None where the run has no such row. Errors as `history`."""
+
+    async def commits(self, run: str, before: int | None = None, limit: int = 200) -> CommitPage:
+        """The last commits, or those before one of them; errors as `history`.
+
+        Args:
+            run: The run, which exists.
+            before: What a page said before: older ones than on that page.
+            limit: The most that is given.
+        """
+
+    async def notes(self, run: str) -> tuple[Note, ...]:
+        """What is written beside a run's rows. Errors as `history`."""
 
     async def search(self, query: str, run: str | None = None, limit: int = 100) -> list[Hit]:
         """Where words stand, newest first, in all that was appended before.

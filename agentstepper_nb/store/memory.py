@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -15,6 +15,7 @@ from ..protocol.records import (
     CommitSaved,
     EventSaved,
     NoteSaved,
+    PricesSet,
     Record,
     RunChanged,
     RunDeleted,
@@ -25,9 +26,11 @@ from ..protocol.records import (
     RunStarted,
     RunTagged,
     SentenceMade,
+    StopDeleted,
+    StopSaved,
 )
-from ..protocol.values import Breakpoint, Commit, Event, Hit, Note, Run, StoreInfo
-from .base import nothing
+from ..protocol.values import Breakpoint, Commit, Event, EventKind, Hit, Note, Run, StoreInfo
+from .base import CommitPage, Page, nothing, without_contents
 from .search import Search
 
 
@@ -39,6 +42,24 @@ class _Kept:
     commits: list[Commit] = field(default_factory=list)
     notes: dict[str, Note] = field(default_factory=dict)
     sentences: dict[str, str] = field(default_factory=dict)  # by key; they go with the run
+    rows: dict[int, str] = field(default_factory=dict)  # ids, by number
+
+    def page(self, first: int, last: int) -> Page:
+        ids = (self.rows.get(seq) for seq in range(first, min(last, len(self.rows)) + 1))
+        rows = [self.breakpoints.get(id) or self.events[id] for id in ids if id is not None]
+        events = {row.id if isinstance(row, Event) else row.event for row in rows}
+        there = (
+            commit
+            for commit in self.commits
+            if first <= commit.seq <= last or (commit.event and commit.event in events)
+        )
+        return Page(tuple(rows), tuple(without_contents(commit) for commit in there))
+
+    def commit_page(self, before: int | None, limit: int) -> CommitPage:
+        end = len(self.commits) if before is None else before
+        first = max(0, end - limit)
+        commits = tuple(without_contents(commit) for commit in self.commits[first:end])
+        return CommitPage(commits, first or None)
 
     def history(self) -> RunHistory:
         return RunHistory(
@@ -101,6 +122,23 @@ class MemoryStore:
         """A commit with the contents of its files."""
         return next((each for each in self._runs[run].commits if each.id == commit), None)
 
+    async def page(self, run: str, first: int, last: int) -> Page:
+        """The rows with these numbers, and the commits that stand at them."""
+        return self._runs[run].page(first, last)
+
+    async def seq_of(self, run: str, message: str) -> int | None:
+        """The number of a row."""
+        found = await self.message(run, message)
+        return None if found is None else found.seq or None
+
+    async def commits(self, run: str, before: int | None = None, limit: int = 200) -> CommitPage:
+        """The last commits, or those before one of them."""
+        return self._runs[run].commit_page(before, limit)
+
+    async def notes(self, run: str) -> tuple[Note, ...]:
+        """What is written beside a run's rows."""
+        return tuple(self._runs[run].notes.values())
+
     async def search(self, query: str, run: str | None = None, limit: int = 100) -> list[Hit]:
         """Where words stand, newest first."""
         if self._search is None:
@@ -125,11 +163,16 @@ class MemoryStore:
     def _keep(self, record: Record) -> None:
         match record:
             case BreakpointSaved(breakpoint=breakpoint):
-                self._runs[breakpoint.run].breakpoints[breakpoint.id] = breakpoint
+                kept = self._runs[breakpoint.run]
+                kept.breakpoints[breakpoint.id] = breakpoint
+                kept.rows[breakpoint.seq] = breakpoint.id
             case RunChanged(run=run) | RunRenamed(run=run) | RunTagged(run=run):
                 self._runs[run.id].run = run
             case EventSaved(event=event):
-                self._runs[event.run].events[event.id] = event
+                kept = self._runs[event.run]
+                kept.events[event.id] = event
+                if event.kind is EventKind.DEBUG_MESSAGE:
+                    kept.rows[event.seq] = event.id
             case RunStarted(run=run):
                 self._runs[run.id] = _Kept(run)
             case RunImported(history=history):
@@ -146,7 +189,7 @@ class MemoryStore:
                 self._note(note)
             case SentenceMade():
                 self._sentence(record)
-            case AgentHeard() | RunFound():
+            case AgentHeard() | RunFound() | StopSaved() | StopDeleted() | PricesSet():
                 pass  # of use only to who starts again
 
     def _note(self, note: Note) -> None:
@@ -177,4 +220,13 @@ class MemoryStore:
             {breakpoint.id: breakpoint for breakpoint in history.breakpoints},
             list(history.commits),
             {note.message: note for note in history.notes},
+            rows=dict(_places(history)),
         )
+
+
+def _places(history: RunHistory) -> Iterator[tuple[int, str]]:
+    for point in history.breakpoints:
+        yield point.seq, point.id
+    for event in history.events:
+        if event.kind is EventKind.DEBUG_MESSAGE:
+            yield event.seq, event.id

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..protocol.records import RunHistory
+from ..protocol.stops import MOST_STOPS
 from ..protocol.v1.agent import is_strict
 from ..protocol.values import (
     EVENT_NAME,
@@ -22,6 +23,7 @@ from ..protocol.values import (
     Run,
     RunState,
 )
+from .numbering import numbered
 from .unzip import corrupt
 
 #: Lengths that the protocol allows.
@@ -30,6 +32,9 @@ _NAME_LENGTH: Final = 1000
 _TAG_LENGTH: Final = 60
 _TAGS: Final = 20
 _NOTE_LENGTH: Final = 10_000
+#: What a Core keeps of stops.
+_HITS: Final = 1000
+_ERROR_LENGTH: Final = 1000
 #: Numbers that every JSON parser holds, and moments that every calendar has.
 _COUNT_END: Final = 2**53
 _TIME_END: Final = 253402300800
@@ -47,6 +52,7 @@ def imported(history: RunHistory, run_id: str | None = None) -> RunHistory:
         ProtocolError: `corrupt_import`: it contradicts itself, or what the protocol allows.
     """
     _check(history)
+    history = numbered(history)
     id = history.run.id if run_id is None else run_id
     end = max(_moments(history))
     return RunHistory(
@@ -132,6 +138,13 @@ def _check_header(run: Run) -> None:
     _demand(max(len(run.name), len(run.program)) <= _NAME_LENGTH, "too long a name")
     _demand(len(run.tags) <= _TAGS, "too many tags")
     _demand(all(0 < len(tag) <= _TAG_LENGTH for tag in run.tags), "an empty tag or too long a one")
+    _check_unique("stop's count", (hits.stop for hits in run.hits))
+    _demand(len(run.hits) <= _HITS, "hits of too many stops")
+    for hits in run.hits:
+        _demand(0 < len(hits.stop) <= _ID_LENGTH, "a stop without an id, or with too long a one")
+        _demand(
+            all(0 < n < _COUNT_END for n in (hits.count, hits.last)), "a stop that counts wrong"
+        )
 
 
 def _check_item(item: Event | Breakpoint) -> None:
@@ -150,6 +163,9 @@ def _check_breakpoint(point: Breakpoint, event: Event | None, before: int) -> No
     _demand(point.kind is not EventKind.DEBUG_MESSAGE, "a debug message with breakpoints")
     _demand(before < point.seq, "breakpoints in no order")
     _demand(1 <= point.revision < _COUNT_END, "a revision that is none")
+    _demand(len(point.stops) <= MOST_STOPS, "too many stops at a row")
+    _demand(len(point.stop_error or "") <= _ERROR_LENGTH, "too long an error of a stop")
+    _demand(all(0 < len(id) <= _ID_LENGTH for id in point.stops), "a stop without an id")
     _check_json(point.data, strict=point.strict)
     _check_json(point.edit)
 

@@ -54,6 +54,47 @@ test("each answer finds its command, whatever their order, and pushes go between
   expect(heard.at(-1)).toEqual(["run"]);
 });
 
+const inPieces = (number: number, then: (number | string)[], like = 0, keep = 0) => ({
+  run: "a",
+  message: "1",
+  revision: 1,
+  data: "",
+  pieces: { number, like, keep, then },
+  edit: null,
+  strict: true,
+});
+
+test("contents that come in pieces are whole when they are heard", async () => {
+  const { client, peer } = await open();
+  const answers = [1, 2].map(() => client.request("get_message", { run: "a", message: "1" }));
+  const first = peer.take("get_message");
+  await peer.answer(first, "message", inPieces(1, ["[1", ", 2]"]));
+  await peer.answer(peer.take("get_message"), "message", inPieces(2, [", 3", 2], 1, 1));
+  expect(await Promise.all(answers)).toMatchObject([
+    { data: "[1, 2]", pieces: null },
+    { data: "[1, 3, 2]", pieces: null },
+  ]);
+});
+
+test("contents that can't be joined end the link, and the next one begins anew", async () => {
+  const { client, peer, timers, state, heard } = await open();
+  const lost = expect(client.request("get_message", { run: "a", message: "1" })).rejects.toThrow(
+    LinkLost,
+  );
+  await peer.answer(peer.take("get_message"), "message", inPieces(2, [7]));
+  await lost;
+  expect(state()).toMatchObject({ kind: "lost", attempt: 1 });
+  timers.pass(60_000);
+  await peer.greet();
+  const again = client.request("get_message", { run: "a", message: "1" });
+  await peer.answer(peer.take("get_message"), "message", inPieces(1, ["[1]"]));
+  expect(await again).toMatchObject({ data: "[1]" });
+  expect(heard).toEqual([
+    ["hello", 0],
+    ["hello", 0],
+  ]);
+});
+
 test("an answer is taken before what comes with it is heard", async () => {
   const { client, peer, heard } = await open();
   const answer = client.request("halt", { run: "a" }, () => heard.push(["taken"]));

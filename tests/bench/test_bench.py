@@ -5,11 +5,14 @@ import re
 
 import pytest
 
-from bench import arms, report, round_trip, storing
+from bench import arms, lease, long_runs, many_agents, report, round_trip, storing, talks, wire
 from bench.__main__ import main
 from bench.conversation import body
 from bench.imports import Snippet, Start
+from bench.lease import Leased
+from bench.long_runs import Long
 from bench.looks import Look
+from bench.open_long import Opened
 from bench.round_trip import RoundTrip, Spread
 from bench.storing import Opening, Room, Storing
 
@@ -23,13 +26,14 @@ def test_it_runs_and_tells(capsys: pytest.CaptureFixture[str]) -> None:
     main(
         [
             *(word for pair in zip(options, numbers, strict=True) for word in pair),
-            *("--files", "50", "--clicks", "0", "--rest", "0"),
+            *("--files", "50", "--clicks", "0", "--opens", "0", "--rest", "0"),
+            *("--breakpoints", "0", "--steps", "0"),
         ]
     )
     page = capsys.readouterr().out
     for arm in round_trip.KINDS:
         assert len(re.findall(rf"\| {arm.name} +\| \d+ KB", page)) == 2
-    assert len(re.findall(r"\d+ µs \[\d+ – \d+\]", page)) == 14 + 4
+    assert len(re.findall(r"\d+ µs \[\d+ – \d+\]", page)) == 14 + 4 + 6
     assert len(re.findall(r"\d+ ms \[\d+ – \d+\]", page)) == 7
     assert re.search(r"\| nothing changed +\| \d+ ms \[\d+ – \d+\] +\| \d+\.\d\d × ", page)
     assert "Step in the browser" not in page
@@ -51,6 +55,60 @@ def test_what_is_kept_is_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert kept.opening.seconds.middle > 0
 
 
+def test_what_travels_is_weighed() -> None:
+    (one,) = wire.measure(3, {"": talks.grows})
+    assert one.turns == 3
+    assert one.new > 3 * 2000
+    assert one.new / 2 < one.shown < one.told < 3 * one.new
+
+
+def test_a_leased_agent_waits_for_nobody() -> None:
+    with lease.agent(1_000, 2) as leased:
+        assert len(leased.block(3)) == 2 * 3
+
+
+@pytest.mark.soak
+def test_a_long_run_and_many_agents_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    long = long_runs.measure(long_runs.Effort(breakpoints=3000, blocks=2, openings=2))
+    assert long.memory > 10_000_000
+    assert 0 < long.opening.first < 256 * 1024
+    monkeypatch.setattr(many_agents, "AGENTS", 4)
+    assert len(many_agents.measure(5)) == 5
+
+
+def test_what_a_long_run_costs_is_said() -> None:
+    quick, slow = Spread(1e-4, 2e-4, 3e-4), Spread(2e-4, 3e-4, 4e-4)
+    opening = long_runs.Opening(113_000, Spread(0.01, 0.02, 0.03), quick, 5.0)
+    long = Long(100_000, quick, slow, 1.5, 94_000_000, opening)
+    empty = Storing([], Room(1, 1, 1), Opening(1, quick))
+    page = report.page([], empty, [], [], [], long=long, steps=[0.001] * 99 + [0.07])
+    for words in (
+        "300 µs [200 – 400], 1.50 × the 200 µs [100 – 300] | ≤ 1.2 ×: MISSED |",
+        "94 MB | ≤ 300 MB: held |",
+        "113 KB, 20 ms [10 – 30] | ≤ 256 KB: held |",
+        "median 1.0 ms, p99 70 ms | p99 ≤ 50 ms: MISSED |",
+    ):
+        assert words in re.sub(" +", " ", page)
+
+
+def test_what_a_lease_saves_is_said() -> None:
+    version_1, quick, slow = Spread(3e-4, 4e-4, 5e-4), Spread(1e-5, 2e-5, 3e-5), Spread(0, 9e-5, 1)
+    leased = [
+        Leased(1_000, version_1, quick, Spread(18, 19, 20), slow),
+        Leased(50_000, version_1, slow, Spread(3, 4, 5), slow),
+    ]
+    page = report.page([], Storing([], Room(1, 1, 1), Opening(1, quick)), [], [], [], leased=leased)
+    assert "| ≤ 26 µs: held; ≥ 20 × cheaper than version 1, it is 19.0 ×: MISSED |" in page
+    assert "| ≤ 75 µs: MISSED " in page
+
+
+def test_conversations_say_nothing_twice() -> None:
+    for talk in talks.TALKS.values():
+        turns = list(talk(60))
+        assert len({json.dumps(turn.said) for turn in turns}) == 60
+        assert talks.new(turns) == talks.new(iter(turns)) > 60 * 2000
+
+
 @pytest.mark.parametrize("size", [1_000, 50_000])
 def test_a_body_is_as_long_as_it_says(size: int) -> None:
     assert len(json.dumps(body(size))) == size
@@ -62,11 +120,26 @@ def test_a_missed_goal_is_said() -> None:
     starts = [Start(Snippet("import x", "", goal=0.1), Spread(0.01, 0.02, 0.03))]
     looks = [Look("look", Spread(0.04, 0.051, 0.06), Spread(1.1, 1.2, 1.3), goal=0.05)]
     kept = Storing([], Room(500, 1_000_000, 3_100_000), Opening(1000, Spread(0.01, 0.02, 0.03)))
-    page = report.page(trips, kept, [9.0, 11.0, 12.0], looks, starts)
+    travelled = [
+        wire.Travelled("", 500, 1_000_000, 3_100_000, 2_000_000),
+        wire.Travelled("cut", 500, 1_000_000, 4_000_000, 5_000_000),
+    ]
+    opened = Opened(100_000, [300.0, 501.0, 600.0], 256 * 1024, 60)
+    page = report.page(trips, kept, [9.0, 11.0, 12.0], looks, starts, travelled, opened)
     assert "1.31 × [1.10 – 1.50] | ≤ 1.3 ×: MISSED |" in page
     assert "| `import x` | 20 ms [10 – 30] | ≤ 100 ms: held |" in page
     assert "| 3.10 MB, 3.10 × the 1.00 MB that are new in it | ≤ 3 ×: MISSED |" in page
+    assert (
+        "each: agent to Core | 3.10 MB, 3.10 × the 1.00 MB that are new in it | ≤ 3 ×: MISSED"
+        in page
+    )
+    assert (
+        "each: Core to view  | 2.00 MB, 2.00 × the 1.00 MB that are new in it | ≤ 3 ×: held" in page
+    )
+    assert re.search(r"\| cut: Core to view +\| 5.00 MB, 5.00 × .* \| +\|", page)
     assert "3 clicks: median 11.0 ms, at most 12.0 ms; goal ≤ 10 ms: MISSED." in page
+    assert re.search(r"100,000 events, .* \| 501 ms, at most 600 ms \| ≤ 500 ms: MISSED", page)
+    assert re.search(r"brings it +\| 256 KB +\| ≤ 256 KB: held", page)
     assert "200 µs [100 – 300]" in page
     assert "| look | 51 ms [40 – 60] | 1.20 × [1.10 – 1.30] | ≤ 50 ms: MISSED |" in page
 

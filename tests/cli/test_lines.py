@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from agentstepper_nb.cli.lines import standing
-from agentstepper_nb.protocol.values import Ending, Failure, Run, RunState
+from agentstepper_nb.cli.lines import row_line, standing
+from agentstepper_nb.protocol.values import (
+    Actor,
+    Ending,
+    EventKind,
+    Failure,
+    Row,
+    Run,
+    RunState,
+    Side,
+    Usage,
+)
 
 
 @pytest.mark.parametrize(
@@ -35,3 +47,56 @@ def test_a_run_whose_process_was_killed() -> None:
         failure=failure,
     )
     assert standing(run).startswith("crashed (ProcessEnded: The agent's process was killed")
+
+
+def a_row(**fields: Any) -> Row:
+    return Row(
+        id="b",
+        seq=7,
+        event="e",
+        kind=EventKind.LLM_QUERY,
+        side=Side.END,
+        source=Actor.LLM,
+        target=Actor.AGENT,
+        summary="Hello",
+        at=1.0,
+        size=9,
+        **fields,
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "figures"),
+    [
+        ({}, ""),
+        ({"duration": 0.0042}, "  (4 ms)"),
+        ({"duration": 1.844}, "  (1.84 s)"),
+        ({"duration": 12.34}, "  (12.3 s)"),
+        ({"duration": 187.4}, "  (187 s)"),
+        ({"usage": Usage(input_tokens=1204, output_tokens=96)}, "  (1,204 → 96 tokens)"),
+        ({"usage": Usage(output_tokens=96, cost=0.0)}, "  (? → 96 tokens, $0)"),
+        ({"usage": Usage(cost=0.0184), "edited": True}, "  (edited, $0.018)"),
+        ({"usage": Usage(cost=1234.5, estimated=True)}, "  (≈$1,234.50)"),
+        ({"usage": Usage(cost=1e-9)}, "  (<$0.000001)"),
+        (
+            {"usage": Usage(input_tokens=1, output_tokens=2, cost=0.00042), "duration": 2.0},
+            "  (1 → 2 tokens, $0.00042, 2.00 s)",
+        ),
+    ],
+)
+def test_what_a_row_took(fields: dict[str, Any], figures: str) -> None:
+    assert row_line(a_row(**fields)) == f"   7  LLM → Agent     Hello{figures}"
+
+
+def test_what_a_run_took() -> None:
+    usage = Usage(input_tokens=9812, output_tokens=400, cost=0.02, estimated=True)
+    run = Run(
+        id="r",
+        name="R",
+        program="P",
+        started_at=1.0,
+        state=RunState.IDLE,
+        ending=Ending.FINISHED,
+        usage=usage,
+    )
+    assert standing(run) == "finished, 9,812 → 400 tokens, ≈$0.020"

@@ -16,11 +16,23 @@ from websockets.typing import Subprotocol
 from agentstepper_nb.cli.link import Connected, Happening, Link, Lost, Received, Refused
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.frame import SUBPROTOCOL
+from agentstepper_nb.protocol.pieces import Pieces
 from agentstepper_nb.protocol.values import StoreInfo
 
 STORE = StoreInfo(kind="memory")
 HELLO = ui.to_ui.encode(
-    ui.CoreHello(version=2, core="a Core", control=True, runs=(), store=STORE), 1, "hello"
+    ui.CoreHello(
+        version=2,
+        core="a Core",
+        control=True,
+        runs=(),
+        more=0,
+        store=STORE,
+        stops=(),
+        prices=(),
+    ),
+    1,
+    "hello",
 )
 
 
@@ -108,6 +120,29 @@ def test_it_is_tried_again_less_and_less_often() -> None:
             assert next_happening() == Lost("it went away", 0.5)
             server.messages = []  # it is there and hangs up: no better than away
             assert next_happening() == Lost("it went away", 1.0)
+
+
+def body(data: str, pieces: Pieces | None = None) -> ui.MessageBody:
+    return ui.MessageBody(
+        run="r", message="m", revision=1, data=data, pieces=pieces, edit=None, strict=True
+    )
+
+
+def test_contents_in_pieces_are_joined_anew_on_each_connection() -> None:
+    told = [
+        body("", Pieces(number=1, then=("[1", ",2]"))),
+        body("", Pieces(number=2, like=1, keep=1, then=(2,))),
+        body("", Pieces(number=3, then=(7,))),
+    ]
+    texts = [ui.to_ui.encode(message, n) for n, message in enumerate(told, 2)]
+    with Server(HELLO, *texts) as server, linked(server.url) as next_happening:
+        for delay in (0.5, 0.5):
+            assert isinstance(next_happening(), Connected)
+            assert [next_happening(), next_happening()] == [Received(body("[1,2]"), None)] * 2
+            lost = next_happening()
+            assert isinstance(lost, Lost)
+            assert "doesn't know piece 7" in lost.reason
+            assert lost.delay == delay
 
 
 def test_a_message_of_a_newer_core_ends_it() -> None:

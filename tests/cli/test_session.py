@@ -12,8 +12,10 @@ from agentstepper_nb.cli.link import Connected, Lost, Received, Refused
 from agentstepper_nb.cli.screen import Screen
 from agentstepper_nb.cli.session import Session
 from agentstepper_nb.protocol import ui
+from agentstepper_nb.protocol.stops import Reaction, Stop
 from agentstepper_nb.protocol.values import (
     Actor,
+    Commit,
     Ending,
     EventKind,
     Failure,
@@ -59,9 +61,16 @@ class Stage:
         self.sent.append(command)
         return str(len(self.sent))
 
-    def hello(self, *runs: Run, control: bool = True) -> None:
+    def hello(self, *runs: Run, control: bool = True, more: int = 0) -> None:
         hello = ui.CoreHello(
-            version=2, core="a Core", control=control, runs=runs, store=StoreInfo(kind="memory")
+            version=2,
+            core="a Core",
+            control=control,
+            runs=runs,
+            more=more,
+            store=StoreInfo(kind="memory"),
+            stops=(),
+            prices=(),
         )
         self.session.happen(Connected(hello))
 
@@ -105,12 +114,82 @@ def halted() -> Stage:
     return stage
 
 
+def test_what_halted_the_run_is_told() -> None:
+    stage = Stage()
+    stage.hello(HALTED)
+    for id, then in (("s1", Reaction.HALT), ("s2", Reaction.LOG), ("s3", Reaction.HALT)):
+        stage.comes(ui.StopChanged(stop=Stop(id=id, side=Side.BEGIN, then=then)))
+    stage.comes(ui.StopGone(stop="s3"))
+    stage.opens(HALTED, replace(ROW, stops=("s1", "s2", "s3"), stop_error="no \x1b[1m number"))
+    stage.shown()
+    stage.halts()
+    *before, halted, _, _ = stage.shown().splitlines()
+    assert before == [
+        "Halted by stop before any.",
+        "Halted, since a stop failed here. no \\x1b[1m number",
+    ]
+    assert halted.startswith("Halted at 1")
+
+
 def test_the_run_that_halted_is_chosen() -> None:
     other = replace(RUN, id="r2", name="Run #2 of demo")
     ended = replace(RUN, id="r3", name="Run #3 of demo", state=RunState.IDLE)
     stage = Stage()
     stage.hello(HALTED, other, ended)
     assert stage.sent == [ui.OpenRun(run="r1")]
+
+
+def test_runs_that_hello_leaves_out_are_asked_for_before_one_is_chosen() -> None:
+    ended = [replace(RUN, id=f"r{n}", name=f"Run #{n}", state=RunState.IDLE) for n in range(6)]
+    stage = Stage("Run #1")
+    stage.hello(replace(ended[0], state=RunState.STEP), *ended[4:], more=3)
+    assert stage.sent == [ui.ListRuns(before="r4")]  # the first is there because it lives
+    stage.comes(ui.RunChanged(run=replace(ended[3], name="Run #3 of me")))
+    stage.answers(ui.RunsListed(runs=tuple(ended[2:4]), more=2))
+    assert stage.sent[-1] == ui.ListRuns(before="r2")
+    stage.answers(ui.RunsListed(runs=(ended[0], ended[1]), more=0))
+    assert stage.sent[-1] == ui.OpenRun(run="r1")
+    stage.shown()
+    stage.keys.line("r")
+    names = [line[6:].partition(":")[0] for line in stage.shown().splitlines()[:6]]
+    assert names == ["Run #0", "Run #1", "Run #2", "Run #3 of me", "Run #4", "Run #5"]
+
+
+def test_a_message_before_the_last_page_can_be_viewed() -> None:
+    run = replace(HALTED, rows=900)
+    stage = Stage()
+    stage.hello(run)
+    stage.opens(run, replace(ROW, seq=900))
+    stage.halts()
+    stage.keys.line("v 3")
+    assert stage.sent[-1] == ui.GetRows(run="r1", first=3, last=3)
+    stage.answers(ui.RowsPage(run="r1", rows=(replace(ROW, id="b3", seq=3),), commits=()))
+    stage.halts('"the third"', message="b3")
+    assert "3, Agent → LLM:\nthe third" in stage.shown()
+    stage.keys.line("v 901")
+    assert "Which message?" in stage.shown()
+
+
+def test_changes_before_the_last_page_are_numbered_and_listed() -> None:
+    run = replace(HALTED, commits=5)
+    commits = [Commit(id=f"k{n}", at=0.0, title=f"Change {n}") for n in range(1, 6)]
+    stage = Stage()
+    stage.hello(run)
+    assert stage.sent == [ui.GetCommits(run="r1")]
+    stage.answers(ui.CommitsPage(run="r1", commits=tuple(commits[2:]), before=3))
+    assert stage.sent[-1] == ui.GetCommits(run="r1", before=3)
+    stage.answers(ui.CommitsPage(run="r1", commits=tuple(commits[:2]), before=None))
+    assert stage.sent[-1] == ui.OpenRun(run="r1")
+    stage.answers(ui.RunOpened(run=run, rows=(ROW,), commits=tuple(commits[4:]), notes=()))
+    shown = stage.shown()
+    assert "Change 5" in shown
+    assert "Change 4" not in shown
+    stage.halts()
+    stage.comes(ui.CommitAdded(run="r1", commit=replace(commits[0], id="k6", title="Change 6")))
+    stage.shown()
+    stage.keys.line("d")
+    listed = stage.shown().splitlines()[:6]
+    assert listed == [f"      changes {n}: Change {n} (no files)" for n in range(1, 7)]
 
 
 def test_a_run_is_waited_for_by_its_name() -> None:

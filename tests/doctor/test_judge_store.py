@@ -73,6 +73,7 @@ def test_a_core_has_to_let_go_first() -> None:
             Sign.NOTE,
             "A damaged journal once cost something: run id is lost whole.",
         ),
+        (replace(WELL, hurt_rules=1), "rules", Sign.WRONG, "1 row of the stops and prices"),
         (replace(WELL, hurt_marks=2), "marks", Sign.NOTE, "2 marks beside the journal"),
         (replace(WELL, search="why"), "search", Sign.NOTE, "The search's file can't be used: why."),
         (replace(WELL, unread=(("a.run", "why"),)), "file", Sign.WRONG, "logs/a.run isn't listed"),
@@ -90,7 +91,7 @@ def test_a_core_has_to_let_go_first() -> None:
         (replace(WELL, free=1 << 20), "room", Sign.NOTE, "Only 1 MiB are free in data."),
         (replace(WELL, sqlite=(3, 40, 1)), "sqlite", Sign.NOTE, "SQLite 3.40.1 can damage"),
     ],
-    ids=range(18),
+    ids=range(19),
 )
 def test_a_finding(facts: Checkup, what: str, sign: Sign, text: str) -> None:
     (found,) = about(facts, what)

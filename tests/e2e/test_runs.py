@@ -77,7 +77,7 @@ def test_runs_are_found_named_tagged_exported_deleted_and_imported(
     expect(view.root.locator(".as-Row[aria-selected='true']")).to_contain_text("marmalade")
     expect(view.root.locator(".as-Run")).to_contain_text("first-kept")
 
-    page.keyboard.press("3")
+    page.keyboard.press("4")
     page.keyboard.press("Escape")
     row_of(view, "first-kept").focus()
     page.keyboard.press("F2")

@@ -13,6 +13,7 @@ from pathlib import Path
 from agentstepper_nb.core import Debugger
 from agentstepper_nb.errors import DamagedRunError, StoreError
 from agentstepper_nb.protocol.records import Record, RunHistory
+from agentstepper_nb.protocol.stops import Price, Stop, Touched
 from agentstepper_nb.protocol.values import ChangeKind, Commit, FileBody, FileChange, Run, Side
 from agentstepper_nb.store.checkup import Checkup, examine, repair
 from agentstepper_nb.store.sqlite import migrate
@@ -21,6 +22,7 @@ from agentstepper_nb.store.sqlite.opening import MARKS_FILE, STORE_FILE, open_wr
 from agentstepper_nb.store.sqlite.reader import Reader
 from agentstepper_nb.store.sqlite.store import SqliteStore, open_store
 from agentstepper_nb.store.sqlite.tables import Tables
+from tests.helpers.histories import rows_of
 from tests.helpers.stage import Stage
 
 #: Runs of `build`, by what they show.
@@ -36,6 +38,7 @@ class Built:
     folder: Path
     files: dict[str, bytes]
     truth: dict[str, RunHistory]
+    rules: tuple[Record, ...]  # that lead to its stops and prices
 
     def lay_out(self, folder: Path) -> Path:
         """Put the files into a folder that has nothing else."""
@@ -61,7 +64,7 @@ def with_others(built: Built, folder: Path) -> Built:
         "lock": holder,
         "agent-token": b"x" * 43 + b"\n",
     }
-    return Built(folder, {**built.files, **others}, built.truth)
+    return Built(folder, {**built.files, **others}, built.truth, built.rules)
 
 
 async def index(folder: Path) -> None:
@@ -111,6 +114,9 @@ def records() -> list[list[Record]]:
             stage.finish(run)
     for run in LIVE:
         stage.query(run)  # is halted there
+    for id in ("first", "second", "third"):
+        stage.set_stop(Stop(id=id, condition="tokens > 2000", watch=Touched(path="src/*")))
+    stage.set_prices(Price(model="*", input=1.0, output=2.0))
     sizes = random.Random(1)
     found, at = [], 0
     while at < len(stage.records):
@@ -142,14 +148,14 @@ def build(folder: Path, *, emptied: bool) -> Built:
             if emptied or at == len(kept) // 3:
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
                 marks.clear()
-        truth = histories(folder)
+        truth, kept_rules = histories(folder), rules(folder)
         files = {
             each.name: each.read_bytes() for each in folder.iterdir() if "-shm" not in each.name
         }
     finally:
         marks.close()
         connection.close()
-    return Built(folder, files, truth)
+    return Built(folder, files, truth, kept_rules)
 
 
 # ---- damage -------------------------------------------------------------------------------------
@@ -181,11 +187,22 @@ def seen(folder: Path) -> dict[str, RunHistory | None]:
         store = open_store(folder)
         try:
             runs = run_ids(replayed(store))
-            return {run: await whole(store.history, run) for run in runs}
+            found = {run: await whole(store.history, run) for run in runs}
+            for run, history in found.items():
+                await see_pages(store, run, history)
+            return found
         finally:
             store.close()
 
     return asyncio.run(see())
+
+
+async def see_pages(store: SqliteStore, run: str, history: RunHistory | None) -> None:
+    """See that a page of a run is right, or said to be damaged."""
+    with contextlib.suppress(DamagedRunError):
+        rows = (await store.page(run, 1, 10_000)).rows
+        if history is not None:
+            assert list(rows) == rows_of(history)
 
 
 def replayed(store: SqliteStore) -> list[Record]:
@@ -219,6 +236,12 @@ def named(about: Checkup) -> set[str]:
     return {run.id for run in hurt} | {id for store in stores for id in store.lost}
 
 
+def rules(folder: Path) -> tuple[Record, ...]:
+    """What leads to the stops and prices of a folder's store."""
+    with contextlib.closing(Reader(folder / STORE_FILE)) as reader:
+        return reader.rules().records
+
+
 def endure(built: Built, folder: Path, harmed_file: str, data: bytes) -> Checkup:
     """Harm a file, and show that nothing is silently wrong, before and after a repair.
 
@@ -244,6 +267,8 @@ def endure(built: Built, folder: Path, harmed_file: str, data: bytes) -> Checkup
         assert "agentstepper doctor" in str(error)
         assert gone or about.structure or about.hurt, error
     else:
+        if rules(core) != built.rules and "-wal" not in harmed_file:  # no mark counts stops
+            assert gone or about.structure or about.hurt_rules, about
         put_aside = examine(core).aside
         for run, truth in built.truth.items():
             if shown.get(run) != truth:
@@ -252,6 +277,8 @@ def endure(built: Built, folder: Path, harmed_file: str, data: bytes) -> Checkup
     again = examine(folder)
     assert not again.hurt_store and not again.missing and not again.hurt_marks, again
     back = histories(folder)
+    if (folder / STORE_FILE).exists():
+        assert set(rules(folder)) <= set(built.rules)
     assert not back or seen(folder) == back  # a Core goes on with it
     for run, truth in built.truth.items():
         found = back.get(run)

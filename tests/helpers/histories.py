@@ -27,6 +27,7 @@ from agentstepper_nb.protocol.values import (
     Run,
     RunState,
     Side,
+    StopHits,
     Usage,
 )
 from agentstepper_nb.store import MemoryStore
@@ -39,6 +40,12 @@ TEXTS = (
     "[1, 1.0, 1e400]",
     '{"a": [12345678901234567890]}',
 )
+
+
+def rows_of(history: RunHistory) -> list[Breakpoint | Event]:
+    """What of a run has a row, by number."""
+    said = [event for event in history.events if event.kind is EventKind.DEBUG_MESSAGE]
+    return sorted([*history.breakpoints, *said], key=lambda row: row.seq)
 
 
 def records_by_chance(seed: int, run: str = "run", steps: int = 20) -> list[Record]:
@@ -141,10 +148,11 @@ def with_every_field() -> RunHistory:
         pid=4,
         host="h",
         tags=("a", "b"),
-        usage=Usage(input_tokens=1, output_tokens=2),
+        usage=Usage(input_tokens=1, output_tokens=2, cost=0.5, estimated=True),
         detached_at=8.0,
         exit_code=-9,
         last_event="Calls ls",
+        hits=(StopHits(stop="s", count=2, last=2),),
     )
     event = Event(
         id="e",
@@ -179,6 +187,8 @@ def with_every_field() -> RunHistory:
         sentence="It asks.",
         answer=AnswerKind.DENY,
         answered_at=2.5,
+        stops=("s",),
+        stop_error="no number",
     )
     end = replace(
         begin,
@@ -187,7 +197,7 @@ def with_every_field() -> RunHistory:
         side=Side.END,
         outcome=Outcome.ERROR,
         failure=failure,
-        usage=Usage(input_tokens=5, output_tokens=6),
+        usage=Usage(input_tokens=5, output_tokens=6, cost=0.125),
         duration=0.5,
     )
     return RunHistory(

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from agentstepper_nb.core import Debugger, Output, Reply, Saved
+from agentstepper_nb.core import Debugger, Leased, Output, Reply, Saved
 from agentstepper_nb.core.fold import Runs
 from agentstepper_nb.protocol.records import Proof, Record, SentenceMade
+from agentstepper_nb.protocol.stops import Price, Stop
 from agentstepper_nb.protocol.values import (
     AnswerKind,
     Breakpoint,
@@ -41,6 +42,7 @@ class Stage:
         self.now = 1000.0
         self.records: list[Record] = []
         self.answers: list[Answered] = []
+        self.leases: list[Leased] = []
         self._ids = 0
 
     def new_id(self, prefix: str) -> str:
@@ -52,6 +54,8 @@ class Stage:
         for output in outputs:
             if isinstance(output, Saved):
                 self.records.append(output.record)
+            elif isinstance(output, Leased):
+                self.leases.append(output)
             else:
                 assert isinstance(output, Reply)
                 point = output.breakpoint
@@ -82,6 +86,7 @@ class Stage:
         data: str = '"hello"',
         run: str = "run",
         id: str | None = None,
+        leased: bool = False,
         **fields: Any,
     ) -> str:
         point = Breakpoint(
@@ -95,7 +100,7 @@ class Stage:
             data=data,
             **fields,
         )
-        self.perform(self.debugger.reach_breakpoint(point, self.now))
+        self.perform(self.debugger.reach_breakpoint(point, self.now, leased=leased))
         return point.id
 
     def query(self, run: str = "run") -> tuple[str, str]:
@@ -167,6 +172,15 @@ class Stage:
 
     def stop(self, run: str = "run") -> None:
         self.perform(self.debugger.stop(run, self.now))
+
+    def set_stop(self, stop: Stop) -> None:
+        self.perform(self.debugger.set_stop(stop))
+
+    def delete_stop(self, id: str) -> None:
+        self.perform(self.debugger.delete_stop(id))
+
+    def set_prices(self, *prices: Price) -> None:
+        self.perform(self.debugger.set_prices(prices))
 
     def edit(
         self, breakpoint: str, edit: str | None, revision: int | None = None, run: str = "run"

@@ -161,11 +161,11 @@ class AgentV2(Agent):
         self.say(json.dumps({"n": n, "type": type, "body": body}))
         return n
 
-    def hear(self) -> Json:
-        """The next message that isn't an acknowledgement."""
-        while (message := super().hear())["type"] == "acknowledged":
+    def hear_text(self) -> str:
+        """The next message that is neither an acknowledgement nor a lease."""
+        while json.loads(text := super().hear_text())["type"] in ("acknowledged", "lease"):
             pass
-        return message
+        return text
 
     def hello(self, program: str = "P", **fields: Json) -> None:
         self.run = new_id()

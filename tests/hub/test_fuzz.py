@@ -1,22 +1,33 @@
-"""Two thousand broken messages a socket: no crash, the connection lives, and the Core is right."""
+"""Broken messages, thousands a socket: no crash, no growth, the connection lives, the Core is right."""
 
 from __future__ import annotations
 
 import copy
+import gc
 import json
 import logging
 import random
+import resource
 from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agentstepper_nb.protocol.stops import MOST_STOPS
+from agentstepper_nb.protocol.values import Mode
 from tests.hub.conftest import Stand
 from tests.hub.peers import Agent, AgentV1, AgentV2, Json
 from tests.hub.scene import Scene
 from tests.hub.uis import Ui, UiV1, UiV2
 
 MESSAGES = 2000
+MANY_MESSAGES = 100_000
+#: After so many a peer reads what was answered, and the Core is looked at.
+BATCH = 1000
+#: Bytes that the process may have grown by in the second half.
+GROWTH = 64 << 20
 
 #: What may stand where something else is expected.
 WEIRD: list[Json] = [
@@ -116,6 +127,7 @@ def agents_messages(agent: Agent, turn: int) -> list[Json]:
     begun = {"id": event, "kind": "llm_query", "at": 1.0, "clock": 1.0, "parent": "e1", "name": "m"}
     reached = {"id": point, "event": event, "waits": turn % 3 > 0, "at": 1.0, "clock": 1.0}
     reached |= {"data": {"turn": turn}, "usage": {"input_tokens": 1, "output_tokens": 2}}
+    reached |= {"epoch": turn % 2, "stops": ["s1"] * (turn % 4 > 2), "stop_error": None}
     failed = {"outcome": "error", "failure": {"type": "E", "message": "m"}}
     change = {"path": "a", "kind": "changed", "added": 1, "body": {"diff": "d", "content": "c"}}
     commit = {"id": f"c{turn}", "at": 1.0, "title": "t", "event": event, "changes": [change]}
@@ -125,7 +137,29 @@ def agents_messages(agent: Agent, turn: int) -> list[Json]:
     said += [("breakpoint", reached | {"side": "end"} | failed)]
     hello = {"version": 2, "sdk": "s", "program": "P", "run": "r", "secret": "", "pid": 1}
     said += [("withdraw", {"breakpoint": point}), ("hello", hello | {"host": "", "boot": ""})]
+    said += [("get_timeline", {}), ("get_rules", {}), *rules_messages(turn)]
+    said += [("process_ended", {"pid": 7, "code": 1}), ("take_run", {"data": "eJw="})]
     return [{"n": turn, "type": type, "body": body} for type, body in said]
+
+
+def rules_messages(turn: int) -> list[tuple[str, Json]]:
+    """What either kind of peer might say of stops and prices."""
+    stop = {
+        "id": f"s{turn % 5}",
+        "program": "P*",
+        "kind": "llm_query",
+        "side": "begin",
+        "name": "m*",
+    }
+    stop |= {"condition": "data.turn > 100 and run.tokens > 3", "nth": 2, "then": "log"}
+    watch = [{"kind": "tokens", "limit": 9}, {"kind": "touched", "path": "a*"}, None][turn % 3]
+    price = {"model": "m*", "input": 1.0, "output": 2.0}
+    return [
+        ("set_stop", {"stop": stop | {"watch": watch}}),
+        ("delete_stop", {"stop": f"s{turn % 3}"}),
+        ("try_stop", {"stop": stop, "run": None}),
+        ("set_prices", {"prices": [price]}),
+    ]
 
 
 def renumbered(agent: AgentV2, text: str) -> str:
@@ -157,14 +191,22 @@ def uis_messages(ui: Ui, run: str, turn: int) -> list[Json]:
     body |= {"message": point, "commit": "c1", "path": "a", "data": "eJw=", "version": 2}
     commands = ("step", "continue", "halt", "stop", "edit", "rename_run", "delete_run", "hello")
     commands += ("open_run", "close_run", "get_message", "get_change", "export_run", "import_run")
-    whole = [{"n": turn, "type": each, "id": f"f{turn}", "body": body} for each in commands]
+    said: list[tuple[str, Json]] = [(each, body) for each in commands]
+    window = {"run": run, "first": 1, "last": 9, "around": point, "text": "hi", "limit": 9}
+    said += [("list_runs", {"before": run, "limit": 9}), ("get_rows", window)]
+    said += [("find_rows", window), ("get_commits", window | {"before": 3})]
+    said += [("tag_run", {"run": run, "tags": ["t"]}), ("search", {"query": "hi", "limit": 5})]
+    said += [("note", {"run": run, "message": point, "text": "look"}), ("get_store", {})]
+    said += [("read_run", {"run": run}), *rules_messages(turn)]
+    whole = [{"n": turn, "type": type, "id": f"f{turn}", "body": body} for type, body in said]
     plain = [{"n": turn, "type": each, "body": {"run": run}} for each in ("step", "halt")]
     return [*whole, *plain * 3]
 
 
 @pytest.fixture
 def quiet(caplog: pytest.LogCaptureFixture) -> Any:
-    """Nothing may be logged as an error: refusals are warnings."""
+    """Nothing may be logged as an error: refusals are warnings, and so many aren't kept."""
+    caplog.set_level(logging.ERROR, "agentstepper_nb")
     yield
     errors = [each.getMessage() for each in caplog.records if each.levelno >= logging.ERROR]
     assert errors == []
@@ -183,20 +225,51 @@ def codes_until(peer: Agent | Ui, barrier: str) -> Counter[str]:
         codes[error["code"]] += 1
 
 
+VERSIONS = pytest.mark.parametrize("version", [1, 2])
+
+
 @pytest.mark.usefixtures("quiet")
-@pytest.mark.parametrize("version", [1, 2])
+@VERSIONS
 def test_agents(stand: Stand, version: int) -> None:
+    flooded_by_an_agent(stand, version, MESSAGES)
+
+
+@pytest.mark.usefixtures("quiet")
+@VERSIONS
+def test_uis(stand: Stand, version: int) -> None:
+    flooded_by_a_ui(stand, version, MESSAGES)
+
+
+@pytest.mark.soak
+@pytest.mark.usefixtures("quiet")
+@VERSIONS
+def test_agents_that_go_on(stand: Stand, version: int) -> None:
+    flooded_by_an_agent(stand, version, MANY_MESSAGES)
+
+
+@pytest.mark.soak
+@pytest.mark.usefixtures("quiet")
+@VERSIONS
+def test_uis_that_go_on(stand: Stand, version: int) -> None:
+    flooded_by_a_ui(stand, version, MANY_MESSAGES)
+
+
+def flooded_by_an_agent(stand: Stand, version: int, messages: int) -> None:
     scene = Scene(stand, agent=version, ui=3 - version)
     run = scene.start()
     agent, breaker = scene.agent, Breaker(version)
-    for turn in range(MESSAGES):
-        said = breaker.broken(breaker.chance.choice(agents_messages(agent, turn)))
-        agent.say(renumbered(agent, said) if isinstance(agent, AgentV2) else said)
     assert isinstance(agent, (AgentV1, AgentV2))
-    agent.say('{"message": "barrier", "data": {}, "n": 1, "type": "barrier", "body": {}}')
-    codes = codes_until(agent, "“barrier”")
+    codes: Counter[str] = Counter()
+    for first in batches(messages):
+        for turn in range(first, first + BATCH):
+            said = breaker.broken(breaker.chance.choice(agents_messages(agent, turn)))
+            agent.say(renumbered(agent, said) if isinstance(agent, AgentV2) else said)
+        barrier = f"barrier{first}"
+        agent.say(json.dumps({"message": barrier, "data": {}, "n": 1, "type": barrier, "body": {}}))
+        codes += codes_until(agent, f"“{barrier}”")
+        holds(stand)
     expected = {"malformed", "unknown_message", "invalid_message", "unknown_event", "event_ended"}
-    expected |= {"duplicate"} if version == 1 else {"duplicate", "already_open"}
+    expected |= {"duplicate"} if version == 1 else {"duplicate", "already_open", "unknown_stop"}
     assert expected <= set(codes)
     assert "internal" not in codes
     # What came through is a run that every UI can show, and that ends.
@@ -204,14 +277,13 @@ def test_agents(stand: Stand, version: int) -> None:
     agent.hang_up()
     stand.ui(2).until(run, "idle" if version == 1 else "detached")
     shows_all(stand, run)
+    forget_all_stops(stand)
     scene.agent = stand.agent(version)
     scene.run = ""
     scene.all_is_well()
 
 
-@pytest.mark.usefixtures("quiet")
-@pytest.mark.parametrize("version", [1, 2])
-def test_uis(stand: Stand, version: int) -> None:
+def flooded_by_a_ui(stand: Stand, version: int, messages: int) -> None:
     scene = Scene(stand, agent=2, ui=version)
     run = scene.start()
     agent, ui, breaker = scene.agent, scene.ui, Breaker(10 + version)
@@ -219,12 +291,16 @@ def test_uis(stand: Stand, version: int) -> None:
         agent.begin()
         agent.reach(number, id=f"b{number}")
     ui.halted(run)
-    for turn in range(MESSAGES):
-        ui.say(breaker.broken(breaker.chance.choice(uis_messages(ui, run, turn))))
-    # Reading comes after what is carried out at once.
-    named = {"event": "download_run_request", "n": 1, "type": "export_run"}
-    ui.say(json.dumps(named | {"content": {"run": "barrier"}, "body": {"run": "barrier"}}))
-    codes = codes_until(ui, "no run barrier")
+    codes: Counter[str] = Counter()
+    for first in batches(messages):
+        for turn in range(first, first + BATCH):
+            ui.say(breaker.broken(breaker.chance.choice(uis_messages(ui, run, turn))))
+        # Reading comes after what is carried out at once.
+        barrier = {"run": f"barrier{first}"}
+        named = {"event": "download_run_request", "n": 1, "type": "export_run"}
+        ui.say(json.dumps(named | {"content": barrier, "body": barrier}))
+        codes += codes_until(ui, f"no run {barrier['run']}")
+        holds(stand)
     assert {"malformed", "unknown_command", "invalid_message", "unknown_run"} <= set(codes)
     assert {"run_is_live", "corrupt_import"} <= set(codes)
     assert "internal" not in codes
@@ -233,9 +309,44 @@ def test_uis(stand: Stand, version: int) -> None:
     assert sorted(heard) == sorted(f"b{number}" for number in range(11))
     shows_all(stand, run)
     agent.hang_up()
+    forget_all_stops(stand)
     scene.agent = stand.agent(2)
     scene.run = ""
     scene.all_is_well()
+
+
+def batches(messages: int) -> Iterator[int]:
+    """The first message's number of each batch; between them the process doesn't grow."""
+    before = 0
+    for first in range(0, messages, BATCH):
+        if first == messages // 2:
+            before = resident()
+        yield first
+    assert resident() - before < GROWTH
+
+
+def resident() -> int:
+    """Bytes of memory that this process has, the Core's included."""
+    gc.collect()
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def holds(stand: Stand) -> None:
+    """What always holds of a Core's state."""
+    debugger = stand.core.hub.debugger
+    assert len(debugger.stops) <= MOST_STOPS
+    assert len({stop.id for stop in debugger.stops}) == len(debugger.stops)
+    for run in debugger.runs:
+        assert len(run.hits) <= 1000
+        assert run.pending == tuple(point.id for point in debugger.pending(run.id))
+        assert run.mode is Mode.STEP or not run.pending
+
+
+def forget_all_stops(stand: Stand) -> None:
+    ui = stand.ui(2)
+    assert isinstance(ui, UiV2)
+    for stop in ui.hello["stops"]:
+        ui.command("delete_stop", stop=stop["id"])
 
 
 def shows_all(stand: Stand, run: str) -> None:
@@ -243,7 +354,7 @@ def shows_all(stand: Stand, run: str) -> None:
     old, new = stand.ui(1), stand.ui(2)
     assert isinstance(old, UiV1)
     assert isinstance(new, UiV2)
-    opened = new.open(run)
+    opened = new.command("read_run", run=run)
     assert [row["seq"] for row in opened["rows"]] == list(range(1, opened["run"]["rows"] + 1))
     assert len(opened["commits"]) == opened["run"]["commits"]
     pending = [row["id"] for row in opened["rows"] if row["pending"]]

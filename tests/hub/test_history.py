@@ -17,6 +17,7 @@ from agentstepper_nb.hub.retention import Retention
 from agentstepper_nb.protocol.records import Record, RunHistory, SentenceMade
 from agentstepper_nb.protocol.values import Breakpoint, Event, StoreInfo
 from agentstepper_nb.store import MemoryStore, open_store
+from agentstepper_nb.store.base import Page
 from tests.hub.desk import Agent, Line, Person, a_hub
 from tests.hub.test_reading import on_a_loop, settle
 
@@ -231,6 +232,11 @@ class Told(MemoryStore):
             raise DamagedRunError(run, "a breakpoint's row")
         return await super().history(run)
 
+    async def page(self, run: str, first: int, last: int) -> Page:
+        if self.damaged:
+            raise DamagedRunError(run, "a breakpoint's row")
+        return await super().page(run, first, last)
+
     async def message(self, run: str, message: str) -> Breakpoint | Event | None:
         if self.damaged:
             raise DamagedRunError(run, "a breakpoint's row")
@@ -271,6 +277,8 @@ async def test_damage_is_named_and_the_rest_goes_on() -> None:
     store.damaged = True
     for command, body in (
         ("open_run", {"run": "r"}),
+        ("get_rows", {"run": "r"}),
+        ("find_rows", {"run": "r", "text": "a"}),
         ("get_message", {"run": "r", "message": "b"}),
         ("export_run", {"run": "r"}),
     ):

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec
 
 from agentstepper_nb.hub import Hub, Rights, Session, uis_v1
 from agentstepper_nb.protocol.records import CommitSaved, Record, RunHistory
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.store import MemoryStore
+from agentstepper_nb.store.base import Page
 
 Json = Any
+P = ParamSpec("P")
 
 
 class SlowStore(MemoryStore):
@@ -25,6 +28,11 @@ class SlowStore(MemoryStore):
 
     async def history(self, run: str) -> RunHistory:
         read = await super().history(run)
+        await self.may_read.wait()
+        return read
+
+    async def page(self, run: str, first: int, last: int) -> Page:
+        read = await super().page(run, first, last)
         await self.may_read.wait()
         return read
 
@@ -72,17 +80,25 @@ class Desk:
         return self.hub.connect_ui(line, version, Rights(control)), line
 
 
+async def heard(line: Line, id: str) -> None:
+    """Wait for a command's answer."""
+    while not any(message.get("id") == id for message in line.sent):
+        await asyncio.sleep(0)
+
+
 async def settle() -> None:
     """Let everything that can go on go on."""
     for _ in range(20):
         await asyncio.sleep(0)
 
 
-def on_a_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
-    def run() -> None:
-        asyncio.run(test())
+def on_a_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """A test that is a coroutine, as one that isn't; marks and fixtures stay."""
 
-    run.__name__ = test.__name__
+    @wraps(test)
+    def run(*args: P.args, **fixtures: P.kwargs) -> None:
+        asyncio.run(test(*args, **fixtures))
+
     return run
 
 
@@ -161,7 +177,7 @@ async def test_a_run_that_version_2_opens_is_told_without_a_gap() -> None:
     say(session, "close_run", "c2", run="other")
     assert words(line.take()) == ["ok"]  # other commands don't wait
     desk.store.may_read.set()
-    await settle()
+    await heard(line, "c1")
     opened, *told = line.take()
     assert (opened["type"], opened["id"]) == ("run_opened", "c1")
     assert [row["summary"] for row in opened["body"]["rows"]] == ["before"]
@@ -188,7 +204,7 @@ async def test_a_step_is_answered_while_something_is_read() -> None:
     assert isinstance(agent, Line)
     assert [message["data"]["uuid"] for message in agent.take()] == ["b"]
     desk.store.may_read.set()
-    await settle()
+    await heard(line, "c1")
     assert words(line.take()) == ["run_opened", "row", "run"]
 
 
@@ -225,7 +241,7 @@ async def test_a_run_deleted_while_it_is_opened() -> None:
     await settle()
     desk.hub.delete(desk.run)
     desk.store.may_read.set()
-    await settle()
+    await heard(line, "c1")
     told, refused = line.take()
     assert told["type"] == "run_gone"
     assert (refused["id"], refused["body"]["code"]) == ("c1", "unknown_run")
@@ -283,7 +299,7 @@ class FailingStore(SlowStore):
             raise OSError("disk full")
         super().append(records, *args, **named)
 
-    async def history(self, run: str) -> RunHistory:
+    async def page(self, run: str, first: int, last: int) -> Page:
         raise OSError("disk gone")
 
 
@@ -351,8 +367,7 @@ async def test_questions_that_take_time_are_answered_in_their_order() -> None:
     say(session, "open_run", "c3", run=desk.run)
     say(session, "get_message", "c4", run=desk.run, message="b")
     desk.post("meanwhile")
-    while not any(message.get("id") == "c4" for message in line.sent):
-        await asyncio.sleep(0)
+    await heard(line, "c4")
     answers = [message for message in line.take() if "id" in message]
     assert words(answers) == ["run_imported", "error", "run_opened", "message"]
     assert [row["summary"] for row in answers[2]["body"]["rows"]] == ["b", "meanwhile"]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from agentstepper_nb.hub import windows
 from agentstepper_nb.store import open_store
 from tests.hub.desk import Agent, Person, a_hub
 
@@ -32,16 +33,18 @@ async def _end(tmp_path: Path) -> None:
     with nothing_is_written(tmp_path):
         agent.bye()
         late = Person(hub)
-        listed, whole = (asyncio.ensure_future(each) for each in (hub.listed(), hub.history("r")))
+        reads = (hub.listed(), hub.history("r"), windows.opened(hub, "r"))
+        listed, whole, opened = (asyncio.ensure_future(each) for each in reads)
         for _ in range(100):
             await asyncio.sleep(0)
         assert not hub.run("r").live
         assert person.line.take("run") == []
         assert late.line.sent == []
-        assert not (listed.done() or whole.done())
+        assert not (listed.done() or whole.done() or opened.done())
     hello = await late.line.expect("hello")
     assert [run["state"] for run in hello["runs"]] == ["idle"]
     assert [run.live for run in await listed] == [False]
     assert not (await whole).run.live
+    assert not (await opened).run.live
     assert (await person.line.expect("run"))["run"]["ending"] == "finished"
     await hub.close()

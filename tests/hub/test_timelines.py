@@ -9,9 +9,10 @@ from functools import partial
 from typing import Any
 
 from agentstepper_nb.hub import Hub
-from agentstepper_nb.protocol.records import Record, RunHistory
+from agentstepper_nb.protocol.records import Record
 from agentstepper_nb.protocol.values import RunState
 from agentstepper_nb.store import MemoryStore
+from agentstepper_nb.store.base import Page
 from tests.hub.conftest import Stand
 from tests.hub.peers import AgentV2
 from tests.hub.test_reading import Line, on_a_loop, settle
@@ -141,20 +142,20 @@ class LateStore(MemoryStore):
         for keep in late:
             keep()
 
-    async def history(self, run: str) -> RunHistory:
+    async def page(self, run: str, first: int, last: int) -> Page:
         await self.may_read.wait()
-        return await super().history(run)
+        return await super().page(run, first, last)
 
 
 class AwaitedLine(Line):
-    """A connection that tells when something was sent; acknowledgements are left out."""
+    """A connection that tells when something was sent; acknowledgements and leases are left out."""
 
     def __init__(self) -> None:
         super().__init__()
         self.spoke = asyncio.Event()
 
     def send(self, text: str) -> None:
-        if json.loads(text)["type"] != "acknowledged":
+        if json.loads(text)["type"] not in ("acknowledged", "lease"):
             super().send(text)
             self.spoke.set()
 
@@ -227,10 +228,10 @@ async def test_an_agent_that_goes_while_it_is_read() -> None:
 async def test_a_store_that_fails_is_an_error_and_the_run_goes_on() -> None:
     desk = Desk()
 
-    async def fail(run: str) -> RunHistory:
+    async def fail(run: str, first: int, last: int) -> Page:
         raise OSError("disk on fire")
 
-    desk.store.history = fail  # type: ignore[method-assign]
+    desk.store.page = fail  # type: ignore[method-assign]
     desk.ask()
     failed = await desk.answer()
     assert (failed["type"], failed["body"]["code"]) == ("error", "internal")

@@ -6,8 +6,10 @@ import json
 from abc import ABC, abstractmethod
 from typing import Final
 
+import msgspec
 from websockets.sync.client import ClientConnection
 
+from agentstepper_nb.protocol.pieces import Pieces, Receiver
 from tests.hub.peers import Json, Peer
 
 
@@ -149,6 +151,15 @@ class UiV2(Ui):
         self._sent = 0
         self.rows: dict[str, Json] = {}  # of opened runs, by id
         self.commits: list[Json] = []
+        self._receiver = Receiver()
+
+    def hear(self) -> Json:
+        """The next message, its contents as they were before they travelled in pieces."""
+        message = super().hear()
+        if message["type"] == "message" and message["body"]["pieces"] is not None:
+            pieces = msgspec.convert(message["body"].pop("pieces"), Pieces)
+            message["body"] |= {"data": self._receiver.text(pieces).decode(), "pieces": None}
+        return message
 
     def greet(self) -> None:
         self.hello = self.command("hello", version=2, client="test")

@@ -60,28 +60,40 @@ class Session:
                     assert agent.wait(PATIENCE) == 0
             self._judge(person)
 
-    def lose_agents(self, count: int) -> None:
-        """Kill one agent after the other, the Core lives, and judge."""
+    def lose_agents(self, count: int, name: str) -> None:
+        """Kill one agent after the other, the Core lives, and judge.
+
+        Args:
+            count: How many.
+            name: What they are called, by which they are stepped or continue.
+        """
         person = Person(self.seed)
         with self._core(Point.ANYWHERE) as core:
             for number in range(count):
-                self._lose_one(person, core, number)
+                self._lose_one(person, core, number, name)
             core.process.kill()
             core.process.wait(PATIENCE)
         reader = Reader(self.house.data / "store.sqlite")
         try:
             for number in range(count):
                 journal = Journal.read(self.folder / f"{number}.journal")
-                judge_broken_off(journal, reader.history(journal.run))
+                history = reader.history(journal.run)
+                judge_broken_off(journal, history, waited=name == STEPPED)
         finally:
             reader.close()
 
-    def _lose_one(self, person: Person, core: Core, number: int) -> None:
+    def _lose_one(self, person: Person, core: Core, number: int, name: str) -> None:
         journal = self.folder / f"{number}.journal"
         lines = self._random.randint(1, 200)
-        with self._agent(CONTINUED, journal) as agent:
+
+        def enough() -> bool:
+            return journal.exists() and journal.read_bytes().count(b"\n") >= lines
+
+        with self._agent(name, journal) as agent:
             _watch(person, core, lambda: len(person.begun) > number)
-            while not journal.exists() or journal.read_bytes().count(b"\n") < lines:
+            if name == STEPPED:
+                _watch(person, core, enough)
+            while not enough():
                 assert agent.poll() is None
             agent.kill()
             _watch(person, core, lambda: len(person.ended) > number)

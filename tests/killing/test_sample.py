@@ -8,6 +8,7 @@ import pytest
 
 from .faults import Point
 from .houses import Serve
+from .person import CONTINUED, STEPPED
 from .session import Session
 
 
@@ -17,5 +18,7 @@ def test_a_core_killed_nine_times_loses_nothing(tmp_path: Path) -> None:
     Session(Serve(tmp_path), tmp_path, seed=4).survive([*Point, *[Point.ANYWHERE] * 3])
 
 
-def test_an_agent_killed_leaves_all_that_it_passed(tmp_path: Path) -> None:
-    Session(Serve(tmp_path), tmp_path, seed=5).lose_agents(2)
+@pytest.mark.parametrize("name", [STEPPED, CONTINUED])
+def test_an_agent_killed_leaves_what_it_passed(tmp_path: Path, name: str) -> None:
+    """All of it where it waited; else all but what it had yet to send."""
+    Session(Serve(tmp_path), tmp_path, seed=5).lose_agents(2, name)

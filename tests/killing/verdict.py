@@ -71,8 +71,15 @@ def judge(
         _hold(point, promises)
 
 
-def judge_broken_off(journal: Journal, history: RunHistory) -> None:
-    """All that an agent wrote down before it was killed is kept, and its end is told."""
+def judge_broken_off(journal: Journal, history: RunHistory, *, waited: bool) -> None:
+    """What an agent wrote down before it was killed is kept, and its end is told.
+
+    Args:
+        journal: The agent's.
+        history: The store's.
+        waited: Whether it waited at each breakpoint: then all of it. One that went on by itself may have
+            had the last of it still to send.
+    """
     run = history.run
     assert run.ending is Ending.CRASHED, run
     assert run.failure is not None
@@ -80,7 +87,9 @@ def judge_broken_off(journal: Journal, history: RunHistory) -> None:
     assert len({point.id for point in points}) == len(points)
     for (_, word, got), point in zip(journal.passed, points, strict=False):
         assert (WORDS[point.kind, point.side], _in_force(point)) == (word, got), point
-    assert len(journal.passed) <= len(points) <= len(journal.passed) + 2
+    assert len(points) <= len(journal.passed) + 2
+    if waited:
+        assert len(points) >= len(journal.passed)
     assert run.last_event is not None or not points
 
 

@@ -12,6 +12,8 @@ from websockets.typing import Subprotocol
 
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.frame import MAX_MESSAGE, SUBPROTOCOL
+from agentstepper_nb.protocol.joined import joined
+from agentstepper_nb.protocol.pieces import Receiver
 from agentstepper_nb.protocol.values import Commit, Row, Run, RunState
 from tests.sdk.scripted_core import PATIENCE
 
@@ -32,6 +34,7 @@ class Person:
         )
         self.runs: dict[str, Run] = {}
         self._sent = 0
+        self._receiver = Receiver()
 
     def __enter__(self) -> Self:
         self._socket = self._connection.__enter__()
@@ -107,6 +110,7 @@ class Person:
 
     def _take(self) -> tuple[Any, Any]:
         envelope, message = ui.to_ui.decode(self._socket.recv(timeout=PATIENCE))
+        message = joined(message, self._receiver)
         if isinstance(message, ui.CoreHello):
             self.runs |= {run.id: run for run in message.runs}
         if isinstance(message, ui.RunChanged):

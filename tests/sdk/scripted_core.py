@@ -26,12 +26,15 @@ from agentstepper_nb.protocol.agent import (
     EventBegun,
     GetTimeline,
     Hello,
+    Lease,
     Resume,
     Welcome,
     from_agent,
     to_agent,
 )
 from agentstepper_nb.protocol.frame import MAX_MESSAGE, SUBPROTOCOL
+from agentstepper_nb.protocol.joined import joined
+from agentstepper_nb.protocol.pieces import Receiver
 from agentstepper_nb.protocol.v1 import agent as v1
 
 #: Seconds until a test that waits for something says that it didn't come.
@@ -81,6 +84,7 @@ class Peer:
         self.gone = threading.Event()
         self._inbox: Queue[Any] = Queue()
         self._n = 0
+        self.receiver = Receiver()
 
     def answer(self, breakpoint: str, answer: Answer | None = None) -> None:
         """Answer a breakpoint that waits."""
@@ -149,6 +153,7 @@ class ScriptedCore:
         self.policy: Policy = policy
         self.requests: Requests = lambda peer, message: None
         self.acknowledges = True
+        self.lease: Lease | None = None  # pushed after each welcome
         self.welcome = welcome
         self.heard: dict[str, int] = {}  # by run, the number of the last message that it keeps
         self.kept: dict[str, list[Any]] = {}  # by run, what the agent sent, but hello
@@ -242,6 +247,8 @@ class ScriptedCore:
         assert envelope.n == 1
         peer.hello = hello
         peer.say(self._answer_hello(hello))
+        if self.lease is not None:
+            peer.say(self.lease)
         for breakpoint in hello.waiting:
             if breakpoint in self.answers:
                 peer.answer(breakpoint, self.answers[breakpoint])
@@ -266,6 +273,7 @@ class ScriptedCore:
                 self._answer_v1(peer, message)
             return
         envelope, message = from_agent.decode(text)
+        message = joined(message, peer.receiver)
         self._keep(peer, envelope.n, message)
         if isinstance(message, BreakpointReached) and message.waits:
             answer = self.policy(peer, message)

@@ -128,6 +128,21 @@ def test_stop_leaves_no_failure_behind(flow: Flow) -> None:
             {"usage": {"input_tokens": 1, "output_tokens": 2, "more": 3}},
             Usage(input_tokens=1, output_tokens=2),
         ),
+        (
+            {"usage": {"prompt_tokens": 1, "completion_tokens": 2, "cost": 0.25}},
+            Usage(input_tokens=1, output_tokens=2, cost=0.25),
+        ),
+        (
+            {"usage": {"prompt_tokens": 1, "completion_tokens": 2, "cost": 0}},
+            Usage(input_tokens=1, output_tokens=2, cost=0.0),
+        ),
+        *(
+            (
+                {"usage": {"input_tokens": 1, "output_tokens": 2, "cost": cost}},
+                Usage(input_tokens=1, output_tokens=2),
+            )
+            for cost in (None, True, "0.25", -1, float("nan"), float("inf"), 10**400)
+        ),
         ({"usage": None}, None),
         ("text", None),
     ],

@@ -144,3 +144,31 @@ def test_an_error_of_the_hook_s_own_is_raised_on() -> None:
 def test_same(one: Any, other: Any, alike: bool) -> None:
     assert same(one, other) is alike
     assert same(json.loads(json.dumps(one)), one)
+
+
+@given(VALUES)
+def test_what_is_written_quickly_is_written_alike(value: Any) -> None:
+    """Letter by letter as the standard library writes it."""
+    slowly = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    assert Dumper().dump(value) == slowly
+
+
+@pytest.mark.parametrize(
+    "value",
+    [0.0, -0.0, 1e-4, 9.9e-5, 1e15, 1e16, -1e22, 0.1, 123456.789, 5e-324, 2**64, -(2**70)],
+    ids=repr,
+)
+def test_numbers_at_the_edges_are_written_alike(value: float) -> None:
+    assert Dumper().dump([value]) == json.dumps([value])
+
+
+def test_a_lone_surrogate_is_kept() -> None:
+    assert Dumper().dump(["\ud800"]) == '["\ud800"]'
+
+
+def test_a_circle_that_grows_is_refused() -> None:
+    """Each of its levels has twice as many places."""
+    circle: list[Any] = []
+    circle += [circle, circle]
+    with pytest.raises(NotJSONError, match="contains itself"):
+        Dumper().dump(circle)

@@ -56,6 +56,7 @@ def test_step_edit_continue_and_halt(
             await dbg.end_llm_query_breakpoint(n)
         passed.set()
         turn.wait(PATIENCE)
+        getattr(dbg, "dbg", dbg)._timeline(PATIENCE)  # by then it has read of the halt, too
         halted = await dbg.begin_llm_query_breakpoint("halted")
         return q.response, t.result, halted
 

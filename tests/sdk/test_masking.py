@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 import pytest
@@ -247,3 +248,20 @@ def test_lone_surrogates_are_shown_as_escapes_and_come_back(door: str, core: Scr
     peer = core.peer()
     peer.ends()
     assert bytes(peer.points[1].data) == b'["caf\\\\udce9.txt"]'
+
+
+def test_a_change_of_the_environment_is_seen_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert masked("new-secret other-secret") == "new-secret other-secret"
+    monkeypatch.setenv("NEW_SECRET", "new-secret")
+    assert masked("new-secret other-secret") == "[masked NEW_SECRET] other-secret"
+    monkeypatch.setenv("NEW_SECRET", "other-secret")
+    assert masked("new-secret other-secret") == "new-secret [masked NEW_SECRET]"
+    monkeypatch.delenv("NEW_SECRET")
+    assert masked("new-secret other-secret") == "new-secret other-secret"
+
+
+def test_an_environment_that_somebody_put_in_its_place_is_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "environ", {"A_TOKEN": "a-secret-token"})
+    assert masked("a-secret-token") == "[masked A_TOKEN]"

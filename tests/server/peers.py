@@ -13,6 +13,8 @@ from tornado.websocket import WebSocketClientConnection
 from agentstepper_nb.protocol import agent as agent_wire
 from agentstepper_nb.protocol import ui as ui_wire
 from agentstepper_nb.protocol.frame import VERSION, Table
+from agentstepper_nb.protocol.joined import joined
+from agentstepper_nb.protocol.pieces import Receiver
 from agentstepper_nb.protocol.values import Ending, EventKind, Side
 
 
@@ -32,6 +34,7 @@ class Peer:
         self.socket = socket
         self._out = out
         self._back = back
+        self._receiver = Receiver()
         self._sent = 0
 
     async def send(self, message: Struct, id: str | None = None) -> None:
@@ -48,7 +51,7 @@ class Peer:
 
     async def next(self) -> Any:
         _, message = self._back.decode(await self.text())
-        return message
+        return joined(message, self._receiver)
 
     async def expect(self, kind: type) -> Any:
         """The next message of a kind; those before it are passed over."""

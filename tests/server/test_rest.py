@@ -56,11 +56,41 @@ async def imported(api: Api) -> dict[str, Any]:
 
 
 async def test_list(api: Api) -> None:
-    assert json.loads((await api("GET")).body) == {"runs": []}
+    assert json.loads((await api("GET")).body) == {"runs": [], "more": 0}
     run = await imported(api)
     response = await api("GET")
     assert response.headers["Content-Type"].startswith("application/json")
-    assert json.loads(response.body) == {"runs": [run]}
+    assert json.loads(response.body) == {"runs": [run], "more": 0}
+
+
+async def test_the_list_by_pages(api: Api) -> None:
+    runs = [await imported(api) for _ in range(3)]
+    last = json.loads((await api("GET", params={"limit": 2})).body)
+    assert last == {"runs": runs[1:], "more": 1}
+    first = json.loads((await api("GET", params={"before": runs[1]["id"]})).body)
+    assert first == {"runs": runs[:1], "more": 0}
+    assert await api.refused("GET", params={"before": ABSENT}) == (404, "unknown_run")
+    assert await api.refused("GET", params={"limit": 0}) == (400, "invalid_message")
+
+
+async def test_rows_by_pages(api: Api) -> None:
+    run = await imported(api)
+    whole = json.loads((await api("GET", run["id"])).body)["rows"]
+
+    async def rows(**params: Any) -> list[Any]:
+        page = json.loads((await api("GET", run["id"], "rows", params=params)).body)
+        assert page["run"] == run["id"]
+        return page["rows"]  # type: ignore[no-any-return]
+
+    assert await rows() == whole
+    assert await rows(first=2, last=4) == whole[1:4]
+    assert await rows(first=3) == whole[2:]
+    assert await rows(last=3, around=whole[4]["id"]) == whole[3:6]
+    for params in ({"last": 501}, {"first": -1}, {"first": "x"}):
+        refused = await api.refused("GET", run["id"], "rows", params=params)
+        assert refused == (400, "invalid_message")
+    refused = await api.refused("GET", run["id"], "rows", params={"around": ABSENT})
+    assert refused == (404, "unknown_content")
 
 
 async def test_one(api: Api) -> None:

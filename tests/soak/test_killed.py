@@ -8,6 +8,7 @@ import pytest
 
 from tests.killing.faults import Point
 from tests.killing.houses import Jupyter, Serve
+from tests.killing.person import CONTINUED, STEPPED
 from tests.killing.session import Session
 
 pytestmark = pytest.mark.timeout(600)
@@ -28,8 +29,9 @@ def test_the_other_durabilities(tmp_path: Path, durability: str) -> None:
     session.survive([Point.ANYWHERE] * 5)
 
 
-def test_twenty_agents_killed(tmp_path: Path) -> None:
-    Session(Serve(tmp_path), tmp_path, seed=9).lose_agents(20)
+@pytest.mark.parametrize("name", [STEPPED, CONTINUED])
+def test_twenty_agents_killed(tmp_path: Path, name: str) -> None:
+    Session(Serve(tmp_path), tmp_path, seed=9).lose_agents(20, name)
 
 
 def test_a_jupyter_server_killed_five_times(tmp_path: Path) -> None:

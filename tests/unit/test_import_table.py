@@ -67,6 +67,8 @@ TABLE = {
         rooms=("protocol", "core", "store", "discover", "sdk.dialing"),
         packages={"pandas": "", "uuid_utils": ""},
     ),
+    # What people set for runs to come, for notebooks: it asks the Core, as agents reach it.
+    "rules": Row(rooms=("protocol", "discover", "sdk.dialing")),
     # The public door to what extensions need.
     "extend": Row(rooms=("protocol", "core", "hub")),
     "runtime": Row(rooms=("protocol", "sdk", "store", "models.base")),

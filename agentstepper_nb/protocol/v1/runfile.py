@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from ..._version import __version__
 from ...errors import ProtocolError
+from ..calls import tool_of
 from ..records import RunHistory
 from ..values import (
     PAIRED,
@@ -208,6 +209,8 @@ def _load_event(item: _Event, run_id: str, rows: int) -> tuple[Event, list[Break
         raise _corrupt(f"The .run file has an event of unknown type “{item.type[:80]}”")
     if kind is EventKind.DEBUG_MESSAGE and item.breakpoints:
         raise _corrupt("The .run file has a debug message with breakpoints")
+    if kind is EventKind.TOOL_INVOCATION and name is None and item.breakpoints:
+        name = tool_of(bytes(item.breakpoints[0].original_data))
     data = bytes(item.data).decode()
     event = Event(
         id=item.uuid,

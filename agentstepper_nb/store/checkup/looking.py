@@ -109,6 +109,7 @@ def _store(about: Checkup, path: Path) -> Checkup:
         with contextlib.closing(Reader(path)) as reader:
             listed = reader.listed()
             names = {each.run.id: each.run for each in listed}
+            hurt_rules = reader.rules().hurt
             orphans = list(_orphans(path, set(names)))
             hurt = [*_hurt(reader, list(names.values())), *orphans]
             held = bool(about.holder)  # a running Core has compared them when it began
@@ -123,6 +124,7 @@ def _store(about: Checkup, path: Path) -> Checkup:
             hurt=tuple(hurt),
             missing=tuple(_missing(marks, names, known)),
             once=tuple(_once(path, names)),
+            hurt_rules=hurt_rules,
             hurt_marks=marks.hurt,
         )
     except NewerStoreError:

@@ -17,13 +17,15 @@ from ...protocol.records import (
     CommitSaved,
     EventSaved,
     NoteSaved,
+    PricesSet,
     Record,
     RunImported,
     RunStarted,
     RunTagged,
+    StopSaved,
 )
 from ..lock import take
-from ..sqlite import migrate
+from ..sqlite import migrate, rules
 from ..sqlite.losses import forget
 from ..sqlite.opening import DAMAGED, MARKS_FILE, STORE_FILE, open_writer, put_aside
 from ..sqlite.rows import RunRow, intact, put, sealed, select
@@ -175,6 +177,20 @@ class _Taking:
             for file, id in self._haul.files:
                 if id in taken:
                     self._tables.took(file, id)
+        self._take_rules()
+
+    def _take_rules(self) -> None:
+        """Take stops and prices, beside what was set since."""
+        since = rules.read(self._connection).records
+        stops = {record.stop.id for record in since if isinstance(record, StopSaved)}
+        priced = any(isinstance(record, PricesSet) for record in since)
+        with migrate.transaction(self._connection):
+            for record in self._haul.rules:
+                match record:
+                    case StopSaved(stop=stop) if stop.id not in stops:
+                        self._tables.keep(record)
+                    case PricesSet() if not priced:
+                        self._tables.keep(record)
 
     def _take(self, run: Salvaged) -> None:
         with migrate.transaction(self._connection):

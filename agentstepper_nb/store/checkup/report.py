@@ -61,6 +61,7 @@ class Checkup:
         hurt: Those of which something is damaged.
         missing: The runs of which the journal lost something.
         once: The same, of an earlier damage: Cores have gone on since.
+        hurt_rules: How many of the stops and prices are damaged.
         hurt_marks: How many marks can't be read.
         search: Why the search's file can't be used; empty where it can.
         aside: The stores that were put aside.
@@ -88,6 +89,7 @@ class Checkup:
     hurt: tuple[HurtRun, ...] = ()
     missing: tuple[HurtRun, ...] = ()
     once: tuple[HurtRun, ...] = ()
+    hurt_rules: int = 0
     hurt_marks: int = 0
     search: str = ""
     aside: tuple[Aside, ...] = ()
@@ -100,4 +102,4 @@ class Checkup:
     @property
     def hurt_store(self) -> bool:
         """Whether the store has to be built anew to be well again."""
-        return bool(self.unopened or self.structure or self.hurt)
+        return bool(self.unopened or self.structure or self.hurt or self.hurt_rules)

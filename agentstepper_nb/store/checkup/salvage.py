@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...errors import AgentStepperError, DamagedRunError
+from ...protocol.records import Record
+from ..sqlite import rules
 from ..sqlite.reader import Reader
 from ..sqlite.rows import COUNTED, PROOF, RunRow, intact
 from .pieces import Pieces, Salvaged
@@ -32,11 +34,13 @@ class Haul:
         runs: Its runs, one by one, oldest first.
         sentences: Called after a run was taken: the sentences that go with it.
         files: Files of version 1 that were taken in, with the ids of the runs they became.
+        rules: What leads to the stops and prices.
     """
 
     runs: Iterator[Salvaged]
     sentences: Callable[[str], list[Sentence]]
     files: list[tuple[str, str]] = field(default_factory=list)
+    rules: tuple[Record, ...] = ()
 
 
 @contextlib.contextmanager
@@ -74,7 +78,7 @@ class _Salvage:
         self._ids = {n: self._id(n, ids.get(n, [])) for n in runs}
 
     def haul(self) -> Haul:
-        return Haul(self._runs(), self._sentences, self._files())
+        return Haul(self._runs(), self._sentences, self._files(), self._rules())
 
     def _runs(self) -> Iterator[Salvaged]:
         for n, id in self._ids.items():
@@ -117,6 +121,11 @@ class _Salvage:
             for row in rows
             if row is not None and intact("sentences", id, row)
         ]
+
+    def _rules(self) -> tuple[Record, ...]:
+        numbers = self._wreck.numbers("rules").get(0, ())
+        rows = (self._wreck.row("rules", n) for n in numbers)
+        return rules.of([row for row in rows if row is not None]).records
 
     def _files(self) -> list[tuple[str, str]]:
         try:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ..sqlite import header, migrate
 from ..sqlite.opening import connect
-from ..sqlite.rows import COLUMNS, select
+from ..sqlite.rows import COLUMNS, OF_RUNS, select
 
 #: How many rows are asked for one by one where a table breaks off; beyond, they are lost.
 _GAP: Final = 1_000_000
@@ -104,8 +104,8 @@ class Wreck:
         return found if found is not None and found[0] == n else None
 
     def numbers(self, table: str) -> dict[int, list[int]]:
-        """The numbers of a table's rows, by their run's; of `runs` under 0."""
-        owner = "0" if table == "runs" else "run"
+        """The numbers of a table's rows, by their run's; of tables that belong to none under 0."""
+        owner = "run" if table in OF_RUNS else "0"
         found: dict[int, int] = {}
         if not self._read(f"SELECT n, {owner} FROM {table} NOT INDEXED ORDER BY n", found):
             low = max(found, default=0)

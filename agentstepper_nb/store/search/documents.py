@@ -8,8 +8,8 @@ from hashlib import blake2b
 from typing import Final
 from zlib import crc32
 
+from ...protocol.segments import split
 from ...protocol.values import Place
-from ..segments import split
 from .words import strings
 
 #: Of the tables' form: an index of another number is made anew.

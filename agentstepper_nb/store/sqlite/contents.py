@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, Final
 
 from ...errors import DamagedRunError
-from ..segments import WHOLE, split
+from ...protocol.segments import WHOLE, split
 from .rows import Content, Value, checksum, intact, put, select
 
 #: How many nodes a writer remembers, so that it needn't look up what the last prompts were made of.
@@ -36,6 +36,10 @@ _CHAIN: Final = """
         FROM chain JOIN nodes ON nodes.n = chain.parent AND nodes.n < chain.n
     )
     SELECT chain.*, blobs.hash, blobs.bytes FROM chain LEFT JOIN blobs ON blobs.n = chain.blob
+"""
+_STEP: Final = """
+    SELECT nodes.n, nodes.run, nodes.parent, nodes.blob, nodes.checksum, blobs.hash, blobs.bytes
+    FROM nodes LEFT JOIN blobs ON blobs.n = nodes.blob WHERE nodes.n = ?
 """
 _OF_RUN: Final = """
     SELECT nodes.n, nodes.run, nodes.parent, nodes.blob, nodes.checksum, blobs.hash
@@ -130,16 +134,24 @@ class Texts:
         run: The run's number.
         run_id: Its id.
         every: Whether all of them will be asked for: then they are read at one go.
+        shared: Whether several will be that may begin alike: then what they share is read once.
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, run: int, run_id: str, *, every: bool = False
+        self,
+        connection: sqlite3.Connection,
+        run: int,
+        run_id: str,
+        *,
+        every: bool = False,
+        shared: bool = False,
     ) -> None:
         self._connection = connection
         self._run = run
         self._run_id = run_id
         self._nodes: Mapping[int, tuple[int, int]] | None = None  # parent and blob of each
         self._pieces: Mapping[int, bytes] = {}
+        self._steps: dict[int, tuple[int, bytes]] | None = {} if shared else None
         if every:
             self._pieces = self._all_pieces()
             self._nodes = self._all_nodes()
@@ -166,8 +178,27 @@ class Texts:
         return DamagedRunError(self._run_id, what)
 
     def _chain(self, node: int) -> Iterable[bytes]:
-        pieces = list(self._read_chain(node) if self._nodes is None else self._walk(node))
+        if self._steps is not None:
+            pieces = list(self._step(node, self._steps))
+        else:
+            pieces = list(self._read_chain(node) if self._nodes is None else self._walk(node))
         return reversed(pieces)
+
+    def _step(self, node: int, known: dict[int, tuple[int, bytes]]) -> Iterable[bytes]:
+        while node:
+            found = known.get(node)
+            if found is None:
+                found = known[node] = self._read_step(node)
+            node, piece = found
+            yield piece
+
+    def _read_step(self, node: int) -> tuple[int, bytes]:
+        """A node's parent and piece."""
+        row = self._connection.execute(_STEP, (node,)).fetchone()
+        if row is None or not 0 <= row[2] < node:
+            raise self.damaged("a piece of a content is missing")
+        *columns, hash, data = row
+        return columns[2], self._piece(columns, hash, data)
 
     def _walk(self, node: int) -> Iterable[bytes]:
         assert self._nodes is not None

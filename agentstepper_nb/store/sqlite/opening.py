@@ -24,6 +24,8 @@ MARKS_FILE: Final = "marks"
 #: What follows the name of a file that was put aside.
 DAMAGED: Final = ".damaged-"
 
+#: KiB of pages that the writer keeps at hand: the indexes of a long run among them.
+_CACHE: Final = 16 * 1024
 _BUSY: Final = 5.0  # seconds that a writer waits for doctor's or a reader's moment
 #: Primary codes with which SQLite says that a file is no database, or a hurt one.
 _HURT: Final = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB))
@@ -151,6 +153,7 @@ def _open(path: Path) -> sqlite3.Connection:
         _check(connection, path)
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA secure_delete = ON")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE}")
         connection.execute("PRAGMA wal_autocheckpoint = 0")  # the writer does it when it is idle
         _journal(connection, path)
         migrate.migrate(connection, path)

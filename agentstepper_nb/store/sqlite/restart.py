@@ -22,6 +22,10 @@ def records(reader: Reader, listed: Sequence[Listed]) -> Iterator[Record]:
         reader: Of the store.
         listed: Its runs, oldest first.
     """
+    rules = reader.rules()
+    if rules.hurt:
+        log.error("%d of the stops and prices are damaged and left out", rules.hurt)
+    yield from rules.records
     rest: dict[str, list[Record]] = {}  # of those that live
     for each in listed:
         first, *others = _of(reader, each)
@@ -55,6 +59,6 @@ def _in_order(live: list[Listed]) -> Iterator[Record]:
         return
     for each in order:
         # Without what is counted by the records that follow.
-        header = replace(each.run, rows=0, commits=0, usage=None)
+        header = replace(each.run, rows=0, commits=0, usage=None, hits=())
         yield RunChanged(run=replace(header, state=RunState.HALTED))
         yield RunChanged(run=header)

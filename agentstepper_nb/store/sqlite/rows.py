@@ -33,9 +33,17 @@ COLUMNS: Final = {
     "blobs": ("n", "run", "hash", "bytes"),
     "nodes": ("n", "run", "parent", "blob", "checksum"),
     "sentences": ("n", "run", "key", "text", "checksum"),
+    "rules": ("n", "kind", "id", "body", "checksum"),
+}
+#: Columns beside these that repeat what the body says, for indexes (migrations/0003.sql). They aren't
+#: under the checksum, and never change.
+PLACES: Final[dict[str, tuple[str, ...]]] = {
+    "events": ("seq",),
+    "breakpoints": ("seq",),
+    "commits": ("seq", "event"),
 }
 #: The tables whose rows belong to a run.
-OF_RUNS: Final = tuple(table for table in COLUMNS if table != "runs")
+OF_RUNS: Final = tuple(table for table, columns in COLUMNS.items() if "run" in columns)
 #: How many rows a run has in these stands in its own.
 COUNTED: Final = ("events", "breakpoints", "commits", "notes")
 
@@ -53,10 +61,13 @@ def select(table: str, where: str) -> str:
 
 
 def put(table: str) -> str:
-    """The statement that puts a whole row into a table, in place of the one that has its number."""
-    columns = COLUMNS[table]
+    """The statement that puts a whole row into a table, in place of the one that has its number.
+
+    Its place (`PLACES`) follows the columns, and is that of the row that was there before.
+    """
+    columns = (*COLUMNS[table], *PLACES.get(table, ()))
     # Not REPLACE, which would take away a row that has the same id.
-    changed = ", ".join(f"{column} = excluded.{column}" for column in columns[1:])
+    changed = ", ".join(f"{column} = excluded.{column}" for column in COLUMNS[table][1:])
     return (
         f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))}) "
         f"ON CONFLICT (n) DO UPDATE SET {changed}"

@@ -25,10 +25,11 @@ from ...protocol.values import (
     Durability,
     Event,
     Hit,
+    Note,
     Run,
     StoreInfo,
 )
-from ..base import nothing
+from ..base import CommitPage, Page, nothing
 from ..lock import Lock, take
 from ..search import Search
 from . import restart
@@ -202,6 +203,22 @@ class SqliteStore:
     async def commit(self, run: str, commit: str) -> Commit | None:
         """A commit with the contents of its files. Errors as `history`."""
         return await self._read(self._row, lambda reader: reader.commit(run, commit))
+
+    async def page(self, run: str, first: int, last: int) -> Page:
+        """The rows with these numbers. See `Store.page`."""
+        return await self._read(self._row, lambda reader: reader.page(run, first, last))
+
+    async def seq_of(self, run: str, message: str) -> int | None:
+        """The number of a row. Errors as `history`."""
+        return await self._read(self._row, lambda reader: reader.seq_of(run, message))
+
+    async def commits(self, run: str, before: int | None = None, limit: int = 200) -> CommitPage:
+        """The last commits, or those before one of them. See `Store.commits`."""
+        return await self._read(self._row, lambda reader: reader.commits(run, before, limit))
+
+    async def notes(self, run: str) -> tuple[Note, ...]:
+        """What is written beside a run's rows. Errors as `history`."""
+        return await self._read(self._row, lambda reader: reader.notes(run))
 
     async def sentence(self, key: str) -> str | None:
         """What a model once made of the same."""

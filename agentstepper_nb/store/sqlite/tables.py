@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -17,6 +18,7 @@ from ...protocol.records import (
     CommitSaved,
     EventSaved,
     NoteSaved,
+    PricesSet,
     Record,
     RunChanged,
     RunDeleted,
@@ -27,8 +29,11 @@ from ...protocol.records import (
     RunStarted,
     RunTagged,
     SentenceMade,
+    StopDeleted,
+    StopSaved,
 )
-from ...protocol.values import Breakpoint, Commit, Event, FileChange, Note, Run, RunState
+from ...protocol.values import Breakpoint, Commit, Event, EventKind, FileChange, Note, Run, RunState
+from . import rules
 from .contents import Contents
 from .rows import (
     BREAKPOINT,
@@ -39,6 +44,7 @@ from .rows import (
     EVENT,
     NOTE,
     OF_RUNS,
+    PLACES,
     RUN,
     Body,
     RunRow,
@@ -87,6 +93,7 @@ class Tables:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         connection.text_factory = text
+        self._connection = connection
         self._execute = connection.execute
         self._contents = Contents(connection, self._number)
         self._last: dict[str, int] = {}  # number given, by table or column
@@ -129,6 +136,8 @@ class Tables:
                 self._import(history)
             case RunDeleted(run=run_id):
                 self._delete(run_id)
+            case StopSaved() | StopDeleted() | PricesSet():
+                rules.keep(self._connection, record, partial(self._number, "rules"))
             case RunFound():
                 pass  # only `load` gives these
 
@@ -222,15 +231,19 @@ class Tables:
 
     def _event(self, run: RunRow, event: Event) -> None:
         data = self._contents.put(run.n, run.id, event.data)
-        self._put("events", run, event.id, EVENT.encode(event), data)
+        place = (event.seq if event.kind is EventKind.DEBUG_MESSAGE else None,)
+        self._put("events", run, event.id, EVENT.encode(event), data, place=place)
 
     def _breakpoint(self, run: RunRow, breakpoint: Breakpoint) -> None:
         data = self._contents.put(run.n, run.id, breakpoint.data)
         edit = self._contents.put(run.n, run.id, breakpoint.edit)
-        self._put("breakpoints", run, breakpoint.id, BREAKPOINT.encode(breakpoint), data, edit)
+        columns = (BREAKPOINT.encode(breakpoint), data, edit)
+        self._put("breakpoints", run, breakpoint.id, *columns, place=(breakpoint.seq,))
 
     def _commit(self, run: RunRow, commit: Commit) -> None:
-        n = self._put("commits", run, commit.id, COMMIT.encode(commit), len(commit.changes))
+        columns = (COMMIT.encode(commit), len(commit.changes))
+        place = (commit.seq, commit.event)
+        n = self._put("commits", run, commit.id, *columns, place=place)
         for change in commit.changes:
             self._change(run, n, change)
 
@@ -274,7 +287,9 @@ class Tables:
 
     # ---- rows ---------------------------------------------------------------------------------------
 
-    def _put(self, table: str, run: RunRow, key: str, *columns: Value) -> int:
+    def _put(
+        self, table: str, run: RunRow, key: str, *columns: Value, place: Sequence[Value] = ()
+    ) -> int:
         """Put a row in the place of the one with this key, or at the end; its number."""
         before = self._execute(_BY_KEY[table], (run.n, key)).fetchone()
         if before is None:
@@ -283,11 +298,22 @@ class Tables:
                 setattr(run, table, getattr(run, table) + 1)
         else:
             n = before[0]
-        self._put_at(table, run, n, key, *columns)
+        self._put_at(table, run, n, key, *columns, place=place)
         return n
 
-    def _put_at(self, table: str, run: RunRow, n: int, key: str, *columns: Value) -> None:
-        self._execute(_PUT[table], sealed(table, run.id, n, run.n, key, *columns))
+    def _put_at(
+        self,
+        table: str,
+        run: RunRow,
+        n: int,
+        key: str,
+        *columns: Value,
+        place: Sequence[Value] | None = None,
+    ) -> None:
+        """Put a whole row; a row that is there keeps its place."""
+        if place is None:
+            place = (None,) * len(PLACES.get(table, ()))
+        self._execute(_PUT[table], (*sealed(table, run.id, n, run.n, key, *columns), *place))
 
     def _find(self, table: str, run: RunRow, key: str) -> Sequence[Any]:
         """A row's columns but for its checksum, which they agree with."""

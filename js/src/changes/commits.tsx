@@ -15,9 +15,13 @@ export interface CommitLine {
   readonly commit: Commit;
   /** Whether it stands beneath another. */
   readonly step: boolean;
-  /** The row that it belongs to. */
+  /** The row that it belongs to, where that is here. */
   readonly row: Row | undefined;
 }
+
+/** The number of the row that a line belongs to: its event's, or else the last before it; 0: none. */
+export const seqOf = ({ commit, row }: Pick<CommitLine, "commit" | "row">): number =>
+  row?.seq ?? commit.seq;
 
 /** The lines of all commits, newest first. */
 export function commitLines(entries: readonly Entry[], rows: readonly Row[]): CommitLine[] {
@@ -60,11 +64,18 @@ export function Commits({ model, lines, selected, onSelect }: CommitsProps) {
   const [shown, setShown] = useState(BATCH);
   const end = Math.min(lines.length, Math.max(shown, at + 1));
   const rest = lines.length - end;
+  const all = model.allCommits.value;
+  const named = lines.filter(({ step }) => !step).length;
+  const left = rest + (all ? 0 : Math.max(0, model.commitCount.value - named));
+  const showMore = async () => {
+    if (rest < BATCH) await model.moreCommits();
+    setShown(end + BATCH);
+  };
   const onKeyDown = (event: KeyboardEvent) => {
-    const row = lines[at]?.row;
-    if (event.key === "Enter" && row) {
+    const line = lines[at];
+    if (event.key === "Enter" && line && seqOf(line) > 0) {
       used(event);
-      model.reveal(row.id);
+      model.reveal(line.row?.id ?? seqOf(line));
       return;
     }
     const to = move(event.key, at, end);
@@ -87,9 +98,9 @@ export function Commits({ model, lines, selected, onSelect }: CommitsProps) {
           />
         ))}
       </div>
-      {rest > 0 && (
-        <button type="button" class="as-Fold" onClick={() => setShown(shown + BATCH)}>
-          {`Show earlier ones: ${count(rest, "commit")}`}
+      {(rest > 0 || !all) && (
+        <button type="button" class="as-Fold" onClick={() => void showMore()}>
+          {`Show earlier ones${left > 0 ? `: ${count(left, "commit")}` : ""}`}
         </button>
       )}
     </div>
@@ -105,6 +116,7 @@ interface ItemProps {
 
 function Item({ model, line, selected, onSelect }: ItemProps) {
   const { commit, step, row } = line;
+  const seq = seqOf(line);
   const title = visible(titleOfLine(line));
   const look = lookOf(commit);
   return (
@@ -128,18 +140,18 @@ function Item({ model, line, selected, onSelect }: ItemProps) {
       <Diffstat {...totals(commit.changes)} />
       <span class="as-Commit-sub">
         <span class="as-Code">{shortHash(commit)}</span>
-        {row && (
+        {seq > 0 && (
           // biome-ignore lint/a11y/useKeyWithClickEvents: Enter does it
           // biome-ignore lint/a11y/noStaticElementInteractions: an option holds no other control
           <span
             class="as-Link as-Small"
-            title={`Go to event ${row.seq} in the timeline (Enter)`}
+            title={`Go to event ${seq} in the timeline (Enter)`}
             onClick={(event) => {
               event.stopPropagation();
-              model.reveal(row.id);
+              model.reveal(row?.id ?? seq);
             }}
           >
-            {`event ${row.seq}`}
+            {`event ${seq}`}
           </span>
         )}
         <span class="as-Spring" />

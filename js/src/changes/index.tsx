@@ -2,8 +2,10 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { entriesOf, shownAs } from "../model/commits";
 import type { Commit, Model, Row } from "../model/model";
+import changes from "../styles/changes.css";
+import diff from "../styles/diff.css";
 import { Split } from "../view/split";
-import { type CommitLine, Commits, commitLines, shortHash } from "./commits";
+import { type CommitLine, Commits, commitLines, seqOf, shortHash } from "./commits";
 import { Diffstat } from "./diffstat";
 import { NoChanges, NoCommits, NoWorkspace } from "./empty";
 import { type FileLink, FileView } from "./file_view";
@@ -11,14 +13,18 @@ import { Files } from "./files";
 import { fileTree, firstFile, totals } from "./tree";
 
 export { FileView } from "./file_view";
+export const styles = `${changes}\n${diff}`;
 
 export function Changes({ model }: { model: Model }) {
-  const entries = useMemo(() => entriesOf(model.commits.value), [model.commits.value]);
+  const listed = model.listedCommits.value;
+  const entries = useMemo(() => entriesOf(listed), [listed]);
   // Not at each new row, of which there may be many a second: a commit comes after the row it belongs to.
   const lines = useMemo(() => commitLines(entries, model.rows.peek()), [entries]);
   const wanted = model.selectedCommit.value;
   const shown = wanted === null ? undefined : shownAs(entries, wanted);
-  const selected = shown ?? newest(lines);
+  // One that stands further back can be read before the list has come to it.
+  const apart = shown ? undefined : model.commits.value.find(({ id }) => id === wanted);
+  const selected = shown ?? apart ?? newest(lines);
   const row = lines.find(({ commit }) => commit === selected)?.row;
 
   // What is read stays when a newer commit comes: the first choice is a choice.
@@ -26,12 +32,18 @@ export function Changes({ model }: { model: Model }) {
     if (selected && model.selectedCommit.peek() === null) model.selectedCommit.value = selected.id;
   }, [selected]);
 
+  const all = model.allCommits.value;
+  const looking = !all && (wanted === null ? !selected : !shown);
+  useEffect(() => {
+    if (looking) void model.moreCommits();
+  }, [looking, entries]);
+
+  if (!selected && looking) return <div />;
   if (!selected) return model.run.value?.workspace ? <NoCommits model={model} /> : <NoWorkspace />;
   return (
     <Split name="changes" label="Resize files and diff" class="as-mod-changes">
       <Lists
         model={model}
-        count={entries.length}
         lines={lines}
         selected={selected}
         onSelect={(commit) => {
@@ -50,21 +62,19 @@ function newest(lines: readonly CommitLine[]): Commit | undefined {
 
 interface ListsProps {
   model: Model;
-  /** How many there are, without the steps beneath. */
-  count: number;
   lines: readonly CommitLine[];
   selected: Commit;
   onSelect(commit: Commit): void;
 }
 
-function Lists({ model, count, lines, selected, onSelect }: ListsProps) {
+function Lists({ model, lines, selected, onSelect }: ListsProps) {
   const changes = selected.changes;
   const entries = useMemo(() => fileTree(changes), [changes]);
   return (
     <section class="as-Pane" aria-label="Commits and files">
       <div class="as-GroupHead">
         Commits
-        <span class="as-Count">{count}</span>
+        <span class="as-Count">{model.commitCount.value.toLocaleString("en-US")}</span>
       </div>
       <Commits model={model} lines={lines} selected={selected} onSelect={onSelect} />
       <div class="as-GroupHead">
@@ -94,7 +104,7 @@ function Shown({ model, commit, row }: { model: Model; commit: Commit; row: Row 
           model={model}
           commit={commit}
           change={change}
-          link={row ? linkTo(model, row) : null}
+          link={linkTo(model, { commit, row })}
         />
       ) : (
         <NoChanges commit={commit} />
@@ -103,12 +113,14 @@ function Shown({ model, commit, row }: { model: Model; commit: Commit; row: Row 
   );
 }
 
-function linkTo(model: Model, row: Row): FileLink {
+function linkTo(model: Model, line: Pick<CommitLine, "commit" | "row">): FileLink | null {
+  const seq = seqOf(line);
+  if (seq === 0) return null;
   return {
     also: "made by ",
-    text: `event ${row.seq}`,
-    hint: `Go to event ${row.seq} in the timeline`,
-    onClick: () => model.reveal(row.id),
+    text: `event ${seq}`,
+    hint: `Go to event ${seq} in the timeline`,
+    onClick: () => model.reveal(line.row?.id ?? seq),
   };
 }
 

@@ -10,8 +10,9 @@ import {
   type PushName,
   VERSION,
 } from "../protocol/messages";
-import type { CoreHello, FromUi, ToUi, UiError } from "../protocol/types.gen";
+import type { CoreHello, FromUi, MessageBody, ToUi, UiError } from "../protocol/types.gen";
 import { backoff, browserTimers, type Timers } from "./backoff";
+import { Receiver } from "./pieces";
 import type { Closed, Link, Transport } from "./transport";
 
 /** The Core refused a command. */
@@ -68,6 +69,7 @@ export class Client {
   readonly #connection = signal<Connection>({ kind: "connecting" });
   readonly #waiting = new Map<string, Waiting>();
   #link: Link | null = null;
+  #receiver = new Receiver();
   #sent = 0;
   #commands = 0;
   #attempt = 0;
@@ -139,6 +141,7 @@ export class Client {
     if (this.#connection.peek().kind === "lost") this.#setLost(0);
     else this.#connection.value = { kind: "connecting" };
     this.#sent = 0;
+    this.#receiver = new Receiver();
     this.#link = this.#options.transport.open({
       opened: () => this.#greet(),
       message: (text) => this.#receive(text),
@@ -173,12 +176,27 @@ export class Client {
       this.#options.listener.trouble("malformed", "The Core sent something that isn't a message.");
       return;
     }
+    if (envelope.type === "message" && !this.#join(envelope.body as MessageBody)) return;
     const waiting = envelope.id === undefined ? undefined : this.#waiting.get(envelope.id);
     if (waiting && envelope.id !== undefined) {
       this.#waiting.delete(envelope.id);
       settle(waiting, envelope);
     } else {
       this.#pushed(envelope);
+    }
+  }
+
+  /** Make a content whole that came in pieces; where that can't be done, all is asked for anew. */
+  #join(body: MessageBody): boolean {
+    if (!body.pieces) return true;
+    try {
+      body.data = this.#receiver.text(body.pieces);
+      body.pieces = null;
+      return true;
+    } catch {
+      this.#link?.close();
+      void this.#closed({ code: 0, reason: "", opened: true });
+      return false;
     }
   }
 
@@ -192,6 +210,9 @@ export class Client {
       case "commit_changed":
       case "note":
       case "store":
+      case "stop":
+      case "stop_gone":
+      case "prices":
         listener.push(type, body as ToUi[typeof type]);
         break;
       case "error": {

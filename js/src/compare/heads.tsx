@@ -1,9 +1,9 @@
 /** Both runs, each over its side: its name, how it stands, and what it took. */
 import { durationOf, tokensOf } from "../history/sorting";
-import { tokenFigure, usageWords } from "../history/words";
 import { Icon } from "../icons/icon";
 import type { Comparison, Model, Run } from "../model/model";
 import { runStatus } from "../model/status";
+import { tokenFigure, usageWords } from "../view/figures";
 import { useNow } from "../view/now";
 import { visible } from "../view/visible";
 import { count, elapsed, when } from "../view/words";

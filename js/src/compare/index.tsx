@@ -1,11 +1,15 @@
 /** Two runs side by side: what both did, what only one did, and where their contents part. */
 import type { Comparison, Model } from "../model/model";
+import changes from "../styles/changes.css";
+import compare from "../styles/compare.css";
+import diff from "../styles/diff.css";
 import { Button } from "../view/button";
 import { Bar } from "./bar";
 import { useRuns } from "./loading";
 import { SideBySide } from "./side_by_side";
 
-export { default as styles } from "../styles/compare.css";
+/** As in the Changes tab, and its own. */
+export const styles = `${changes}\n${diff}\n${compare}`;
 
 interface CompareProps {
   model: Model;

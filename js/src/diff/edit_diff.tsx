@@ -6,6 +6,8 @@ import type { Sides } from "./table";
 import { type DiffWords, TextsDiff } from "./texts_diff";
 import { useSides } from "./width";
 
+export { default as styles } from "../styles/diff.css";
+
 export interface EditDiffProps {
   shape: Shape;
   original: string;

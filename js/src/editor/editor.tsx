@@ -14,6 +14,8 @@ import { JsonPane } from "./json_pane";
 import { type Keeping, keepDraft } from "./keeping";
 import { EditSession } from "./session";
 
+export { default as styles } from "../styles/editor.css";
+
 export interface EditorProps {
   model: Model;
   row: Row;

@@ -4,10 +4,10 @@ import type { Run } from "../model/model";
 import type { StoreInfo } from "../protocol/types.gen";
 import { Button } from "../view/button";
 import { cx } from "../view/classes";
+import { tokenFigure } from "../view/figures";
 import { visible } from "../view/visible";
 import { count, size } from "../view/words";
 import { tokensOf } from "./sorting";
-import { tokenFigure } from "./words";
 
 interface FootProps {
   model: Debugger;
@@ -21,6 +21,7 @@ export function Foot({ model, lines }: FootProps) {
       <News model={model} />
       <div class="as-RunsFoot">
         <span>{totals(lines, model.runs.value.length)}</span>
+        <Coming n={model.moreRuns.value} />
         <span class="as-Spring" />
         {store && <Kept store={store} />}
       </div>
@@ -43,6 +44,11 @@ function News({ model: { history } }: { model: Debugger }) {
       {news.tone !== "busy" && <Button icon="close" hint="Dismiss" onClick={dismiss} />}
     </p>
   );
+}
+
+/** How many older runs are still being asked for. */
+function Coming({ n }: { n: number }) {
+  return n === 0 ? null : <span role="status">{`${count(n, "older run")} on the way…`}</span>;
 }
 
 /** "3 of 120 runs, 1.2M tokens". */

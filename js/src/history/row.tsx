@@ -6,13 +6,13 @@ import type { Debugger } from "../model/debugger";
 import type { Run } from "../model/model";
 import { runStatus } from "../model/status";
 import { Button } from "../view/button";
+import { tokenFigure, usageWords } from "../view/figures";
 import { useNow } from "../view/now";
 import { visible } from "../view/visible";
 import { clock, count, elapsed, when } from "../view/words";
 import type { EditKind } from "./edit";
 import { heldReading, heldWriting } from "./held";
 import { durationOf, tokensOf } from "./sorting";
-import { tokenFigure, usageWords } from "./words";
 
 export interface RowProps {
   model: Debugger;

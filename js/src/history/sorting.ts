@@ -1,6 +1,7 @@
 /** Which runs the list shows, and in which order. Pure. */
 import type { Column, Order, RunFilter } from "../model/history";
 import type { Run } from "../model/model";
+import { tokensIn } from "../view/figures";
 
 /** How a run stands, in one word: what the list is narrowed to. The order is that of sorting. */
 const OUTCOMES = {
@@ -29,9 +30,7 @@ export function outcomeOf({ state, ending }: Run): Outcome {
 
 /** All tokens of a run; null where none were told. */
 export function tokensOf({ usage }: Run): number | null {
-  if (!usage) return null;
-  const { input_tokens: input, output_tokens: output } = usage;
-  return input === null && output === null ? null : (input ?? 0) + (output ?? 0);
+  return tokensIn(usage);
 }
 
 /** How long a run has taken, in seconds. */

@@ -115,6 +115,7 @@ const SHAPES = {
       <path d="M13 9.7H9.7V13M5.5 6h5M5.5 8.5h2.5" />
     </>
   ),
+  plus: <path d="M8 3v10M3 8h10" />,
   close: <path d="m4.5 4.5 7 7M11.5 4.5l-7 7" />,
   undo: (
     <>

@@ -2,12 +2,14 @@
 import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import type { EditDiffProps } from "../diff/edit_diff";
 import type { MessageBody, Model, Row } from "../model/model";
-import { lazy } from "../view/lazy";
+import { lazy, withStyles } from "../view/lazy";
 import { visible } from "../view/visible";
 import { duration, size } from "../view/words";
 import { documentOf, type Shown, shownText } from "./body";
+import type { ContextProps } from "./context";
+import { delta, type Group } from "./delta";
 import { FIRST_ALONE } from "./fold";
-import { promptsBefore, unchanged } from "./news";
+import { promptsBefore } from "./news";
 import { read, type Shape } from "./read/reading";
 import type { Message, Reading } from "./read/types";
 import type { Wanted } from "./row_pane";
@@ -58,7 +60,10 @@ function isProgram({ kind }: Row): boolean {
   return kind === "program_started" || kind === "program_finished";
 }
 
-const EditDiff = lazy<EditDiffProps>(async () => (await import("../diff/edit_diff")).EditDiff);
+const EditDiff = lazy<EditDiffProps>(async () => {
+  const { EditDiff, styles } = await import("../diff/edit_diff");
+  return withStyles(EditDiff, "diff", styles);
+});
 
 function rawNote({ text, from }: Shown, body: MessageBody): string {
   const whose = {
@@ -120,7 +125,16 @@ function Read({ model, row, shape, text, strict }: ReadProps) {
   );
   const [known, looking] = useKnown(model, row, reading);
   if (looking) return null;
-  if (reading) return <ShownReading row={row} shape={shape} reading={reading} known={known} />;
+  if (reading) {
+    return (
+      <>
+        <ShownReading row={row} shape={shape} reading={reading} known={known} />
+        {reading.kind === "prompt" && (
+          <Context prompt={reading} known={known} tokens={tokensOf(model, row)} />
+        )}
+      </>
+    );
+  }
   return (
     <>
       <p class="as-Note">
@@ -138,6 +152,17 @@ function Read({ model, row, shape, text, strict }: ReadProps) {
       </div>
     </>
   );
+}
+
+const Context = lazy<ContextProps>(async () => {
+  const { Context, styles } = await import("./context");
+  return withStyles(Context, "context", styles);
+});
+
+/** What a prompt's answer told of the prompt. */
+function tokensOf(model: Model, { event }: Row): number | null {
+  const answer = model.rows.value.find((row) => row.event === event && row.side === "end");
+  return answer?.usage?.input_tokens ?? null;
 }
 
 function readText(shape: Shape, text: string): Reading | undefined {
@@ -173,18 +198,28 @@ function useKnown(
   return found?.reading === reading ? [found.known, false] : [undefined, true];
 }
 
+/** Told by the latest prompt that this one only goes on from, else by the one it has the most of. */
 async function findKnown(
   model: Model,
   row: Row,
   messages: readonly Message[],
 ): Promise<Known | undefined> {
-  for (const before of promptsBefore(model.rows.peek(), row)) {
+  let best: Known | undefined;
+  const rows = await model.rowsBefore(row, (some) => promptsBefore(some, row).length > 0);
+  for (const before of promptsBefore(rows, row)) {
     const body = await model.body(before);
     const texts = body.edit == null ? [body.data] : [body.data, body.edit];
-    const count = Math.max(...texts.map((text) => unchanged(messages, messagesOf(text))));
-    if (count > 0) return { count, seq: before.seq };
+    for (const groups of texts.map((text) => delta(messages, messagesOf(text)))) {
+      if (kept(groups) > kept(best?.groups ?? [])) best = { groups, seq: before.seq };
+    }
+    if (best?.groups.every(({ gone }) => gone === 0)) break;
   }
-  return undefined;
+  return best;
+}
+
+/** How many messages stand as they did. */
+function kept(groups: readonly Group[]): number {
+  return groups.reduce((sum, one) => sum + (one.fate === "same" ? one.messages.length : 0), 0);
 }
 
 function messagesOf(text: string): readonly Message[] {

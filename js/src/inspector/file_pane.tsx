@@ -1,11 +1,14 @@
 /** A file that stands under the selected row, in the inspector's place. */
 import type { FileViewProps } from "../changes/file_view";
 import type { Model } from "../model/model";
-import { lazy } from "../view/lazy";
+import { lazy, withStyles } from "../view/lazy";
 
 /** The bar is there at once, so that nothing moves when the file comes. */
 const FileView = lazy<FileViewProps>(
-  async () => (await import("../changes")).FileView,
+  async () => {
+    const { FileView, styles } = await import("../changes");
+    return withStyles(FileView, "changes", styles);
+  },
   <div class="as-PaneBar" />,
 );
 

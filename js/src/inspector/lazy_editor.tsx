@@ -1,32 +1,35 @@
 /** The editor, fetched when it is first needed: CodeMirror is larger than all the rest. */
+import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { EditorProps } from "../editor/editor";
 import { Button } from "../view/button";
+import { withStyles } from "../view/lazy";
 import { Title } from "./title";
 
-type Module = typeof import("../editor/editor");
+type Editor = ComponentType<EditorProps>;
 
-let loaded: Module | undefined;
+let loaded: Editor | undefined;
 
-async function load(): Promise<Module> {
-  loaded ??= await import("../editor/editor");
+async function load(): Promise<Editor> {
+  const { Editor, styles } = await import("../editor/editor");
+  loaded ??= withStyles(Editor, "editor", styles);
   return loaded;
 }
 
 export function LazyEditor(props: EditorProps) {
-  const [module, setModule] = useState(loaded);
+  const [Editor, setEditor] = useState(() => loaded);
   const [failed, setFailed] = useState(false);
   const [tries, setTries] = useState(0);
   useEffect(() => {
-    if (module) return;
+    if (Editor) return;
     setFailed(false);
-    load().then(setModuleOnce, () => setFailed(true));
-    function setModuleOnce(found: Module) {
-      setModule(() => found);
-    }
+    load().then(
+      (found) => setEditor(() => found),
+      () => setFailed(true),
+    );
   }, [tries]);
 
-  if (module) return <module.Editor {...props} />;
+  if (Editor) return <Editor {...props} />;
   return (
     <>
       <div class="as-PaneBar">

@@ -1,7 +1,6 @@
-/** What is new in a prompt, compared with the one before it. */
+/** The prompts that a prompt may go on from: what is new in it is told by one of them. */
 
 import type { Row } from "../model/model";
-import type { Message } from "./read/types";
 
 /** Bodies larger than this aren't fetched a second time only to compare. */
 const MOST_BYTES = 2_000_000;
@@ -22,12 +21,4 @@ export function promptsBefore(rows: readonly Row[], row: Row): Row[] {
 
 function isSibling(one: Row, row: Row): boolean {
   return one.kind === "llm_query" && one.side === "begin" && one.depth === row.depth;
-}
-
-/** How many messages of a prompt stood at the start of the one before, word for word. */
-export function unchanged(messages: readonly Message[], before: readonly Message[]): number {
-  let same = 0;
-  while (same < messages.length && messages[same]?.source === before[same]?.source) same += 1;
-  // All of them again: the same prompt was sent twice, and folding everything away helps nobody.
-  return same === messages.length ? 0 : same;
 }

@@ -2,7 +2,7 @@
 import { Icon, type IconName } from "../icons/icon";
 import type { Row } from "../model/model";
 import { visible } from "../view/visible";
-import { actorIcon } from "../view/words";
+import { actorIcon, duration } from "../view/words";
 import { type Shape, shapeOf } from "./read/reading";
 
 interface TitleWords {
@@ -66,7 +66,8 @@ export function Title({
   const words = titleOf(row);
   const noun = editing ? words.text.toLowerCase() : words.text;
   const text = `${editing ? "Edit " : ""}${noun}`;
-  const whole = `${text}${words.also ?? ""}${words.code ? ` ${words.code}` : ""}`;
+  const took = row.duration === null ? "" : ` · ${duration(row.duration)}`;
+  const whole = `${text}${words.also ?? ""}${words.code ? ` ${words.code}` : ""}${took}`;
   return (
     <h3 class="as-Title" title={whole}>
       <span class={`as-Actor as-mod-${words.actor}`}>

@@ -1,7 +1,12 @@
-/** What the shown run holds: rows, commits and notes, as the Core's pushes change them. */
-import { batch, signal } from "@preact/signals";
-import type { Commit, Note, Row, RunOpened, ToUi } from "../protocol/types.gen";
-import { foldCommit, foldNote, foldRows, replaceCommit } from "./fold";
+/** What the shown run holds: rows, commits and notes, as far as they are here and as pushes change them. */
+import { batch, computed, signal } from "@preact/signals";
+import type { Timers } from "../client/backoff";
+import type { Client, CommandError } from "../client/client";
+import type { Note, Row, Run, RunOpened, ToUi } from "../protocol/types.gen";
+import { CommitPages } from "./commit_pages";
+import { foldNote } from "./fold";
+import { RowFinder } from "./row_finder";
+import { Window } from "./window";
 
 type ContentName = "row" | "commit" | "commit_changed" | "note";
 
@@ -12,34 +17,74 @@ export type ContentPush = { [P in ContentName]: { type: P; body: ToUi[P] } }[Con
 export const runOf = (push: ContentPush): string =>
   push.type === "note" ? push.body.note.run : push.body.run;
 
+interface Options {
+  client: Client;
+  timers: Timers;
+  /** Take the pushes that came until now: an answer comes after them. */
+  flush(): void;
+  /** Rows came that were asked for. */
+  came(): void;
+  /** Rows that stay here. */
+  held(): Iterable<Row>;
+  trouble(error: CommandError): void;
+}
+
 export class Contents {
-  readonly rows = signal<readonly Row[]>([]);
-  readonly commits = signal<readonly Commit[]>([]);
+  readonly window: Window;
+  /** The rows that are here, by seq. */
+  readonly rows = computed(() => this.window.rows.value.all);
+  readonly commits: CommitPages;
   /** By the id of the row that they stand beside. */
   readonly notes = signal<ReadonlyMap<string, Note>>(new Map());
+  /** Finds the rows that a filter leaves where they aren't all here. */
+  readonly finder: RowFinder;
 
-  /** Take a run's contents whole: they replace what was known. */
-  show({ rows, commits, notes }: Omit<RunOpened, "run">): void {
+  constructor({ client, timers, flush, came, held, trouble }: Options) {
+    this.window = new Window({
+      ask: (wanted, take) =>
+        client.request("get_rows", wanted, (page) => {
+          flush();
+          take(page);
+        }),
+      took: (page) => {
+        this.commits.beside(page.commits);
+        came();
+      },
+      held,
+      trouble,
+    });
+    this.commits = new CommitPages({
+      ask: (wanted) => client.request("get_commits", wanted),
+      trouble,
+    });
+    this.finder = new RowFinder({
+      ask: (wanted) => client.request("find_rows", wanted),
+      timers,
+      trouble,
+    });
+  }
+
+  /** Take what a run's opening brings: its last rows and commits, and all notes. */
+  show(opened: RunOpened | null): void {
+    const { run, rows, commits, notes } = opened ?? { rows: [], commits: [], notes: [] };
+    const id = run?.id ?? "";
     batch(() => {
-      this.rows.value = rows;
-      this.commits.value = commits;
+      this.window.show(id, rows, run?.rows ?? 0);
+      this.commits.show(id, commits, (rows[0]?.seq ?? 1) <= 1);
       this.notes.value = new Map(notes.map((note) => [note.message, note]));
     });
   }
 
-  /** Take changes, in order. */
-  fold(pushes: readonly ContentPush[]): void {
+  /** Take changes, in order, and how many rows the run has by now. */
+  fold(pushes: readonly ContentPush[], run: Run | null): void {
     batch(() => {
       const rows: Row[] = [];
       for (const { type, body } of pushes) {
         if (type === "row") rows.push(body.row);
         else if (type === "note") this.notes.value = foldNote(this.notes.peek(), body.note);
-        else {
-          const fold = type === "commit" ? foldCommit : replaceCommit;
-          this.commits.value = fold(this.commits.peek(), body.commit);
-        }
+        else this.commits.fold(type, body.commit);
       }
-      this.rows.value = foldRows(this.rows.peek(), rows); // at once: each time copies them all
+      this.window.fold(rows, run?.rows ?? 0); // at once: each time copies their pages
     });
   }
 }

@@ -1,22 +1,23 @@
 /** The model as it stands on a client: mirrors the Core, and keeps what only this person's view needs. */
 import { batch, computed, type Signal, signal } from "@preact/signals";
-import type { Timers } from "../client/backoff";
+import { browserTimers, type Timers } from "../client/backoff";
 import { Client, CommandError, type Listener } from "../client/client";
 import type { Transport } from "../client/transport";
 import type { PushName } from "../protocol/messages";
 import type { CoreHello, RunOpened, StoreInfo, ToUi, WriteNote } from "../protocol/types.gen";
 import { Commands } from "./commands";
-import { filesOfEvents } from "./commits";
+import { entriesOf, filesOfEvents } from "./commits";
 import { type ContentPush, Contents, runOf } from "./contents";
 import { Drafts } from "./drafts";
-import { foldRun, rowOf } from "./fold";
 import { History } from "./history";
 import { Inbox, nextFrame, type Schedule } from "./inbox";
-import type { Comparison, Draft, Model, Problem, Row, Run, SelectedFile, Tab } from "./model";
+import type { Comparison, Draft, Model, Problem, Row, Run } from "./model";
 import { Notes } from "./notes";
 import { Reader } from "./reader";
-import { reselect } from "./selection";
+import { RunList } from "./run_list";
+import { isStopPush, Stops } from "./stops";
 import { browserMemory, type Memory } from "./storage";
+import { Whereabouts } from "./whereabouts";
 
 export interface DebuggerOptions {
   transport: Transport;
@@ -31,49 +32,43 @@ export interface DebuggerOptions {
   timers?: Timers;
 }
 
-const NOTHING = { rows: [], commits: [], notes: [] };
-
 type Push = { [P in PushName]: { type: P; body: ToUi[P] } }[PushName];
 
-export class Debugger implements Model, Listener {
-  readonly runs = signal<readonly Run[]>([]);
-  readonly #contents = new Contents();
-  readonly rows = this.#contents.rows;
-  readonly commits = this.#contents.commits;
+export class Debugger extends Whereabouts implements Model, Listener {
+  readonly #runs: RunList;
+  readonly #contents: Contents;
+  readonly runs: RunList["known"];
+  /** How many older runs are on their way. */
+  readonly moreRuns: RunList["more"];
+  readonly window: Contents["window"];
+  readonly rows: Contents["rows"];
+  readonly commits: Contents["commits"]["known"];
+  readonly listedCommits: Contents["commits"]["listed"];
+  readonly allCommits: Contents["commits"]["complete"];
+  readonly finder: Contents["finder"];
   readonly notes: Notes;
   /** How the Core keeps its runs; null until it has said so. */
   readonly store = signal<StoreInfo | null>(null);
-  readonly tab = signal<Tab>("timeline");
-  readonly selectedRow = signal<string | null>(null);
-  readonly selectedFile = signal<SelectedFile | null>(null);
-  readonly selectedCommit = signal<string | null>(null);
-  readonly selectedPath = signal<string | null>(null);
-  readonly follow = signal(true);
-  readonly filter = signal("");
-  readonly editing = signal(false);
-  readonly showOriginal = signal(false);
-  readonly draftError = signal<string | null>(null);
   readonly problem = signal<Problem | null>(null);
   readonly compare = signal<Comparison | null>(null);
 
   /** The run that was asked for; "" is the newest. */
   readonly wanted: Signal<string>;
-  /** Whether the timeline sticks to its end: Follow is on, and the person reads nothing else. */
-  readonly sticks = computed(() => this.follow.value && !this.#picked.value);
-  /** The rows whose files are folded away. */
-  readonly folded = signal<ReadonlySet<string>>(new Set());
   /** What each event changed in the workspace. */
   readonly files = computed(() => filesOfEvents(this.commits.value));
-  /** The row that `reveal` was last asked for: a new object each time. */
-  readonly revealed = signal<{ row: string } | null>(null);
+  readonly commitCount = computed(() => {
+    if (this.allCommits.value) return entriesOf(this.commits.value).length;
+    return this.run.value?.commits ?? 0;
+  });
   /** Breakpoints that were answered from here; the Core has yet to say so. */
   readonly sent = signal<ReadonlySet<string>>(new Set());
 
   /** All runs, for who looks back. */
   readonly history: History;
+  /** Where runs halt by themselves. */
+  readonly stops: Stops;
 
   readonly #shown = signal<string | null>(null);
-  readonly #picked = signal(false);
   #goesOn: boolean;
   /** The run whose contents were asked for last, until they are here. */
   readonly opening = signal<{ run: string } | null>(null);
@@ -92,12 +87,13 @@ export class Debugger implements Model, Listener {
   readonly absent = computed(() => {
     const wanted = this.wanted.value;
     const open = this.connection.value.kind === "open";
-    return open && wanted !== "" && !this.runs.value.some(({ id }) => id === wanted);
+    if (!open || wanted === "" || this.moreRuns.value > 0) return false;
+    return !this.runs.value.some(({ id }) => id === wanted);
   });
   /** The rows that wait, oldest first. */
   readonly pending = computed(() => {
-    const rows = this.rows.value;
-    const waiting = (this.run.value?.pending ?? []).map((id) => rowOf(rows, id));
+    const rows = this.window.rows.value;
+    const waiting = (this.run.value?.pending ?? []).map((id) => rows.find(id));
     return waiting.filter((row) => row !== null);
   });
   readonly target = computed(() => {
@@ -115,12 +111,31 @@ export class Debugger implements Model, Listener {
   );
 
   constructor(options: DebuggerOptions) {
-    const { transport, name, timers } = options;
+    super();
+    const { transport, name, timers = browserTimers } = options;
     this.wanted = signal(options.run);
     this.#goesOn = options.goOn ?? false;
     this.#drafts = new Drafts(options.memory ?? browserMemory());
     this.#inbox = new Inbox(options.schedule ?? nextFrame, (pushes) => this.#take(pushes));
-    this.#client = new Client({ transport, name, listener: this, ...(timers && { timers }) });
+    this.#client = new Client({ transport, name, listener: this, timers });
+    this.#runs = new RunList((wanted) => this.#client.request("list_runs", wanted));
+    this.#contents = new Contents({
+      client: this.#client,
+      timers,
+      flush: () => this.#inbox.flush(),
+      came: () => this.#settle(),
+      held: () => [
+        ...this.pending.peek(),
+        ...this.rows.peek().filter(({ id }) => id === this.selectedRow.peek()),
+      ],
+      trouble: ({ code, message }) => this.trouble(code, message),
+    });
+    ({ known: this.runs, more: this.moreRuns } = this.#runs);
+    ({ window: this.window, rows: this.rows, finder: this.finder } = this.#contents);
+    const { commits } = this.#contents;
+    this.commits = commits.known;
+    this.listedCommits = commits.listed;
+    this.allCommits = commits.complete;
     this.#commands = new Commands(this, this.#client);
     this.#reader = new Reader(this.#client);
     this.history = new History({
@@ -129,6 +144,7 @@ export class Debugger implements Model, Listener {
       runs: this.runs,
       store: this.store,
     });
+    this.stops = new Stops({ client: this.#client, run: this.run });
     this.notes = new Notes({
       kept: this.#contents.notes,
       run: this.run,
@@ -157,53 +173,6 @@ export class Debugger implements Model, Listener {
     return this.#drafts.of(this.#shown.peek() ?? "", rowId);
   }
 
-  select(rowId: string): void {
-    this.#select(rowId, rowId !== this.rows.peek().at(-1)?.id);
-  }
-
-  selectFile(rowId: string, file: SelectedFile): void {
-    batch(() => {
-      this.select(rowId);
-      this.editing.value = false; // the file stands where the editor would; the draft is kept
-      this.selectedFile.value = file;
-    });
-  }
-
-  /** Show the files under a row, or put them away: a selected one gives the row back. */
-  fold(rowId: string, open: boolean): void {
-    const folded = new Set(this.folded.peek());
-    open ? folded.delete(rowId) : folded.add(rowId);
-    batch(() => {
-      this.folded.value = folded;
-      if (!open && this.selectedRow.peek() === rowId) this.selectedFile.value = null;
-    });
-  }
-
-  openCommit(commit: string, path: string | null): void {
-    batch(() => {
-      this.selectedCommit.value = commit;
-      this.selectedPath.value = path;
-      this.tab.value = "changes";
-    });
-  }
-
-  reveal(rowId: string): void {
-    batch(() => {
-      this.tab.value = "timeline";
-      this.filter.value = "";
-      this.select(rowId);
-      this.revealed.value = { row: rowId };
-    });
-  }
-
-  /** Follow on also gives up the row that was picked: the timeline goes to its end. */
-  setFollow(on: boolean): void {
-    batch(() => {
-      this.follow.value = on;
-      if (on) this.goAlong();
-    });
-  }
-
   async openRun(id: string): Promise<void> {
     this.#goesOn = false;
     this.wanted.value = id;
@@ -222,25 +191,24 @@ export class Debugger implements Model, Listener {
   change = (commit: string, path: string) =>
     this.#reader.change(this.#shown.peek() ?? "", commit, path);
   readRun = (id: string) => this.#reader.run(id);
-
-  /** Go where the person's own command leads: to the next halt. */
-  goAlong(): void {
-    this.#picked.value = false;
-  }
+  searchRun = (query: string) => this.#reader.search(this.#shown.peek() ?? "", query);
+  moreCommits = () => this.#contents.commits.more();
+  rowsBefore: Model["rowsBefore"] = (row, enough) => this.window.before(row, enough);
 
   /** The Core pushes it as well; shown at once, it doesn't give way to the old one for a frame. */
   async #sendNote(note: WriteNote): Promise<void> {
     await this.#client.request("note", note);
     if (note.run !== this.#shown.peek()) return;
     const kept = { ...note, at: Date.now() / 1000 };
-    this.#contents.fold([{ type: "note", body: { note: kept } }]);
+    this.#contents.fold([{ type: "note", body: { note: kept } }], this.run.peek());
   }
 
   // ---- what the Core says --------------------------------------------------------------------------
 
-  hello({ runs, store }: CoreHello): void {
+  hello({ runs, more, store, ...told }: CoreHello): void {
     this.#inbox.flush();
-    this.runs.value = runs;
+    this.stops.hello(told);
+    this.#runs.hello(runs, more, () => this.#openChosen());
     this.store.value = store;
     const id = this.#choose();
     if (id === null) this.#show(null);
@@ -262,25 +230,31 @@ export class Debugger implements Model, Listener {
         if (push.type === "run") this.#header(push.body.run);
         else if (push.type === "run_gone") this.#gone(push.body.run);
         else if (push.type === "store") this.store.value = push.body.store;
+        else if (isStopPush(push)) this.stops.fold(push);
         else contents.push(push);
       }
       const shown = this.#shown.peek();
-      this.#contents.fold(contents.filter((push) => runOf(push) === shown));
+      const mine = contents.filter((push) => runOf(push) === shown);
+      this.#contents.fold(mine, this.run.peek());
       this.#settle();
     });
+    this.#openChosen();
+  }
+
+  #openChosen(): void {
     const id = this.#choose();
     const under = this.opening.peek()?.run ?? this.#shown.peek();
     if (id !== null && id !== under) void this.#open(id);
   }
 
   #header(run: Run): void {
-    const begins = run.state !== "idle" && !this.runs.peek().some(({ id }) => id === run.id);
+    const begins = run.state !== "idle" && !this.#runs.has(run.id);
     if (begins && this.#goesOn && this.run.peek()?.state === "idle") this.wanted.value = "";
-    this.runs.value = foldRun(this.runs.peek(), run);
+    this.#runs.put(run);
   }
 
   #gone(id: string): void {
-    this.runs.value = this.runs.peek().filter((run) => run.id !== id);
+    this.#runs.remove(id);
     this.#drafts.forget(id);
     if (this.wanted.peek() === id) this.wanted.value = "";
     if (this.#shown.peek() === id) this.#show(null);
@@ -290,8 +264,7 @@ export class Debugger implements Model, Listener {
   #choose(): string | null {
     const runs = this.runs.peek();
     const wanted = this.wanted.peek();
-    if (wanted !== "")
-      return runs.some(({ id }) => id === wanted) ? wanted : (this.run.peek()?.id ?? null);
+    if (wanted !== "") return this.#runs.has(wanted) ? wanted : (this.run.peek()?.id ?? null);
     const shown = this.run.peek();
     return shown && shown.state !== "idle" ? shown.id : (runs.at(-1)?.id ?? null);
   }
@@ -316,67 +289,34 @@ export class Debugger implements Model, Listener {
   }
 
   /** A run's contents came: they hold all that was pushed before, and nothing of what comes after. */
-  #opened({ run, ...contents }: RunOpened): void {
+  #opened(opened: RunOpened): void {
     this.#inbox.flush();
-    this.runs.value = foldRun(this.runs.peek(), run);
-    this.#show(run.id, contents);
+    this.#runs.put(opened.run);
+    this.#show(opened.run.id, opened);
   }
 
-  /** Show a run whole: its contents here replace what was known. */
-  #show(id: string | null, contents: Omit<RunOpened, "run"> = NOTHING): void {
+  /** Show a run, or none: what came of it here is newer than what was known. */
+  #show(id: string | null, opened: RunOpened | null = null): void {
     batch(() => {
       const same = this.#shown.peek() === id;
       this.#shown.value = id;
-      this.#contents.show(contents);
-      if (!same) this.#forgetPlace();
+      this.#contents.show(opened);
+      if (!same) {
+        this.forgetPlace();
+        this.problem.value = null;
+      }
       this.sent.value = new Set();
       this.#settle();
     });
   }
 
-  #forgetPlace(): void {
-    this.#picked.value = false;
-    this.follow.value = true;
-    this.filter.value = "";
-    this.problem.value = null;
-    this.folded.value = new Set();
-    for (const place of [this.selectedRow, this.selectedCommit, this.selectedPath])
-      place.value = null;
-    this.selectedFile.value = null;
-    this.notes.writing.value = null;
-  }
-
-  /** After rows have changed: what was sent is known, and the selection goes where it may. */
+  /** After rows have changed: what was sent is known, what waits is here, and the selection goes on. */
   #settle(): void {
     const pending = this.pending.peek();
     const sent = [...this.sent.peek()].filter((id) => pending.some((row) => row.id === id));
     if (sent.length !== this.sent.peek().size) this.sent.value = new Set(sent);
-    const row = this.selectedRow.peek();
-    const selection = { row, picked: this.#picked.peek() };
-    const writes = row !== null && this.notes.writing.peek() === row;
-    const drafted = writes || (row !== null && this.draft(row).peek() !== null);
-    const next = reselect({
-      rows: this.rows.peek(),
-      pending,
-      selection,
-      follow: this.follow.peek(),
-      drafted,
-    });
-    if (next !== selection) this.#select(next.row, next.picked);
-  }
-
-  #select(id: string | null, picked: boolean): void {
-    batch(() => {
-      this.#picked.value = picked;
-      this.selectedFile.value = null;
-      if (this.selectedRow.peek() === id) return;
-      this.selectedRow.value = id;
-      this.notes.writing.value = null;
-      this.draftError.value = null;
-      this.showOriginal.value = false;
-      const waits = this.pending.peek().some((row) => row.id === id);
-      // A draft that a reload or a click elsewhere left: go on where it was left.
-      this.editing.value = id !== null && waits && this.draft(id).peek() !== null;
-    });
+    // What waits may stand far from the end, where others went on.
+    for (const id of this.run.peek()?.pending ?? []) this.window.need(id);
+    this.goOn();
   }
 }

@@ -38,7 +38,7 @@ export interface Problem {
   message: string;
 }
 
-export type Tab = "timeline" | "changes" | "runs";
+export type Tab = "timeline" | "changes" | "stops" | "runs";
 
 /** A file under a row of the timeline; without a path the line that counts the rest. */
 export interface SelectedFile {
@@ -60,10 +60,16 @@ export interface Model {
   readonly runs: ReadonlySignal<readonly Run[]>;
   /** The shown run's header. */
   readonly run: ReadonlySignal<Run | null>;
-  /** The shown run's rows, by seq. */
+  /** The shown run's rows as far as they are here, by seq. */
   readonly rows: ReadonlySignal<readonly Row[]>;
-  /** The shown run's commits, oldest first; their changes without contents. */
+  /** The shown run's commits as far as they are here, oldest first; their changes without contents. */
   readonly commits: ReadonlySignal<readonly Commit[]>;
+  /** Those of them from the newest on that have no gap. */
+  readonly listedCommits: ReadonlySignal<readonly Commit[]>;
+  /** Whether these are all. */
+  readonly allCommits: ReadonlySignal<boolean>;
+  /** How many commits the run has, as a list of changes shows them. */
+  readonly commitCount: ReadonlySignal<number>;
   /** The pending row that Step answers: the selected one if it is pending, else the oldest. */
   readonly target: ReadonlySignal<Row | null>;
 
@@ -104,8 +110,16 @@ export interface Model {
   selectFile(rowId: string, file: SelectedFile): void;
   /** Go to a commit in the Changes tab, and there to a file. */
   openCommit(commit: string, path: string | null): void;
-  /** Go to a row from elsewhere: timeline tab, selected, scrolled to, unfiltered. */
-  reveal(rowId: string): void;
+  /** Go to a row, by id or number, from elsewhere: timeline tab, selected, scrolled to, unfiltered. */
+  reveal(row: string | number): void;
+  /** List older commits, if there are any. Tells whether there were. */
+  moreCommits(): Promise<boolean>;
+  /**
+   * The rows that stand before one without a gap, as far as they are here.
+   *
+   * @param enough Whether these do; else some further back are asked for.
+   */
+  rowsBefore(row: Row, enough: (rows: readonly Row[]) => boolean): Promise<readonly Row[]>;
 
   /**
    * A row's contents; cached by id and revision. Rejects with `CommandError` or when the link is lost.

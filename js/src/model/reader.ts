@@ -1,7 +1,10 @@
 /** What the person reads: contents of rows and files, kept for a while, and runs as they stand. */
 import type { Client } from "../client/client";
-import type { FileBody, MessageBody, Row, RunOpened } from "../protocol/types.gen";
+import type { FileBody, Found, MessageBody, Row, RunOpened } from "../protocol/types.gen";
 import { Cache } from "./cache";
+
+/** So many places are found in a run; the Core gives no more at once. */
+const MOST_PLACES = 500;
 
 export class Reader {
   readonly #client: Client;
@@ -27,6 +30,11 @@ export class Reader {
       const { body } = await this.#client.request("get_change", { run, commit, path });
       return body;
     });
+  }
+
+  /** Where words stand in a run, newest first. */
+  search(run: string, query: string): Promise<Found> {
+    return this.#client.request("search", { query, run, limit: MOST_PLACES });
   }
 
   /** A run whole, as it stands now; it isn't kept. */

@@ -23,15 +23,17 @@ interface Shown {
   awaited: boolean;
   /** Whether its contents are on their way. */
   opening: boolean;
+  /** The stops that hit where it is halted, in words; "" where none did. */
+  stops?: string;
 }
 
 /** The view's state: that of the link while it doesn't stand, else that of the run. */
 export function viewStatus(
   connection: Connection,
-  { run, pending, awaited, opening }: Shown,
+  { run, pending, awaited, opening, stops }: Shown,
 ): Status {
   if (connection.kind !== "open") return linkStatus(connection);
-  if (run) return runStatus(run, pending);
+  if (run) return runStatus(run, pending, stops);
   if (opening) return busy("Opening the run…", "", "off");
   const words = awaited ? "Waiting for the run" : "No run yet";
   return { words, detail: "", icon: "diamond", tone: "off" };
@@ -41,11 +43,12 @@ export function viewStatus(
  * A run's state.
  *
  * @param pending The rows that wait, where they are known: they say what the agent is halted at.
+ * @param stops The stops that hit there, in words.
  */
-export function runStatus(run: Run, pending: readonly Row[] = []): Status {
+export function runStatus(run: Run, pending: readonly Row[] = [], stops = ""): Status {
   if (run.state === "idle") return endStatus(run);
   if (run.state === "detached") return awayStatus(run);
-  if (run.state === "halted") return haltStatus(run, pending);
+  if (run.state === "halted") return haltStatus(run, pending, stops);
   if (run.stopping) return busy("Stopping…", "at the agent’s next breakpoint", "agent");
   switch (run.agent_state) {
     case "llm_thinking":
@@ -85,8 +88,9 @@ function again(ms: number): string {
   return ms > 0 ? `retry in ${Math.ceil(ms / 1000)} s` : "retrying…";
 }
 
-function haltStatus(run: Run, pending: readonly Row[]): Status {
-  const detail = run.stopping ? "Stop is on its way" : "the agent waits for you";
+function haltStatus(run: Run, pending: readonly Row[], stops: string): Status {
+  const why = stops ? `at the stop ${stops}` : "the agent waits for you";
+  const detail = run.stopping ? "Stop is on its way" : why;
   const words =
     run.pending.length > 1 ? `Halted at ${run.pending.length} breakpoints` : haltedAt(pending[0]);
   return { words, detail, icon: "halted", tone: "you" };

@@ -7,7 +7,17 @@ export const SUBPROTOCOL = "agentstepper.v2";
 
 export type CommandName = keyof FromUi;
 /** What the Core sends unasked. */
-export type PushName = "run" | "run_gone" | "row" | "commit" | "commit_changed" | "note" | "store";
+export type PushName =
+  | "run"
+  | "run_gone"
+  | "row"
+  | "commit"
+  | "commit_changed"
+  | "note"
+  | "store"
+  | "stop"
+  | "stop_gone"
+  | "prices";
 
 /** The name of each command's answer, where it isn't an error. */
 export interface Answers extends Record<CommandName, keyof ToUi> {
@@ -15,6 +25,10 @@ export interface Answers extends Record<CommandName, keyof ToUi> {
   open_run: "run_opened";
   close_run: "ok";
   read_run: "run_opened";
+  list_runs: "runs";
+  get_rows: "rows";
+  find_rows: "rows_found";
+  get_commits: "commits";
   get_message: "message";
   get_change: "change";
   step: "ok";
@@ -22,6 +36,10 @@ export interface Answers extends Record<CommandName, keyof ToUi> {
   halt: "ok";
   stop: "ok";
   edit: "ok";
+  set_stop: "ok";
+  delete_stop: "ok";
+  try_stop: "stop_tried";
+  set_prices: "ok";
   rename_run: "ok";
   tag_run: "ok";
   note: "ok";

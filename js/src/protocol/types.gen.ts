@@ -200,7 +200,7 @@ export interface Edit {
   edit: string | null;
 }
 /**
- * Set a stop, in place of the one with its id; agents that run have it from their next message on.
+ * Set a stop, in place of the one with its id; agents that run get it at once.
  */
 export interface SetStop {
   stop: Stop;
@@ -651,6 +651,7 @@ export interface MessageBody {
  * A text in pieces: joined they are the text as it was.
  */
 export interface Pieces {
+  number: number;
   like: number;
   keep: number;
   then: (number | string)[];

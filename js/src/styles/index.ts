@@ -3,9 +3,6 @@
  * people need bring their own in their chunk.
  */
 import base from "./base.css";
-import changes from "./changes.css";
-import diff from "./diff.css";
-import editor from "./editor.css";
 import header from "./header.css";
 import inspector from "./inspector.css";
 import layout from "./layout.css";
@@ -14,7 +11,7 @@ import timeline from "./timeline.css";
 import tokens from "./tokens.css";
 
 // layout.css is last: its container queries override what stands before.
-const PARTS = [tokens, base, header, timeline, inspector, editor, diff, changes, states, layout];
+const PARTS = [tokens, base, header, timeline, inspector, states, layout];
 const MARK = "data-agentstepper";
 
 /** Put the view's stylesheet where an element finds it. */

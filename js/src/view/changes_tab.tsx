@@ -1,5 +1,8 @@
 /** The Changes tab, a chunk of its own. */
 import type { Model } from "../model/model";
-import { lazy } from "./lazy";
+import { lazy, withStyles } from "./lazy";
 
-export const ChangesTab = lazy<{ model: Model }>(async () => (await import("../changes")).Changes);
+export const ChangesTab = lazy<{ model: Model }>(async () => {
+  const { Changes, styles } = await import("../changes");
+  return withStyles(Changes, "changes", styles);
+});

@@ -13,7 +13,8 @@ export function emptyState(model: Debugger) {
   if (apart) return <Apart model={model} message={apart} />;
   if (connection.kind === "lost") return <Unreachable model={model} />;
   if (connection.kind === "connecting" || model.opening.value) return <div />;
-  return model.wanted.value === "" ? <NoRun /> : <Awaited model={model} />;
+  if (model.wanted.value === "") return <NoRun />;
+  return model.moreRuns.value > 0 ? <div /> : <Awaited model={model} />;
 }
 
 interface EmptyProps {

@@ -39,6 +39,7 @@ function State({ model, run, pending }: PartProps) {
     pending,
     awaited,
     opening: model.opening.value !== null,
+    stops: model.stops.named(pending[0]?.stops ?? []),
   });
   const detail = visible(status.detail);
   const lost = model.connection.value.kind === "lost"; // what comes next is said however narrow it is

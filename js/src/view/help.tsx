@@ -3,6 +3,8 @@ import { useEffect, useRef } from "preact/hooks";
 import { Button } from "./button";
 import type { Place, Via } from "./place";
 
+export { default as styles } from "../styles/help.css";
+
 const KEYS: [string, string[]][] = [
   ["Step", ["F10"]],
   ["Continue", ["F9"]],
@@ -12,11 +14,13 @@ const KEYS: [string, string[]][] = [
   ["Show the original", ["o"]],
   ["Back to reading", ["Esc"]],
   ["Write a note on an event", ["n"]],
+  ["Add a stop like an event", ["s"]],
   ["Go through the events", ["↑", "↓"]],
   ["Fold, show an event’s files", ["←", "→"]],
   ["First, last event", ["Home", "End"]],
   ["Filter the events, search all runs", ["/"]],
-  ["Timeline, Changes, Runs", ["1", "2", "3"]],
+  ["Find in this run", ["Ctrl", "F"]],
+  ["Go to a tab", ["1", "2", "3", "4"]],
   ["Go to a run", ["r"]],
   ["Next, previous difference of runs", ["j", "k"]],
   ["This list", ["?"]],

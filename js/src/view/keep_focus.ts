@@ -8,6 +8,7 @@ import { useEffect } from "preact/hooks";
 const HEIRS = [
   '.as-Row[tabindex="0"]',
   '.as-Pair[tabindex="0"]',
+  '.as-StopRow[tabindex="0"]',
   '.as-RunRow[tabindex="0"]',
   '.as-Hit[tabindex="0"]',
   '.as-Tab[aria-selected="true"]',

@@ -1,6 +1,9 @@
 /** The keys of the view. They act only while the focus is inside it, and leave text fields alone. */
 import { controls } from "../model/controls";
 import type { Debugger } from "../model/debugger";
+import { rowOf } from "../model/fold";
+import type { Tab } from "../model/model";
+import { stopLike } from "../model/stops";
 import type { Place } from "./place";
 
 type Act = (model: Debugger, place: Place, root: HTMLElement) => void;
@@ -27,20 +30,26 @@ const LETTERS: Record<string, Act> = {
     model.tab.value = "runs";
     model.history.focused.value = {};
   },
-  "1": (model) => {
-    model.tab.value = "timeline";
-  },
-  "2": (model) => {
-    model.tab.value = "changes";
-  },
-  "3": (model) => {
-    model.tab.value = "runs";
+  "1": toTab("timeline"),
+  "2": toTab("changes"),
+  "3": toTab("stops"),
+  "4": toTab("runs"),
+  s: (model) => {
+    const row = rowOf(model.rows.peek(), model.selectedRow.peek());
+    const possible = model.control.peek() && model.tab.peek() === "timeline";
+    if (row?.side && possible) stopLike(model, row);
   },
   n: (model) => writeNote(model),
   "?": (_, place) => {
     place.overlay.value = place.overlay.value === "keys" ? null : "keys";
   },
 };
+
+function toTab(tab: Tab): Act {
+  return (model) => {
+    model.tab.value = tab;
+  };
+}
 
 /** Take a key, if it is one of ours. */
 export function onKey(
@@ -57,12 +66,27 @@ export function onKey(
 }
 
 function actOf(event: KeyboardEvent, model: Debugger, place: Place, root: HTMLElement): Act | null {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return null;
+  if (event.isComposing) return null;
+  if (event.ctrlKey || event.metaKey) return isFind(event) ? find : null;
+  // By its place on the keyboard: with Alt it may write another character. In text fields too.
+  if (event.altKey) return LETTERS[/^Digit([1-4])$/.exec(event.code)?.[1] ?? ""] ?? null;
   const name = event.shiftKey && event.key.length > 1 ? `Shift+${event.key}` : event.key;
   const always = FUNCTION_KEYS[name];
   if (always) return always;
   if (event.key === "Escape") return back(event, model, place, root);
   return isTextField(event.target) ? null : (LETTERS[name] ?? null);
+}
+
+/** Ctrl+F; the editor has a search of its own. */
+function isFind({ key, altKey, shiftKey, target }: KeyboardEvent): boolean {
+  if (key.toLowerCase() !== "f" || altKey || shiftKey) return false;
+  return !(target instanceof Element && target.closest(".cm-editor"));
+}
+
+/** Find in the shown run. */
+function find(model: Debugger): void {
+  model.tab.value = "timeline";
+  model.searched.value = {};
 }
 
 /** Esc: close what lies over the view, else leave the field, else the editor. */

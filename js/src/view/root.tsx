@@ -10,12 +10,14 @@ import { CompareTab } from "./compare_tab";
 import { Edge, useHeight } from "./edge";
 import { emptyState } from "./empty";
 import { Header } from "./header";
-import { Help } from "./help";
 import { useKeepFocus } from "./keep_focus";
 import { onKey } from "./keys";
+import { Help } from "./keys_help";
 import type { Place } from "./place";
 import { RunsTab } from "./runs_tab";
 import { ShellName, Split } from "./split";
+import { StopTrouble } from "./stop_trouble";
+import { StopsTab } from "./stops_tab";
 import { Strip } from "./strip";
 import { Timeline } from "./timeline/timeline";
 import { StoreTrouble } from "./trouble";
@@ -50,6 +52,7 @@ export function Root({ model, place }: RootProps) {
               <Strip model={model} place={place} />
               <Tabs model={model} empty={empty} />
               <Banner model={model} />
+              <StopTrouble model={model} />
               <StoreTrouble model={model} />
             </>
           )}
@@ -98,6 +101,11 @@ function Tabs({ model, empty }: TabsProps) {
       {seen.has("changes") && (
         <Panel shown={tab === "changes"} label="Changes">
           {empty ?? <ChangesTab model={model} />}
+        </Panel>
+      )}
+      {seen.has("stops") && (
+        <Panel shown={tab === "stops"} label="Stops">
+          <StopsTab model={model} />
         </Panel>
       )}
       {seen.has("runs") && (

@@ -1,6 +1,4 @@
 /** The strip under the header: tabs, and on the same line the run's figures or what was refused. */
-import { useComputed } from "@preact/signals";
-import { entriesOf } from "../model/commits";
 import type { Debugger } from "../model/debugger";
 import type { Run, Tab } from "../model/model";
 import { obstacle } from "../model/status";
@@ -8,6 +6,7 @@ import { Button } from "./button";
 import { cx } from "./classes";
 import { useNow } from "./now";
 import type { Place, Via } from "./place";
+import { Totals } from "./totals";
 import { clock, elapsed, when } from "./words";
 
 interface StripProps {
@@ -29,7 +28,8 @@ const MOST_COUNTED = 99;
 const TABS: { id: Tab; label: string; key: string }[] = [
   { id: "timeline", label: "Timeline", key: "1" },
   { id: "changes", label: "Changes", key: "2" },
-  { id: "runs", label: "Runs", key: "3" },
+  { id: "stops", label: "Stops", key: "3" },
+  { id: "runs", label: "Runs", key: "4" },
 ];
 
 function Tabs({ model }: { model: Debugger }) {
@@ -44,7 +44,7 @@ function Tabs({ model }: { model: Debugger }) {
     });
     event.preventDefault();
   };
-  const commits = useComputed(() => entriesOf(model.commits.value).length).value;
+  const commits = model.commitCount.value;
   return (
     <div class="as-Tabs" role="tablist" aria-label="Views" onKeyDown={onKeyDown}>
       {TABS.map(({ id, label, key }) => {
@@ -57,7 +57,7 @@ function Tabs({ model }: { model: Debugger }) {
             role="tab"
             aria-selected={selected}
             tabIndex={selected ? 0 : -1}
-            title={`${label} (${key})`}
+            title={`${label} (Alt+${key})`}
             onClick={() => {
               model.tab.value = id;
             }}
@@ -66,6 +66,7 @@ function Tabs({ model }: { model: Debugger }) {
               {label}
             </span>
             {id === "changes" && <Counted n={commits} />}
+            {id === "stops" && <Counted n={model.stops.inForce.value} />}
           </button>
         );
       })}
@@ -91,6 +92,7 @@ function Figures({ model, via }: BesideProps) {
   const run = model.run.value;
   if (!run) return null;
   const connection = model.connection.value;
+  const rows = model.window.rows.value.length; // its header may be a little behind
   return (
     <div class="as-Figures">
       {via && (
@@ -105,8 +107,9 @@ function Figures({ model, via }: BesideProps) {
         </span>
       )}
       <span class="as-Events">
-        <b>{run.rows.toLocaleString("en-US")}</b> {run.rows === 1 ? "event" : "events"}
+        <b>{rows.toLocaleString("en-US")}</b> {rows === 1 ? "event" : "events"}
       </span>
+      <Totals model={model} run={run} />
       <Elapsed run={run} />
       <Agent run={run} away={connection.kind !== "open"} />
     </div>

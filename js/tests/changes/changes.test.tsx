@@ -1,3 +1,4 @@
+import { signal } from "@preact/signals";
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -226,4 +227,48 @@ test("a file that does not come is said", async () => {
   await shown(made);
   expect(text()).toContain("could not be fetched");
   expect(text()).toContain("the link is gone");
+});
+
+test("older commits are asked for by the person, and one that stands apart is shown at once", async () => {
+  const of = model([SECOND]);
+  const complete = signal(false);
+  const asked = vi.fn(async () => {
+    of.commits.value = [FIRST, SECOND];
+    complete.value = true;
+    return true;
+  });
+  await shown({ ...of, allCommits: complete, commitCount: signal(2), moreCommits: asked });
+  expect(text()).toContain("Show earlier ones: 1 commit");
+  await act(async () => all("button.as-Fold")[0]?.click());
+  await settled();
+  expect(asked).toHaveBeenCalledTimes(1);
+  expect(text()).not.toContain("Show earlier ones");
+  expect(all("[data-item]").filter((one) => one.matches("[role=option]"))).toHaveLength(2);
+});
+
+test("a commit that isn't listed yet is read meanwhile, and the list comes to it", async () => {
+  const of = model([SECOND]);
+  const listed = signal<readonly Commit[]>([SECOND]);
+  const far = commit("2222222cccc", "Far back", [change("far.py")], { seq: 1 });
+  const asked = vi.fn(async () => {
+    listed.value = asked.mock.calls.length < 3 ? [...listed.value] : [far, SECOND];
+    return true;
+  });
+  of.commits.value = [far, SECOND];
+  of.selectedCommit.value = far.id;
+  const parts = { listedCommits: listed, allCommits: signal(false), moreCommits: asked };
+  await shown({ ...of, ...parts });
+  expect(text()).toContain("far.py");
+  await vi.waitFor(() => expect(asked).toHaveBeenCalledTimes(3));
+  await settled();
+  expect(item("Far back").getAttribute("aria-selected")).toBe("true");
+});
+
+test("an event that isn't here is gone to by its number", async () => {
+  const of = model([commit("3333333dddd", "Later", [change("a.py")], { seq: 70_000 })]);
+  const revealed: (string | number)[] = [];
+  await shown({ ...of, reveal: (row) => void revealed.push(row) });
+  expect(text()).toContain("event 70000");
+  await act(async () => all(".as-Commit .as-Link")[0]?.click());
+  expect(revealed).toEqual([70_000]);
 });

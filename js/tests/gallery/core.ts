@@ -1,7 +1,7 @@
 /** A Core that plays a scene: it answers from what the scene laid down, and pushes what comes next. */
 import type { Link, LinkEvents, Transport } from "../../src/client/transport";
 import type { CommandName, PushName } from "../../src/protocol/messages";
-import type { FromUi, Run, StoreInfo, ToUi } from "../../src/protocol/types.gen";
+import type { FromUi, Run, Stop, StopTrial, StoreInfo, ToUi } from "../../src/protocol/types.gen";
 import { aHello, opened } from "../helpers/values";
 import type { Story } from "./story";
 
@@ -24,6 +24,12 @@ export interface Script {
   read?: Story[];
   /** What every search finds. */
   found?: ToUi["found"];
+  /** The stops that are set. */
+  stops?: Stop[];
+  /** Where a stop would have hit: in the shown run, then in others. */
+  tried?: StopTrial[];
+  /** Why no stop can be tried. */
+  untried?: string;
   /** What commands are refused with. */
   refuses?: { code: string; message: string };
 }
@@ -88,6 +94,7 @@ export class ScriptedCore implements Transport {
       get_message: () => ["message", this.#message(body)],
       get_change: () => ["change", this.#change(body)],
       get_store: () => ["store", { store: this.#store() }],
+      try_stop: () => this.#tried(body),
       search: () => ["found", this.#script.found ?? { hits: [], more: false }],
     };
     const answer = asks[type];
@@ -103,9 +110,15 @@ export class ScriptedCore implements Transport {
   }
 
   #hello(): ToUi["hello"] {
-    const { story, others = [], read = [], control = true } = this.#script;
+    const { story, others = [], read = [], control = true, stops = [] } = this.#script;
     const runs = [...others, ...read.map(({ run }) => run), ...(story ? [story.run] : [])];
-    return aHello(runs, { core: "agentstepper_nb 0.1", control, store: this.#store() });
+    return aHello(runs, { core: "agentstepper_nb 0.1", control, stops, store: this.#store() });
+  }
+
+  #tried({ run }: FromUi["try_stop"]): [keyof ToUi, unknown] {
+    const { tried = [], untried } = this.#script;
+    if (untried) return ["error", { code: "invalid_stop", message: untried, run: null }];
+    return ["stop_tried", { trials: run === null ? tried : tried.slice(0, 1) }];
   }
 
   #store(): StoreInfo {

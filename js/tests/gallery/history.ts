@@ -109,7 +109,7 @@ const listed = (act?: (hand: Hand) => Promise<void>, more: Partial<Script> = {})
   shows(
     shown(),
     async (hand) => {
-      await hand.key("3");
+      await hand.key("4");
       await hand.find(() => document.querySelector<HTMLElement>(".as-Runs") ?? undefined, "list");
       await hand.still();
       await act?.(hand);

@@ -41,7 +41,7 @@ function compared(act: (hand: Hand) => Promise<void> = async () => {}): Made {
   const first = changing().ends().ended("finished", { usage: FIRST_USAGE });
   const other = second().ended("finished", { usage: SECOND_USAGE });
   const made = shows(first, async (hand) => {
-    await hand.key("3");
+    await hand.key("4");
     for (const run of [3, 4]) await hand.pick(`[aria-label="Compare fix-tests · run ${run}"]`);
     await hand.press("Compare");
     await hand.find(() => document.querySelector<HTMLElement>(".as-Pair") ?? undefined, "pair");

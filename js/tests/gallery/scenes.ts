@@ -6,6 +6,7 @@ import { KEEPING } from "./keeping";
 import { MOVING } from "./moving";
 import { beginning, CART, changing, finished, TESTS } from "./plots";
 import { type Scene, shows } from "./scene";
+import { STOP_SCENES } from "./stops";
 import { BEGIN, Story } from "./story";
 import * as texts from "./texts";
 
@@ -249,6 +250,7 @@ export const SCENES: Record<string, Scene> = {
   ...HISTORY,
   ...KEEPING,
   ...MOVING,
+  ...STOP_SCENES,
 };
 
 function longStory(): Story {

@@ -8,6 +8,7 @@ import type {
   Note,
   Row,
   Run,
+  Usage,
 } from "../../src/protocol/types.gen";
 import { aCommit, aNote, aRow, aRun } from "../helpers/values";
 
@@ -95,6 +96,7 @@ export class Story {
         name,
         depth,
         duration: takes,
+        usage: this.#uses(1100 + 450 * this.#events, 96),
       },
       answer,
       edit,
@@ -168,6 +170,16 @@ export class Story {
     return this;
   }
 
+  /** Stops hit at the last row. */
+  hit(...stops: string[]): this {
+    return this.#changed({ stops });
+  }
+
+  /** The condition of a stop failed at the last row. */
+  stumbled(stop_error: string): this {
+    return this.#changed({ stop_error });
+  }
+
   /** The agent waits at the last row. */
   halted(fields: Partial<Run> = {}): this {
     const last = this.rows.at(-1);
@@ -185,6 +197,33 @@ export class Story {
     const counts = { rows: this.rows.length, commits: this.commits.length };
     this.run = { ...this.run, ...counts, ...fields };
     return this;
+  }
+
+  #changed(fields: Partial<Row>): this {
+    const last = this.rows.at(-1);
+    if (last) this.rows[this.rows.length - 1] = { ...last, ...fields };
+    return this;
+  }
+
+  /** The tokens of a query, at prices that a person set; they count for the run. */
+  #uses(input: number, output: number): Usage {
+    const usage = {
+      input_tokens: input,
+      output_tokens: output,
+      cost: (input * 0.25 + output * 2) / 1e6,
+      estimated: true,
+    };
+    const sum = this.run.usage;
+    this.run = {
+      ...this.run,
+      usage: {
+        input_tokens: input + (sum?.input_tokens ?? 0),
+        output_tokens: output + (sum?.output_tokens ?? 0),
+        cost: usage.cost + (sum?.cost ?? 0),
+        estimated: true,
+      },
+    };
+    return usage;
   }
 
   #event(): string {

@@ -25,6 +25,8 @@ export function useLayout(): void {
   afterEach(() => {
     document.body.replaceChildren();
     vi.restoreAllMocks();
+    // What a test's clock held back is called: Preact would wait for it forever with its effects.
+    if (vi.isFakeTimers()) vi.runOnlyPendingTimers();
     vi.useRealTimers();
   });
 }

@@ -8,6 +8,8 @@ import type {
   Row,
   Run,
   RunOpened,
+  Stop,
+  StopTrial,
   StoreInfo,
   Usage,
 } from "../../src/protocol/types.gen";
@@ -142,6 +144,33 @@ export const aStore = (fields: Partial<StoreInfo> = {}): StoreInfo => ({
   folder: null,
   size: null,
   trouble: null,
+  ...fields,
+});
+
+/** Before any tool of any agent, unless told otherwise. */
+export const aStop = (id: string, fields: Partial<Stop> = {}): Stop => ({
+  id,
+  program: "*",
+  kind: "tool_invocation",
+  side: "begin",
+  name: null,
+  on_error: false,
+  condition: null,
+  watch: null,
+  nth: 1,
+  once: false,
+  // biome-ignore lint/suspicious/noThenProperty: the protocol's word; it is never awaited
+  then: "halt",
+  enabled: true,
+  ...fields,
+});
+
+export const aTrial = (run: string, hits: number[] = [], fields: Partial<StopTrial> = {}) => ({
+  run,
+  rows: 13,
+  hits,
+  total: hits.length,
+  error: null,
   ...fields,
 });
 

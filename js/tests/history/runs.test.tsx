@@ -323,7 +323,7 @@ describe("in the view", () => {
     expect(document.activeElement).toBe(byLabel("Search runs, prompts, files"));
     await press("Escape");
     await press("1");
-    await press("3");
+    await press("4");
     expect(model.tab.value).toBe("runs");
   });
 
@@ -331,7 +331,7 @@ describe("in the view", () => {
     const { model } = await viewed([]);
     expect(box.textContent).toContain("%%step my-agent");
     box.querySelector<HTMLElement>(".as-View")?.focus();
-    await press("3");
+    await press("4");
     await vi.waitFor(() => expect(box.textContent).toContain("No run is kept yet"));
     expect(button("Import").getAttribute("aria-disabled")).toBeNull();
     expect(model.tab.value).toBe("runs");

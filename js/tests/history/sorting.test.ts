@@ -8,7 +8,6 @@ import {
   tagsOf,
   tokensOf,
 } from "../../src/history/sorting";
-import { tokenFigure, usageWords } from "../../src/history/words";
 import type { Hit, Run } from "../../src/protocol/types.gen";
 import { aRun, aUsage, endedRun, haltedRun } from "../helpers/values";
 
@@ -76,15 +75,6 @@ test("figures", () => {
   expect(tokensOf(aRun("a", usage(null, null)))).toBeNull();
   expect(tokensOf(aRun("a", usage(5, null)))).toBe(5);
   expect(durationOf(aRun("a", { started_at: 100 }), 90)).toBe(0); // clocks differ
-  expect([null, 0, 812, 9812, 148_000, 1_210_000].map(tokenFigure)).toEqual([
-    "–",
-    "0",
-    "812",
-    "9.8k",
-    "148k",
-    "1.2M",
-  ]);
-  expect(usageWords({ input_tokens: 6912, output_tokens: null })).toBe("6,912 in, unknown out");
 });
 
 test("what is found is told by run, as it came; runs that are gone or unwanted are left out", () => {

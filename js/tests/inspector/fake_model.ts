@@ -1,5 +1,6 @@
 /** A model without a Core: rows and bodies that a test lays down. */
 import { computed, type Signal, signal } from "@preact/signals";
+import { entriesOf } from "../../src/model/commits";
 import type {
   Commit,
   Draft,
@@ -44,6 +45,7 @@ export function fakeModel(laid: [Row, Content][] = []): FakeModel {
   const files = new Map<string, FileBody | null>();
   const nothing = async () => {};
   const run = signal<Run | null>(null);
+  const commits = signal<readonly Commit[]>([]);
   const kept = signal<ReadonlyMap<string, Note>>(new Map());
   return {
     connection: signal({ kind: "open", control: true, core: "test" } as const),
@@ -51,7 +53,10 @@ export function fakeModel(laid: [Row, Content][] = []): FakeModel {
     runs: signal([]),
     run,
     rows,
-    commits: signal<readonly Commit[]>([]),
+    commits,
+    listedCommits: commits,
+    allCommits: signal(true),
+    commitCount: computed(() => entriesOf(commits.value).length),
     target: computed(() => rows.value.find((one) => one.pending) ?? null),
     tab: signal("timeline" as const),
     selectedRow,
@@ -76,10 +81,14 @@ export function fakeModel(laid: [Row, Content][] = []): FakeModel {
     },
     selectFile: () => {},
     openCommit: () => {},
-    reveal: (id) => {
-      revealed.push(id);
-      selectedRow.value = id;
+    reveal: (row) => {
+      const found = rows.peek().find(({ id, seq }) => row === id || row === seq);
+      if (!found) return;
+      revealed.push(found.id);
+      selectedRow.value = found.id;
     },
+    moreCommits: async () => false,
+    rowsBefore: async ({ seq }) => rows.peek().filter((one) => one.seq < seq),
     body: async ({ id, revision }): Promise<MessageBody> => {
       const content = contents.get(id);
       if (!content) throw new Error(`no contents of ${id}`);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { countLines, cut, FIRST, MORE, moreWords } from "../../src/inspector/fold";
 import { oneLine } from "../../src/inspector/json/print";
-import { promptsBefore, unchanged } from "../../src/inspector/news";
+import { promptsBefore } from "../../src/inspector/news";
 import { textBytes } from "../../src/inspector/words";
 import { row } from "./fake_model";
 import { randomJson, seeded } from "./random_json";
@@ -68,16 +68,6 @@ test("a value on one line says the same", () => {
 });
 
 describe("what is new", () => {
-  const message = (source: string) => ({ role: "user", name: undefined, parts: [], source });
-  const said = (...texts: string[]) => texts.map(message);
-
-  test("the messages that stood at the start before, word for word", () => {
-    expect(unchanged(said("a", "b", "c"), said("a", "b"))).toBe(2);
-    expect(unchanged(said("a", "x"), said("a", "b"))).toBe(1);
-    expect(unchanged(said("x"), said("a"))).toBe(0);
-    expect(unchanged(said("a", "b"), said("a", "b"))).toBe(0);
-  });
-
   test("prompts of the same depth, the latest first, none too large", () => {
     const rows = [
       row({ id: "a", seq: 1 }),

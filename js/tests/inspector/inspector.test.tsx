@@ -66,6 +66,22 @@ describe("reading", () => {
     expect(text()).toContain("<img src=x");
   });
 
+  test.each([
+    ["a text", '"Hello"', null, "≈3 tok · 1.84 s"],
+    ["a message", '{"role":"assistant","content":"Hello"}', null, "≈3 tok · 1.84 s"],
+    [
+      "what was told",
+      '{"role":"assistant","content":"Hello"}',
+      { input_tokens: 1204, output_tokens: 96, cost: 0.0021, estimated: true },
+      "1,204 → 96 tok · ≈$0.0021 · 1.84 s",
+    ],
+  ])("what an answer took: %s", async (_, data, usage, figures) => {
+    const answer = row({ id: "a", side: "end", size: 10, duration: 1.84, usage });
+    await shown(fakeModel([[answer, { data }]]));
+    expect(text()).toContain(figures);
+    expect(host.querySelector<HTMLElement>("h3")?.title).toContain("1.84 s");
+  });
+
   test("a long text names what is folded, and opens in pieces", async () => {
     const lines = Array.from({ length: 5000 }, (_, at) => `line ${at}`).join("\n");
     await shown(one("a", { data: JSON.stringify([{ role: "user", content: lines }]) }));
@@ -106,6 +122,28 @@ describe("reading", () => {
     await act(async () => model.select("a"));
     await settled();
     expect(text()).not.toContain("New since");
+  });
+
+  test.each([
+    ["edited", ["one", "TWO", "three", "four"], "1 earlier message edited since event 2"],
+    [
+      "cut and summarised",
+      ["sum", "three", "four"],
+      "2 earlier messages replaced since event 2 by",
+    ],
+    ["cut", ["one", "three", "four"], "1 earlier message left out since event 2"],
+    ["put in between", ["zero", "one", "two", "three", "four"], "1 message put in between"],
+    ["begun again", ["one", "five"], "New since the last prompt, in place of 2 earlier messages"],
+  ])("a conversation that was %s", async (_, now, said) => {
+    const prompt = (texts: string[]) =>
+      JSON.stringify(texts.map((content) => ({ role: "user", content })));
+    const model = fakeModel([
+      [row({ id: "a", seq: 2 }), { data: prompt(["one", "two", "three"]) }],
+      [row({ id: "c", seq: 6 }), { data: prompt(now) }],
+    ]);
+    await shown(model);
+    expect(text()).toContain(said);
+    expect(host.querySelectorAll(".as-mod-new").length).toBeGreaterThan(0);
   });
 
   test("text that is not strict JSON is shown as it is, with a note", async () => {

@@ -5,7 +5,16 @@ import type { Place } from "../../src/view/place";
 import { Root } from "../../src/view/root";
 import { aModel, showing } from "../helpers/debugger";
 import { drawn, press, useLayout } from "../helpers/dom";
-import { aRow, aRun, endedRun, haltedRun, pendingRow, rowsTo } from "../helpers/values";
+import {
+  aCommit,
+  aRow,
+  aRun,
+  aUsage,
+  endedRun,
+  haltedRun,
+  pendingRow,
+  rowsTo,
+} from "../helpers/values";
 
 useLayout();
 
@@ -28,6 +37,17 @@ const button = (name: string) =>
   [...box.querySelectorAll("button")].find(
     (each) => (each.getAttribute("aria-label") ?? each.textContent) === name,
   ) as HTMLButtonElement;
+
+/** What lies over the view is fetched when it is first needed. */
+async function dialog(): Promise<Element> {
+  const found = await vi.waitFor(() => {
+    const found = box.querySelector("[role=dialog]");
+    if (!found) throw new Error("there is no dialog");
+    return found;
+  });
+  await drawn();
+  return found;
+}
 
 async function focusRow(id: string): Promise<void> {
   box.querySelector<HTMLElement>(`[data-row="${id}"]`)?.focus();
@@ -77,7 +97,7 @@ describe("keys", () => {
     await focusRow("r2");
     model.editing.value = true;
     await press("?");
-    expect(box.querySelector("[role=dialog]")?.textContent).toContain("Step");
+    expect((await dialog()).textContent).toContain("Step");
     await press("Escape");
     expect([place.overlay.value, model.editing.value]).toEqual([null, true]);
   });
@@ -228,7 +248,43 @@ describe("states", () => {
     const run = { ...endedRun("a"), ending: "crashed" as const, failure };
     await draw(await showing(run, rowsTo(3)));
     expect(state()).toContain("Crashed");
-    expect(box.querySelector(".as-Banner")?.textContent).toContain("KeyError: 'price'");
+    await vi.waitFor(() =>
+      expect(box.querySelector(".as-Banner")?.textContent).toContain("KeyError: 'price'"),
+    );
+  });
+
+  test("an end says what the run took, and leads to its changes", async () => {
+    const usage = { ...aUsage(14_000, 600), cost: 0.018, estimated: true };
+    const hits = [
+      { stop: "s", count: 2, last: 3 },
+      { stop: "t", count: 1, last: 2 },
+    ];
+    const run = { ...endedRun("a"), rows: 3, commits: 2, usage, hits };
+    const rows = [aRow(1), aRow(2, { side: "end", event: "e1", usage }), aRow(3, { edited: true })];
+    const commits = [aCommit("c1"), aCommit("c2")];
+    const { model } = await draw(await showing(run, rows, commits));
+    await vi.waitFor(() => {
+      const text = box.querySelector(".as-Banner")?.textContent;
+      expect(text).toContain("Finished after 0:41");
+      expect(text).toContain(
+        "14.6k tokens · ≈$0.018 · 2 commits · 1 message edited by a person · stops hit 3 times",
+      );
+    });
+    expect(box.querySelector(".as-Totals")?.textContent).toBe("14.6k tokens≈$0.018");
+    const figures = [...box.querySelectorAll(".as-Row-fig")].map(({ firstChild }) => firstChild);
+    expect(figures[0]?.textContent).toBe("14k"); // the prompt's, as its answer told it
+    button("Review changes").click();
+    expect(model.tab.value).toBe("changes");
+  });
+
+  test("without a word on tokens they are estimated by length, once all is here", async () => {
+    const run = { ...endedRun("a"), ending: "stopped" as const, rows: 2 };
+    await draw(await showing(run, [aRow(1, { size: 4000 }), aRow(2, { kind: "debug_message" })]));
+    await vi.waitFor(() =>
+      expect(box.querySelector(".as-Banner")?.textContent).toContain("Stopped by a person"),
+    );
+    expect(box.querySelector(".as-Totals")?.textContent).toBe("≈1k tokens");
+    expect(box.querySelector<HTMLElement>(".as-Totals")?.title).toContain("Estimated by length");
   });
 });
 
@@ -240,7 +296,7 @@ describe("the run switcher", () => {
     all.model.openRun("a");
     await drawn();
     box.querySelector<HTMLElement>(".as-Run")?.click();
-    await drawn();
+    await dialog();
     const names = () =>
       [...box.querySelectorAll(".as-RunItem-name")].map((each) => each.textContent);
     expect(names().map((name) => name?.slice(0, 5))).toEqual(["run b", "run a"]);
@@ -272,7 +328,7 @@ describe("the run switcher", () => {
   test("renames in place and deletes only after asking", async () => {
     const { peer, place } = await draw(await showing(endedRun("a"), rowsTo(1)));
     place.overlay.value = "runs";
-    await drawn();
+    await dialog();
     await press("F2");
     const input = document.activeElement as HTMLInputElement;
     input.value = "better";

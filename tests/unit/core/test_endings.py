@@ -46,9 +46,14 @@ def stage() -> Stage:
             [Usage(input_tokens=3, output_tokens=1), Usage(input_tokens=0, output_tokens=2)],
             Usage(input_tokens=3, output_tokens=3),
         ),
+        (
+            [Usage(cost=0.25), Usage(input_tokens=1, cost=0.5, estimated=True), Usage(cost=0.25)],
+            Usage(input_tokens=1, cost=1.0, estimated=True),
+        ),
+        ([Usage(cost=0.0), Usage(output_tokens=2)], Usage(output_tokens=2, cost=0.0)),
     ],
 )
-def test_tokens_of_all_queries_are_summed(
+def test_tokens_and_costs_of_all_queries_are_summed(
     stage: Stage, told: list[Usage | None], sum: Usage | None
 ) -> None:
     stage.resume()

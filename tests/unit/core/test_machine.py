@@ -26,6 +26,7 @@ from agentstepper_nb.protocol.records import (
     CommitSaved,
     EventSaved,
     NoteSaved,
+    PricesSet,
     Record,
     RunChanged,
     RunHistory,
@@ -33,16 +34,21 @@ from agentstepper_nb.protocol.records import (
     RunRenamed,
     RunStarted,
     RunTagged,
+    StopDeleted,
+    StopSaved,
 )
+from agentstepper_nb.protocol.stops import Price, Reaction, Stop
 from agentstepper_nb.protocol.values import (
     AgentState,
     AnswerKind,
     Ending,
     EventKind,
     Failure,
+    Mode,
     Run,
     RunState,
     Side,
+    StopHits,
 )
 from tests.helpers.stage import Stage, is_point, replayed, stored
 
@@ -57,6 +63,7 @@ run_ids = st.sampled_from(RUNS)
 few = st.integers(0, 7)
 revisions = st.sampled_from([None, 1, 1, 2, 3])
 edits = st.sampled_from(EDITS)
+stop_ids = st.sampled_from(("s", "t", "u"))
 
 
 class Anything(RuleBasedStateMachine):
@@ -129,6 +136,20 @@ class Anything(RuleBasedStateMachine):
         self.tries(self.stage.reach, event_id, side, run=run, id=f"b{number}")
         return run, f"b{number}"
 
+    @rule(
+        target=points,
+        run=runs,
+        waits=st.booleans(),
+        stops=st.lists(stop_ids, max_size=2),
+        error=st.sampled_from([None, None, None, "no number"]),
+    )
+    def leased(self, run: str, waits: bool, stops: list[str], error: str | None) -> Named:
+        """A breakpoint whose agent has decided whether it waits."""
+        event = self.tries(self.stage.begin, EventKind.TOOL_INVOCATION, run)
+        said = {"waits": waits, "stops": tuple(stops), "stop_error": error}
+        point = event and self.tries(self.stage.reach, event, run=run, leased=True, **said)
+        return run, point or "none"
+
     @rule(point=points, number=few)
     def withdraw(self, point: Named, number: int) -> None:
         run, id = self.meant(point, number)
@@ -194,6 +215,19 @@ class Anything(RuleBasedStateMachine):
         if number == 1:  # it leaves little to see
             self.tries(self.stage.stop, run)
 
+    @rule(id=stop_ids, then=st.sampled_from(Reaction), nth=st.integers(1, 3), on=st.booleans())
+    def set_stop(self, id: str, then: Reaction, nth: int, on: bool) -> None:
+        kind = EventKind.TOOL_INVOCATION if nth > 1 else None
+        self.tries(self.stage.set_stop, Stop(id=id, kind=kind, nth=nth, then=then, enabled=on))
+
+    @rule(id=stop_ids)
+    def delete_stop(self, id: str) -> None:
+        self.tries(self.stage.delete_stop, id)
+
+    @rule(dollars=st.integers(1, 3))
+    def price(self, dollars: int) -> None:
+        self.tries(self.stage.set_prices, Price(model="*", input=dollars, output=dollars))
+
     @rule(run=runs, name=st.sampled_from(["", "x"]))
     def rename(self, run: str, name: str) -> None:
         self.tries(self.stage.rename, name, run)
@@ -222,7 +256,10 @@ class Anything(RuleBasedStateMachine):
     def forget_the_dead(self) -> None:
         """Records of deleted runs: a store forgets them, and so do the invariants below."""
         known = {run.id for run in self.stage.debugger.runs}
-        self.stage.records = [each for each in self.stage.records if run_of(each) in known]
+        self.stage.records = [
+            each for each in self.stage.records if is_rule(each) or run_of(each) in known
+        ]
+        self.stage.leases = [each for each in self.stage.leases if each.run in known]
         self.stage.answers = [each for each in self.stage.answers if each.run in known]
 
     @rule(number=few)
@@ -243,6 +280,30 @@ class Anything(RuleBasedStateMachine):
             assert run.state is shown_state(run.mode, pending=bool(pending), ended=ended, away=away)
             assert (run.agent_state is AgentState.HALTED) == bool(pending)
             assert all(point.waits and point.answer is None for point in pending)
+            assert run.mode is Mode.STEP or not pending
+
+    @invariant()
+    def each_agent_has_the_lease_that_holds(self) -> None:
+        """As it would: it gets one when it connects, and each change."""
+        told = {each.run: each for each in self.stage.leases}
+        for run in self.stage.debugger.runs:
+            if run.live and run.id in told:
+                assert told[run.id] == self.stage.debugger.lease(run.id)
+            elif run.live:
+                assert self.stage.debugger.lease(run.id).mode is Mode.STEP
+
+    @invariant()
+    def hits_are_those_of_the_rows(self) -> None:
+        hits: dict[str, dict[str, StopHits]] = {run.id: {} for run in self.stage.debugger.runs}
+        for record in self.stage.records:
+            if isinstance(record, BreakpointSaved):
+                point = record.breakpoint
+                for stop in set(point.stops):
+                    before = hits[point.run].get(stop)
+                    count = 1 + (before.count if before else 0)
+                    hits[point.run][stop] = StopHits(stop=stop, count=count, last=point.seq)
+        for run in self.stage.debugger.runs:
+            assert {each.stop: each for each in run.hits} == hits[run.id]
 
     @invariant()
     def every_breakpoint_that_waits_is_answered_once_or_pending(self) -> None:
@@ -297,6 +358,11 @@ class Anything(RuleBasedStateMachine):
             assert again == state
             assert list(again.status) == list(state.status)
             assert list(again.live) == list(state.live)
+
+
+def is_rule(record: Record) -> bool:
+    """Whether a record belongs to no run."""
+    return isinstance(record, (StopSaved, StopDeleted, PricesSet))
 
 
 def run_of(record: Record) -> str:

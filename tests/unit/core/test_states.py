@@ -63,6 +63,9 @@ REACHED: dict[RunState, Callable[[], Stage]] = {
 
 SENT: dict[Signal, Callable[[Stage], object]] = {
     Signal.BREAKPOINT: lambda stage: stage.reach(stage.begin(id="e-new"), id="new"),
+    Signal.HIT: lambda stage: stage.reach(
+        stage.begin(id="e-new"), id="new", leased=True, stop_error="It can't be told."
+    ),
     Signal.STEP: lambda stage: stage.step(),
     Signal.CONTINUE: lambda stage: stage.resume(),
     Signal.HALT: lambda stage: stage.halt(),
@@ -75,6 +78,7 @@ S, H, C, IDLE = RunState.STEP, RunState.HALTED, RunState.CONTINUE, RunState.IDLE
 #: The state afterwards, what is pending, and what was answered, with how.
 EXPECTED: dict[tuple[RunState, Signal], tuple[RunState, tuple[str, ...], dict[str, AnswerKind]]] = {
     (S, Signal.BREAKPOINT): (H, ("new",), {}),
+    (S, Signal.HIT): (H, ("new",), {}),
     (S, Signal.STEP): (S, (), {}),
     (S, Signal.CONTINUE): (C, (), {}),
     (S, Signal.HALT): (S, (), {}),
@@ -82,6 +86,7 @@ EXPECTED: dict[tuple[RunState, Signal], tuple[RunState, tuple[str, ...], dict[st
     (S, Signal.WITHDRAWN): (S, (), {}),
     (S, Signal.END): (IDLE, (), {}),
     (H, Signal.BREAKPOINT): (H, ("first", "new"), {}),
+    (H, Signal.HIT): (H, ("first", "new"), {}),
     (H, Signal.STEP): (S, (), {"first": AnswerKind.RESUME}),
     (H, Signal.CONTINUE): (C, (), {"first": AnswerKind.RESUME}),
     (H, Signal.HALT): (H, ("first",), {}),
@@ -89,6 +94,7 @@ EXPECTED: dict[tuple[RunState, Signal], tuple[RunState, tuple[str, ...], dict[st
     (H, Signal.WITHDRAWN): (S, (), {}),
     (H, Signal.END): (IDLE, (), {}),
     (C, Signal.BREAKPOINT): (C, (), {"new": AnswerKind.RESUME}),
+    (C, Signal.HIT): (H, ("new",), {}),
     (C, Signal.STEP): (S, (), {}),
     (C, Signal.CONTINUE): (C, (), {}),
     (C, Signal.HALT): (S, (), {}),

@@ -11,6 +11,7 @@ import pytest
 from msgspec import Raw, Struct
 
 from agentstepper_nb.errors import ProtocolError
+from agentstepper_nb.protocol import stops
 from agentstepper_nb.protocol.agent import (
     Acknowledged,
     AgentError,
@@ -21,21 +22,26 @@ from agentstepper_nb.protocol.agent import (
     CommitMade,
     Deny,
     EventBegun,
+    GetRules,
     GetTimeline,
     Hello,
+    Lease,
     ProcessEnded,
     Raise,
     Resume,
+    Rules,
     RunTaken,
     Skip,
     Stop,
     TakeRun,
     Timeline,
+    Tried,
     Welcome,
     Withdraw,
     from_agent,
     to_agent,
 )
+from agentstepper_nb.protocol.pieces import Pieces
 from agentstepper_nb.protocol.values import (
     ChangeKind,
     Ending,
@@ -43,10 +49,16 @@ from agentstepper_nb.protocol.values import (
     Failure,
     FileBody,
     FileChange,
+    Mode,
     Outcome,
     Run,
     Side,
     Usage,
+)
+
+A_STOP = (
+    '{"id":"s1","program":"*","kind":null,"side":null,"name":null,"on_error":false,'
+    '"condition":"depth > 1","watch":null,"nth":1,"once":false,"then":"halt","enabled":true}'
 )
 
 FROM_AGENT: dict[str, Struct] = {
@@ -75,8 +87,8 @@ FROM_AGENT: dict[str, Struct] = {
         id="e1", kind=EventKind.DEBUG_MESSAGE, at=1.5, clock=0.25, data=Raw(b"null")
     ),
     '{"n":1,"type":"breakpoint","body":{"id":"b1","event":"e1","side":"begin","waits":true,'
-    '"at":1.5,"clock":0.25,"data":{"z": 1.0, "a": 12345678901234567890123},"summary":null,'
-    '"outcome":null,"failure":null,"usage":null}}': BreakpointReached(
+    '"at":1.5,"clock":0.25,"data":{"z": 1.0, "a": 12345678901234567890123},"epoch":0,"stops":[],'
+    '"stop_error":null,"summary":null,"outcome":null,"failure":null,"usage":null}}': BreakpointReached(
         id="b1",
         event="e1",
         side=Side.BEGIN,
@@ -86,8 +98,9 @@ FROM_AGENT: dict[str, Struct] = {
         data=Raw(b'{"z": 1.0, "a": 12345678901234567890123}'),
     ),
     '{"n":1,"type":"breakpoint","body":{"id":"b2","event":"e1","side":"end","waits":false,"at":1.5,'
-    '"clock":0.25,"data":null,"summary":"It failed","outcome":"error","failure":{"type":"OSError",'
-    '"message":"gone"},"usage":{"input_tokens":3,"output_tokens":null}}}': BreakpointReached(
+    '"clock":0.25,"data":null,"epoch":4,"stops":["s1","s2"],"stop_error":"no number",'
+    '"summary":"It failed","outcome":"error","failure":{"type":"OSError","message":"gone"},'
+    '"usage":{"input_tokens":3,"output_tokens":null,"cost":0.25,"estimated":true}}}': BreakpointReached(
         id="b2",
         event="e1",
         side=Side.END,
@@ -95,10 +108,25 @@ FROM_AGENT: dict[str, Struct] = {
         at=1.5,
         clock=0.25,
         data=Raw(b"null"),
+        epoch=4,
+        stops=("s1", "s2"),
+        stop_error="no number",
         summary="It failed",
         outcome=Outcome.ERROR,
         failure=Failure(type="OSError", message="gone"),
-        usage=Usage(input_tokens=3),
+        usage=Usage(input_tokens=3, cost=0.25, estimated=True),
+    ),
+    '{"n":1,"type":"breakpoint","body":{"id":"b3","event":"e1","side":"begin","waits":false,"at":1.5,'
+    '"clock":0.25,"pieces":{"number":3,"like":1,"keep":2,"then":[7,", {}"]},"epoch":4,"stops":[],'
+    '"stop_error":null,"summary":null,"outcome":null,"failure":null,"usage":null}}': BreakpointReached(
+        id="b3",
+        event="e1",
+        side=Side.BEGIN,
+        waits=False,
+        at=1.5,
+        clock=0.25,
+        pieces=Pieces(number=3, like=1, keep=2, then=(7, ", {}")),
+        epoch=4,
     ),
     '{"n":1,"type":"withdraw","body":{"breakpoint":"b1"}}': Withdraw(breakpoint="b1"),
     '{"n":1,"type":"commit","body":{"id":"abc","at":1.5,"title":"Add b","description":"","event":null,'
@@ -123,6 +151,17 @@ FROM_AGENT: dict[str, Struct] = {
     '{"n":1,"type":"get_timeline","body":{}}': GetTimeline(),
     '{"n":1,"type":"process_ended","body":{"pid":7,"code":-9}}': ProcessEnded(pid=7, code=-9),
     '{"n":1,"type":"take_run","body":{"data":"eJw="}}': TakeRun(data="eJw="),
+    '{"n":1,"type":"get_rules","body":{}}': GetRules(),
+    '{"n":1,"type":"set_stop","body":{"stop":' + A_STOP + "}}": stops.SetStop(
+        stop=stops.Stop(id="s1", condition="depth > 1")
+    ),
+    '{"n":1,"type":"delete_stop","body":{"stop":"s1"}}': stops.DeleteStop(stop="s1"),
+    '{"n":1,"type":"try_stop","body":{"stop":' + A_STOP + ',"run":"Night run"}}': stops.TryStop(
+        stop=stops.Stop(id="s1", condition="depth > 1"), run="Night run"
+    ),
+    '{"n":1,"type":"set_prices","body":{"prices":[{"model":"gpt-*","input":0.25,"output":2.0}]}}': (
+        stops.SetPrices(prices=(stops.Price(model="gpt-*", input=0.25, output=2.0),))
+    ),
     '{"n":1,"type":"bye","body":{"ending":"crashed","failure":{"type":"E","message":"m"}}}': Bye(
         ending=Ending.CRASHED, failure=Failure(type="E", message="m")
     ),
@@ -139,13 +178,37 @@ RUN = (
     '{"id":"r1","name":"Run #1 of p","program":"p","started_at":1.5,"ended_at":null,"state":"step",'
     '"agent_state":"running","mode":"step","pending":[],"ending":null,"failure":null,"can_stop":true,'
     '"stopping":false,"rows":0,"commits":0,"workspace":null,"pid":null,"host":null,"tags":[],'
-    '"usage":null,"detached_at":null,"exit_code":null,"last_event":null}'
+    '"usage":null,"detached_at":null,"exit_code":null,"last_event":null,"hits":[]}'
 )
 the_run = Run(id="r1", name="Run #1 of p", program="p", started_at=1.5)
+STOP = (
+    '{"id":"s1","program":"*","kind":null,"side":null,"name":null,"on_error":false,"condition":null,'
+    '"watch":%s,"nth":1,"once":false,"then":"halt","enabled":true}'
+)
+WATCHES: dict[str, stops.Watch | None] = {
+    "null": None,
+    '{"kind":"tokens","limit":1000}': stops.TokenBudget(limit=1000),
+    '{"kind":"cost","limit":0.5}': stops.CostBudget(limit=0.5),
+    '{"kind":"repeated","times":3}': stops.Repeated(),
+    '{"kind":"touched","path":"tests/*"}': stops.Touched(path="tests/*"),
+}
+LEASE = (
+    '{"n":1,"type":"lease","body":{"epoch":3,"mode":"continue","stops":[%s],'
+    '"prices":[{"model":"gpt-*","input":2.5,"output":10.0}]}}'
+)
 
 TO_AGENT: dict[str, Struct] = {
     '{"n":1,"type":"welcome","body":{"version":2,"core":"agentstepper_nb 0.1.0","run":"r1",'
     '"received":7}}': Welcome(version=2, core="agentstepper_nb 0.1.0", run="r1", received=7),
+    **{
+        LEASE % (STOP % watch): Lease(
+            epoch=3,
+            mode=Mode.CONTINUE,
+            stops=(stops.Stop(id="s1", watch=of),),
+            prices=(stops.Price(model="gpt-*", input=2.5, output=10.0),),
+        )
+        for watch, of in WATCHES.items()
+    },
     '{"n":1,"type":"acknowledged","body":{"received":9}}': Acknowledged(received=9),
     ANSWER % '{"kind":"resume"}': answer(Resume()),
     ANSWER % '{"kind":"resume","data":null}': answer(Resume(data=Raw(b"null"))),
@@ -157,6 +220,17 @@ TO_AGENT: dict[str, Struct] = {
         run=the_run, rows=(), commits=()
     ),
     f'{{"n":1,"type":"run_taken","body":{{"run":{RUN}}}}}': RunTaken(run=the_run),
+    '{"n":1,"type":"rules","body":{"stops":['
+    + A_STOP
+    + '],"prices":[{"model":"m","input":0.0,"output":1.5}]}}': Rules(
+        stops=(stops.Stop(id="s1", condition="depth > 1"),),
+        prices=(stops.Price(model="m", input=0.0, output=1.5),),
+    ),
+    '{"n":1,"type":"tried","body":{"trials":[{"run":"r1","rows":7,"hits":[2,4],"total":2,"error":"e"}],'
+    f'"runs":[{RUN}]}}}}': Tried(
+        trials=(stops.StopTrial(run="r1", rows=7, hits=(2, 4), total=2, error="e"),),
+        runs=(the_run,),
+    ),
     '{"n":1,"type":"error","body":{"code":"duplicate","message":"m","n":3}}': AgentError(
         code="duplicate", message="m", n=3
     ),
@@ -210,8 +284,15 @@ FAILS = '{"n":1,"type":"%s","body":%s}'
         ("hello", HELLO | {"sent": -1}, r">= 0 - at `\$.sent`"),
         ("hello", HELLO | {"waiting": [7]}, r"got `int` - at `\$.waiting\[0\]`"),
         ("process_ended", {"pid": 1, "code": "9"}, r"got `str` - at `\$.code`"),
+        ("breakpoint", REACHED | {"epoch": -1}, r">= 0 - at `\$.epoch`"),
+        ("breakpoint", REACHED | {"stops": [""]}, r"length >= 1 - at `\$.stops\[0\]`"),
+        (
+            "breakpoint",
+            REACHED | {"pieces": {"number": 1, "then": [[]]}},
+            r"at `\$.pieces.then\[0\]`",
+        ),
     ],
-    ids=range(20),
+    ids=range(23),
 )
 def test_a_wrong_field_is_named(type: str, body: object, says: str) -> None:
     with pytest.raises(ProtocolError, match=says) as refused:

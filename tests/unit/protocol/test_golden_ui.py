@@ -12,6 +12,8 @@ from msgspec import Struct
 
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol import ui
+from agentstepper_nb.protocol.pieces import Pieces
+from agentstepper_nb.protocol.stops import Price, Reaction, Stop, StopTrial, TokenBudget
 from agentstepper_nb.protocol.values import (
     Actor,
     AnswerKind,
@@ -27,9 +29,31 @@ from agentstepper_nb.protocol.values import (
     Row,
     Run,
     Side,
+    StopHits,
     StoreInfo,
     Usage,
 )
+
+STOP = (
+    '{"id":"s","program":"fix_*","kind":"tool_invocation","side":"begin","name":"write_*",'
+    '"on_error":false,"condition":"data.path == \'a\'","watch":{"kind":"tokens","limit":1000},"nth":2,'
+    '"once":true,"then":"log","enabled":false}'
+)
+the_stop = Stop(
+    id="s",
+    program="fix_*",
+    kind=EventKind.TOOL_INVOCATION,
+    side=Side.BEGIN,
+    name="write_*",
+    condition="data.path == 'a'",
+    watch=TokenBudget(limit=1000),
+    nth=2,
+    once=True,
+    then=Reaction.LOG,
+    enabled=False,
+)
+PRICES = '[{"model":"gpt-*","input":2.5,"output":10.0}]'
+the_prices = (Price(model="gpt-*", input=2.5, output=10.0),)
 
 FROM_UI: dict[str, Struct] = {
     '{"n":1,"type":"hello","id":"c","body":{"version":2,"client":"view"}}': ui.UiHello(
@@ -38,6 +62,18 @@ FROM_UI: dict[str, Struct] = {
     '{"n":1,"type":"open_run","id":"c","body":{"run":"r"}}': ui.OpenRun(run="r"),
     '{"n":1,"type":"close_run","id":"c","body":{"run":"r"}}': ui.CloseRun(run="r"),
     '{"n":1,"type":"read_run","id":"c","body":{"run":"r"}}': ui.ReadRun(run="r"),
+    '{"n":1,"type":"list_runs","id":"c","body":{"before":"r","limit":2000}}': ui.ListRuns(
+        before="r"
+    ),
+    '{"n":1,"type":"get_rows","id":"c","body":{"run":"r","first":1,"last":200,"around":"b"}}': (
+        ui.GetRows(run="r", around="b")
+    ),
+    '{"n":1,"type":"find_rows","id":"c","body":{"run":"r","text":"ls"}}': ui.FindRows(
+        run="r", text="ls"
+    ),
+    '{"n":1,"type":"get_commits","id":"c","body":{"run":"r","before":7,"limit":200}}': ui.GetCommits(
+        run="r", before=7
+    ),
     '{"n":1,"type":"get_message","id":"c","body":{"run":"r","message":"m"}}': ui.GetMessage(
         run="r", message="m"
     ),
@@ -56,6 +92,14 @@ FROM_UI: dict[str, Struct] = {
     '{"n":1,"type":"stop","id":"c","body":{"run":"r"}}': ui.StopRun(run="r"),
     '{"n":1,"type":"edit","id":"c","body":{"run":"r","breakpoint":"b","revision":1,"edit":null}}': (
         ui.Edit(run="r", breakpoint="b", revision=1, edit=None)
+    ),
+    f'{{"n":1,"type":"set_stop","id":"c","body":{{"stop":{STOP}}}}}': ui.SetStop(stop=the_stop),
+    '{"n":1,"type":"delete_stop","id":"c","body":{"stop":"s"}}': ui.DeleteStop(stop="s"),
+    f'{{"n":1,"type":"try_stop","id":"c","body":{{"stop":{STOP},"run":null}}}}': ui.TryStop(
+        stop=the_stop
+    ),
+    f'{{"n":1,"type":"set_prices","id":"c","body":{{"prices":{PRICES}}}}}': ui.SetPrices(
+        prices=the_prices
     ),
     '{"n":1,"type":"rename_run","id":"c","body":{"run":"r","name":"x"}}': ui.RenameRun(
         run="r", name="x"
@@ -81,14 +125,16 @@ RUN = (
     '{"id":"r","name":"Run #1 of P","program":"P","started_at":1.5,"ended_at":null,"state":"halted",'
     '"agent_state":"halted","mode":"step","pending":["b"],"ending":null,"failure":null,'
     '"can_stop":true,"stopping":false,"rows":1,"commits":0,"workspace":null,"pid":null,"host":null,'
-    '"tags":["kept"],"usage":{"input_tokens":3,"output_tokens":4},"detached_at":2.5,"exit_code":-9,'
-    '"last_event":"tool call ls (row 1)"}'
+    '"tags":["kept"],"usage":{"input_tokens":3,"output_tokens":4,"cost":0.5,"estimated":false},'
+    '"detached_at":2.5,"exit_code":-9,"last_event":"tool call ls (row 1)",'
+    '"hits":[{"stop":"s","count":2,"last":1}]}'
 )
 run = json.loads(RUN)
 ROW = (
     '{"id":"b","seq":1,"event":"e","kind":"llm_query","side":"begin","source":"agent","target":"llm",'
     '"summary":"Hi","at":1.5,"size":4,"name":null,"depth":0,"pending":false,"revision":2,'
-    '"edited":true,"answer":"resume","outcome":null,"failure":null,"usage":null,"duration":null}'
+    '"edited":true,"answer":"resume","outcome":null,"failure":null,"usage":null,"duration":null,'
+    '"stops":["s"],"stop_error":"no number"}'
 )
 COMMIT = (
     '{"id":"k","run":"r","at":1.5,"title":"t","description":"","event":"e","seq":1,"snapshot":false,'
@@ -106,10 +152,11 @@ the_run = Run(
     pending=("b",),
     rows=1,
     tags=("kept",),
-    usage=Usage(input_tokens=3, output_tokens=4),
+    usage=Usage(input_tokens=3, output_tokens=4, cost=0.5),
     detached_at=2.5,
     exit_code=-9,
     last_event="tool call ls (row 1)",
+    hits=(StopHits(stop="s", count=2, last=1),),
 )
 the_row = Row(
     id="b",
@@ -125,6 +172,8 @@ the_row = Row(
     revision=2,
     edited=True,
     answer=AnswerKind.RESUME,
+    stops=("s",),
+    stop_error="no number",
 )
 the_commit = Commit(
     id="k",
@@ -145,12 +194,36 @@ the_store = StoreInfo(kind="sqlite", durability=Durability.DURABLE, folder="/d",
 
 TO_UI: dict[str, Struct] = {
     '{"n":1,"type":"hello","id":"c","body":{"version":2,"core":"agentstepper_nb 0.1.0","control":true,'
-    f'"runs":[{RUN}],"store":{STORE}}}}}': ui.CoreHello(
+    f'"runs":[{RUN}],"more":3,"store":{STORE},"stops":[{STOP}],"prices":{PRICES}}}}}': ui.CoreHello(
         version=2,
         core="agentstepper_nb 0.1.0",
         control=True,
         runs=(the_run,),
+        more=3,
         store=the_store,
+        stops=(the_stop,),
+        prices=the_prices,
+    ),
+    f'{{"n":1,"type":"stop","id":"c","body":{{"stop":{STOP}}}}}': ui.StopChanged(stop=the_stop),
+    '{"n":1,"type":"stop_gone","id":"c","body":{"stop":"s"}}': ui.StopGone(stop="s"),
+    f'{{"n":1,"type":"prices","id":"c","body":{{"prices":{PRICES}}}}}': ui.PricesChanged(
+        prices=the_prices
+    ),
+    '{"n":1,"type":"stop_tried","id":"c","body":{"trials":[{"run":"r","rows":9,"hits":[2,4],"total":2,'
+    '"error":"no number"}]}}': ui.StopTried(
+        trials=(StopTrial(run="r", rows=9, hits=(2, 4), total=2, error="no number"),)
+    ),
+    f'{{"n":1,"type":"runs","id":"c","body":{{"runs":[{RUN}],"more":0}}}}': ui.RunsListed(
+        runs=(the_run,), more=0
+    ),
+    f'{{"n":1,"type":"rows","id":"c","body":{{"run":"r","rows":[{ROW}],"commits":[{COMMIT}]}}}}': (
+        ui.RowsPage(run="r", rows=(the_row,), commits=(the_commit,))
+    ),
+    '{"n":1,"type":"rows_found","id":"c","body":{"run":"r","seqs":[1,4],"total":2}}': ui.RowsFound(
+        run="r", seqs=(1, 4), total=2
+    ),
+    f'{{"n":1,"type":"commits","id":"c","body":{{"run":"r","commits":[{COMMIT}],"before":null}}}}': (
+        ui.CommitsPage(run="r", commits=(the_commit,), before=None)
     ),
     f'{{"n":1,"type":"run","id":"c","body":{{"run":{RUN}}}}}': ui.RunChanged(run=the_run),
     '{"n":1,"type":"run_gone","id":"c","body":{"run":"r"}}': ui.RunGone(run="r"),
@@ -173,8 +246,19 @@ TO_UI: dict[str, Struct] = {
         ui.RunOpened(run=the_run, rows=(the_row,), commits=(the_commit,), notes=(the_note,))
     ),
     '{"n":1,"type":"message","id":"c","body":{"run":"r","message":"b","revision":2,'
-    '"data":"{\\"z\\": 1.0}","edit":"null","strict":true}}': ui.MessageBody(
+    '"data":"{\\"z\\": 1.0}","pieces":null,"edit":"null","strict":true}}': ui.MessageBody(
         run="r", message="b", revision=2, data='{"z": 1.0}', edit="null", strict=True
+    ),
+    '{"n":1,"type":"message","id":"c","body":{"run":"r","message":"b","revision":2,"data":"",'
+    '"pieces":{"number":1,"like":0,"keep":0,"then":["[","7]"]},"edit":null,'
+    '"strict":true}}': ui.MessageBody(
+        run="r",
+        message="b",
+        revision=2,
+        data="",
+        edit=None,
+        strict=True,
+        pieces=Pieces(number=1, then=("[", "7]")),
     ),
     '{"n":1,"type":"change","id":"c","body":{"run":"r","commit":"k","path":"a.py","body":{"diff":"d",'
     '"content":"c","previous_content":"p"}}}': ui.ChangeBody(
@@ -232,8 +316,19 @@ def test_every_kind_of_message_is_above() -> None:
         ("search", {"query": "x", "limit": 501}, r"<= 500 - at `\$.limit`"),
         ("search", {"query": "x" * 1001}, r"at `\$.query`"),
         ("export_run", {"run": "r", "format": "pickle"}, r"at `\$.format`"),
+        ("set_stop", {"stop": {"id": ""}}, r"length >= 1 - at `\$.stop.id`"),
+        ("set_stop", {"stop": {"id": "s", "nth": 0}}, r">= 1 - at `\$.stop.nth`"),
+        ("set_stop", {"stop": {"id": "s", "program": ""}}, r"at `\$.stop.program`"),
+        ("set_stop", {"stop": {"id": "s", "condition": "x" * 4097}}, r"<= 4096"),
+        ("set_stop", {"stop": {"id": "s", "watch": {"kind": "nap"}}}, r"'nap'"),
+        ("set_stop", {"stop": {"id": "s", "watch": {"kind": "cost", "limit": -1}}}, r">= 0"),
+        ("try_stop", {"run": "r"}, "field `stop`"),
+        ("set_prices", {"prices": [{"model": "m", "input": 1}]}, "field `output`"),
+        ("list_runs", {"before": "r", "limit": 2001}, r"<= 2000 - at `\$.limit`"),
+        ("get_rows", {"run": "r", "first": -1}, r">= 0 - at `\$.first`"),
+        ("get_commits", {"run": "r", "limit": 0}, r">= 1 - at `\$.limit`"),
     ],
-    ids=range(13),
+    ids=range(24),
 )
 def test_a_wrong_field_is_named(type: str, body: object, says: str) -> None:
     with pytest.raises(ProtocolError, match=says) as refused:

@@ -171,6 +171,15 @@ def test_what_is_no_archive(data: bytes, says: str) -> None:
         ("run.json", {"ended_at": 1e300}, "a time"),
         ("run.json", {"tags": [""]}, "tag"),
         ("run.json", {"tags": ["x"] * 21}, "tags"),
+        ("run.json", {"hits": [{"stop": "", "count": 1, "last": 1}]}, "a stop without an id"),
+        ("run.json", {"hits": [{"stop": "s", "count": 0, "last": 1}]}, "counts wrong"),
+        ("run.json", {"hits": [{"stop": "s", "count": 1, "last": 0}]}, "counts wrong"),
+        ("run.json", {"hits": [{"stop": "s", "count": 1, "last": 1}] * 2}, "count twice"),
+        (
+            "run.json",
+            {"hits": [{"stop": f"s{n}", "count": 1, "last": 1} for n in range(1001)]},
+            "too many stops",
+        ),
         ("run.json", {"state": "lively"}, "run.json is damaged"),
         ("events.jsonl", {"id": "d"}, "one event twice"),
         ("events.jsonl", {"id": "f"}, "a breakpoint of no event"),
@@ -190,6 +199,9 @@ def test_what_is_no_archive(data: bytes, says: str) -> None:
         ("breakpoints.jsonl", {"edit": ""}, "no JSON"),
         ("breakpoints.jsonl", {"revision": 0}, "a revision"),
         ("breakpoints.jsonl", {"answered_at": -5}, "a time"),
+        ("breakpoints.jsonl", {"stops": ["s"] * 201}, "too many stops"),
+        ("breakpoints.jsonl", {"stops": [""]}, "a stop without an id"),
+        ("breakpoints.jsonl", {"stop_error": "x" * 1001}, "too long an error"),
         ("commits.jsonl", {"id": ""}, "an id"),
         ("commits.jsonl", {"seq": -1}, "at no row"),
         ("commits.jsonl", {"changes": [{"path": "a", "kind": "added", "added": -1}]}, "counts"),
@@ -322,3 +334,19 @@ def test_a_header_that_counts_wrong_is_counted_anew() -> None:
 
 def replace_run(history: RunHistory, **changes: Any) -> RunHistory:
     return replace(history, run=replace(history.run, **changes))
+
+
+def test_rows_with_gaps_between_their_numbers_are_numbered_anew() -> None:
+    whole = with_every_field()
+    begin, end = whole.breakpoints
+    event, said = whole.events
+    gaps = replace(
+        whole,
+        events=(event, replace(said, seq=900)),
+        breakpoints=(replace(begin, seq=7), replace(end, seq=40)),
+        commits=(replace(whole.commits[0], seq=50),),
+        run=replace(whole.run, hits=(replace(whole.run.hits[0], last=40),)),
+    )
+    assert archive.load(archive.dump(gaps)) == archive.load(archive.dump(whole))
+    before = replace(gaps, commits=(replace(whole.commits[0], seq=6),))
+    assert archive.load(archive.dump(before)).commits[0].seq == 0

@@ -13,7 +13,8 @@ import pytest
 from msgspec.structs import replace
 
 from agentstepper_nb.errors import NewerStoreError, StoreError, StoreTakenError
-from agentstepper_nb.protocol.records import SentenceMade
+from agentstepper_nb.protocol.records import PricesSet, SentenceMade, StopSaved
+from agentstepper_nb.protocol.stops import Stop
 from agentstepper_nb.protocol.values import EventKind, RunState
 from agentstepper_nb.store.checkup import examine, repair
 from agentstepper_nb.store.checkup.pieces import LOST_CONTENT, LOST_ROW, TAG
@@ -23,7 +24,7 @@ from agentstepper_nb.store.sqlite.marks import Marks
 from agentstepper_nb.store.sqlite.reader import Reader
 from agentstepper_nb.store.sqlite.rows import RunRow, select
 from agentstepper_nb.store.sqlite.tables import Tables
-from tests.helpers.damage import ENDED, LIVE, RUNS, Built, build, histories, named
+from tests.helpers.damage import ENDED, LIVE, RUNS, Built, build, histories, named, rules
 
 RECORDED = Path(__file__).parents[2] / "wire" / "recorded.run"
 FIRST, *_ = ENDED
@@ -253,6 +254,32 @@ def test_a_store_that_was_put_aside_comes_back_beside_what_is_new(
     assert "5 runs are back whole from store.sqlite.damaged-" in said
     assert histories(folder) == built.truth
     assert told(folder) == ""  # and nothing is left to do
+
+
+def test_stops_that_are_hurt_are_named_and_the_others_come_back(built: Built, folder: Path) -> None:
+    harm(folder, "UPDATE rules SET body = replace(body, '2', '3') WHERE id = 'second'")
+    about = examine(folder)
+    assert (about.hurt_rules, about.hurt, about.hurt_store) == (1, (), True)
+    assert "5 runs are back whole" in told(folder)
+    assert histories(folder) == built.truth
+    first, _, third, prices = built.rules
+    assert rules(folder) == (first, third, prices)
+    assert not examine(folder).hurt_store
+
+
+def test_what_was_set_since_stays_where_stops_come_back(built: Built, folder: Path) -> None:
+    path = folder / "store.sqlite"
+    path.rename(folder / f"store.sqlite{opening.DAMAGED}1")
+    since = StopSaved(stop=Stop(id="second", once=True)), PricesSet(prices=())
+    with contextlib.closing(opening.open_writer(path)) as connection:
+        tables = Tables(connection)
+        with migrate.transaction(connection):
+            for record in since:
+                tables.keep(record)
+            tables.finish()
+    told(folder)
+    first, _, third, _ = built.rules
+    assert rules(folder) == (*since, first, third)
 
 
 def test_a_store_of_which_nothing_is_left(folder: Path) -> None:

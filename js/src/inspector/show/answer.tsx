@@ -1,7 +1,8 @@
 /** An answer: what the model said and which tools it calls, with what it cost. */
 import type { Row } from "../../model/model";
+import { costFigure, tokenFigure, tokensBySize } from "../../view/figures";
 import { duration } from "../../view/words";
-import type { Reading } from "../read/types";
+import type { Reading, Tokens } from "../read/types";
 import { ShownMessage } from "./message";
 
 type Answer = Extract<Reading, { kind: "answer" }>;
@@ -23,7 +24,7 @@ export function ShownAnswer({ answer, row }: { answer: Answer; row: Row }) {
         <ShownMessage
           key={at}
           message={message}
-          figure={at === 0 ? figuresOf(answer, row) : undefined}
+          figure={at === 0 ? figuresOf(row, answer.tokens) : undefined}
         />
       ))}
       {ending && <p class="as-Note as-Bad">{ending}</p>}
@@ -31,11 +32,19 @@ export function ShownAnswer({ answer, row }: { answer: Answer; row: Row }) {
   );
 }
 
-/** "1,204 → 96 tokens · 1.93 s" */
-function figuresOf(answer: Answer, row: Row): string | undefined {
-  const input = row.usage?.input_tokens?.toLocaleString("en") ?? answer.tokens?.input;
-  const output = row.usage?.output_tokens?.toLocaleString("en") ?? answer.tokens?.output;
+/**
+ * What an answer took: "1,204 → 96 tok · $0.0021 · 1.93 s".
+ *
+ * @param told The tokens that stand in the answer itself.
+ */
+export function figuresOf(row: Row, told?: Tokens): string {
+  const input = row.usage?.input_tokens?.toLocaleString("en") ?? told?.input;
+  const output = row.usage?.output_tokens?.toLocaleString("en") ?? told?.output;
   const tokens = [input, output].filter(Boolean).join(" → ");
-  const figures = [tokens && `${tokens} tokens`, row.duration != null && duration(row.duration)];
-  return figures.filter(Boolean).join(" · ") || undefined;
+  const figures = [
+    tokens ? `${tokens} tok` : `≈${tokenFigure(tokensBySize(row.size))} tok`,
+    costFigure(row.usage),
+    row.duration != null && duration(row.duration),
+  ];
+  return figures.filter(Boolean).join(" · ");
 }

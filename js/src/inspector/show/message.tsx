@@ -36,7 +36,9 @@ export function ShownMessage({ message, fresh, figure }: ShownMessageProps) {
         </span>
         {message.name && <span class="as-Muted as-Code as-Ellipsis">{visible(message.name)}</span>}
         <span class="as-Spring" />
-        <span class="as-Muted">{figure ?? size(textBytes(message.source))}</span>
+        <span class="as-Message-figure as-Muted as-Ellipsis" title={figure}>
+          {figure ?? size(textBytes(message.source))}
+        </span>
       </div>
       <div class="as-Message-body">
         <Parts parts={message.parts} code={look.actor === "tools"} />

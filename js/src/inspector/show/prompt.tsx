@@ -1,6 +1,7 @@
 /** A prompt: what is new in it first to the eye, the rest folded but near. */
 import { useState } from "preact/hooks";
 import { count, size } from "../../view/words";
+import type { Group } from "../delta";
 import { oneLine } from "../json/print";
 import type { Entry, Message, Reading, Tool } from "../read/types";
 import { textBytes } from "../words";
@@ -11,11 +12,10 @@ import { Entries } from "./value";
 
 type Prompt = Extract<Reading, { kind: "prompt" }>;
 
-/** How much of the conversation is known from before. */
+/** What is known of the conversation from an earlier prompt. */
 export interface Known {
-  /** How many messages at its start. */
-  readonly count: number;
-  /** The row they stood in. */
+  readonly groups: readonly Group[];
+  /** The row of that prompt. */
   readonly seq: number;
 }
 
@@ -24,24 +24,60 @@ const BATCH = 30;
 
 export function ShownPrompt({ prompt, known }: { prompt: Prompt; known: Known | undefined }) {
   const { messages, settings, tools } = prompt;
-  const earlier = known?.count ?? 0;
   return (
     <>
       <Settings settings={settings} tools={tools} />
-      {known && earlier > 0 && (
-        <FoldRow
-          label={count(earlier, "earlier message")}
-          note={`unchanged since event ${known.seq}`}
-          figure={sizeOf(messages.slice(0, earlier))}
-        >
-          {() => <Messages messages={messages.slice(0, earlier)} />}
-        </FoldRow>
-      )}
-      {earlier > 0 && <div class="as-NewLine">New since the last prompt</div>}
-      <Messages messages={messages.slice(earlier)} fresh={earlier > 0} />
+      {known ? <Compared known={known} /> : <Messages messages={messages} />}
       {messages.length === 0 && <p class="as-Note">A prompt without messages</p>}
     </>
   );
+}
+
+/** What stands as it did is folded, unless there is nothing else. */
+function Compared({ known: { groups, seq } }: { known: Known }) {
+  const fresh = groups.some(({ fate, messages }) => fate !== "same" && messages.length > 0);
+  return (
+    <>
+      {groups.map((group, at) =>
+        group.fate !== "same" ? (
+          <Fresh key={at} group={group} seq={seq} />
+        ) : fresh ? (
+          <FoldRow
+            key={at}
+            label={count(group.messages.length, "earlier message")}
+            note={`unchanged since event ${seq}`}
+            figure={sizeOf(group.messages)}
+          >
+            {() => <Messages messages={group.messages} />}
+          </FoldRow>
+        ) : (
+          <Messages key={at} messages={group.messages} />
+        ),
+      )}
+    </>
+  );
+}
+
+function Fresh({ group, seq }: { group: Group; seq: number }) {
+  return (
+    <>
+      <div class="as-NewLine">{wordsOf(group, seq)}</div>
+      <Messages messages={group.messages} fresh />
+    </>
+  );
+}
+
+/** What happened here since the earlier prompt. */
+function wordsOf({ fate, messages, gone }: Group, seq: number): string {
+  const here = messages.length;
+  const those = count(gone, "earlier message");
+  if (fate === "new") {
+    return `New since the last prompt${gone > 0 ? `, in place of ${those}` : ""}`;
+  }
+  if (here === 0) return `${those} left out since event ${seq}`;
+  if (gone === 0) return `${count(here, "message")} put in between since event ${seq}`;
+  if (here === gone) return `${those} edited since event ${seq}`;
+  return `${those} replaced since event ${seq} by ${here === 1 ? "this one" : `these ${here}`}`;
 }
 
 /** Messages, the last ones first on the page; earlier ones in pieces. */

@@ -4,7 +4,7 @@ import { FIRST_ALONE } from "../fold";
 import { pretty } from "../json/print";
 import type { Shape } from "../read/reading";
 import type { Reading } from "../read/types";
-import { ShownAnswer } from "./answer";
+import { figuresOf, ShownAnswer } from "./answer";
 import { LongText } from "./long_text";
 import { type Known, ShownPrompt } from "./prompt";
 import { Entries, ShownArguments } from "./value";
@@ -16,7 +16,19 @@ interface ShownReadingProps {
   known: Known | undefined;
 }
 
-export function ShownReading({ row, shape, reading, known }: ShownReadingProps) {
+export function ShownReading(props: ShownReadingProps) {
+  const { row, shape, reading } = props;
+  return (
+    <>
+      {shape === "answer" && reading.kind !== "answer" && row.duration !== null && (
+        <p class="as-Note as-Small">{figuresOf(row)}</p>
+      )}
+      <Contents {...props} />
+    </>
+  );
+}
+
+function Contents({ row, shape, reading, known }: ShownReadingProps) {
   switch (reading.kind) {
     case "prompt":
       return <ShownPrompt prompt={reading} known={known} />;

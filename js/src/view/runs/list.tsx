@@ -10,7 +10,9 @@ const MOST = 100;
 /** From so many runs on there is a filter. */
 const MANY = 8;
 
-interface ListProps {
+export { default as styles } from "../../styles/picker.css";
+
+export interface ListProps {
   model: Debugger;
   onClose(): void;
 }

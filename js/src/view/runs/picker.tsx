@@ -6,7 +6,7 @@ import type { Debugger } from "../../model/debugger";
 import type { Run } from "../../model/model";
 import type { Place } from "../place";
 import { visible } from "../visible";
-import { RunList } from "./list";
+import { RunList } from "./lazy_list";
 
 interface PickerProps {
   model: Debugger;

@@ -1,6 +1,8 @@
 /** Which rows a filter leaves: those that hold each of its words somewhere. */
 import type { StepFile } from "../../model/commits";
 import type { Row } from "../../model/model";
+import type { Matches } from "../../model/row_finder";
+import type { Rows } from "../../model/rows";
 import { actorLabel } from "../words";
 import type { FilesOfRows } from "./lines";
 
@@ -37,4 +39,43 @@ export function filterRows(
 
 function names({ change: { path, previous_path } }: StepFile, word: string): boolean {
   return `${path} ${previous_path ?? ""}`.toLowerCase().includes(word);
+}
+
+/** What a filter leaves. */
+export interface Left {
+  /** By what. */
+  readonly filter: string;
+  /** The numbers of the rows, rising: the last ones where there are very many. */
+  readonly seqs: readonly number[];
+  readonly total: number;
+}
+
+/**
+ * The rows that a filter leaves: of a run that is all here at once, else as far as they were found. Null:
+ * all of them, because there is no filter or nothing was found yet.
+ *
+ * @param found What the Core has found last, maybe by an earlier text.
+ */
+export function leftBy(
+  filter: string,
+  rows: Rows,
+  files: FilesOfRows,
+  found: Matches | null,
+): Left | null {
+  if (filter === "") return null;
+  const numbers = (some: readonly Row[], text: string) =>
+    filterRows(some, text, files).map(({ seq }) => seq);
+  if (rows.complete) {
+    const seqs = numbers(rows.all, filter);
+    return { filter, seqs, total: seqs.length };
+  }
+  if (!found) return null;
+  // The run has grown since: what came is looked through here, until the Core is asked again.
+  const since = rows.all.filter(({ seq }) => seq > found.until);
+  const more = numbers(since, found.text);
+  return {
+    filter: found.text,
+    seqs: [...found.seqs, ...more],
+    total: found.total + more.length,
+  };
 }

@@ -1,36 +1,46 @@
 /** The timeline line by line: the rows of the run, and under a tool's last row the files it changed. Pure. */
 import type { StepFile } from "../../model/commits";
 import type { Row, SelectedFile } from "../../model/model";
+import type { Rows } from "../../model/rows";
 
 /** So many files stand under a row; more are counted. */
 const MOST_FILES = 4;
 
-export interface RowLine {
-  readonly kind: "row";
+/** What all lines have: a name of their own, and the number of their row. */
+interface Numbered {
   readonly id: string;
+  readonly seq: number;
+}
+
+export interface RowLine extends Numbered {
+  readonly kind: "row";
   readonly row: Row;
   /** How many files stand under it. */
   readonly files: number;
 }
 
-export interface FileLine {
+/** A row that isn't here yet. */
+export interface BlankLine extends Numbered {
+  readonly kind: "blank";
+}
+
+export interface FileLine extends Numbered {
   readonly kind: "file";
-  readonly id: string;
   /** The row it stands under. */
   readonly row: Row;
   readonly file: StepFile;
 }
 
 /** Stands for the files that are too many. */
-export interface MoreLine {
+export interface MoreLine extends Numbered {
   readonly kind: "more";
-  readonly id: string;
   readonly row: Row;
   readonly commit: string;
   readonly count: number;
 }
 
-export type Line = RowLine | FileLine | MoreLine;
+type Under = FileLine | MoreLine;
+export type Line = RowLine | BlankLine | Under;
 
 /** What each row changed: files stand at the last row of their event. */
 export type FilesOfRows = ReadonlyMap<Row, readonly StepFile[]>;
@@ -51,52 +61,135 @@ export function filesOfRows(
   return found;
 }
 
-/** Rows and what stands under them; nothing under the rows in `folded`, by their ids. */
-export function linesOf(
-  rows: readonly Row[],
-  files: FilesOfRows,
-  folded: ReadonlySet<string>,
-): Line[] {
-  const lines: Line[] = [];
-  for (const row of rows) {
-    const those = files.get(row) ?? [];
-    lines.push({ kind: "row", id: row.id, row, files: those.length });
-    if (those.length > 0 && !folded.has(row.id)) lines.push(...under(row, those));
-  }
-  return lines;
+/** The lines under one row. */
+interface Block {
+  readonly seq: number;
+  /** The index of the first. */
+  readonly start: number;
+  readonly lines: readonly Under[];
+  /** How many lines of such kind there are until its last. */
+  readonly until: number;
 }
 
-function* under(row: Row, files: readonly StepFile[]): Generator<Line> {
+interface LinesOptions {
+  rows: Rows;
+  /** The numbers of the rows that a filter leaves, rising; null: all. */
+  seqs?: readonly number[] | null;
+  files?: FilesOfRows;
+  /** Nothing is shown under these rows, by their ids. */
+  folded?: ReadonlySet<string>;
+  /** What these lines are filtered by. */
+  filter?: string;
+}
+
+/** A timeline's lines, made when they are looked at: there may be very many. */
+export class Lines {
+  readonly count: number;
+  readonly filter: string;
+  readonly #rows: Rows;
+  readonly #seqs: readonly number[] | null;
+  readonly #files: FilesOfRows;
+  readonly #blocks: readonly Block[];
+
+  constructor({ rows, seqs = null, files = new Map(), folded, filter = "" }: LinesOptions) {
+    this.filter = filter;
+    this.#rows = rows;
+    this.#seqs = seqs;
+    this.#files = files;
+    const blocks: Block[] = [];
+    let until = 0;
+    for (const [row, those] of [...files].sort(([a], [b]) => a.seq - b.seq)) {
+      const place = this.#place(row.seq);
+      if (place < 0 || folded?.has(row.id)) continue;
+      const lines = [...under(row, those)];
+      const start = place + 1 + until;
+      until += lines.length;
+      blocks.push({ seq: row.seq, start, lines, until });
+    }
+    this.#blocks = blocks;
+    this.count = (seqs?.length ?? rows.length) + until;
+  }
+
+  /** The largest number of a row. */
+  get lastSeq(): number {
+    return this.#seqs ? (this.#seqs.at(-1) ?? 0) : this.#rows.length;
+  }
+
+  at(index: number): Line | undefined {
+    if (index < 0 || index >= this.count) return undefined;
+    const block = this.#blocks[lastWhere(this.#blocks, ({ start }) => start <= index)];
+    const inside = block?.lines[index - block.start];
+    if (inside) return inside;
+    const place = index - (block?.until ?? 0);
+    const seq = this.#seqs ? this.#seqs[place] : place + 1;
+    if (seq === undefined) return undefined;
+    const row = this.#rows.at(seq);
+    if (!row) return { kind: "blank", id: `#${seq}`, seq };
+    return { kind: "row", id: row.id, seq, row, files: this.#files.get(row)?.length ?? 0 };
+  }
+
+  /** Where the row of a number stands; -1: nowhere. */
+  indexOfRow(seq: number): number {
+    const place = this.#place(seq);
+    if (place < 0) return -1;
+    const before = this.#blocks[lastWhere(this.#blocks, (block) => block.seq < seq)];
+    return place + (before?.until ?? 0);
+  }
+
+  /** Where a line of this or an earlier timeline stands: where it isn't there itself, its row. */
+  indexOf({ seq, id }: Line): number {
+    const row = this.indexOfRow(seq);
+    const inside = this.#blockOf(seq)?.lines.findIndex((line) => line.id === id) ?? -1;
+    return row < 0 ? -1 : row + inside + 1;
+  }
+
+  /** The line of what is selected: the file's where it stands in the timeline, else the row's. */
+  selected(row: string | null, file: SelectedFile | null): number {
+    const here = this.#rows.find(row);
+    if (!here) return -1;
+    const id = file ? fileLineId(here.id, file.commit, file.path) : "";
+    return this.indexOf({ kind: "blank", seq: here.seq, id });
+  }
+
+  #blockOf(seq: number): Block | undefined {
+    const block = this.#blocks[lastWhere(this.#blocks, (each) => each.seq <= seq)];
+    return block?.seq === seq ? block : undefined;
+  }
+
+  /** How many rows stand before it; -1 where the filter leaves it out. */
+  #place(seq: number): number {
+    const seqs = this.#seqs;
+    if (!seqs) return seq <= this.#rows.length ? seq - 1 : -1;
+    const at = lastWhere(seqs, (each) => each <= seq);
+    return seqs[at] === seq ? at : -1;
+  }
+}
+
+/** The index of the last item that fits, where those that do come first; -1: none. */
+function lastWhere<T>(items: readonly T[], fits: (item: T) => boolean): number {
+  let low = 0;
+  let high = items.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (fits(items[middle] as T)) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+function* under(row: Row, files: readonly StepFile[]): Generator<Under> {
+  const { seq } = row;
   for (const file of files.slice(0, MOST_FILES)) {
-    yield { kind: "file", id: fileLineId(row.id, file.commit, file.change.path), row, file };
+    yield { kind: "file", id: fileLineId(row.id, file.commit, file.change.path), seq, row, file };
   }
   const next = files[MOST_FILES];
   if (!next) return;
   const { commit } = next;
   const count = files.length - MOST_FILES;
-  yield { kind: "more", id: fileLineId(row.id, commit, null), row, commit, count };
+  yield { kind: "more", id: fileLineId(row.id, commit, null), seq, row, commit, count };
 }
 
 /** What a line under a row is known by; without a path it is the one that counts the rest. */
 function fileLineId(row: string, commit: string, path: string | null): string {
   return JSON.stringify([row, commit, path]);
-}
-
-/** The line of what is selected: the file's where it stands in the timeline, else the row's; -1 is none. */
-export function selectedLine(
-  lines: readonly Line[],
-  row: string | null,
-  file: SelectedFile | null,
-): number {
-  const id = row !== null && file && fileLineId(row, file.commit, file.path);
-  // Looked for from the end: what is selected is nearly always recent.
-  const at = id ? lines.findLastIndex((line) => line.id === id) : -1;
-  return at >= 0 ? at : lines.findLastIndex((line) => line.id === row);
-}
-
-/** The line that a line stands under, for files. */
-export function lineOfRow(lines: readonly Line[], at: number): number {
-  let to = at;
-  while (to > 0 && lines[to]?.kind !== "row") to -= 1;
-  return to;
 }

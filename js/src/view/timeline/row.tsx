@@ -1,10 +1,14 @@
 /** One row: number, from → to, what happened, marks, a figure. Always one line of the same height. */
+import type { ComponentChildren } from "preact";
 import { Icon } from "../../icons/icon";
 import type { Row } from "../../model/model";
+import type { Stops } from "../../model/stops";
 import type { Actor } from "../../protocol/types.gen";
 import { cx } from "../classes";
+import { tokenFigure, usageWords } from "../figures";
 import { visible } from "../visible";
 import { actorIcon, actorLabel, clock, count, duration } from "../words";
+import { hasStopMark, StopMarks } from "./stop_mark";
 
 /** Deeper than this the guides would crowd out the words. */
 const MOST_GUIDES = 5;
@@ -33,21 +37,31 @@ export function placed({ index, top, selected, active }: PlaceProps, id: string,
 
 interface RowLineProps extends PlaceProps {
   row: Row;
+  /** How many tokens the prompt was, where its answer has told it. */
+  asked: number | undefined;
   /** How many files stand under it. */
   files: number;
   /** Whether they are shown. */
   open: boolean;
   /** What a person wrote beside it; "" is nothing. */
   note: string;
+  stops: Stops;
   onSelect(): void;
+  /** Begins a stop like this row; absent where this login may set none. */
+  onStop: (() => void) | null;
   onFold(open: boolean): void;
 }
 
 export function RowLine(props: RowLineProps) {
-  const { row, files, open, note, onSelect, onFold, ...place } = props;
+  const { row, asked, files, open, note, stops, onSelect, onFold, onStop, ...place } = props;
   const summary = visible(row.summary);
   const marked =
-    row.edited || row.answer === "stop" || row.outcome === "error" || note !== "" || files > 0;
+    row.edited ||
+    row.answer === "stop" ||
+    row.outcome === "error" ||
+    hasStopMark(row) ||
+    note !== "" ||
+    files > 0;
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the timeline takes the keys of all its rows
     <div
@@ -56,7 +70,7 @@ export function RowLine(props: RowLineProps) {
       class={cx(
         "as-Row",
         row.pending && "as-mod-halted",
-        row.duration === null && !marked && "as-mod-plain",
+        row.duration === null && asked === undefined && !marked && "as-mod-plain",
       )}
       aria-expanded={files > 0 ? open : undefined}
       aria-current={row.pending ? "step" : undefined}
@@ -70,6 +84,7 @@ export function RowLine(props: RowLineProps) {
         <Summary name={row.name} summary={summary} />
       </span>
       <span class="as-Row-marks" role="gridcell">
+        <StopMarks row={row} stops={stops} />
         <Marks row={row} />
         {note && (
           <span class="as-Muted" role="img" aria-label={`note: ${noted(note)}`} title={noted(note)}>
@@ -78,7 +93,32 @@ export function RowLine(props: RowLineProps) {
         )}
         {files > 0 && <Twist files={files} open={open} onFold={onFold} />}
       </span>
-      <Figure row={row} />
+      <Figure row={row} asked={asked}>
+        {onStop && row.side && <AddStop row={row} onStop={onStop} />}
+      </Figure>
+    </div>
+  );
+}
+
+/** The place of a row that isn't here yet. */
+export function BlankRow({
+  seq,
+  onSelect,
+  ...place
+}: PlaceProps & { seq: number; onSelect(): void }) {
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the timeline takes the keys of all its rows
+    <div
+      {...placed(place, `#${seq}`, 1)}
+      role="row"
+      class="as-Row as-mod-blank"
+      aria-busy
+      aria-label={`Event ${seq} is on its way`}
+      onClick={onSelect}
+    >
+      <span class="as-Row-n" role="gridcell">
+        {seq}
+      </span>
     </div>
   );
 }
@@ -181,10 +221,46 @@ function failure({ failure }: Row): string {
   return failure ? `${failure.type}: ${failure.message}` : "Failed";
 }
 
-function Figure({ row }: { row: Row }) {
+interface FigureProps extends Pick<RowLineProps, "row" | "asked"> {
+  children: ComponentChildren;
+}
+
+/** What the row took: a prompt its tokens, all that ends something its time. */
+function Figure({ row, asked, children }: FigureProps) {
+  const told = row.usage && usageWords(row.usage);
   return (
-    <span class="as-Row-fig" role="gridcell" title={clock(row.at)}>
-      {row.duration === null ? "" : duration(row.duration)}
+    <span
+      class="as-Row-fig"
+      role="gridcell"
+      title={[clock(row.at), told].filter(Boolean).join(" · ")}
+    >
+      {row.duration !== null && duration(row.duration)}
+      {row.duration === null && asked !== undefined && (
+        <>
+          {tokenFigure(asked)}
+          <span class="as-x-medium"> tok</span>
+        </>
+      )}
+      {children}
     </span>
+  );
+}
+
+/** Over the figure while the row is pointed at; the key `s` does the same for the selected one. */
+function AddStop({ row, onStop }: { row: Row; onStop(): void }) {
+  return (
+    <button
+      type="button"
+      class="as-Row-act"
+      title="Add a stop like this (s)"
+      aria-label={`Add a stop like event ${row.seq}`}
+      tabIndex={-1}
+      onClick={(event) => {
+        event.stopPropagation();
+        onStop();
+      }}
+    >
+      <Icon name="halted" small />
+    </button>
   );
 }

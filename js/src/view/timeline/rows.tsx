@@ -1,59 +1,71 @@
 /** The lines themselves: a tree grid of which only the part in sight is in the document. */
-import { useSignalEffect } from "@preact/signals";
+import { useComputed, useSignalEffect } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Debugger } from "../../model/debugger";
+import type { Row, SelectedFile } from "../../model/model";
+import { stopLike } from "../../model/stops";
+import { askedTokens } from "./asked";
 import { FileRow, MoreRow } from "./file_row";
-import { type Line, lineOfRow, selectedLine } from "./lines";
-import { RowLine } from "./row";
-import { useScroller, useStay, useStick } from "./scroll";
+import type { Line, Lines } from "./lines";
+import { BlankRow, RowLine } from "./row";
+import { type Scroller, useScroller, useStay, useStick } from "./scroll";
+import { useSight } from "./sight";
 import { ROW, useVirtual } from "./virtual";
 
 interface RowsProps {
   model: Debugger;
   /** Those that the filter leaves, and what stands under them. */
-  lines: readonly Line[];
+  lines: Lines;
 }
 
 export function Rows({ model, lines }: RowsProps) {
   const scroller = useScroller();
-  const at = selectedLine(lines, model.selectedRow.value, model.selectedFile.value);
-  const selected = lines[at]?.id ?? null;
-  const active = Math.max(at, 0);
-  const indexes = useVirtual({ scroller, count: lines.length, active });
+  const at = lines.selected(model.selectedRow.value, model.selectedFile.value);
+  const selected = lines.at(at)?.id ?? null;
+  const active = Math.max(goingTo(model, lines) ?? at, 0);
   const sticks = model.sticks.value;
-  useStick(scroller, sticks, lines.length);
-  const stay = useStay(scroller, { lines, at, moves: sticks, filter: model.filter.value });
-  const focus = useFocus(scroller, selected);
-  useShow(model, lines, selected, scroller.toRow);
+  useStick(scroller, sticks, lines.count);
+  const indexes = useVirtual({ scroller, count: lines.count, active });
+  useSight(model, lines, indexes);
+  const stay = useStay(scroller, { lines, at, moves: sticks });
+  const focus = useFocus(scroller, lines.at(active)?.id ?? null);
+  useShow(model, lines, selected, scroller);
 
-  const go = (index: number) => {
-    const to = Math.min(lines.length - 1, Math.max(0, index));
-    const line = lines[to];
-    if (!line) return;
-    pick(model, line);
-    scroller.toRow(to);
+  const asked = useComputed(() => askedTokens(model.rows.value)).value;
+
+  const pick = (line: Line) => {
     focus(line.id);
+    void pickLine(model, line)?.then((row) => row && focus(row.id));
   };
-  const fold = (line: Line, open: boolean) => {
-    stay(line.id);
-    model.fold(line.row.id, open);
+  const go = (index: number) => {
+    const to = Math.min(lines.count - 1, Math.max(0, index));
+    const line = lines.at(to);
+    if (!line) return;
+    pick(line);
+    scroller.toRow(to);
+  };
+  const fold = (line: RowLineOf, open: boolean) => {
+    stay(line);
+    model.fold(line.id, open);
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    const line = lines[active];
+    const line = lines.at(active);
     if (!line || event.altKey || event.ctrlKey || event.metaKey) return;
     const to = target(event.key, active, pageOf(scroller.current)) ?? sideways(event.key, active);
     if (to !== undefined) go(to);
     else if (line.kind === "row" && line.files > 0 && FOLDS[event.key] !== undefined)
       fold(line, FOLDS[event.key] === true);
-    else if (line.kind !== "row" && event.key === "Enter") open(model, line);
+    else if ((line.kind === "file" || line.kind === "more") && event.key === "Enter")
+      open(model, line);
     else return;
     event.preventDefault();
     event.stopPropagation();
   };
   /** Left leads from a file to its row, Right from a row to its first file. */
   const sideways = (key: string, from: number) => {
-    if (key === "ArrowLeft" && lines[from]?.kind !== "row") return lineOfRow(lines, from);
-    const inside = lines[from]?.kind === "row" && (lines[from + 1]?.kind ?? "row") !== "row";
+    const line = lines.at(from);
+    if (key === "ArrowLeft" && line && isUnder(line)) return lines.indexOfRow(line.seq);
+    const inside = line?.kind === "row" && isUnder(lines.at(from + 1));
     return key === "ArrowRight" && inside ? from + 1 : undefined;
   };
   return (
@@ -68,12 +80,12 @@ export function Rows({ model, lines }: RowsProps) {
         class="as-Rows"
         role="treegrid"
         aria-label="Events"
-        aria-rowcount={lines.length}
-        style={{ height: `${lines.length * ROW}px`, ...numberColumn(lines.at(-1)?.row.seq ?? 0) }}
+        aria-rowcount={lines.count}
+        style={{ height: `${lines.count * ROW}px`, ...numberColumn(lines.lastSeq) }}
         onKeyDown={onKeyDown}
       >
         {indexes.map((index) => {
-          const line = lines[index];
+          const line = lines.at(index);
           if (!line) return null;
           const place = {
             index: index + 1,
@@ -81,10 +93,9 @@ export function Rows({ model, lines }: RowsProps) {
             selected: line.id === selected,
             active: index === active,
           };
-          const select = () => {
-            pick(model, line);
-            focus(line.id);
-          };
+          const select = () => pick(line);
+          if (line.kind === "blank")
+            return <BlankRow key={line.id} seq={line.seq} {...place} onSelect={select} />;
           if (line.kind === "file")
             return <FileRow key={line.id} line={line} {...place} onSelect={select} />;
           if (line.kind === "more")
@@ -95,8 +106,11 @@ export function Rows({ model, lines }: RowsProps) {
             <RowLine
               key={line.id}
               row={line.row}
+              asked={line.row.side === "begin" ? asked.get(line.row.event) : undefined}
               files={line.files}
               note={model.notes.of(line.id)?.text ?? ""}
+              stops={model.stops}
+              onStop={model.control.value ? () => stopLike(model, line.row) : null}
               open={!model.folded.value.has(line.id)}
               {...place}
               onSelect={select}
@@ -109,15 +123,31 @@ export function Rows({ model, lines }: RowsProps) {
   );
 }
 
-function pick(model: Debugger, line: Line): void {
-  if (line.kind === "row") model.select(line.row.id);
+type RowLineOf = Extract<Line, { kind: "row" }>;
+type Under = Extract<Line, { kind: "file" | "more" }>;
+
+const isUnder = (line: Line | undefined): line is Under =>
+  line?.kind === "file" || line?.kind === "more";
+
+/** The line of the row that will be selected once it is here; keys go on from there. */
+function goingTo(model: Debugger, lines: Lines): number | null {
+  const row = model.going.value?.row;
+  const at = typeof row === "number" ? lines.indexOfRow(row) : -1;
+  return at < 0 ? null : at;
+}
+
+/** Select a line; one that isn't here yet is promised. */
+function pickLine(model: Debugger, line: Line): Promise<Row | null> | undefined {
+  if (line.kind === "blank") return model.goTo(line.seq);
+  if (line.kind === "row") model.select(line.id);
   else if (line.kind === "file")
     model.selectFile(line.row.id, { commit: line.file.commit, path: line.file.change.path });
   else model.selectFile(line.row.id, { commit: line.commit, path: null });
+  return undefined;
 }
 
 /** What Enter does on a line under a row: its place in the Changes tab. */
-function open(model: Debugger, line: Exclude<Line, { kind: "row" }>): void {
+function open(model: Debugger, line: Under): void {
   if (line.kind === "file") model.openCommit(line.file.commit, line.file.change.path);
   else model.openCommit(line.commit, null);
 }
@@ -146,8 +176,8 @@ function target(key: string, at: number, page: number): number | undefined {
   return by[key];
 }
 
-/** Give the focus to a line once it is drawn; from line to line it goes along with the selection. */
-function useFocus(scroller: { current: HTMLElement | null }, selected: string | null) {
+/** Give the focus to a line once it is drawn; from line to line it goes along with the active one. */
+function useFocus(scroller: { current: HTMLElement | null }, active: string | null) {
   const wanted = useRef<string | null>(null);
   const give = () => {
     if (wanted.current === null) return;
@@ -159,9 +189,9 @@ function useFocus(scroller: { current: HTMLElement | null }, selected: string | 
   };
   useLayoutEffect(() => {
     const onRow = document.activeElement?.classList.contains("as-Row");
-    if (onRow && scroller.current?.contains(document.activeElement)) wanted.current ??= selected;
+    if (onRow && scroller.current?.contains(document.activeElement)) wanted.current ??= active;
     give();
-  }, [selected]);
+  }, [active]);
   return (id: string) => {
     wanted.current = id;
     give();
@@ -169,24 +199,22 @@ function useFocus(scroller: { current: HTMLElement | null }, selected: string | 
 }
 
 /** Show the row that was asked for from elsewhere, and with Follow on the line that is selected. */
-function useShow(
-  model: Debugger,
-  lines: readonly Line[],
-  selected: string | null,
-  toRow: (index: number) => void,
-): void {
+function useShow(model: Debugger, lines: Lines, selected: string | null, scroller: Scroller): void {
   const latest = useRef(lines);
   latest.current = lines;
-  const show = (id: string | undefined | null) => {
-    const at = latest.current.findLastIndex((line) => line.id === id);
-    if (at >= 0) toRow(at);
+  const show = (row: string | null, file: SelectedFile | null) => {
+    const at = latest.current.selected(row, file);
+    if (at < 0) return;
+    // Who comes from elsewhere wants to see what is around it.
+    if (model.revealed.peek()?.row === row) scroller.toMiddle(at);
+    else scroller.toRow(at);
   };
   useSignalEffect(() => {
     const { value } = model.revealed;
     // After the filter was cleared and the timeline drawn.
-    if (value) requestAnimationFrame(() => show(value.row));
+    if (value) requestAnimationFrame(() => show(value.row, null));
   });
   useLayoutEffect(() => {
-    if (model.follow.peek()) show(selected);
+    if (model.follow.peek()) show(model.selectedRow.peek(), model.selectedFile.peek());
   }, [selected]);
 }

@@ -1,6 +1,6 @@
 /** When the timeline scrolls: for who follows, and for who moves by keys. Never under a reader. */
 import { useLayoutEffect, useRef } from "preact/hooks";
-import type { Line } from "./lines";
+import type { Line, Lines } from "./lines";
 import { ROW } from "./virtual";
 
 /** A scroll position with the memory of where the view itself last put it. */
@@ -11,6 +11,8 @@ export interface Scroller {
   toEnd(): void;
   /** Scroll as little as needed to show a row whole. */
   toRow(index: number): void;
+  /** Where a row isn't in sight, scroll so that it stands amid others. */
+  toMiddle(index: number): void;
   /** Scroll along with lines that came or went further up. */
   along(lines: number): void;
   /** The line at the upper edge, and whether one is in sight. */
@@ -57,6 +59,13 @@ function makeScroller(): Scroller {
       if (top < scrollTop) put(top);
       else if (top + ROW > scrollTop + clientHeight) putLast(index);
     },
+    toMiddle(index) {
+      if (!element) return;
+      const { scrollTop, clientHeight } = element;
+      const top = index * ROW;
+      if (top >= scrollTop && top + ROW <= scrollTop + clientHeight) return;
+      put(Math.max(0, index - Math.floor(clientHeight / ROW / 2)) * ROW);
+    },
     along(lines) {
       if (element && lines !== 0) put(element.scrollTop + lines * ROW);
     },
@@ -93,35 +102,33 @@ export function useStick(scroller: Scroller, sticks: boolean, count: number): vo
 }
 
 interface Stay {
-  lines: readonly Line[];
+  lines: Lines;
   /** The index of the selected line. */
   at: number;
   /** Whether the timeline goes to its end by itself. */
   moves: boolean;
-  filter: string;
 }
 
 /**
  * Lines that come or go above what a person reads move nothing: the selected line stays where it is, or
  * the first one in sight. Gives back a function that makes another line stay at the next change.
  */
-export function useStay(scroller: Scroller, { lines, at, moves, filter }: Stay) {
-  const before = useRef({ lines, at, filter });
-  const named = useRef<string | null>(null);
+export function useStay(scroller: Scroller, { lines, at, moves }: Stay) {
+  const before = useRef({ lines, at });
+  const named = useRef<Line | null>(null);
   useLayoutEffect(() => {
     const old = before.current;
-    before.current = { lines, at, filter };
+    before.current = { lines, at };
     const { current } = named;
     named.current = null;
-    if (moves || old.lines === lines || old.filter !== filter) return;
+    if (moves || old.lines === lines || old.lines.filter !== lines.filter) return;
     const held = old.at >= 0 && scroller.sees(old.at) ? old.at : scroller.first();
-    const id = current ?? old.lines[held]?.id;
-    if (id === undefined) return;
-    const place = (of: readonly Line[]) => of.findLastIndex((line) => line.id === id);
-    const now = place(lines);
-    if (now >= 0) scroller.along(now - (current === null ? held : place(old.lines)));
+    const line = current ?? old.lines.at(held);
+    if (!line) return;
+    const now = lines.indexOf(line);
+    if (now >= 0) scroller.along(now - (current === null ? held : old.lines.indexOf(line)));
   });
-  return (id: string) => {
-    named.current = id;
+  return (line: Line) => {
+    named.current = line;
   };
 }

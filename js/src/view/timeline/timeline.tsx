@@ -1,29 +1,36 @@
 /** The timeline: filter, Follow, and the rows of the run. */
-import { useComputed } from "@preact/signals";
+import { useComputed, useSignalEffect } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { Icon } from "../../icons/icon";
 import type { Debugger } from "../../model/debugger";
 import { Button } from "../button";
 import { count } from "../words";
-import { filterRows } from "./filter";
-import { filesOfRows, linesOf } from "./lines";
+import { type Left, leftBy } from "./filter";
+import { FindBar } from "./find_bar";
+import { filesOfRows, Lines } from "./lines";
 import { Rows } from "./rows";
 
 export function Timeline({ model }: { model: Debugger }) {
-  const shown = useComputed(() => {
-    const files = filesOfRows(model.rows.value, model.files.value);
-    const rows = filterRows(model.rows.value, model.filter.value, files);
-    return linesOf(rows, files, model.folded.value);
-  });
-  const lines = shown.value;
+  const shown = useShown(model);
+  const { lines, left } = shown.value;
   return (
     <section class="as-Pane" aria-label="Timeline">
       <div class="as-PaneBar">
-        <Filter model={model} />
+        <Filter model={model} left={left} />
+        <Button
+          icon="search"
+          name="Find"
+          hint="Find in all that this run holds (Ctrl+F)"
+          pressed={model.searched.value !== null}
+          onClick={() => {
+            model.searched.value = model.searched.value ? null : {};
+          }}
+        />
         <Follow model={model} />
       </div>
-      {lines.length === 0 && model.filter.value !== "" ? (
-        <NoMatch model={model} />
+      {model.searched.value && <FindBar model={model} />}
+      {lines.count === 0 && lines.filter !== "" ? (
+        <NoMatch model={model} filter={lines.filter} />
       ) : (
         <Rows model={model} lines={lines} />
       )}
@@ -31,7 +38,24 @@ export function Timeline({ model }: { model: Debugger }) {
   );
 }
 
-function Filter({ model }: { model: Debugger }) {
+/** The lines to draw. Where not all rows are here, the Core is asked which of them a filter leaves. */
+function useShown(model: Debugger) {
+  useSignalEffect(() => {
+    const { complete, length } = model.window.rows.value;
+    const text = model.filter.value.trim();
+    const run = model.run.value?.id;
+    model.finder.look(text === "" || complete || !run ? null : { run, text, length });
+  });
+  return useComputed(() => {
+    const rows = model.window.rows.value;
+    const files = filesOfRows(rows.all, model.files.value);
+    const left = leftBy(model.filter.value.trim(), rows, files, model.finder.found.value);
+    const folded = model.folded.value;
+    return { left, lines: new Lines({ rows, files, folded, ...(left ?? {}) }) };
+  });
+}
+
+function Filter({ model, left }: { model: Debugger; left: Left | null }) {
   const input = useRef<HTMLInputElement>(null);
   const toRows = () => {
     const pane = input.current?.closest(".as-Pane");
@@ -46,7 +70,7 @@ function Filter({ model }: { model: Debugger }) {
   };
   return (
     <label class="as-Search">
-      <Icon name="search" small />
+      <Icon name="filter" small />
       <input
         ref={input}
         class="as-Input as-Filter"
@@ -62,7 +86,24 @@ function Filter({ model }: { model: Debugger }) {
         onKeyDown={onKeyDown}
       />
       {model.filter.value === "" && <kbd class="as-Kbd">/</kbd>}
+      {model.filter.value.trim() !== "" && <Counted model={model} left={left} />}
     </label>
+  );
+}
+
+/** How many rows the filter leaves. */
+function Counted({ model, left }: { model: Debugger; left: Left | null }) {
+  const words =
+    left?.filter === model.filter.value.trim() ? left.total.toLocaleString("en-US") : "…";
+  const last = left && left.seqs.length < left.total;
+  return (
+    <span
+      class="as-Filter-count"
+      role="status"
+      title={last ? `The last ${count(left.seqs.length, "event")} of these are shown` : undefined}
+    >
+      {words}
+    </span>
   );
 }
 
@@ -79,13 +120,13 @@ function Follow({ model }: { model: Debugger }) {
   );
 }
 
-function NoMatch({ model }: { model: Debugger }) {
+function NoMatch({ model, filter }: { model: Debugger; filter: string }) {
   return (
     <div class="as-Empty">
-      <h3 class="as-Ellipsis">No event matches “{model.filter.value.trim()}”</h3>
+      <h3 class="as-Ellipsis">No event matches “{filter}”</h3>
       <p>
-        {count(model.rows.value.length, "event")} filtered out. The filter looks at numbers, actors,
-        tool names, changed files and what happened.
+        {count(model.window.rows.value.length, "event")} filtered out. The filter looks at numbers,
+        actors, tool names, changed files and what happened.
       </p>
       <div class="as-Empty-actions">
         <Button

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentstepper_nb.errors import DamagedRunError
-from agentstepper_nb.store.segments import WHOLE, split
+from agentstepper_nb.protocol.segments import WHOLE, split
 from agentstepper_nb.store.sqlite import contents, migrate
 from agentstepper_nb.store.sqlite.contents import Contents, Texts
 from agentstepper_nb.store.sqlite.rows import text as lenient

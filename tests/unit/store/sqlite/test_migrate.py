@@ -13,11 +13,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agentstepper_nb.errors import StoreError
+from agentstepper_nb.errors import DamagedRunError, StoreError
 from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.store.checkup import examine
 from agentstepper_nb.store.sqlite import migrate, opening
+from agentstepper_nb.store.sqlite.reader import Reader
 from tests.helpers.damage import histories
+from tests.helpers.histories import rows_of
 
 #: A store as the first version wrote it, and what was in it; neither is to be made again.
 FIRST = Path(__file__).with_name("first_version.sql")
@@ -59,6 +61,30 @@ def test_a_first_version_s_store_opens_in_the_last_with_all_its_runs(
     assert f"goes from version 1 to {migrate.VERSION}" in caplog.text
     about = examine(path.parent)
     assert (about.hurt, about.structure, about.missing) == ((), (), ())
+
+
+def test_rows_and_commits_of_a_first_version_s_store_are_found_by_their_place(path: Path) -> None:
+    truth = msgspec.json.decode(TRUTH.read_bytes(), type=list[RunHistory])
+    opening.open_writer(path).close()
+    with closing(Reader(path)) as reader:
+        for history in truth:
+            rows = rows_of(history)
+            page = reader.page(history.run.id, 2, 4)
+            assert list(page.rows) == rows[1:4]
+            whole = reader.page(history.run.id, 0, len(rows))
+            assert list(whole.rows) == rows
+            assert [commit.id for commit in whole.commits] == [each.id for each in history.commits]
+    assert any(history.commits for history in truth)
+
+
+def test_a_hurt_body_doesn_t_keep_a_store_from_being_migrated(path: Path) -> None:
+    with closing(opening.connect(path, "rw")) as connection:
+        connection.execute("UPDATE breakpoints SET body = x'7b22ff' WHERE n = 1")
+    opening.open_writer(path).close()
+    assert version(path) == migrate.VERSION
+    (run,) = (each.id for each in examine(path.parent).hurt)
+    with closing(Reader(path)) as reader, pytest.raises(DamagedRunError, match="of its rows"):
+        reader.page(run, 1, 200)
 
 
 def test_a_copy_of_before_is_left_for_its_owner_alone(path: Path) -> None:

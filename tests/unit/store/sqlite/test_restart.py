@@ -46,6 +46,7 @@ class Restarted(Anything):
         assert runs == expected
         assert list(runs.status) == list(expected.status)
         assert list(runs.live) == list(expected.live)
+        assert list(runs.stops) == list(expected.stops)
         for run, status in expected.status.items():
             assert list(runs.status[run].pending) == list(status.pending)
             assert list(runs.status[run].open) == list(status.open)

@@ -18,6 +18,9 @@ PIECE: Final = 128
 _GROWTH: Final = 4096
 #: Bytes that the items of an array have on average, at least: a list of numbers isn't cut.
 _ITEM: Final = 16
+#: Bytes by which an array is looked for.
+_HEAD: Final = 64
+_OPENING: Final = ord("[")
 #: Members whose arrays come again as they are, and often after the one that grows.
 _CONSTANT: Final = frozenset(("tools", "functions"))
 
@@ -40,16 +43,26 @@ def split(data: bytes) -> list[bytes]:
     return [data[start:end] for start, end in pairwise(cuts) if start < end]
 
 
-def _cuts(data: bytes) -> Iterator[int]:
+def _cuts(data: bytes) -> list[int]:
     """Where to cut, rising."""
+    cuts: list[int] = []
     reached = 0
     for array in _arrays(data):
         # A text before it may hold the same characters: then the cuts are of less use, not wrong.
-        start = data.find(array, reached)
+        start = _find(data, array, reached)
         if start < 0:
             continue
-        yield from _ends(array, start)
+        cuts += _ends(array, start)
         reached = start + len(array)
+    return cuts
+
+
+def _find(data: bytes, array: bytes, start: int) -> int:
+    """Where an array stands. To look for all of it at once would take as long as to read it."""
+    head = array[:_HEAD]
+    while (start := data.find(head, start)) >= 0 and not data.startswith(array, start):
+        start += 1
+    return start
 
 
 def _arrays(data: bytes) -> Iterator[bytes]:
@@ -63,23 +76,22 @@ def _arrays(data: bytes) -> Iterator[bytes]:
         except (msgspec.DecodeError, RecursionError, UnicodeError):
             return
         for name, member in members.items():
-            text = b"" if name in _CONSTANT else bytes(member)
-            if len(text) > WHOLE and text[:1] == b"[":
-                yield text
+            view = memoryview(member)
+            if name not in _CONSTANT and view.nbytes > WHOLE and view[0] == _OPENING:
+                yield bytes(view)
 
 
-def _ends(array: bytes, offset: int) -> Iterator[int]:
+def _ends(array: bytes, offset: int) -> list[int]:
     """The array's beginning, and the ends of its items, where enough stands between them."""
     try:
         items = _array.decode(array)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
-        return
+        return []
     if len(array) < _ITEM * len(items):
-        return
+        return []
     # Only white space and commas stand between items, and no item begins with them.
-    end = array.index(b"[") + 1
-    cut = end
-    yield offset + cut
+    end = cut = array.index(b"[") + 1
+    cuts = [offset + cut]
     for item in items:
         text = bytes(item)
         begin = array.index(text[:1], end)
@@ -87,10 +99,11 @@ def _ends(array: bytes, offset: int) -> Iterator[int]:
         least = cut // _GROWTH
         if len(text) > WHOLE + least:
             # By itself, without what stands between: an answer is so in the next prompt.
-            yield offset + begin
+            cuts.append(offset + begin)
         elif end - cut < PIECE + least:
             continue
         cut = end
-        yield offset + cut
+        cuts.append(offset + cut)
     if cut < end:
-        yield offset + end
+        cuts.append(offset + end)
+    return cuts

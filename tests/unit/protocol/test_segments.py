@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.store.segments import PIECE, WHOLE, split
+from agentstepper_nb.protocol.segments import PIECE, WHOLE, split
 
 MESSAGES = [{"role": "user", "content": f"message {number} " * number} for number in range(4, 30)]
 

@@ -1,0 +1,53 @@
+"""What one evaluation of a condition has and may take."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from .failing import ConditionError
+from .view import View
+
+#: Steps that a condition may take at one breakpoint.
+MOST_STEPS: Final = 100_000
+#: Characters, or a few hundred bytes, that one step looks through.
+_A_STEP: Final = 256
+
+
+class Frame:
+    """One evaluation: the view, the variables of comprehensions, and the steps that are left.
+
+    Args:
+        view: What the condition's names mean.
+        slots: How many variables it has.
+    """
+
+    __slots__ = ("_left", "slots", "view")
+
+    def __init__(self, view: View, slots: int) -> None:
+        self.view = view
+        self.slots: list[Any] = [None] * slots
+        self._left = MOST_STEPS
+
+    def spend(self, steps: int) -> None:
+        """Take some steps.
+
+        Raises:
+            ConditionError: There are no more.
+        """
+        self._left -= steps
+        if self._left < 0:
+            raise ConditionError(f"it takes more than {MOST_STEPS:,} steps here")
+
+    def look_through(self, value: Any) -> None:
+        """Take as many steps as going through a whole value does."""
+        left = [value]
+        while left:
+            item = left.pop()
+            if isinstance(item, str):
+                self.spend(1 + len(item) // _A_STEP)
+            elif isinstance(item, dict):
+                self.spend(1 + len(item))
+                left += item.values()
+            elif isinstance(item, list):
+                self.spend(1 + len(item))
+                left += item

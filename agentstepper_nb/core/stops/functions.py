@@ -1,0 +1,170 @@
+"""The functions of conditions, and the methods of texts. What is missing (None) stays missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
+
+from .failing import ConditionError
+from .frames import Frame
+from .operators import add, bounded, is_number, word
+from .patterns import Pattern
+from .view import texts
+
+#: Steps of a search by a pattern, which takes longer than its characters say.
+_A_SEARCH: Final = 100
+#: Characters of a text that is read as a number.
+_DIGITS: Final = 100
+
+
+class Function(NamedTuple):
+    """A function: how many arguments it takes, and what it makes of them."""
+
+    least: int
+    most: int
+    call: Callable[..., Any]
+    of_lists: bool = False  # it takes comprehensions without brackets, too
+
+
+def _items(value: Any, name: str) -> Iterable[Any]:
+    """What a list has; one that is missing is empty. Comprehensions come as iterators."""
+    if value is None:
+        return ()
+    if isinstance(value, str | int | float):
+        raise ConditionError(f"{name}() takes a list, not {word(value)}")
+    return value  # type: ignore[no-any-return]
+
+
+def _abs(_frame: Frame, value: Any) -> Any:
+    if value is not None and not is_number(value):
+        raise ConditionError(f"abs() takes a number, not {word(value)}")
+    return None if value is None else abs(value)
+
+
+def _all(frame: Frame, value: Any) -> bool:
+    return all(_counted(frame, _items(value, "all")))
+
+
+def _any(frame: Frame, value: Any) -> bool:
+    return any(_counted(frame, _items(value, "any")))
+
+
+def _contains(frame: Frame, value: Any, part: Any) -> bool:
+    if part is not None and not isinstance(part, str):
+        raise ConditionError(f"contains() looks for a text, not for {word(part)}")
+    if part is None:
+        return False
+    frame.look_through(value)
+    return any(part in text for text in texts(value))
+
+
+def _matches(frame: Frame, value: Any, pattern: Pattern) -> bool:
+    frame.look_through(value)
+    frame.spend(_A_SEARCH)
+    return pattern.is_in("\n".join(texts(value)))
+
+
+def _float(_frame: Frame, value: Any) -> Any:
+    return None if value is None else _read(float, value)
+
+
+def _int(_frame: Frame, value: Any) -> Any:
+    return None if value is None else _read(int, value)
+
+
+def _read(kind: type[int] | type[float], value: Any) -> int | float:
+    if isinstance(value, str | int | float) and len(str(value)[: _DIGITS + 1]) <= _DIGITS:
+        try:
+            return kind(value)
+        except (ValueError, OverflowError):
+            pass
+    shown = f"“{value[:_DIGITS]}”" if isinstance(value, str) else word(value)
+    raise ConditionError(f"{kind.__name__}() can't make a number of {shown}")
+
+
+def _len(frame: Frame, value: Any) -> Any:
+    if value is None or isinstance(value, str | list | dict):
+        return None if value is None else len(value)
+    if is_number(value):
+        raise ConditionError(f"len() takes a text, a list or an object, not {word(value)}")
+    return sum(1 for _ in value)
+
+
+def _least(frame: Frame, *values: Any) -> Any:
+    return min(_alike(frame, values, "min"), default=None)
+
+
+def _greatest(frame: Frame, *values: Any) -> Any:
+    return max(_alike(frame, values, "max"), default=None)
+
+
+def _alike(frame: Frame, values: tuple[Any, ...], name: str) -> list[Any]:
+    """All numbers or all texts, of one list or of the arguments; what is missing is left out."""
+    given = _items(values[0], name) if len(values) == 1 else values
+    found = [value for value in _counted(frame, given) if value is not None]
+    if all(map(is_number, found)) or all(isinstance(value, str) for value in found):
+        return found
+    raise ConditionError(f"{name}() takes numbers, or texts, of one kind")
+
+
+def _str(_frame: Frame, value: Any) -> Any:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if is_number(value):
+        return str(bounded(value))
+    raise ConditionError(f"str() takes a number, not {word(value)}; contains() looks into it")
+
+
+def _sum(frame: Frame, value: Any) -> Any:
+    total: Any = 0
+    for number in _counted(frame, _items(value, "sum")):
+        if number is not None:
+            if not is_number(number):
+                raise ConditionError(f"sum() takes numbers, not {word(number)}")
+            total = add(frame, total, number)
+    return total
+
+
+def _counted(frame: Frame, values: Iterable[Any]) -> Iterable[Any]:
+    for value in values:
+        frame.spend(1)
+        yield value
+
+
+FUNCTIONS: Final[dict[str, Function]] = {
+    "abs": Function(1, 1, _abs),
+    "all": Function(1, 1, _all, of_lists=True),
+    "any": Function(1, 1, _any, of_lists=True),
+    "contains": Function(2, 2, _contains),
+    "float": Function(1, 1, _float),
+    "int": Function(1, 1, _int),
+    "len": Function(1, 1, _len, of_lists=True),
+    "matches": Function(2, 2, _matches),
+    "max": Function(1, 20, _greatest, of_lists=True),
+    "min": Function(1, 20, _least, of_lists=True),
+    "str": Function(1, 1, _str),
+    "sum": Function(1, 1, _sum, of_lists=True),
+}
+
+
+def _method(name: str) -> Callable[..., Any]:
+    def call(frame: Frame, text: Any, *args: Any) -> Any:
+        if text is None or (args and args[0] is None):
+            return None
+        if not isinstance(text, str) or not all(isinstance(arg, str) for arg in args):
+            raise ConditionError(f".{name}() is for texts")
+        frame.look_through(text)
+        return getattr(text, name)(*args)
+
+    return call
+
+
+METHODS: Final[dict[str, Function]] = {
+    "endswith": Function(1, 1, _method("endswith")),
+    "lower": Function(0, 0, _method("lower")),
+    "startswith": Function(1, 1, _method("startswith")),
+    "strip": Function(0, 1, _method("strip")),
+    "upper": Function(0, 0, _method("upper")),
+}

@@ -1,0 +1,172 @@
+"""What operators do to values as JSON has them. What is missing (None) stays so, and compares as False.
+
+Numbers and texts stay small; a text compared with a number is a person's mistake, and is said.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, Final
+
+from .failing import ConditionError
+from .frames import Frame
+
+#: Characters of a text, and bits of a whole number, that a condition may make.
+_LONGEST: Final = 1_000_000
+_LARGEST: Final = 4096
+
+Operation = Callable[[Frame, Any, Any], Any]
+
+
+def word(value: Any) -> str:
+    """What a value is, for people."""
+    match value:
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a text"
+        case list():
+            return "a list"
+        case None:
+            return "nothing"
+    return "an object"
+
+
+def is_number(value: Any) -> bool:
+    """Whether it can be reckoned with."""
+    return isinstance(value, int | float)
+
+
+def _unfit(sign: str, left: Any, right: Any) -> ConditionError:
+    return ConditionError(f"{word(left)} and {word(right)} don't go together with {sign}")
+
+
+def bounded(value: Any) -> Any:
+    """A number or a text that was made; too large a one is refused."""
+    if isinstance(value, int) and value.bit_length() > _LARGEST:
+        raise ConditionError("a number gets too large")
+    if isinstance(value, str) and len(value) > _LONGEST:
+        raise ConditionError(f"a text gets longer than {_LONGEST:,} characters")
+    return value
+
+
+def _reckon(sign: str, reckon: Callable[[Any, Any], Any]) -> Operation:
+    def operation(_frame: Frame, left: Any, right: Any) -> Any:
+        if left is None or right is None:
+            return None
+        if not is_number(left) or not is_number(right):
+            raise _unfit(sign, left, right)
+        try:
+            return bounded(reckon(left, right))
+        except ZeroDivisionError:
+            raise ConditionError(f"nothing can be divided by 0, as {sign} does here") from None
+        except OverflowError:
+            raise ConditionError("a number gets too large") from None
+
+    return operation
+
+
+_add = _reckon("+", operator.add)
+
+
+def add(frame: Frame, left: Any, right: Any) -> Any:
+    """Numbers together, or texts one after the other."""
+    if isinstance(left, str) and isinstance(right, str):
+        joined: str = bounded(left + right)
+        frame.look_through(joined)
+        return joined
+    return _add(frame, left, right)
+
+
+def equal(frame: Frame, left: Any, right: Any) -> bool:
+    """Whether two values are the same."""
+    if isinstance(left, list | dict) and isinstance(right, list | dict):
+        frame.look_through(left)
+    return bool(left == right)
+
+
+def _ordered(sign: str, order: Callable[[Any, Any], bool]) -> Operation:
+    def operation(_frame: Frame, left: Any, right: Any) -> bool:
+        if left is None or right is None:
+            return False
+        if (is_number(left) and is_number(right)) or (
+            isinstance(left, str) and isinstance(right, str)
+        ):
+            return order(left, right)
+        raise _unfit(sign, left, right)
+
+    return operation
+
+
+def within(frame: Frame, part: Any, whole: Any) -> bool:
+    """Whether a text has a part, a list an item, or an object a key."""
+    match whole:
+        case None:
+            return False
+        case str():
+            frame.look_through(whole)
+            if part is None:
+                return False
+            if isinstance(part, str):
+                return part in whole
+        case dict():
+            return isinstance(part, str) and part in whole
+        case list():
+            frame.look_through(whole if isinstance(part, list | dict) else None)
+            frame.spend(1 + len(whole))
+            return part in whole
+    raise _unfit("in", part, whole)
+
+
+def item(_frame: Frame, whole: Any, key: Any) -> Any:
+    """What a list, a text or an object has at a place; None where it has nothing there."""
+    match whole:
+        case dict():
+            return whole.get(key) if isinstance(key, str) else None
+        case list() | str():
+            inside = isinstance(key, int) and -len(whole) <= key < len(whole)
+            return whole[key] if inside else None
+    return None
+
+
+def cut(frame: Frame, whole: Any, low: Any, high: Any) -> Any:
+    """A piece of a list or a text."""
+    if not isinstance(whole, list | str):
+        return None
+    if not all(end is None or isinstance(end, int) for end in (low, high)):
+        raise ConditionError("a piece begins and ends at whole numbers")
+    piece = whole[low:high]
+    frame.spend(1 + len(piece) // 16)
+    return piece
+
+
+def negative(value: Any) -> Any:
+    """The number below zero."""
+    if value is not None and not is_number(value):
+        raise ConditionError(f"-{word(value)} has no value")
+    return None if value is None else -value
+
+
+OPERATIONS: Final[dict[str, Operation]] = {
+    "Add": add,
+    "Sub": _reckon("-", operator.sub),
+    "Mult": _reckon("*", operator.mul),
+    "Div": _reckon("/", operator.truediv),
+    "FloorDiv": _reckon("//", operator.floordiv),
+    "Mod": _reckon("%", operator.mod),
+}
+COMPARISONS: Final[dict[str, Operation]] = {
+    "Eq": equal,
+    "NotEq": lambda frame, left, right: not equal(frame, left, right),
+    "Lt": _ordered("<", operator.lt),
+    "LtE": _ordered("<=", operator.le),
+    "Gt": _ordered(">", operator.gt),
+    "GtE": _ordered(">=", operator.ge),
+    "In": within,
+    "NotIn": lambda frame, left, right: not within(frame, left, right),
+    "Is": equal,
+    "IsNot": lambda frame, left, right: not equal(frame, left, right),
+}

@@ -1,0 +1,170 @@
+"""What conditions see of a breakpoint: names with values as JSON has them, each made when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from ...protocol.values import PAIRED, EventKind, Outcome, Side
+from .answers import answer_of, messages_of, read_json
+from .points import Point
+from .watches import Totals
+
+
+class View:
+    """A breakpoint, to be read by names.
+
+    Args:
+        point: The breakpoint.
+        totals: What its run has used so far, it included.
+        program: Its run's program.
+    """
+
+    __slots__ = ("_known", "point", "program", "totals")
+
+    def __init__(self, point: Point, totals: Totals, program: str) -> None:
+        self.point = point
+        self.totals = totals
+        self.program = program
+        self._known: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        """The value of one of `NAMES`."""
+        known = self._known
+        if name not in known:
+            known[name] = NAMES[name](self)
+        return known[name]
+
+    def is_at(self, side: Side, *kinds: EventKind) -> bool:
+        """Whether this is such a side of an event of such a kind."""
+        return self.point.side is side and self.point.kind in kinds
+
+
+def texts(value: Any) -> Iterator[str]:
+    """The texts in a value as JSON has them, in their order; keys aren't among them."""
+    left = [value]
+    while left:
+        item = left.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            left += reversed(item.values())
+        elif isinstance(item, list):
+            left += reversed(item)
+
+
+_KINDS: Final = {EventKind.LLM_QUERY: "llm", EventKind.TOOL_INVOCATION: "tool"}
+
+
+def _kind(view: View) -> Any:
+    point = view.point
+    return (
+        point.name if point.kind is EventKind.CUSTOM else _KINDS.get(point.kind, point.kind.value)
+    )
+
+
+def _side(view: View) -> Any:
+    return "before" if view.point.side is Side.BEGIN else "after"
+
+
+def _tool(view: View) -> Any:
+    return view.point.name if view.point.kind is EventKind.TOOL_INVOCATION else None
+
+
+def _model(view: View) -> Any:
+    return view.point.name if view.point.kind is EventKind.LLM_QUERY else None
+
+
+def _data(view: View) -> Any:
+    return read_json(view.point.data)
+
+
+def _args(view: View) -> Any:
+    if view.is_at(Side.BEGIN, EventKind.TOOL_INVOCATION):
+        match view["data"]:
+            case {"Argument": args}:
+                return args
+    return view["data"] if view.is_at(Side.BEGIN, EventKind.CUSTOM) else None
+
+
+def _prompt(view: View) -> Any:
+    return view["data"] if view.is_at(Side.BEGIN, EventKind.LLM_QUERY) else None
+
+
+def _messages(view: View) -> Any:
+    return messages_of(view["prompt"])
+
+
+def _answer(view: View) -> Any:
+    return answer_of(view["data"]) if view.is_at(Side.END, EventKind.LLM_QUERY) else None
+
+
+def _result(view: View) -> Any:
+    at_end = view.is_at(Side.END, EventKind.TOOL_INVOCATION, EventKind.CUSTOM)
+    return view["data"] if at_end else None
+
+
+def _text(view: View) -> Any:
+    return "\n".join(texts(view["data"]))
+
+
+def _outcome(view: View) -> Any:
+    point = view.point
+    if point.side is Side.BEGIN or point.kind not in PAIRED:
+        return None
+    return (point.outcome or Outcome.OK).value
+
+
+def _error(view: View) -> Any:
+    failure = view.point.failure
+    return None if failure is None else failure.message
+
+
+def _error_type(view: View) -> Any:
+    failure = view.point.failure
+    return None if failure is None else failure.type
+
+
+def _tokens(view: View) -> Any:
+    usage = view.point.usage
+    if usage is None or (usage.input_tokens is None and usage.output_tokens is None):
+        return None
+    return (usage.input_tokens or 0) + (usage.output_tokens or 0)
+
+
+def _cost(view: View) -> Any:
+    return None if view.point.usage is None else view.point.usage.cost
+
+
+def _run(view: View) -> Any:
+    totals = view.totals
+    return {
+        "tokens": totals.tokens,
+        "cost": totals.cost,
+        "events": totals.events,
+        "program": view.program,
+    }
+
+
+#: What a condition may name; docs/guide/stops.md says what each is.
+NAMES: Final[dict[str, Callable[[View], Any]]] = {
+    "answer": _answer,
+    "args": _args,
+    "cost": _cost,
+    "data": _data,
+    "depth": lambda view: view.point.depth,
+    "error": _error,
+    "error_type": _error_type,
+    "kind": _kind,
+    "messages": _messages,
+    "model": _model,
+    "name": lambda view: view.point.name,
+    "outcome": _outcome,
+    "prompt": _prompt,
+    "result": _result,
+    "run": _run,
+    "side": _side,
+    "text": _text,
+    "tokens": _tokens,
+    "tool": _tool,
+}

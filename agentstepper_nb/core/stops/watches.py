@@ -1,0 +1,149 @@
+"""What stops watch over a whole run. A watch is told of all, and comes true at a moment.
+
+From there it is *due*, until its stop matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import assert_never
+
+import msgspec
+
+from ...protocol.stops import CostBudget, Repeated, Stop, TokenBudget, Touched
+from ...protocol.values import EventKind, Side
+from .matching import Place, glob
+from .points import Point
+
+
+class Totals:
+    """What a run has used so far."""
+
+    __slots__ = ("cost", "events", "tokens")
+
+    def __init__(self) -> None:
+        self.tokens = 0
+        self.cost = 0.0  # US dollars
+        self.events = 0  # that began
+
+    def add(self, point: Point) -> None:
+        """Count a breakpoint in."""
+        if point.side is Side.BEGIN:
+            self.events += 1
+        usage = point.usage
+        if usage is not None:
+            self.tokens += (usage.input_tokens or 0) + (usage.output_tokens or 0)
+            self.cost += usage.cost or 0.0
+
+
+class Watch:
+    """A watch that never comes true by itself."""
+
+    __slots__ = ("due",)
+
+    def __init__(self) -> None:
+        #: Whether it came true, and its stop has not matched since.
+        self.due = False
+
+    def see(self, point: Point, totals: Totals) -> None:
+        """A breakpoint was reached; the totals include it."""
+
+    def touch(self, paths: Iterable[str]) -> None:
+        """Files of the workspace were changed."""
+
+
+class _Budget(Watch):
+    """Comes true once, when more was used than the limit."""
+
+    __slots__ = ("_limit", "_passed")
+
+    def __init__(self, limit: float) -> None:
+        super().__init__()
+        self._limit = limit
+        self._passed = False
+
+    def _compare(self, used: float) -> None:
+        if used > self._limit and not self._passed:
+            self._passed = self.due = True
+
+
+class _Tokens(_Budget):
+    __slots__ = ()
+
+    def see(self, point: Point, totals: Totals) -> None:
+        self._compare(totals.tokens)
+
+
+class _Cost(_Budget):
+    __slots__ = ()
+
+    def see(self, point: Point, totals: Totals) -> None:
+        self._compare(totals.cost)
+
+
+class _Repeated(Watch):
+    """Comes true when so many of the events that its stop is about began alike, and again after as many.
+
+    Events of each kind are compared with each other; others between them don't count.
+    """
+
+    __slots__ = ("_last", "_place", "_times")
+
+    def __init__(self, times: int, place: Place) -> None:
+        super().__init__()
+        self._times = times
+        self._place = place
+        self._last: dict[EventKind, tuple[str | None, bytes, int]] = {}
+
+    def see(self, point: Point, totals: Totals) -> None:
+        if point.side is not Side.BEGIN or not self._place.is_of(point):
+            return
+        name, data, count = self._last.get(point.kind, (None, b"", 0))
+        alike = name == point.name and same(data, point.data)
+        count = count + 1 if alike else 1
+        self._last[point.kind] = (point.name, point.data, count)
+        if count % self._times == 0:
+            self.due = True
+
+
+class _Touched(Watch):
+    """Comes true when a file of such a path was changed."""
+
+    __slots__ = ("_fits",)
+
+    def __init__(self, pattern: str) -> None:
+        super().__init__()
+        self._fits = glob(pattern)
+
+    def touch(self, paths: Iterable[str]) -> None:
+        self.due = self.due or any(map(self._fits, paths))
+
+
+def watch_of(stop: Stop, place: Place) -> Watch | None:
+    """A stop's watch, at the begin of all; None where it has none."""
+    match stop.watch:
+        case None:
+            return None
+        case TokenBudget(limit=limit):
+            return _Tokens(limit)
+        case CostBudget(limit=limit):
+            return _Cost(limit)
+        case Repeated(times=times):
+            return _Repeated(times, place)
+        case Touched(path=path):
+            return _Touched(path)
+        case other:
+            assert_never(other)
+
+
+def same(one: bytes, other: bytes) -> bool:
+    """Whether two JSON texts say the same; the order of an object's keys says nothing."""
+    # Texts of one writer that differ in the order of keys alone are equally long.
+    return one == other or (len(one) == len(other) and _sorted(one) == _sorted(other))
+
+
+def _sorted(text: bytes) -> bytes:
+    try:
+        return msgspec.json.encode(msgspec.json.decode(text), order="deterministic")
+    except (ValueError, RecursionError):  # text that only a lenient parser takes
+        return text

@@ -1,0 +1,49 @@
+"""What programs ask a Core that need no run of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..protocol import agent as v2
+from ..protocol.stops import DeleteStop, SetPrices, SetStop, TryStop
+from .trials import named, try_stop
+
+if TYPE_CHECKING:
+    from .hub import Hub
+
+#: Messages that need no hello.
+Question = v2.TakeRun | v2.GetRules | SetStop | DeleteStop | SetPrices | TryStop
+
+
+async def answer(hub: Hub, question: Question) -> v2.CoreToAgent:
+    """Carry a question out, and answer it once what it changed is recorded.
+
+    Args:
+        hub: Whom it asks.
+        question: The question.
+
+    Raises:
+        ProtocolError: `invalid_stop`, or what is wrong with a run's file.
+        CommandError: `unknown_run`, `unknown_stop`, `store_failed`.
+        DamagedRunError: What is kept of the run is hurt.
+    """
+    match question:
+        case v2.TakeRun(data=data):
+            return v2.RunTaken(run=await hub.import_run(data.encode()))
+        case TryStop(stop=stop, run=run):
+            trials = await try_stop(hub, stop, None if run is None else named(hub, run))
+            return v2.Tried(
+                trials=tuple(each.result for each in trials),
+                runs=tuple(each.run for each in trials),
+            )
+        case SetStop(stop=stop):
+            hub.set_stop(stop)
+        case DeleteStop(stop=id):
+            hub.delete_stop(id)
+        case SetPrices(prices=prices):
+            hub.set_prices(prices)
+        case v2.GetRules():
+            pass
+    rules = v2.Rules(stops=hub.debugger.stops, prices=hub.debugger.prices)
+    await hub.recorded()
+    return rules

@@ -1,0 +1,89 @@
+"""Trying stops on runs that are recorded."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ..core.stops import check
+from ..core.stops import try_stop as tried_on
+from ..errors import CommandError, DamagedRunError
+from ..protocol.stops import Stop, StopTrial
+from ..protocol.values import Run
+
+if TYPE_CHECKING:
+    from .hub import Hub
+
+#: On so many runs a stop is tried where none is named.
+LAST: Final = 20
+
+
+class Trial(NamedTuple):
+    """A run, and where the stop would have hit in it."""
+
+    run: Run
+    result: StopTrial
+
+
+async def try_stop(
+    hub: Hub, stop: Stop, run: str | None = None, is_wanted: Callable[[], bool] = lambda: True
+) -> list[Trial]:
+    """Where a stop, set or not, would have hit.
+
+    Args:
+        hub: Whose runs.
+        stop: The stop.
+        run: The run's id; None: the last runs of agents that the stop is for, newest first, without
+            those that can't be read.
+        is_wanted: Whether the answer is still waited for.
+
+    Raises:
+        ProtocolError: `invalid_stop`.
+        CommandError: `unknown_run`; `superseded`: the answer isn't wanted any more.
+        DamagedRunError: What is kept of the run is hurt.
+    """
+    check(stop)
+    if run is not None:
+        _check_wanted(is_wanted)
+        return [await _try(hub, stop, run)]
+    trials = []
+    fitting = (each.id for each in reversed(hub.runs()) if fnmatchcase(each.program, stop.program))
+    for _, id in zip(range(LAST), fitting, strict=False):
+        _check_wanted(is_wanted)
+        try:
+            trials.append(await _try(hub, stop, id))
+        except CommandError:
+            continue  # deleted meanwhile
+        except DamagedRunError as error:
+            hub.log.warning("%s", error)
+    return trials
+
+
+def _check_wanted(is_wanted: Callable[[], bool]) -> None:
+    if not is_wanted():
+        raise CommandError(
+            "superseded", "Another stop was tried meanwhile: its answer comes instead."
+        )
+
+
+async def _try(hub: Hub, stop: Stop, run: str) -> Trial:
+    history = await hub.history(run)
+    # On a thread: a long run takes seconds, in which agents and people would wait.
+    return Trial(history.run, await asyncio.to_thread(tried_on, stop, history))
+
+
+def named(hub: Hub, name: str) -> str:
+    """The id of a run that is named as people name one: by id, by name, or by its program's last run.
+
+    Raises:
+        CommandError: `unknown_run`.
+    """
+    if hub.find(name) is not None:
+        return name
+    runs = list(reversed(hub.runs()))
+    for run in (*(each for each in runs if each.name == name), *runs):
+        if name in (run.name, run.program):
+            return run.id
+    return hub.run(name).id

@@ -1,0 +1,244 @@
+"""Windows on what there is: the list of runs, and each run's rows and commits, by pages (0013)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+
+import msgspec
+
+from ..core import Vocabulary, debug_row, row
+from ..errors import CommandError, ProtocolError
+from ..protocol import ui as v2
+from ..protocol.values import Commit, Event, Row, Run
+from ..store.base import Page
+from .finding import Filter
+
+if TYPE_CHECKING:
+    from .hub import Hub
+
+#: Rows of a run's last page, and bytes that they and their commits take at most as they are sent.
+PAGE: Final = 200
+BYTES: Final = 256 * 1024
+#: Rows that may be asked for at once.
+RANGE: Final = 500
+#: Runs that hello has, besides those that live.
+RUNS: Final = 200
+#: Rows that a filter looks at, at a time, and of which it tells the numbers.
+_LOOK: Final = 500
+_TOLD: Final = 10_000
+
+T = TypeVar("T")
+_encode: Final = msgspec.json.Encoder().encode
+
+
+# ---- the list of runs -------------------------------------------------------------------------------
+
+
+def last_runs(runs: Sequence[Run]) -> tuple[tuple[Run, ...], int]:
+    """The last runs and all that live, and how many older ones aren't among them.
+
+    Args:
+        runs: All, oldest first.
+    """
+    end = max(0, len(runs) - RUNS)
+    live = [run for run in runs[:end] if run.live]
+    return (*live, *runs[end:]), end - len(live)
+
+
+def runs_before(runs: Sequence[Run], before: str | None, limit: int) -> v2.RunsListed:
+    """The runs before one of them, or the last ones.
+
+    Args:
+        runs: All, oldest first.
+        before: The id of one; None: they are the last ones.
+        limit: The most that is given.
+
+    Raises:
+        CommandError: `unknown_run`.
+    """
+    end = len(runs)
+    if before is not None:
+        end = next((at for at, run in enumerate(runs) if run.id == before), -1)
+    if end < 0:
+        raise CommandError(
+            "unknown_run",
+            f"There is no run {(before or '')[:80]}: it may have been deleted. Ask for the list again.",
+            before,
+        )
+    first = max(0, end - limit)
+    return v2.RunsListed(runs=tuple(runs[first:end]), more=first)
+
+
+# ---- a run ------------------------------------------------------------------------------------------
+
+
+class Shown(NamedTuple):
+    """A page as a view shows it."""
+
+    rows: tuple[Row, ...]
+    commits: tuple[Commit, ...]
+
+
+async def opened(hub: Hub, run: str) -> v2.RunOpened:
+    """A run with its last page.
+
+    Raises:
+        CommandError: `unknown_run`.
+        DamagedRunError: What is kept of the page is hurt.
+    """
+    last = hub.run(run).rows
+    shown = await _page(hub, run, last - PAGE + 1, last)
+    shown = await asyncio.to_thread(fitting, shown)
+    notes = await read(hub, run, hub.store.notes(run))
+    header = hub.run(run)
+    await hub.settled()  # what it says may be newer than what was read
+    return v2.RunOpened(run=header, rows=shown.rows, commits=shown.commits, notes=notes)
+
+
+async def page(hub: Hub, command: v2.GetRows) -> v2.RowsPage:
+    """The rows that were asked for.
+
+    Raises:
+        CommandError: `unknown_run`, or `unknown_content`: there is no row to have them around.
+        ProtocolError: `invalid_message`: too many rows.
+        DamagedRunError: What is kept of them is hurt.
+    """
+    first, last = command.first, command.last
+    if last - first >= RANGE:
+        raise ProtocolError("invalid_message", f"Ask for {RANGE} rows at once, or fewer.")
+    hub.run(command.run)
+    if command.around is not None:
+        first, last = await _around(hub, command.run, command.around, max(1, last - first + 1))
+    shown = await _page(hub, command.run, first, last)
+    return v2.RowsPage(run=command.run, rows=shown.rows, commits=shown.commits)
+
+
+async def commits(hub: Hub, command: v2.GetCommits) -> v2.CommitsPage:
+    """A page of commits. Errors as `opened`."""
+    hub.run(command.run)
+    reading = hub.store.commits(command.run, command.before, command.limit)
+    found = await read(hub, command.run, reading)
+    return v2.CommitsPage(run=command.run, commits=found.commits, before=found.before)
+
+
+async def found(
+    hub: Hub, command: v2.FindRows, is_wanted: Callable[[], bool] = lambda: True
+) -> v2.RowsFound:
+    """The rows that a filter leaves, looked at page by page.
+
+    Args:
+        hub: Where.
+        command: What was asked.
+        is_wanted: Whether the answer is still waited for.
+
+    Raises:
+        CommandError: `unknown_run`; `superseded`: the answer isn't wanted any more.
+        DamagedRunError: What is kept of the run is hurt.
+    """
+    filter = Filter(command.text)
+    last = hub.run(command.run).rows
+    while last > 0:
+        if not is_wanted():
+            raise CommandError(
+                "superseded",
+                "Other rows were looked for meanwhile: their answer comes instead.",
+                command.run,
+            )
+        first = max(1, last - _LOOK + 1)
+        part = await read(hub, command.run, hub.store.page(command.run, first, last))
+        await asyncio.to_thread(_look, filter, part, hub.extensions.vocabulary)
+        last = first - 1
+    seqs = filter.seqs[:_TOLD][::-1]
+    return v2.RowsFound(run=command.run, seqs=tuple(seqs), total=len(filter.seqs))
+
+
+async def _around(hub: Hub, run: str, message: str, number: int) -> tuple[int, int]:
+    """The first and the last of some rows around one of them."""
+    seq = await read(hub, run, hub.store.seq_of(run, message))
+    if seq is None:
+        raise CommandError(
+            "unknown_content", "This run has no such message: open the run again.", run
+        )
+    last = min(seq + number // 2, hub.run(run).rows)
+    first = max(1, last - number + 1)
+    return first, first + number - 1
+
+
+async def _page(hub: Hub, run: str, first: int, last: int) -> Shown:
+    # What was committed before the first row stands there as well.
+    part = await read(hub, run, hub.store.page(run, first if first > 1 else 0, last))
+    # On a thread: to sum up long contents takes a while, in which others would wait.
+    return await asyncio.to_thread(shown, part, hub.extensions.vocabulary)
+
+
+async def read(hub: Hub, run: str, reading: Awaitable[T]) -> T:
+    """Read something of a run.
+
+    Args:
+        hub: Where.
+        run: The run's id.
+        reading: Gives what the store has.
+
+    Raises:
+        CommandError: `unknown_run`: it was deleted meanwhile.
+        DamagedRunError: What is kept of it is hurt.
+    """
+    try:
+        return await reading
+    except Exception:
+        hub.run(run)  # deleted meanwhile
+        raise
+
+
+def _look(filter: Filter, part: Page, vocabulary: Vocabulary) -> None:
+    filter.take(*shown(part, vocabulary))
+
+
+def shown(part: Page, vocabulary: Vocabulary) -> Shown:
+    """A page of the store as a view shows it.
+
+    Args:
+        part: The page.
+        vocabulary: What extensions add to the debugger's words.
+    """
+    rows = [
+        debug_row(each) if isinstance(each, Event) else row(each, vocabulary) for each in part.rows
+    ]
+    return Shown(tuple(rows), part.commits)
+
+
+def fitting(page: Shown, room: int = BYTES) -> Shown:
+    """The end of a page that takes no more room, and a row at least.
+
+    Args:
+        page: The page.
+        room: In bytes, as it is sent.
+    """
+    if not page.rows:
+        return page
+    stands = _standing(page)
+    first = len(page.rows)
+    while first > 0:
+        room -= sum(map(_size, (page.rows[first - 1], *stands.get(first - 1, ()))))
+        if room < 0 and first < len(page.rows):
+            break
+        first -= 1
+    kept = {commit.id for at in range(first, len(page.rows)) for commit in stands.get(at, ())}
+    return Shown(page.rows[first:], tuple(each for each in page.commits if each.id in kept))
+
+
+def _standing(page: Shown) -> dict[int, list[Commit]]:
+    """The commits at each row, by its place in the page: the last one of their event, else by number."""
+    of_event = {row.event: at for at, row in enumerate(page.rows)}
+    of_seq = {row.seq: at for at, row in enumerate(page.rows)}
+    found: dict[int, list[Commit]] = {}
+    for commit in page.commits:
+        at = of_event.get(commit.event or "", of_seq.get(commit.seq, 0))
+        found.setdefault(at, []).append(commit)
+    return found
+
+
+def _size(value: Row | Commit) -> int:
+    return len(_encode(value)) + 1

@@ -1,0 +1,59 @@
+"""What may stand next on a line of `%agentstepper`, for the Tab key."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+_FIRST: Final = (
+    *("stop", "stops", "price", "prices", "doctor", "nest"),
+    *("--kernel", "--input", "--export", "--run"),
+)
+_PLACES: Final = ("any", "tool", "llm", "event", "start", "error")
+_WATCHES: Final = ("tokens", "cost", "repeated", "touches")
+_OPTIONS: Final = ("nth", "once", "log", "for", "all", "where")
+_AFTER: Final[dict[str, tuple[str, ...]]] = {
+    "before": (*_PLACES, *_OPTIONS),
+    "after": (*_PLACES, *_OPTIONS),
+    "all": ("agents",),
+    # A name, a number or an expression follows, which nobody here knows.
+    **dict.fromkeys(("tokens", "cost", "repeated", "touches", "nth", "for", "where"), ()),
+}
+
+
+def candidates(line: str) -> list[str]:
+    """The words that may stand next.
+
+    Args:
+        line: The line up to the cursor, with the magic's name.
+    """
+    words = line.split()[1:]
+    begun = words.pop() if words and not line[-1].isspace() else ""
+    return [word for word in _next(words) if word.startswith(begun)]
+
+
+def _next(words: list[str]) -> tuple[str, ...]:
+    match words:
+        case []:
+            return _FIRST
+        case ["stop"]:
+            return ("before", "after", *_PLACES, *_WATCHES, "on", "off", "delete", "try")
+        case ["stop", "try"]:
+            return ("before", "after", *_PLACES, *_WATCHES)
+        case ["stop", "on" | "off" | "delete", *numbers]:
+            return () if numbers else ("all",)
+        case ["nest"]:
+            return ("on",)
+        case ["price"]:
+            return ("delete",)
+        case ["stop", *inside] if "where" in inside:
+            return ()
+        case ["stop", *_, last] if last in _AFTER:
+            return _AFTER[last]
+        case ["stop", *_]:
+            return ("error", *_WATCHES, *_OPTIONS)
+    return ()
+
+
+def complete(shell: object, event: Any) -> list[str]:
+    """As IPython asks its hooks for what completes a line."""
+    return candidates(event.text_until_cursor)

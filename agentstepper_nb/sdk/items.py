@@ -1,0 +1,87 @@
+"""What stands in an outbox's queue: what is sent, and the news of the connection."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec import UNSET, Struct
+from websockets.sync.client import ClientConnection
+
+from ..protocol.agent import (
+    Acknowledged,
+    AgentMessage,
+    BreakpointReached,
+    Bye,
+    EventBegun,
+    GetTimeline,
+)
+from .dialects import Dialect
+
+#: What a message takes beside its contents, about.
+FRAME: Final = 512
+
+
+class Batch(Struct, frozen=True):
+    """Messages that are sent with no other between them."""
+
+    messages: tuple[AgentMessage, ...]
+    size: int  # about, in bytes
+    breakpoint: str | None = None  # that somebody waits at: for its answer, or for room
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is answered under an id."""
+
+    id: str
+    message: GetTimeline
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A place in the queue that somebody waits for."""
+
+    key: str
+
+
+@dataclass(frozen=True)
+class End:
+    """The run's goodbye."""
+
+    bye: Bye
+
+
+@dataclass(frozen=True)
+class Connected:
+    """There is a connection."""
+
+    connection: ClientConnection
+    dialect: Dialect
+    received: int  # the number up to which its Core keeps the run's messages
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The connection is gone."""
+
+    heard: Future[None]
+
+
+@dataclass(frozen=True)
+class Alone:
+    """No Core will take anything any more, and the agent goes on."""
+
+
+Sendable = Batch | Request | Mark | End
+News = Connected | Lost | Alone | Acknowledged
+
+
+def size_of(messages: tuple[AgentMessage, ...]) -> int:
+    """What messages take, about, in bytes. What is waited for until it is written needs no more care."""
+    size = FRAME * len(messages)
+    last = messages[-1]
+    if isinstance(last, BreakpointReached | EventBegun) and last.data is not UNSET:
+        size += memoryview(last.data).nbytes
+    return size

@@ -1,0 +1,218 @@
+"""One run out of the tables, each row compared with its checksum."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from ...errors import DamagedRunError
+from ...protocol.records import (
+    AgentHeard,
+    BreakpointSaved,
+    CommitSaved,
+    EventSaved,
+    Record,
+    RunHistory,
+    RunStarted,
+)
+from ...protocol.values import (
+    Breakpoint,
+    Commit,
+    Event,
+    EventKind,
+    FileBody,
+    FileChange,
+    Note,
+    Run,
+)
+from .contents import Texts
+from .rows import (
+    BREAKPOINT,
+    CHANGE,
+    COMMIT,
+    COUNTED,
+    EVENT,
+    NOTE,
+    PROOF,
+    RUN,
+    RunRow,
+    Value,
+    intact,
+    select,
+)
+
+T = TypeVar("T")
+
+_RUN: Final = select("runs", "id = ?")
+
+
+class StoredRun:
+    """One run's rows, inside one transaction. Every method may raise `DamagedRunError`.
+
+    Args:
+        connection: Inside a transaction.
+        run: The run's id.
+        every: Whether all of its contents will be asked for.
+
+    Raises:
+        KeyError: There is no such run.
+        DamagedRunError: Its header is hurt.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, run: str, *, every: bool = False) -> None:
+        self._execute = connection.execute
+        row = self._execute(_RUN, (run,)).fetchone()
+        if row is None:
+            raise KeyError(run)
+        if not intact("runs", run, row):
+            raise DamagedRunError(run, "its header is hurt")
+        self._row = RunRow.of(row)
+        self._id = run
+        self._texts = Texts(connection, self._row.n, run, every=every)
+
+    def history(self) -> RunHistory:
+        """All of it."""
+        events = [self._event(row) for row in self._rows("events")]
+        breakpoints = [self._breakpoint(row) for row in self._rows("breakpoints")]
+        changes = self._changes()
+        commits = [self._commit(row, changes.get(row[0], ())) for row in self._rows("commits")]
+        return RunHistory(
+            run=self._header(),
+            events=tuple(events),
+            breakpoints=tuple(breakpoints),
+            commits=tuple(commits),
+            notes=self.notes(),
+        )
+
+    def notes(self) -> tuple[Note, ...]:
+        """What is written beside its rows."""
+        return tuple(self._note(row) for row in self._rows("notes"))
+
+    def records(self) -> list[Record]:
+        """What leads a debugger to where it stands: see `Reader.live_records`."""
+        proof = None if self._row.proof is None else self._decoded(PROOF.decode, self._row.proof)
+        events = [self._event(row, bare=True) for row in self._rows("events")]
+        points = [self._breakpoint(row, bare=True) for row in self._rows("breakpoints")]
+        commits = [self._commit(row, None) for row in self._rows("commits")]
+        spoken = [event for event in events if event.kind is EventKind.DEBUG_MESSAGE]
+        others = [event for event in events if event.kind is not EventKind.DEBUG_MESSAGE]
+        rows: list[Event | Breakpoint] = sorted([*spoken, *points], key=lambda row: row.seq)
+        return [
+            RunStarted(run=self._header(), proof=proof),
+            *(EventSaved(event=event) for event in others),
+            *(_saved(row) for row in rows),
+            *(CommitSaved(commit=commit) for commit in commits),
+            AgentHeard(run=self._id, n=self._row.heard),
+        ]
+
+    def breakpoint(self, id: str) -> Breakpoint | None:
+        """One of its breakpoints."""
+        row = self._one("breakpoints", id)
+        return None if row is None else self._breakpoint(row)
+
+    def event(self, id: str) -> Event | None:
+        """One of its events."""
+        row = self._one("events", id)
+        return None if row is None else self._event(row)
+
+    def commit(self, id: str) -> Commit | None:
+        """One of its commits, with contents."""
+        row = self._one("commits", id)
+        return None if row is None else self._commit(row, self._changes_of(row[0]))
+
+    # ---- rows ---------------------------------------------------------------------------------------
+
+    def _found(self, table: str, where: str, *values: Value) -> list[Sequence[Any]]:
+        """Some rows of a table, each of them intact."""
+        rows = self._execute(select(table, where), values).fetchall()
+        for row in rows:
+            self._check(table, row)
+        return rows
+
+    def _rows(self, table: str) -> list[Sequence[Any]]:
+        """All of the run's rows in a table, as many as were counted, in their order."""
+        rows = self._execute(select(table, "run = ?"), (self._row.n,)).fetchall()
+        if table in COUNTED and len(rows) != getattr(self._row, table):
+            raise self._damaged(f"{len(rows)} of {getattr(self._row, table)} {table} are there")
+        for row in rows:
+            self._check(table, row)
+        return sorted(rows, key=lambda row: row[0])
+
+    def _one(self, table: str, id: str) -> Sequence[Any] | None:
+        found = self._execute(select(table, "run = ? AND id = ?"), (self._row.n, id))
+        row: Sequence[Any] | None = found.fetchone()
+        if row is not None:
+            self._check(table, row)
+        return row
+
+    def _check(self, table: str, row: Sequence[Any]) -> None:
+        if not intact(table, self._id, row):
+            raise self._damaged(f"row {row[0]} of its {table} is hurt")
+
+    def _changes(self) -> dict[int, list[FileChange]]:
+        """The files of all commits, by their commit's number."""
+        found: dict[int, list[FileChange]] = {}
+        for row in self._rows("changes"):
+            found.setdefault(row[2], []).append(self._change(row))
+        return found
+
+    def _changes_of(self, commit: int, *, bare: bool = False) -> list[FileChange]:
+        """The files of one commit, by its number; bare ones without contents."""
+        where = "run = ? AND of = ? ORDER BY n"
+        rows = self._found("changes", where, self._row.n, commit)
+        return [self._change(row, bare=bare) for row in rows]
+
+    # ---- values -------------------------------------------------------------------------------------
+
+    def _header(self) -> Run:
+        return self._decoded(RUN.decode, self._row.header, id=self._id)
+
+    def _event(self, row: Sequence[Any], *, bare: bool = False) -> Event:
+        _, _, id, body, data, _ = row
+        event = self._decoded(EVENT.decode, body, id=id, run=self._id)
+        if bare and event.ended_at is not None:
+            return event
+        return msgspec.structs.replace(event, data=self._texts.text(data))
+
+    def _breakpoint(self, row: Sequence[Any], *, bare: bool = False) -> Breakpoint:
+        _, _, id, body, data, edit, _ = row
+        point = self._decoded(BREAKPOINT.decode, body, id=id, run=self._id, data="")
+        if bare and point.answer is not None:
+            return point
+        return msgspec.structs.replace(
+            point, data=self._texts.text(data) or "", edit=self._texts.text(edit)
+        )
+
+    def _commit(self, row: Sequence[Any], changes: Sequence[FileChange] | None) -> Commit:
+        """A commit; without its files where `changes` is None."""
+        _, _, id, body, files, _ = row
+        if changes is not None and len(changes) != files:
+            raise self._damaged(f"{len(changes)} of {files} files of commit {id} are there")
+        return self._decoded(COMMIT.decode, body, id=id, run=self._id, changes=tuple(changes or ()))
+
+    def _change(self, row: Sequence[Any], *, bare: bool = False) -> FileChange:
+        body = None
+        if row[4] is not None and not bare:
+            diff, content, previous = (self._texts.text(each) or "" for each in row[4:7])
+            body = FileBody(diff=diff, content=content, previous_content=previous)
+        return self._decoded(CHANGE.decode, row[3], body=body)
+
+    def _note(self, row: Sequence[Any]) -> Note:
+        _, _, message, body, _ = row
+        return self._decoded(NOTE.decode, body, message=message, run=self._id)
+
+    def _decoded(self, decode: Callable[..., T], body: Value, /, **apart: object) -> T:
+        try:
+            return decode(body, **apart)
+        except (msgspec.DecodeError, TypeError) as error:
+            raise self._damaged(str(error)) from error
+
+    def _damaged(self, what: str) -> DamagedRunError:
+        return DamagedRunError(self._id, what)
+
+
+def _saved(row: Event | Breakpoint) -> Record:
+    return EventSaved(event=row) if isinstance(row, Event) else BreakpointSaved(breakpoint=row)

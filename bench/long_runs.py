@@ -1,0 +1,136 @@
+"""What a run of 100,000 breakpoints costs: each of them, the Core's memory, and opening it in a view.
+
+A short run gets as many breakpoints beside the long one, block by block, so that whatever else the
+machine does meets both.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from agentstepper_nb.protocol import ui
+
+from .leased import LeasedAgent, Person, plugged
+from .round_trip import Spread
+
+#: Bytes of each content.
+SIZE = 2_000
+#: Breakpoints of a short run, and of a block.
+SHORT = 1_000
+BLOCK = 1_000
+#: A word that few of the rows have.
+_WORD = "777"
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is measured."""
+
+    breakpoints: int = 100_000  # of the long run
+    blocks: int = 9  # of each
+    openings: int = 9
+
+
+@dataclass(frozen=True)
+class Opening:
+    """Opening the long run, as far as the Core has to do with it."""
+
+    first: int  # bytes of the first message about it
+    seconds: Spread  # until it came
+    page: Spread  # seconds until a page out of its middle came
+    find: float  # seconds until a filter had looked at all of it
+
+
+@dataclass(frozen=True)
+class Long:
+    """All that this module measures."""
+
+    breakpoints: int
+    short: Spread  # seconds a breakpoint, at the end of a short run
+    long: Spread  # the same at the end of the long one
+    ratio: float  # of the medians
+    memory: int  # the Core's, in bytes
+    opening: Opening
+
+
+def measure(effort: Effort) -> Long:
+    """Fill a run, then measure."""
+    with core() as (process, agents, uis), plugged(agents) as socket:
+        agent = LeasedAgent(socket, SIZE)
+        for _ in range(max(0, effort.breakpoints - effort.blocks * BLOCK) // BLOCK):
+            agent.go(agent.prepare(BLOCK))
+        pairs = [_pair(agents, agent) for _ in range(effort.blocks)]
+        used = memory(process)
+        with plugged(uis) as view:
+            opening = _opening(Person(view), agent.run, effort)
+    short, long = zip(*pairs, strict=True)
+    return Long(
+        effort.breakpoints,
+        Spread.of(short),
+        Spread.of(long),
+        statistics.median(long) / statistics.median(short),
+        used,
+        opening,
+    )
+
+
+def _pair(port: int, agent: LeasedAgent) -> tuple[float, float]:
+    """Seconds a breakpoint of a block at the end of a short run, and of one of the long run."""
+    with plugged(port) as socket:
+        short = LeasedAgent(socket, SIZE)
+        short.go(short.prepare(SHORT))
+        return _block(short), _block(agent)
+
+
+def _block(agent: LeasedAgent) -> float:
+    prepared = agent.prepare(BLOCK)
+    begin = time.perf_counter()
+    agent.go(prepared)
+    return (time.perf_counter() - begin) / BLOCK
+
+
+def _opening(person: Person, run: str, effort: Effort) -> Opening:
+    first, seconds, pages = 0, [], []
+    middle = effort.breakpoints // 2
+    for number in range(effort.openings):
+        begin = time.perf_counter()
+        first = len(person.ask(f"open{number}", ui.OpenRun(run=run)).encode())
+        opened = time.perf_counter()
+        person.ask(f"page{number}", ui.GetRows(run=run, first=middle, last=middle + 199))
+        seconds.append(opened - begin)
+        pages.append(time.perf_counter() - opened)
+    begin = time.perf_counter()
+    person.ask("find", ui.FindRows(run=run, text=_WORD))
+    found = time.perf_counter() - begin
+    return Opening(first, Spread.of(seconds), Spread.of(pages), found)
+
+
+@contextmanager
+def core() -> Iterator[tuple[int, int, int]]:
+    """A Core that keeps runs on disk: its process, its agents' port and its UIs'."""
+    command = [sys.executable, "-m", "bench.server", "durable"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        agents, uis = json.loads(process.stdout.readline())
+        yield process.pid, agents, uis
+
+
+def memory(process: int) -> int:
+    """What a process has in memory, in bytes."""
+    told = subprocess.run(
+        ["ps", "-o", "rss=", "-p", str(process)], capture_output=True, text=True, check=True
+    )
+    return int(told.stdout) * 1024
+
+
+if __name__ == "__main__":
+    print(measure(Effort()))

@@ -1,0 +1,168 @@
+"""What a conversation that grows takes on the wire: from its agent, and to a view that looks at it."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import Struct
+from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Subprotocol
+
+from agentstepper_nb import AgentStepper
+from agentstepper_nb.protocol import ui
+from agentstepper_nb.protocol.frame import MAX_MESSAGE, SUBPROTOCOL, VERSION
+from agentstepper_nb.protocol.joined import joined
+from agentstepper_nb.protocol.pieces import Receiver
+from agentstepper_nb.protocol.values import EventKind, Row, Side
+
+from .arms import process
+from .talks import TALKS, Talks, Turn, new
+
+#: Bytes that are passed on at once.
+_READ = 1 << 16
+
+
+@dataclass(frozen=True)
+class Travelled:
+    """What a conversation took."""
+
+    name: str  # what happened to it beside that it grew
+    turns: int
+    new: int  # bytes that were said for the first time
+    told: int  # from the agent to the Core
+    shown: int  # from the Core to a view, each prompt looked at
+
+
+class Relay:
+    """Passes one connection on to a port, and counts what passes."""
+
+    def __init__(self, port: int) -> None:
+        self._target = port
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listening.getsockname()[1]
+        self.up = 0  # bytes, to that port
+        self.down = 0
+        self._threads = [threading.Thread(target=self._run, daemon=True)]
+
+    def __enter__(self) -> Relay:
+        self._threads[0].start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._listening.close()
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self) -> None:
+        near, _ = self._listening.accept()
+        with near, socket.create_connection(("127.0.0.1", self._target)) as far:
+            back = threading.Thread(target=self._pump, args=(far, near, "down"))
+            back.start()
+            self._pump(near, far, "up")
+            back.join()
+
+    def _pump(self, source: socket.socket, sink: socket.socket, way: str) -> None:
+        with suppress(OSError):
+            while data := source.recv(_READ):
+                setattr(self, way, getattr(self, way) + len(data))
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+
+
+class View:
+    """A view that lets all agents go on, and looks at what they sent."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
+        self._receiver = Receiver()
+        self._sent = 0
+        self._ask(ui.UiHello(version=VERSION, client="bench"))
+
+    def lets_go_on(self) -> str:
+        """Wait until a run halts, and let it; the run."""
+        while True:
+            _, message = self._hear()
+            if isinstance(message, ui.RunChanged) and message.run.pending:
+                self._ask(ui.Continue(run=message.run.id))
+                return message.run.id
+
+    def prompts(self, run: str) -> list[Row]:
+        """The prompts of a run."""
+        rows = self._ask(ui.ReadRun(run=run)).rows
+        return [row for row in rows if (row.kind, row.side) == (EventKind.LLM_QUERY, Side.BEGIN)]
+
+    def text(self, run: str, row: Row) -> str:
+        """Look at a message."""
+        body: ui.MessageBody = self._ask(ui.GetMessage(run=run, message=row.id))
+        return body.data
+
+    def _ask(self, command: Struct) -> Any:
+        self._sent += 1
+        id = f"c{self._sent}"
+        self._socket.send(ui.from_ui.encode(command, self._sent, id))
+        while True:
+            answers, message = self._hear()
+            if answers == id:
+                return message
+
+    def _hear(self) -> tuple[object, Struct]:
+        envelope, message = ui.to_ui.decode(self._socket.recv())
+        return envelope.id, joined(message, self._receiver)
+
+
+def measure(turns: int, talks: Talks = TALKS) -> list[Travelled]:
+    """Measure conversations.
+
+    Args:
+        turns: Of each.
+        talks: Which ones.
+    """
+    return [_one(name, list(talk(turns))) for name, talk in talks.items()]
+
+
+def _one(name: str, turns: list[Turn]) -> Travelled:
+    with ExitStack() as stack:
+        client_port, ui_port = json.loads(stack.enter_context(process("server", "relaxed")))
+        agents, views = (stack.enter_context(Relay(port)) for port in (client_port, ui_port))
+        with _view(views.port) as view:
+            run = _converse(agents.port, turns, view)
+            prompts = view.prompts(run)
+            before = views.down
+            shown = [json.loads(view.text(run, row)) for row in prompts]
+            after = views.down
+    assert shown == [turn.prompt for turn in turns]
+    return Travelled(name, len(turns), new(turns), agents.up, after - before)
+
+
+@contextmanager
+def _view(port: int) -> Iterator[View]:
+    with connect(
+        f"ws://127.0.0.1:{port}",
+        subprotocols=[Subprotocol(SUBPROTOCOL)],
+        compression=None,
+        max_size=MAX_MESSAGE,
+        proxy=None,
+    ) as socket:
+        yield View(socket)
+
+
+def _converse(port: int, turns: Iterable[Turn], view: View) -> str:
+    """Let an agent have a conversation; its run."""
+    going: list[str] = []
+    letting = threading.Thread(target=lambda: going.append(view.lets_go_on()))
+    letting.start()
+    with AgentStepper("bench", "127.0.0.1", port) as dbg:
+        letting.join()
+        for number, turn in enumerate(turns):
+            with dbg.llm(turn.prompt) as query:
+                query.response = turn.whole or turn.said
+            if turn.result is not None:
+                with dbg.tool("read", {"path": f"file_{number}.txt"}) as tool:
+                    tool.result = turn.result
+    return going[0]

@@ -1,0 +1,167 @@
+/** Find in the shown run: in all that was said and noted in it, also where it isn't here yet. */
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { Icon } from "../icons/icon";
+import type { Debugger } from "../model/debugger";
+import type { Hit } from "../protocol/types.gen";
+import { Button } from "../view/button";
+import { visible } from "../view/visible";
+import { count } from "../view/words";
+import { type Finding, useFinding } from "./finding";
+
+export { default as styles } from "../styles/find.css";
+
+export function Find({ model }: { model: Debugger }) {
+  const bar = useRef<HTMLDivElement>(null);
+  const { text, write, finding, at, step, go } = useFinding(model);
+  const asked = model.searched.value;
+  // Asked for again, the words are there to be written over.
+  useLayoutEffect(() => {
+    const input = bar.current?.querySelector("input");
+    input?.focus();
+    input?.select();
+  }, [asked]);
+  const close = () => {
+    const pane = bar.current?.closest(".as-Pane");
+    model.searched.value = null;
+    pane?.querySelector<HTMLElement>('.as-Row[tabindex="0"]')?.focus({ preventScroll: true });
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === "Escape") close();
+    else if (event.key === "Enter" && event.target instanceof HTMLInputElement)
+      void step(event.shiftKey ? -1 : 1);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const places = finding?.places ?? [];
+  return (
+    <div
+      ref={bar}
+      class="as-Find"
+      role="search"
+      aria-label="Find in this run"
+      onKeyDown={onKeyDown}
+    >
+      <div class="as-PaneBar">
+        <label class="as-Search">
+          <Icon name="search" small />
+          <input
+            class="as-Input"
+            type="text"
+            placeholder="Find in this run"
+            aria-label="Find in this run"
+            title="Looks in prompts, answers, tools’ inputs and outputs, and notes (Enter: next, Shift+Enter: previous)"
+            spellcheck={false}
+            maxLength={1000}
+            value={text}
+            onInput={({ currentTarget }) => write(currentTarget.value)}
+          />
+        </label>
+        <span class="as-Find-told as-Muted as-Small" role="status">
+          {finding && told(finding, at)}
+        </span>
+        <Button
+          icon="down"
+          class="as-mod-up"
+          hint="The place before (Shift+Enter)"
+          held={held(places)}
+          onClick={() => void step(-1)}
+        />
+        <Button
+          icon="down"
+          hint="The next place (Enter)"
+          held={held(places)}
+          onClick={() => void step(1)}
+        />
+        <Button icon="close" hint="Close (Esc)" onClick={close} />
+      </div>
+      {finding?.problem && (
+        <p class="as-Find-note as-Bad" role="alert">
+          {finding.problem}
+        </p>
+      )}
+      {finding && places.length + finding.commits.length > 0 && (
+        <Places model={model} finding={finding} at={at} onGo={(to) => go(places, to)} />
+      )}
+    </div>
+  );
+}
+
+const held = (places: readonly Hit[]): string | null =>
+  places.length > 0 ? null : "Nothing is found yet";
+
+function told({ places, commits, problem, more }: Finding, at: number): string {
+  if (problem !== null || places === null) return "";
+  if (places.length === 0) return commits.length > 0 ? count(commits.length, "commit") : "Nowhere";
+  const all = places.length.toLocaleString("en-US") + (more ? "+" : "");
+  return at < 0 ? all : `${(at + 1).toLocaleString("en-US")} of ${all}`;
+}
+
+interface PlacesProps {
+  model: Debugger;
+  finding: Finding;
+  at: number;
+  onGo(to: number): void;
+}
+
+function Places({ model, finding, at, onGo }: PlacesProps) {
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    list.current?.querySelector('[aria-current="true"]')?.scrollIntoView({ block: "nearest" });
+  }, [at]);
+  return (
+    <div ref={list} class="as-Find-places as-Scroll">
+      {finding.more && (
+        <p class="as-Find-note as-Muted">
+          There are older places, too: more words, or a rarer one, find them.
+        </p>
+      )}
+      {finding.places?.map((hit, index) => (
+        <Place
+          key={`${hit.place} ${hit.id} ${index}`}
+          hit={hit}
+          where={where(model, hit)}
+          current={index === at}
+          onGo={() => onGo(index)}
+        />
+      ))}
+      {finding.commits.map((hit) => (
+        <Place
+          key={`commit ${hit.id}`}
+          hit={hit}
+          where="Commit"
+          current={false}
+          onGo={() => hit.id !== null && model.openCommit(hit.id, null)}
+        />
+      ))}
+    </div>
+  );
+}
+
+/** Its number, where its row is here. */
+function where(model: Debugger, { place, id }: Hit): string {
+  const seq = model.window.rows.value.find(id)?.seq;
+  const word = place === "note" ? "Note" : "Event";
+  return seq === undefined ? word : `${word} ${seq.toLocaleString("en-US")}`;
+}
+
+interface PlaceProps {
+  hit: Hit;
+  where: string;
+  current: boolean;
+  onGo(): void;
+}
+
+function Place({ hit, where, current, onGo }: PlaceProps) {
+  return (
+    <button type="button" class="as-Find-place" aria-current={current} onClick={onGo}>
+      <span class="as-Find-where">{where}</span>
+      <span class="as-Ellipsis">
+        {hit.snippet.map((part, at) =>
+          // Plain and found by turns: its place is what each is known by.
+          at % 2 === 1 ? <mark key={at}>{visible(part)}</mark> : visible(part),
+        )}
+      </span>
+    </button>
+  );
+}

@@ -1,0 +1,119 @@
+/**
+ * The rows of a run as far as they are here: a length, and pages of those that are. Rows are numbered
+ * without gaps, so that each has its place before it comes. Pure: what changes is a new value.
+ */
+import type { Row } from "../protocol/types.gen";
+
+/** So many rows are asked for, and let go, at once. */
+export const PAGE = 100;
+
+/** Rows by their place in the page. */
+type Page = readonly (Row | undefined)[];
+
+/** Numbers of rows, both included. */
+export interface Range {
+  readonly first: number;
+  readonly last: number;
+}
+
+export const pageOf = (seq: number): number => Math.floor((seq - 1) / PAGE);
+
+/** The numbers that a page of a run has. */
+export const rangeOf = (page: number): Range => ({
+  first: page * PAGE + 1,
+  last: (page + 1) * PAGE,
+});
+
+export class Rows {
+  static readonly NONE = new Rows(0, new Map());
+
+  /** How many rows the run has. */
+  readonly length: number;
+  readonly #pages: ReadonlyMap<number, Page>;
+  #all: readonly Row[] | undefined;
+
+  private constructor(length: number, pages: ReadonlyMap<number, Page>) {
+    this.length = length;
+    this.#pages = pages;
+  }
+
+  /** The row of a number; null where it isn't here. */
+  at(seq: number): Row | null {
+    return this.#pages.get(pageOf(seq))?.[(seq - 1) % PAGE] ?? null;
+  }
+
+  /** The row of an id, looked for from the end: what is asked for is nearly always recent. */
+  find(id: string | null): Row | null {
+    if (id === null) return null;
+    return this.all.findLast((row) => row.id === id) ?? null;
+  }
+
+  /** Those that are here, by seq. */
+  get all(): readonly Row[] {
+    this.#all ??= [...this.#pages.keys()]
+      .sort((a, b) => a - b)
+      .flatMap((page) => this.#pages.get(page)?.filter((row) => row !== undefined) ?? []);
+    return this.#all;
+  }
+
+  /** Whether all are here. */
+  get complete(): boolean {
+    return this.all.length === this.length;
+  }
+
+  /** The pages of which something is here. */
+  get pages(): readonly number[] {
+    return [...this.#pages.keys()];
+  }
+
+  /**
+   * Put new and changed rows among the others.
+   *
+   * @param length How many the run is said to have; it has at least those that are here.
+   */
+  with(changed: readonly Row[], length = this.length): Rows {
+    const most = changed.reduce(
+      (most, { seq }) => Math.max(most, seq),
+      Math.max(length, this.length),
+    );
+    if (changed.length === 0 && most === this.length) return this;
+    const pages = new Map(this.#pages);
+    const mine = new Map<number, (Row | undefined)[]>();
+    for (const row of changed) {
+      const number = pageOf(row.seq);
+      let page = mine.get(number);
+      if (!page) {
+        page = pages.get(number)?.slice() ?? new Array<Row | undefined>(PAGE).fill(undefined);
+        mine.set(number, page);
+        pages.set(number, page);
+      }
+      page[(row.seq - 1) % PAGE] = row;
+    }
+    return new Rows(most, pages);
+  }
+
+  /** Without these pages. */
+  without(gone: Iterable<number>): Rows {
+    const pages = new Map(this.#pages);
+    for (const page of gone) pages.delete(page);
+    return new Rows(this.length, pages);
+  }
+
+  /** As far as a number of rows: a run is no longer than its Core says, though more was shown of it. */
+  cut(length: number): Rows {
+    const kept = this.all.filter(({ seq }) => seq <= length);
+    return new Rows(length, new Map()).with(kept);
+  }
+
+  /** Those of some numbers that aren't here, in ranges; what stands at most `apart` is one range. */
+  missing(seqs: readonly number[], apart = 1): Range[] {
+    const ranges: { first: number; last: number }[] = [];
+    for (const seq of seqs.toSorted((a, b) => a - b)) {
+      if (seq < 1 || seq > this.length || this.at(seq)) continue;
+      const before = ranges.at(-1);
+      if (before && seq - before.last <= apart) before.last = seq;
+      else ranges.push({ first: seq, last: seq });
+    }
+    return ranges;
+  }
+}

@@ -1,0 +1,161 @@
+/** Where the person is in the shown run: what is selected, followed, filtered and edited. It stays here. */
+import { batch, computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import type { Draft, Row, SelectedFile, Tab } from "./model";
+import type { Notes } from "./notes";
+import { reselect } from "./selection";
+import type { Window } from "./window";
+
+export abstract class Whereabouts {
+  readonly tab = signal<Tab>("timeline");
+  readonly selectedRow = signal<string | null>(null);
+  readonly selectedFile = signal<SelectedFile | null>(null);
+  readonly selectedCommit = signal<string | null>(null);
+  readonly selectedPath = signal<string | null>(null);
+  readonly follow = signal(true);
+  readonly filter = signal("");
+  readonly editing = signal(false);
+  readonly showOriginal = signal(false);
+  readonly draftError = signal<string | null>(null);
+  /** That the shown run is searched: a new object each time it is asked for; null: it isn't. */
+  readonly searched = signal<object | null>(null);
+  /** The rows whose files are folded away. */
+  readonly folded = signal<ReadonlySet<string>>(new Set());
+  /** The row that `reveal` was last asked for: a new object each time. */
+  readonly revealed = signal<{ row: string } | null>(null);
+  /** The row, by id or number, that will be selected once it is here. */
+  readonly going = signal<{ row: string | number } | null>(null);
+  /** Whether the timeline sticks to its end: Follow is on, and the person reads nothing else. */
+  readonly sticks = computed(() => this.follow.value && !this.#picked.value);
+  readonly #picked = signal(false);
+
+  abstract readonly window: Window;
+  abstract readonly rows: ReadonlySignal<readonly Row[]>;
+  abstract readonly pending: ReadonlySignal<readonly Row[]>;
+  abstract readonly notes: Notes;
+  abstract draft(rowId: string): Signal<Draft | null>;
+
+  select(rowId: string): void {
+    this.#select(rowId, rowId !== this.rows.peek().at(-1)?.id);
+  }
+
+  selectFile(rowId: string, file: SelectedFile): void {
+    batch(() => {
+      this.select(rowId);
+      this.editing.value = false; // the file stands where the editor would; the draft is kept
+      this.selectedFile.value = file;
+    });
+  }
+
+  /** Show the files under a row, or put them away: a selected one gives the row back. */
+  fold(rowId: string, open: boolean): void {
+    const folded = new Set(this.folded.peek());
+    open ? folded.delete(rowId) : folded.add(rowId);
+    batch(() => {
+      this.folded.value = folded;
+      if (!open && this.selectedRow.peek() === rowId) this.selectedFile.value = null;
+    });
+  }
+
+  openCommit(commit: string, path: string | null): void {
+    batch(() => {
+      this.selectedCommit.value = commit;
+      this.selectedPath.value = path;
+      this.tab.value = "changes";
+    });
+  }
+
+  reveal(row: string | number): void {
+    batch(() => {
+      this.tab.value = "timeline";
+      this.filter.value = "";
+      void this.goTo(row, true);
+    });
+  }
+
+  /**
+   * Select a row, by id or number, once it is here; null where something else was wanted since.
+   *
+   * @param reveals Whether it is led to from elsewhere.
+   */
+  async goTo(wanted: string | number, reveals = false): Promise<Row | null> {
+    const { window } = this;
+    const take = (row: Row): Row => {
+      batch(() => {
+        this.select(row.id);
+        if (reveals) this.revealed.value = { row: row.id };
+      });
+      return row;
+    };
+    const rows = window.rows.peek();
+    const here = typeof wanted === "string" ? rows.find(wanted) : rows.at(wanted);
+    if (here) return take(here);
+    const going = { row: wanted };
+    batch(() => {
+      this.going.value = going;
+      this.#picked.value = true; // until it is here, nothing leads elsewhere
+    });
+    const found = await (typeof wanted === "string" ? window.bring(wanted) : window.reach(wanted));
+    if (this.going.peek() !== going) return null;
+    this.going.value = null;
+    return found && take(found);
+  }
+
+  /** Follow on also gives up the row that was picked: the timeline goes to its end. */
+  setFollow(on: boolean): void {
+    batch(() => {
+      this.follow.value = on;
+      if (on) this.goAlong();
+    });
+  }
+
+  /** Go where the person's own command leads: to the next halt. */
+  goAlong(): void {
+    this.#picked.value = false;
+  }
+
+  /** Another run is shown. */
+  protected forgetPlace(): void {
+    this.#picked.value = false;
+    this.follow.value = true;
+    this.filter.value = "";
+    this.folded.value = new Set();
+    for (const place of [this.selectedRow, this.selectedCommit, this.selectedPath])
+      place.value = null;
+    this.selectedFile.value = null;
+    this.notes.writing.value = null;
+    this.searched.value = null;
+    this.going.value = null;
+  }
+
+  /** After rows have changed: the selection goes where it may. */
+  protected goOn(): void {
+    const row = this.selectedRow.peek();
+    const selection = { row, picked: this.#picked.peek() };
+    const writes = row !== null && this.notes.writing.peek() === row;
+    const drafted = writes || (row !== null && this.draft(row).peek() !== null);
+    const next = reselect({
+      rows: this.rows.peek(),
+      pending: this.pending.peek(),
+      selection,
+      follow: this.follow.peek(),
+      drafted,
+    });
+    if (next !== selection) this.#select(next.row, next.picked);
+  }
+
+  #select(id: string | null, picked: boolean): void {
+    batch(() => {
+      this.#picked.value = picked;
+      this.going.value = null;
+      this.selectedFile.value = null;
+      if (this.selectedRow.peek() === id) return;
+      this.selectedRow.value = id;
+      this.notes.writing.value = null;
+      this.draftError.value = null;
+      this.showOriginal.value = false;
+      const waits = this.pending.peek().some((row) => row.id === id);
+      // A draft that a reload or a click elsewhere left: go on where it was left.
+      this.editing.value = id !== null && waits && this.draft(id).peek() !== null;
+    });
+  }
+}

@@ -1,0 +1,158 @@
+/** The bar that makes a stop, or changes one, and tells where it would have hit. */
+import { useSignalEffect } from "@preact/signals";
+import { useRef, useState } from "preact/hooks";
+import type { Debugger } from "../model/debugger";
+import type { Problem } from "../model/model";
+import type { Stop } from "../protocol/types.gen";
+import { Button } from "../view/button";
+import { draftLike, freshDraft, isLack, type StopDraft, stopOf } from "./draft";
+import {
+  ConditionField,
+  NameField,
+  OftenField,
+  ScopeField,
+  ThenField,
+  WatchField,
+  WhereField,
+} from "./fields";
+import { heldSetting } from "./held";
+import { PastButton, PastRuns, usePast } from "./past";
+import { Preview } from "./preview";
+import { useTrial } from "./trial";
+
+interface BarProps {
+  model: Debugger;
+  /** The stop that was changed, or left as it was: its row takes the focus. */
+  onLeave(stop: string): void;
+}
+
+export function Bar({ model, onLeave }: BarProps) {
+  const form = useRef<HTMLFormElement>(null);
+  const { stops } = model;
+  const [fresh, setFresh] = useState(() => freshDraft());
+  const draft = stops.draft.value ?? fresh;
+  const edits = stops.all.value.some(({ id }) => id === draft.id);
+  const made = stopOf(draft, model.run.value);
+  const stop = isLack(made) ? null : made;
+  const tried = useTrial(model, stop);
+  const { past, ask, close } = usePast(model, stop);
+  const setting = useSetting(model, stop);
+  useLike(model, form);
+
+  const invalid = tried.stale || tried.problem?.code !== "invalid_stop" ? null : tried.problem;
+  const refused = setting.problem ?? invalid;
+  const held =
+    heldSetting(model) ?? (isLack(made) ? made.why : null) ?? (refused ? "Correct it first" : null);
+
+  const leave = () => {
+    stops.draft.value = null;
+    setFresh(freshDraft());
+    close();
+    if (edits) onLeave(draft.id);
+  };
+  const set = async () => {
+    if (stop && held === null && (await setting.set())) leave();
+  };
+  const onChange = (fields: Partial<StopDraft>) => {
+    stops.draft.value = { ...draft, ...fields };
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const inField = event.target instanceof HTMLInputElement;
+    if (event.key === "Escape") edits ? leave() : focusList(form.current);
+    else if (event.key === "Enter" && inField && !event.isComposing) void set();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const fields = { draft, onChange };
+  return (
+    <form
+      ref={form}
+      class="as-StopBar"
+      aria-label={edits ? "Change a stop" : "Add a stop"}
+      onSubmit={(event) => event.preventDefault()}
+      onKeyDown={onKeyDown}
+    >
+      <div class="as-StopBar-line">
+        <span class="as-Muted as-StopBar-word">{edits ? "Edit" : "New"}</span>
+        <WhereField {...fields} />
+        <NameField {...fields} rows={model.rows.value} />
+        <span class="as-Muted">where</span>
+        <ConditionField {...fields} problem={refused?.message ?? null} />
+      </div>
+      <div class="as-StopBar-line">
+        <span class="as-StopBar-word" />
+        <WatchField {...fields} />
+        <OftenField {...fields} />
+        <ThenField {...fields} />
+        <ScopeField {...fields} run={model.run.value} />
+        <span class="as-Spring" />
+        {edits && (
+          <Button hint="Leave the stop as it was (Esc)" onClick={leave}>
+            Cancel
+          </Button>
+        )}
+        <Button
+          outline
+          icon={edits ? "check" : "plus"}
+          hint={edits ? "Change the stop (Enter)" : "Set the stop (Enter)"}
+          held={held}
+          onClick={() => void set()}
+        >
+          {edits ? "Save stop" : "Add stop"}
+        </Button>
+      </div>
+      <Preview model={model} tried={tried}>
+        <PastButton
+          past={past}
+          held={stop ? refused && "Correct it first" : isLack(made) ? made.why : null}
+          onAsk={() => void ask()}
+          onClose={close}
+        />
+      </Preview>
+      {past && <PastRuns model={model} past={past} />}
+      <span class="as-Hidden" role="status">
+        {setting.done}
+      </span>
+    </form>
+  );
+}
+
+/** Hands the stop to the Core. What it refused is told until the stop is another. */
+function useSetting(model: Debugger, stop: Stop | null) {
+  const [refused, setRefused] = useState<{ about: string; problem: Problem } | null>(null);
+  const [done, setDone] = useState("");
+  const about = JSON.stringify(stop);
+  const set = async (): Promise<boolean> => {
+    if (!stop) return false;
+    const known = model.stops.all.peek().some(({ id }) => id === stop.id);
+    const problem = await model.stops.set(stop);
+    setRefused(problem && { about, problem });
+    setDone(problem ? "" : known ? "The stop is changed" : "The stop is set");
+    return problem === null;
+  };
+  return { set, done, problem: refused?.about === about ? refused.problem : null };
+}
+
+/** A row that a stop is to be made like stands in the bar, and its condition is to be written. */
+function useLike(model: Debugger, form: { current: HTMLFormElement | null }): void {
+  useSignalEffect(() => {
+    const row = model.stops.like.value;
+    if (!row) return;
+    model.stops.draft.value = draftLike(row);
+    model.stops.like.value = null;
+    // The tab is shown by then: what is hidden can't take the focus.
+    requestAnimationFrame(() =>
+      form.current?.querySelector<HTMLElement>(".as-StopBar-condition")?.focus(),
+    );
+  });
+}
+
+/** Esc leaves the fields: for the list, else for the tabs. */
+function focusList(form: HTMLElement | null): void {
+  const row = form?.closest(".as-Stops")?.querySelector<HTMLElement>('.as-StopRow[tabindex="0"]');
+  const tab = form
+    ?.closest(".as-View")
+    ?.querySelector<HTMLElement>('.as-Tab[aria-selected="true"]');
+  (row ?? tab)?.focus();
+}

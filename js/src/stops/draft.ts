@@ -1,0 +1,145 @@
+/** The stop that is being written, as its fields hold it: it needn't make sense yet. Pure. */
+import { literally } from "../model/globs";
+import type { Reaction, Row, Run, Stop } from "../protocol/types.gen";
+
+export type WatchKind = NonNullable<Stop["watch"]>["kind"];
+
+/** How often it hits in a run: each time, once, from the nth match on, or at the nth alone. */
+export type Often = "every" | "once" | "from" | "at";
+
+export interface StopDraft extends Pick<Stop, "id" | "kind" | "side" | "on_error" | "enabled"> {
+  /** Whose agents it is for; null: those of the shown run's program. */
+  program: string | null;
+  /** "" is any. */
+  name: string;
+  condition: string;
+  watch: WatchKind | "";
+  /** What the watch is told, as it is written. */
+  amount: string;
+  often: Often;
+  nth: string;
+  then: Reaction;
+}
+
+/** A draft can't be a stop: the field to look at, and why. */
+export interface Lack {
+  field: "amount" | "nth" | "name" | "condition";
+  why: string;
+}
+
+const ID_BYTES = 8;
+
+/** A new stop's fields: most stops are set before a tool. */
+export function freshDraft(fields: Partial<StopDraft> = {}): StopDraft {
+  const bytes = crypto.getRandomValues(new Uint8Array(ID_BYTES));
+  return {
+    id: `stop-${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`,
+    program: null,
+    kind: "tool_invocation",
+    side: "begin",
+    name: "",
+    on_error: false,
+    condition: "",
+    watch: "",
+    amount: "",
+    often: "every",
+    nth: "2",
+    // biome-ignore lint/suspicious/noThenProperty: the protocol's word; a draft is never awaited
+    then: "halt",
+    enabled: true,
+    ...fields,
+  };
+}
+
+/** A stop where this row is: of its kind, side and name. */
+export function draftLike({ kind, side, name, outcome }: Row): StopDraft {
+  const on_error = outcome === "error";
+  return freshDraft({ kind, side, name: name === null ? "" : literally(name), on_error });
+}
+
+/** A stop's fields, to change it. */
+export function draftOf(stop: Stop): StopDraft {
+  const { name, condition, watch, nth, once, ...rest } = stop;
+  const often = nth === 1 ? (once ? "once" : "every") : once ? "at" : "from";
+  return {
+    ...rest,
+    name: name ?? "",
+    condition: condition ?? "",
+    watch: watch?.kind ?? "",
+    amount: watch ? amountOf(watch) : "",
+    often,
+    nth: nth === 1 ? "2" : String(nth),
+  };
+}
+
+/** The same once more, as a new stop. */
+export const copyOf = (stop: Stop): StopDraft => ({ ...draftOf(stop), id: freshDraft().id });
+
+/** What a draft says as a stop, or what it lacks. */
+export function stopOf(draft: StopDraft, run: Run | null): Stop | Lack {
+  const { id, kind, side, on_error, then, enabled } = draft;
+  const watch = watchOf(draft);
+  if (watch && "why" in watch) return watch;
+  const nth = draft.often === "from" || draft.often === "at" ? whole(draft.nth) : 1;
+  if (nth === null || nth < 1) return { field: "nth", why: "Say from which match on: 2, 3, …" };
+  return {
+    id,
+    program: draft.program ?? (run ? literally(run.program) || "*" : "*"),
+    kind,
+    side,
+    name: draft.name.trim() || null,
+    on_error,
+    condition: draft.condition.trim() || null,
+    watch,
+    nth,
+    once: draft.often === "once" || draft.often === "at",
+    then,
+    enabled,
+  };
+}
+
+export const isLack = (made: Stop | Lack): made is Lack => "why" in made;
+
+function amountOf(watch: NonNullable<Stop["watch"]>): string {
+  if (watch.kind === "touched") return watch.path;
+  return String(watch.kind === "repeated" ? watch.times : watch.limit);
+}
+
+/** The bounds are those of protocol/stops.py. */
+function watchOf({ watch, amount }: StopDraft): Stop["watch"] | Lack {
+  const lack = (why: string): Lack => ({ field: "amount", why });
+  switch (watch) {
+    case "":
+      return null;
+    case "tokens": {
+      const limit = whole(amount);
+      return limit === null || limit < 1 ? lack("Say how many tokens") : { kind: watch, limit };
+    }
+    case "cost": {
+      const limit = dollars(amount);
+      return limit === null ? lack("Say how many dollars") : { kind: watch, limit };
+    }
+    case "repeated": {
+      const times = whole(amount || "3");
+      if (times === null || times < 2 || times > 1000) return lack("Say how often: 2 to 1,000");
+      return { kind: watch, times };
+    }
+    case "touched": {
+      const path = amount.trim();
+      return path === "" ? lack("Say which path: src/*.py") : { kind: watch, path };
+    }
+  }
+}
+
+/** A whole number as people write it; null where it is none. */
+function whole(text: string): number | null {
+  const digits = text.replace(/[,_\s]/g, "");
+  const number = Number(digits);
+  return /^\d+$/.test(digits) && Number.isSafeInteger(number) ? number : null;
+}
+
+function dollars(text: string): number | null {
+  const digits = text.replace(/[$,_\s]/g, "");
+  const number = Number(digits);
+  return /^(\d+\.?\d*|\.\d+)$/.test(digits) && number < 1e12 ? number : null;
+}

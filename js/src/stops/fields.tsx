@@ -1,0 +1,272 @@
+/** The fields of the bar: where a stop hits, on what condition, how often, and what then. */
+import { useId } from "preact/hooks";
+import { literally, literalOf } from "../model/globs";
+import { placeWords } from "../model/stop_words";
+import type { EventKind, Row, Run, Stop } from "../protocol/types.gen";
+import { visible } from "../view/visible";
+import type { Often, StopDraft, WatchKind } from "./draft";
+
+export interface FieldProps {
+  draft: StopDraft;
+  onChange(fields: Partial<StopDraft>): void;
+}
+
+type Place = Pick<Stop, "kind" | "side" | "on_error">;
+
+const at = (kind: EventKind | null, side: Stop["side"], on_error = false): Place => ({
+  kind,
+  side,
+  on_error,
+});
+
+const PLACES: readonly Place[] = [
+  at("tool_invocation", "begin"),
+  at("tool_invocation", "end"),
+  at("tool_invocation", "end", true),
+  at("llm_query", "begin"),
+  at("llm_query", "end"),
+  at("llm_query", "end", true),
+  at("custom", "begin"),
+  at("custom", "end"),
+  at("program_started", "begin"),
+  at(null, null),
+  at(null, "begin"),
+  at(null, "end"),
+  at(null, "end", true),
+];
+
+/** What fails has ended: its side says nothing. */
+const keyOf = ({ kind, side, on_error }: Place): string =>
+  `${kind ?? ""}/${on_error ? "fails" : (side ?? "")}`;
+
+export function WhereField({ draft, onChange }: FieldProps) {
+  const key = keyOf(draft);
+  const known = PLACES.some((each) => keyOf(each) === key);
+  const places = known ? PLACES : [...PLACES, at(draft.kind, draft.side, draft.on_error)];
+  return (
+    <select
+      class="as-Input as-Select"
+      aria-label="Where"
+      value={key}
+      onChange={({ currentTarget }) =>
+        onChange(places.find((each) => keyOf(each) === currentTarget.value) ?? {})
+      }
+    >
+      {places.map((each) => (
+        <option key={keyOf(each)} value={keyOf(each)}>
+          {placeWords(each)}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+const NAMES: Partial<Record<EventKind, { label: string; any: string }>> = {
+  tool_invocation: { label: "Tool", any: "any tool" },
+  llm_query: { label: "Model", any: "any model" },
+  custom: { label: "Type of event", any: "any type" },
+};
+
+interface NameProps extends FieldProps {
+  rows: readonly Row[];
+}
+
+/** A name or a pattern of names; those that the run has are offered. */
+export function NameField({ draft, rows, onChange }: NameProps) {
+  const list = useId();
+  const { label, any } = (draft.kind && NAMES[draft.kind]) ?? { label: "Name", any: "any name" };
+  return (
+    <>
+      <input
+        class="as-Input as-mod-code as-StopBar-name"
+        type="text"
+        list={list}
+        aria-label={label}
+        placeholder={any}
+        title="A name, or a pattern such as read_*"
+        spellcheck={false}
+        autocomplete="off"
+        maxLength={1000}
+        value={draft.name}
+        onInput={({ currentTarget }) => onChange({ name: currentTarget.value })}
+      />
+      <datalist id={list}>
+        {namesOf(rows, draft.kind).map((name) => (
+          <option key={name} value={literally(name)} />
+        ))}
+      </datalist>
+    </>
+  );
+}
+
+const MOST_NAMES = 50;
+
+/** The names that rows of a kind have, each once. */
+export function namesOf(rows: readonly Row[], kind: EventKind | null): string[] {
+  const fit = rows.filter((row) => row.side !== null && (kind === null || row.kind === kind));
+  return [...new Set(fit.flatMap(({ name }) => name ?? []))].slice(0, MOST_NAMES);
+}
+
+interface ConditionProps extends FieldProps {
+  /** What is wrong with it; null where nothing is known to be. */
+  problem: string | null;
+}
+
+/** The longest that protocol/stops.py takes. */
+const LONGEST = 4096;
+
+export function ConditionField({ draft, problem, onChange }: ConditionProps) {
+  const told = useId();
+  return (
+    <span class="as-StopBar-where">
+      <input
+        class="as-Input as-mod-code as-StopBar-condition"
+        type="text"
+        aria-label="Condition"
+        aria-invalid={problem !== null}
+        aria-describedby={problem === null ? undefined : told}
+        placeholder={'args.path.startswith("src/")'}
+        title="An expression; empty is always"
+        spellcheck={false}
+        autocomplete="off"
+        autocapitalize="off"
+        maxLength={LONGEST}
+        value={draft.condition}
+        onInput={({ currentTarget }) => onChange({ condition: currentTarget.value })}
+      />
+      {problem !== null && (
+        <span id={told} class="as-Bad as-Small as-StopBar-problem" role="alert">
+          {visible(problem)}
+        </span>
+      )}
+    </span>
+  );
+}
+
+const WATCHES: [StopDraft["watch"], string, string][] = [
+  ["", "and nothing more", ""],
+  ["tokens", "and tokens over", "50,000"],
+  ["cost", "and cost over $", "0.50"],
+  ["repeated", "and same action, times", "3"],
+  ["touched", "and path is changed", "src/*.py"],
+];
+
+export function WatchField({ draft, onChange }: FieldProps) {
+  const example = WATCHES.find(([watch]) => watch === draft.watch)?.[2] ?? "";
+  return (
+    <>
+      <select
+        class="as-Input as-Select as-StopBar-watch"
+        aria-label="Watch"
+        value={draft.watch}
+        onChange={({ currentTarget }) =>
+          onChange({ watch: currentTarget.value as WatchKind | "", amount: "" })
+        }
+      >
+        {WATCHES.map(([watch, words]) => (
+          <option key={watch} value={watch}>
+            {words}
+          </option>
+        ))}
+      </select>
+      {draft.watch !== "" && (
+        <input
+          class="as-Input as-StopBar-amount"
+          type="text"
+          aria-label={AMOUNTS[draft.watch]}
+          placeholder={example}
+          spellcheck={false}
+          autocomplete="off"
+          value={draft.amount}
+          onInput={({ currentTarget }) => onChange({ amount: currentTarget.value })}
+        />
+      )}
+    </>
+  );
+}
+
+const AMOUNTS: Record<WatchKind, string> = {
+  tokens: "Tokens",
+  cost: "US dollars",
+  repeated: "Times in a row",
+  touched: "Path",
+};
+
+const OFTEN: [Often, string][] = [
+  ["every", "every time"],
+  ["once", "once a run"],
+  ["from", "from match"],
+  ["at", "only at match"],
+];
+
+export function OftenField({ draft, onChange }: FieldProps) {
+  return (
+    <>
+      <select
+        class="as-Input as-Select"
+        aria-label="How often"
+        value={draft.often}
+        onChange={({ currentTarget }) => onChange({ often: currentTarget.value as Often })}
+      >
+        {OFTEN.map(([often, words]) => (
+          <option key={often} value={often}>
+            {words}
+          </option>
+        ))}
+      </select>
+      {(draft.often === "from" || draft.often === "at") && (
+        <input
+          class="as-Input as-StopBar-nth"
+          type="text"
+          inputMode="numeric"
+          aria-label="Number of the match"
+          value={draft.nth}
+          onInput={({ currentTarget }) => onChange({ nth: currentTarget.value })}
+        />
+      )}
+    </>
+  );
+}
+
+export function ThenField({ draft, onChange }: FieldProps) {
+  return (
+    <select
+      class="as-Input as-Select"
+      aria-label="Then"
+      title="Log marks the event, and the agent goes on"
+      value={draft.then}
+      onChange={({ currentTarget }) =>
+        // biome-ignore lint/suspicious/noThenProperty: the protocol's word; it is never awaited
+        onChange({ then: currentTarget.value as Stop["then"] })
+      }
+    >
+      <option value="halt">Halt</option>
+      <option value="log">Log</option>
+    </select>
+  );
+}
+
+interface ScopeProps extends FieldProps {
+  run: Run | null;
+}
+
+/** Whose agents: those of the shown run's program, all, or as an edited stop has it. */
+export function ScopeField({ draft, run, onChange }: ScopeProps) {
+  const own = run ? literally(run.program) : "*";
+  const value = draft.program ?? own;
+  const programs = [...new Set([own, "*", value])].filter(Boolean);
+  return (
+    <select
+      class="as-Input as-Select as-StopBar-scope"
+      aria-label="For which agents"
+      value={value}
+      onChange={({ currentTarget }) => onChange({ program: currentTarget.value })}
+    >
+      {programs.map((program) => (
+        <option key={program} value={program}>
+          {program === "*" ? "all agents" : `only ${visible(literalOf(program) ?? program)}`}
+        </option>
+      ))}
+    </select>
+  );
+}

@@ -1,0 +1,76 @@
+/** Stops: where runs halt by themselves, where they did, and the bar that makes one. */
+import { useRef, useState } from "preact/hooks";
+import type { Debugger } from "../model/debugger";
+import type { Problem } from "../model/model";
+import { Button } from "../view/button";
+import { useNarrow } from "../view/split";
+import { visible } from "../view/visible";
+import { Bar } from "./bar";
+import { NoStops } from "./empty";
+import { heldSetting } from "./held";
+import { Table } from "./table";
+
+export { default as styles } from "../styles/stops.css";
+
+export function StopsView({ model }: { model: Debugger }) {
+  const pane = useRef<HTMLElement>(null);
+  const narrow = useNarrow(pane);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  /** The row that is to take the focus: a new object each time. */
+  const [summoned, summon] = useState<{ stop: string } | null>(null);
+  return (
+    <section ref={pane} class="as-Pane as-Stops" aria-label="All stops">
+      <Head model={model} onProblem={setProblem} />
+      {problem && <Refused problem={problem} onDismiss={() => setProblem(null)} />}
+      {model.stops.all.value.length > 0 ? (
+        <Table model={model} narrow={narrow} summoned={summoned} onProblem={setProblem} />
+      ) : (
+        <NoStops model={model} />
+      )}
+      <Bar model={model} onLeave={(stop) => summon({ stop })} />
+    </section>
+  );
+}
+
+interface HeadProps {
+  model: Debugger;
+  onProblem(problem: Problem | null): void;
+}
+
+function Head({ model, onProblem }: HeadProps) {
+  const on = model.stops.all.value.filter(({ enabled }) => enabled);
+  const allOff = async () => {
+    for (const stop of on) {
+      const problem = await model.stops.set({ ...stop, enabled: false });
+      onProblem(problem);
+      if (problem) return;
+    }
+  };
+  return (
+    <div class="as-PaneBar as-StopsBar">
+      <span class="as-Ellipsis">
+        Continue halts where a stop hits.{" "}
+        <span class="as-Muted as-x-wide">
+          Stops are checked where the agent runs: going on stays fast.
+        </span>
+      </span>
+      <span class="as-Spring" />
+      <Button
+        hint="Switch every stop off; the list stays"
+        held={heldSetting(model) ?? (on.length === 0 ? "No stop is on" : null)}
+        onClick={() => void allOff()}
+      >
+        All off
+      </Button>
+    </div>
+  );
+}
+
+function Refused({ problem, onDismiss }: { problem: Problem; onDismiss(): void }) {
+  return (
+    <p class="as-StopsNews" role="alert">
+      <span title={problem.code}>{visible(problem.message)}</span>
+      <Button icon="close" hint="Dismiss" onClick={onDismiss} />
+    </p>
+  );
+}

@@ -1,0 +1,104 @@
+/** Below the bar: where the stop would have hit in the shown run. */
+import type { ComponentChildren } from "preact";
+import { Icon } from "../icons/icon";
+import type { Debugger } from "../model/debugger";
+import type { Run } from "../model/model";
+import type { StopTrial } from "../protocol/types.gen";
+import { cx } from "../view/classes";
+import { visible } from "../view/visible";
+import { count } from "../view/words";
+import { goTo } from "./going";
+import { Ticks } from "./ticks";
+import type { Tried } from "./trial";
+
+interface PreviewProps {
+  model: Debugger;
+  tried: Tried;
+  /** What stands at its end. */
+  children: ComponentChildren;
+}
+
+export function Preview({ model, tried, children }: PreviewProps) {
+  const run = model.run.value;
+  const { trial, stale } = tried;
+  return (
+    <div class="as-StopPreview">
+      <div class={cx("as-StopPreview-said", stale && trial && "as-mod-stale")} role="status">
+        {trial && run ? (
+          <Said model={model} trial={trial} run={run} />
+        ) : (
+          <None run={run} {...tried} />
+        )}
+      </div>
+      {trial && run && <Ticks hits={trial.hits} rows={run.rows} />}
+      {trial && run && <span class="as-Muted as-x-medium">{count(run.rows, "event")}</span>}
+      {children}
+    </div>
+  );
+}
+
+function None({ run, problem, stale }: Tried & { run: Run | null }) {
+  if (!run) return <span class="as-Muted">No run is shown to try it on.</span>;
+  // What is wrong with a condition stands under it.
+  if (problem && problem.code !== "invalid_stop" && !stale)
+    return <span class="as-Bad">{visible(problem.message)}</span>;
+  return <span class="as-Muted">{stale ? "Looking where it would have hit…" : "Not tried"}</span>;
+}
+
+interface SaidProps {
+  model: Debugger;
+  trial: StopTrial;
+  run: Run;
+}
+
+function Said({ model, trial, run }: SaidProps) {
+  const { hits, total, error } = trial;
+  if (total === 0) return <span class="as-Muted">Would not have hit in this run.</span>;
+  return (
+    <>
+      <Icon name={error === null ? "check" : "warn"} small />
+      <span>
+        Would have hit <b>{count(total, "time")}</b> in this run:
+      </span>
+      <HitLinks model={model} run={run.id} hits={hits} total={total} />
+      {error !== null && (
+        <span class="as-Bad" title={visible(error)}>
+          At the last its condition failed, and it halts there: {visible(error)}
+        </span>
+      )}
+    </>
+  );
+}
+
+/** So many hits have a link; the others are counted. */
+const MOST_LINKS = 6;
+
+interface HitLinksProps {
+  model: Debugger;
+  run: string;
+  hits: readonly number[];
+  total: number;
+}
+
+export function HitLinks({ model, run, hits, total }: HitLinksProps) {
+  const shown = hits.slice(0, MOST_LINKS);
+  const rest = total - shown.length;
+  return (
+    <span class="as-StopHits">
+      {shown.map((seq, at) => (
+        <span key={seq}>
+          <button
+            type="button"
+            class="as-Link"
+            aria-label={`Event ${seq}`}
+            onClick={() => void goTo(model, run, seq)}
+          >
+            {seq}
+          </button>
+          {at < shown.length - 1 || rest > 0 ? "," : ""}
+        </span>
+      ))}
+      {rest > 0 && <span class="as-Muted">{rest.toLocaleString("en-US")} more</span>}
+    </span>
+  );
+}

@@ -1,0 +1,55 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { Receiver } from "../src/client/pieces";
+import type { Pieces } from "../src/protocol/types.gen";
+
+interface Line {
+  pieces: Pieces;
+  length: number;
+  hash: string;
+}
+
+/** As the Core sends them; tests/unit/protocol/test_pieces.py keeps them so. */
+const WIRE = fileURLToPath(import.meta.resolve("../../tests/wire/pieces.jsonl"));
+
+const told = (number: number, then: (number | string)[], like = 0, keep = 0): Pieces => ({
+  number,
+  like,
+  keep,
+  then,
+});
+
+test("what the Core sends comes out as it was, also where both sides have forgotten", () => {
+  const receiver = new Receiver();
+  const lines = readFileSync(WIRE, "utf8").trimEnd().split("\n");
+  expect(lines.length).toBeGreaterThan(500);
+  for (const line of lines) {
+    const { pieces, length, hash } = JSON.parse(line) as Line;
+    const text = Buffer.from(receiver.text(pieces));
+    expect(text.length).toBe(length);
+    expect(createHash("sha256").update(text).digest("hex").slice(0, 16)).toBe(hash);
+  }
+});
+
+test.each([
+  ["a content left out", told(3, [1])],
+  ["more pieces than a content has", told(2, [], 1, 3)],
+  ["an unknown content", told(2, [], 2, 1)],
+  ["an unknown piece", told(2, [3])],
+])("%s can't be joined", (_, wrong) => {
+  const receiver = new Receiver();
+  expect(receiver.text(told(1, ["one", "two"]))).toBe("onetwo");
+  expect(() => receiver.text(wrong)).toThrow("unknown_content");
+});
+
+test("what was forgotten is unknown", () => {
+  const receiver = new Receiver();
+  receiver.text(told(1, ["a", "b", 1]));
+  for (let number = 2; number <= 257; number += 1) {
+    receiver.text(told(number, [`${number}`], number - 1, 1));
+  }
+  expect(receiver.text(told(258, [1, 3]))).toBe("a2");
+  expect(() => receiver.text(told(259, [2]))).toThrow("unknown_content");
+});

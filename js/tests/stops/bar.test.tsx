@@ -1,0 +1,270 @@
+import { describe, expect, test } from "vitest";
+import type { Run } from "../../src/protocol/types.gen";
+import { useLayout } from "../helpers/dom";
+import { aStop, aTrial, endedRun } from "../helpers/values";
+import {
+  box,
+  button,
+  click,
+  drawn,
+  field,
+  pause,
+  pick,
+  press,
+  preview,
+  ROWS,
+  RUN,
+  shown,
+  write,
+} from "./shown";
+
+useLayout();
+
+/** Answer what is tried next. */
+async function tried(all: Awaited<ReturnType<typeof shown>>, hits: number[], fields = {}) {
+  const sent = all.peer.take("try_stop");
+  await all.peer.answer(sent, "stop_tried", { trials: [aTrial("a", hits, fields)] });
+  await drawn();
+  return sent.body;
+}
+
+describe("the bar", () => {
+  test("makes a stop of what its fields say", async () => {
+    const { peer } = await shown();
+    await pick("Where", "After a tool");
+    await write("Tool", "run_*");
+    await write("Condition", "args.n > 1");
+    await pick("Watch", "and tokens over");
+    await write("Tokens", "50,000");
+    await pick("How often", "only at match");
+    await write("Number of the match", "3");
+    await pick("Then", "Log");
+    await pick("For which agents", "all agents");
+    await click(button("Add stop"));
+    const sent = peer.take("set_stop");
+    expect(sent.body.stop).toEqual({
+      id: expect.stringMatching(/^stop-[0-9a-f]{16}$/),
+      program: "*",
+      kind: "tool_invocation",
+      side: "end",
+      name: "run_*",
+      on_error: false,
+      condition: "args.n > 1",
+      watch: { kind: "tokens", limit: 50_000 },
+      nth: 3,
+      once: true,
+      // biome-ignore lint/suspicious/noThenProperty: the protocol's word; it is never awaited
+      then: "log",
+      enabled: true,
+    });
+    await peer.answer(sent, "ok", {});
+    await drawn();
+    expect(field("Condition").value).toBe("");
+    expect(field("Where").value).toBe("tool_invocation/begin");
+    expect(box.querySelector('[role="status"].as-Hidden')?.textContent).toBe("The stop is set");
+    await click(button("Add stop"));
+    expect(peer.take("set_stop").body.stop).toMatchObject({ program: "fix_tests.py" });
+  });
+
+  test("offers the names that the run has", async () => {
+    await shown();
+    const names = () =>
+      [...box.querySelectorAll<HTMLOptionElement>("datalist option")].map((each) => each.value);
+    expect(names()).toEqual(["run_tests"]);
+    await pick("Where", "Before an LLM query");
+    expect(names()).toEqual(["gpt-5"]);
+    await pick("Where", "Any event");
+    expect(names()).toEqual(["gpt-5", "run_tests"]);
+  });
+
+  test("holds back what is no stop yet, and says why", async () => {
+    const { peer } = await shown();
+    await pick("Watch", "and path is changed");
+    expect(button("Add stop").title).toBe("Say which path: src/*.py");
+    await press("Enter");
+    expect(peer.inbox).toEqual([]);
+  });
+
+  test("keeps a draft while another tab is looked at, and by Enter sets it", async () => {
+    const { model, peer } = await shown();
+    await write("Condition", "args.n > 1");
+    model.tab.value = "timeline";
+    await drawn();
+    model.tab.value = "stops";
+    await drawn();
+    expect(field("Condition").value).toBe("args.n > 1");
+    field("Condition").focus();
+    await press("Enter");
+    expect(peer.take("set_stop").body.stop).toMatchObject({ condition: "args.n > 1" });
+  });
+
+  test("says what the Core refuses until the stop is another", async () => {
+    const { peer } = await shown();
+    await write("Condition", "1 +");
+    await click(button("Add stop"));
+    await peer.refuse(peer.take("set_stop"), "invalid_stop", "The condition ends too early.");
+    await drawn();
+    expect(box.querySelector("form [role=alert]")?.textContent).toBe(
+      "The condition ends too early.",
+    );
+    expect(button("Add stop").title).toBe("Correct it first");
+    await write("Condition", "1 + 1");
+    expect(box.querySelector("form [role=alert]")).toBeNull();
+    expect(button("Add stop").title).toBe("Set the stop (Enter)");
+  });
+
+  test("shows a stop like a row, and has the focus", async () => {
+    const { model } = await shown();
+    const row = ROWS[5];
+    if (!row) throw new Error("there are 13");
+    model.stops.like.value = { ...row, side: "end" };
+    await drawn();
+    expect(field("Where").value).toBe("tool_invocation/end");
+    expect(field("Tool").value).toBe("run_tests");
+    expect(document.activeElement).toBe(field("Condition"));
+    expect(model.stops.like.value).toBeNull();
+  });
+
+  test("shows an edited stop's place though it offers none such", async () => {
+    const { model } = await shown([aStop("start", { kind: "program_started", side: null })]);
+    const { draftOf } = await import("../../src/stops/draft");
+    const [stop = aStop("")] = model.stops.all.value;
+    model.stops.draft.value = draftOf(stop);
+    await drawn();
+    expect(field("Where").value).toBe("program_started/");
+    await click(button("Save stop"));
+    expect(model.stops.all.value).toEqual([stop]);
+  });
+});
+
+describe("the preview", () => {
+  test("says where the stop would have hit in the shown run, and leads there", async () => {
+    const all = await shown();
+    await pause();
+    const body = await tried(all, [4, 6, 9]);
+    expect(body).toMatchObject({ run: "a", stop: { kind: "tool_invocation", side: "begin" } });
+    expect(preview().textContent).toContain("Would have hit 3 times in this run:4,6,9");
+    expect(box.querySelector("svg.as-Ticks")?.getAttribute("aria-label")).toBe(
+      "Hits at 4, 6, 9 of 13 events",
+    );
+    await click(button("Event 6"));
+    expect([all.model.tab.value, all.model.selectedRow.value]).toEqual(["timeline", "r6"]);
+  });
+
+  test("is asked for once the person pauses, and only the latest answer counts", async () => {
+    const all = await shown();
+    await write("Condition", "args.n");
+    await write("Condition", "args.n > 1");
+    expect(all.peer.inbox).toEqual([]);
+    await pause();
+    const first = all.peer.take("try_stop");
+    expect(first.body.stop).toMatchObject({ condition: "args.n > 1" });
+    await write("Condition", "args.n > 2");
+    await pause();
+    await tried(all, [4]);
+    await all.peer.answer(first, "stop_tried", { trials: [aTrial("a", [1, 2, 3])] });
+    await drawn();
+    expect(preview().textContent).toContain("Would have hit 1 time in this run");
+  });
+
+  test("stays as it was, marked, until the next answer", async () => {
+    const all = await shown();
+    await pause();
+    await tried(all, [4, 6]);
+    await write("Condition", "args.n");
+    expect(preview().textContent).toContain("2 times");
+    expect(box.querySelector(".as-mod-stale")).not.toBeNull();
+    await pause();
+    await tried(all, []);
+    expect(preview().textContent).toContain("Would not have hit in this run.");
+    expect(box.querySelector(".as-mod-stale")).toBeNull();
+  });
+
+  test("counts hits that have no room, and says where a condition failed", async () => {
+    const all = await shown();
+    await pause();
+    await tried(all, [1, 2, 3, 4, 5, 6, 7, 8], { total: 1200, error: "args has no “n”" });
+    expect(preview().textContent).toContain("1,200 times");
+    expect(preview().textContent).toContain("1,194 more");
+    expect(preview().textContent).toContain("args has no “n”");
+  });
+
+  test("of an invalid condition says what is wrong under it, and holds it back", async () => {
+    const all = await shown();
+    await write("Condition", "1 +");
+    await pause();
+    await all.peer.refuse(all.peer.take("try_stop"), "invalid_stop", "It ends too early.");
+    await drawn();
+    expect(field("Condition").getAttribute("aria-invalid")).toBe("true");
+    expect(box.querySelector("form [role=alert]")?.textContent).toBe("It ends too early.");
+    expect(button("Add stop").title).toBe("Correct it first");
+  });
+
+  test("is tried again as the run goes on by steps, not while it runs by itself", async () => {
+    const all = await shown();
+    await pause();
+    await tried(all, []);
+    const grow = async (fields: Partial<Run>) => {
+      await all.peer.push("run", { run: { ...RUN, ...fields } });
+      await all.draw();
+      await drawn();
+      await pause();
+    };
+    await grow({ rows: 14 });
+    await tried(all, [14]);
+    await grow({ rows: 15, state: "continue", mode: "continue" });
+    await tried(all, [14]);
+    await grow({ rows: 99, state: "continue", mode: "continue" });
+    expect(all.peer.inbox).toEqual([]);
+  });
+
+  test("isn't asked for while the tab is hidden", async () => {
+    const all = await shown();
+    all.model.tab.value = "timeline";
+    await drawn();
+    await pause();
+    expect(all.peer.inbox).toEqual([]);
+  });
+});
+
+describe("past runs", () => {
+  const OLD: Run = { ...endedRun("b"), name: "run 2", rows: 40 };
+
+  test("are listed by a button, each leading into the run", async () => {
+    const all = await shown([], { runs: [OLD, RUN] });
+    await click(button("On past runs"));
+    const sent = all.peer.take("try_stop");
+    expect(sent.body.run).toBeNull();
+    const trials = [aTrial("a", [4]), aTrial("b", [3, 5]), aTrial("gone")];
+    await all.peer.answer(sent, "stop_tried", { trials });
+    await drawn();
+    expect(box.textContent).toContain("Would have hit in 2 of the last 3 runs.");
+    const lines = [...box.querySelectorAll(".as-StopsPast li")].map((each) => each.textContent);
+    expect(lines[1]).toContain("run 2");
+    expect(lines[1]).toContain("2 hits:3,5");
+    expect(lines[2]).toContain("no hit");
+    await click(button("run 2"));
+    await all.opens(OLD, ROWS);
+    await drawn();
+    expect(all.model.run.value?.id).toBe("b");
+    expect([all.model.tab.value, all.model.selectedRow.value]).toEqual(["timeline", "r3"]);
+  });
+
+  test("are of one stop: with another they are gone", async () => {
+    const all = await shown();
+    await click(button("On past runs"));
+    const sent = all.peer.take("try_stop");
+    await write("Condition", "args.n");
+    await all.peer.answer(sent, "stop_tried", { trials: [aTrial("a", [4])] });
+    await drawn();
+    expect(box.querySelector(".as-StopsPast")).toBeNull();
+  });
+
+  test("say why they can't be had", async () => {
+    const all = await shown();
+    await click(button("On past runs"));
+    await all.peer.refuse(all.peer.take("try_stop"), "store", "The store is shut.");
+    await drawn();
+    expect(box.querySelector("form [role=alert]")?.textContent).toBe("The store is shut.");
+  });
+});

@@ -1,0 +1,45 @@
+import { expect, test } from "vitest";
+import {
+  costFigure,
+  dollars,
+  tokenFigure,
+  tokensBySize,
+  tokensIn,
+  usageWords,
+} from "../../src/view/figures";
+
+const usage = (input: number | null, output: number | null, cost: number | null = null) => ({
+  input_tokens: input,
+  output_tokens: output,
+  cost,
+  estimated: false,
+});
+
+test("tokens", () => {
+  expect([null, 0, 812, 9812, 148_000, 1_210_000].map(tokenFigure)).toEqual([
+    ...["–", "0", "812", "9.8k", "148k", "1.2M"],
+  ]);
+  expect([usage(1, 2), usage(null, 2), usage(null, null), null].map(tokensIn)).toEqual([
+    ...[3, 2, null, null],
+  ]);
+  expect([0, 1, 4, 5].map(tokensBySize)).toEqual([0, 1, 1, 2]);
+});
+
+test("costs say two digits, or cents", () => {
+  const said = [0, 1e-9, 0.000042, 0.00042, 0.018, 0.1, 0.456, 0.994, 0.996, 1.239, 1234.5];
+  expect(said.map(dollars)).toEqual([
+    ...["$0", "<$0.000001", "$0.000042", "$0.00042", "$0.018", "$0.10", "$0.46", "$0.99"],
+    ...["$1.00", "$1.24", "$1,234.50"],
+  ]);
+});
+
+test("what is estimated is marked", () => {
+  expect(costFigure(usage(1, 1))).toBeNull();
+  expect(costFigure(usage(1, 1, 0.018))).toBe("$0.018");
+  expect(costFigure({ ...usage(1, 1, 0.018), estimated: true })).toBe("≈$0.018");
+  expect(usageWords(usage(6912, null))).toBe("6,912 in, unknown out");
+  expect(usageWords(usage(6912, 3, 0.5))).toBe("6,912 in, 3 out; $0.50");
+  expect(usageWords({ ...usage(1, 2, 0.5), estimated: true })).toBe(
+    "1 in, 2 out; ≈$0.50, estimated by the prices that were set",
+  );
+});

@@ -1,0 +1,59 @@
+"""The reference of conditions: it names what there is, and its examples can be set and asked."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+import pytest
+
+from agentstepper_nb.core.stops import Point, Stops, check
+from agentstepper_nb.core.stops.functions import FUNCTIONS, METHODS
+from agentstepper_nb.core.stops.view import NAMES
+from agentstepper_nb.protocol.stops import Stop
+from agentstepper_nb.protocol.values import EventKind, Failure, Outcome, Side, Usage
+from tests.docs.pages import GUIDE
+
+PAGE: Final = (GUIDE / "stops.md").read_text()
+_CODE = re.compile(r"`([^`]+)`")
+
+
+def first_column(head: str) -> list[str]:
+    """What stands as code in a table's first column."""
+    _, _, table = PAGE.partition(f"| {head} |")
+    rows = table.partition("\n\n")[0].splitlines()[2:]
+    return [code for row in rows for code in _CODE.findall(row.split(" | ")[0])]
+
+
+EXAMPLES: Final = first_column("Condition")
+ANSWER = {"choices": [{"message": {"content": "Hi", "tool_calls": []}}]}
+FAILURE = Failure(type="OSError", message="no")
+POINTS: Final = (
+    (EventKind.PROGRAM_STARTED, Side.BEGIN, "coder"),
+    (EventKind.LLM_QUERY, Side.BEGIN, {"messages": [{"role": "user", "content": "Hi"}]}),
+    (EventKind.LLM_QUERY, Side.END, ANSWER),
+    (EventKind.TOOL_INVOCATION, Side.BEGIN, {"Tool": "read", "Argument": {"path": "/etc/x"}}),
+    (EventKind.TOOL_INVOCATION, Side.END, None),
+)
+
+
+def test_each_name_and_function_is_on_the_page() -> None:
+    assert sorted(first_column("Name")) == sorted(NAMES)
+    functions = {re.match(r"(?:x\.)?(\w+)", code)[1] for code in first_column("Function")}  # type: ignore[index]
+    assert functions == {*FUNCTIONS, *METHODS}
+
+
+@pytest.mark.parametrize("condition", [*EXAMPLES, *first_column("Function")])
+def test_what_is_on_the_page_can_be_set(condition: str) -> None:
+    check(Stop(id="s", condition=re.sub(r"\b([xab])\b", "data", condition)))
+
+
+@pytest.mark.parametrize("condition", EXAMPLES)
+def test_an_example_fails_nowhere(condition: str) -> None:
+    stops = Stops("coder", [Stop(id="s", condition=condition)])
+    for kind, side, data in POINTS:
+        error, used = (Outcome.ERROR, Usage(input_tokens=5)) if side is Side.END else (None, None)
+        text = json.dumps(data).encode()
+        assert stops.reach(Point(kind, side, "read", text, 0, error, FAILURE, used)).error is None
+    assert len(EXAMPLES) > 5

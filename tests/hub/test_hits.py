@@ -1,0 +1,259 @@
+"""Whatever runs and stops do: hits live are hits on the recorded run, and are the same after a resume.
+
+A scripted agent tells its stops of all it does, as the SDK does. What a run is, and where its connection
+or its Core goes away, is chance.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+import pytest
+
+from agentstepper_nb.core.stops import Point, Stops, try_stop
+from agentstepper_nb.hub import Hub
+from agentstepper_nb.protocol.agent import Lease
+from agentstepper_nb.protocol.records import Record, RunHistory
+from agentstepper_nb.protocol.stops import (
+    CostBudget,
+    Reaction,
+    Repeated,
+    Stop,
+    TokenBudget,
+    Touched,
+)
+from agentstepper_nb.protocol.values import EventKind, Failure, Mode, Outcome, Side, Usage
+from agentstepper_nb.store import MemoryStore
+from tests.hub.desk import Agent, Json, a_hub
+
+RUNS: Final = 100
+MANY_RUNS: Final = 1000
+STEPS: Final = 24
+
+KINDS: Final = (EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION, EventKind.CUSTOM)
+NAMES: Final = {
+    EventKind.LLM_QUERY: ("gpt-a", "gpt-b", None),
+    EventKind.TOOL_INVOCATION: ("ls", "run_tests", "run_it"),
+    EventKind.CUSTOM: ("retrieval",),
+}
+DATA: Final[list[Json]] = ["hi", 7, {"a": 1, "b": [1.0]}, {"b": [1.0], "a": 1}, None]
+PATHS: Final = ("src/a.py", "src/b.py", "tests/a.py")
+CONDITIONS: Final = (
+    *[None] * 6,
+    "data == 'hi'",
+    "data.a == 1 or depth > 0",
+    "run.tokens > 150",
+    "run.events % 3 == 0",
+    "contains(text, '1.0')",
+)
+WATCHES: Final = (
+    *[None] * 5,
+    TokenBudget(limit=120),
+    CostBudget(limit=0.5),
+    Repeated(times=2),
+    Touched(path="src/*"),
+)
+
+
+class LastingStore(MemoryStore):
+    """Gives a Core that starts again what the one before kept."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[Record] = []
+
+    def load(self) -> Iterable[Record]:
+        return list(self.records)
+
+    def append(self, records: Any, *args: Any, **named: Any) -> None:
+        self.records += records
+        super().append(records, *args, **named)
+
+
+class Program(Agent):
+    """An agent that decides by its lease; or has none, and waits everywhere.
+
+    Args:
+        leased: Whether it takes leases.
+    """
+
+    def __init__(self, *, leased: bool) -> None:
+        super().__init__()
+        self.leased = leased
+        self._stops = Stops("P")
+        self._lease: Lease | None = None
+
+    async def connected(self, hub: Hub, **fields: Json) -> None:
+        await self.connect(hub, **fields)
+        self.hub = hub
+        self._read(await self.line.expect("lease"))
+
+    def _read(self, body: Json) -> None:
+        self._lease = msgspec.convert(body, Lease)
+        self._stops.set(self._lease.stops)
+
+    async def come_to(self, id: str, event: str, point: Point, chance: random.Random) -> None:
+        """Reach a breakpoint, and go on past it."""
+        for body in self.line.take("lease"):
+            self._read(body)
+        decided: Json = {"waits": True}
+        if self.leased:
+            assert self._lease is not None
+            verdict = self._stops.reach(point)
+            waits = self._lease.mode is Mode.STEP or verdict.halts
+            decided = {"waits": waits, "epoch": self._lease.epoch, "stops": verdict.hits}
+            decided["stop_error"] = verdict.error
+        said = {"outcome": point.outcome, "failure": point.failure, "usage": point.usage}
+        body = {"event": event, "side": point.side, "data": json.loads(point.data)} | decided
+        self.reach(id, **body | msgspec.to_builtins(said))
+        if decided["waits"]:
+            await self._answered_by_someone(id, chance)
+
+    async def _answered_by_someone(self, id: str, chance: random.Random) -> None:
+        answer = asyncio.ensure_future(self.line.expect("answer", breakpoint=id))
+        while not answer.done():
+            leases = [each["body"] for each in self.line.sent if each["type"] == "lease"]
+            for body in leases:
+                self._read(body)
+            if id in self.hub.run("r").pending:
+                (self.hub.step if chance.random() < 0.3 else self.hub.resume)("r")
+                leases = [each["body"] for each in self.line.sent if each["type"] == "lease"]
+                for body in leases:
+                    self._read(body)
+            await asyncio.sleep(0)
+        await answer
+
+    def changed(self, number: int, path: str) -> None:
+        """Change a file of the workspace."""
+        change = {"path": path, "kind": "changed"}
+        self.say("commit", id=f"c{number}", at=1.0, title="t", changes=[change])
+        self._stops.touch([path])
+
+
+async def lived(seed: int, stops: list[Stop], *, leased: bool, lost: Iterable[int]) -> RunHistory:
+    """Live a run of chance: the same for the same seed, wherever it is interrupted.
+
+    Args:
+        seed: Of its chance.
+        stops: Those that are set before it begins.
+        leased: Whether its agent takes leases.
+        lost: Steps before which the connection goes away, or the Core starts again.
+    """
+    chance, people = random.Random(seed), random.Random(f"{seed} {lost}")
+    store, interrupted = LastingStore(), set(lost)
+    hub = await a_hub(store)
+    for stop in stops:
+        hub.set_stop(stop)
+    agent = Program(leased=leased)
+    await agent.connected(hub)
+    open_events: list[tuple[str, EventKind, str | None]] = []
+    for number in range(STEPS):
+        if number in interrupted:
+            if people.random() < 0.5:
+                await hub.close()
+                hub = await a_hub(store)
+            else:
+                agent.hang_up()
+            await agent.connected(hub, acknowledged=0)
+        if people.random() < 0.1:
+            hub.halt("r")
+        await step(agent, number, chance, people, open_events)
+    agent.bye()
+    await hub.recorded()
+    history = await hub.history("r")
+    await hub.close()
+    return history
+
+
+async def step(
+    agent: Program,
+    number: int,
+    chance: random.Random,
+    people: random.Random,
+    open_events: list[tuple[str, EventKind, str | None]],
+) -> None:
+    """The agent's next step: a change, a message, an event that begins, or one that ends."""
+    way, data = chance.random(), json.dumps(chance.choice(DATA)).encode()
+    depth = len(open_events)
+    if way < 0.15:
+        agent.changed(number, chance.choice(PATHS))
+    elif way < 0.2:
+        agent.begin(f"d{number}", "debug_message", data="look")
+    elif open_events and (way < 0.6 or depth > 2):
+        event, kind, name = open_events.pop()
+        outcome = chance.choice((Outcome.OK, Outcome.OK, Outcome.ERROR))
+        failure = Failure(type="E", message="m") if outcome is Outcome.ERROR else None
+        used = Usage(input_tokens=chance.randrange(50), cost=chance.choice((None, 0.25)))
+        usage = used if kind is EventKind.LLM_QUERY else None
+        point = Point(kind, Side.END, name, data, depth - 1, outcome, failure, usage)
+        await agent.come_to(f"b{number}", event, point, people)
+    else:
+        event, kind = f"e{number}", chance.choice(KINDS)
+        name = chance.choice(NAMES[kind])
+        agent.begin(event, kind, name=name, parent=open_events[-1][0] if open_events else None)
+        open_events.append((event, kind, name))
+        await agent.come_to(f"b{number}", event, Point(kind, Side.BEGIN, name, data, depth), people)
+
+
+def stops_by_chance(chance: random.Random) -> list[Stop]:
+    return [
+        Stop(
+            id=f"s{number}",
+            program=chance.choice(("P", "*", "*", "Q")),
+            kind=chance.choice((None, None, None, None, *KINDS)),
+            side=chance.choice((None, None, *Side)),
+            name=chance.choice((*[None] * 8, "run_*", "gpt-?")),
+            on_error=chance.random() < 0.1,
+            condition=chance.choice(CONDITIONS),
+            watch=chance.choice(WATCHES),
+            nth=chance.choice((1, 1, 1, 2, 3)),
+            once=chance.random() < 0.3,
+            then=chance.choice(tuple(Reaction)),
+            enabled=chance.random() < 0.9,
+        )
+        for number in range(chance.randrange(2, 6))
+    ]
+
+
+def hits(history: RunHistory, stop: str) -> tuple[int, ...]:
+    return tuple(point.seq for point in history.breakpoints if stop in point.stops)
+
+
+async def agree(seed: int) -> int:
+    """Show it for one seed: how many hits there were."""
+    chance = random.Random(seed)
+    stops, leased = stops_by_chance(chance), chance.random() < 0.7
+    lost = sorted(chance.sample(range(1, STEPS), chance.choice((1, 1, 2, 3))))
+    history = await lived(seed, stops, leased=leased, lost=())
+    resumed = await lived(seed, stops, leased=leased, lost=lost)
+    ids = [[each.id for each in each.breakpoints[:-1]] for each in (history, resumed)]
+    assert ids[0] == ids[1]  # the last is the Core's own
+    for stop in stops:
+        live = hits(history, stop.id)
+        counted = [each for each in history.run.hits if each.stop == stop.id]
+        assert [(each.count, each.last) for each in counted] == (
+            [(len(live), live[-1])] if live else []
+        )
+        recorded = try_stop(stop, history)
+        assert recorded.error is None
+        in_force = stop.enabled and stop.program != "Q"
+        assert live == (recorded.hits if in_force else ()), stop
+        assert hits(resumed, stop.id) == live, (stop, lost)
+    assert resumed.run.hits == history.run.hits
+    return sum(each.count for each in history.run.hits)
+
+
+def test_hits_live_are_those_of_the_recorded_run_and_after_a_resume() -> None:
+    found = [asyncio.run(agree(seed)) for seed in range(RUNS)]
+    assert sum(map(bool, found)) > RUNS / 2  # most of them show something
+
+
+@pytest.mark.soak
+def test_many_hits_live_are_those_of_the_recorded_run_and_after_a_resume() -> None:
+    for seed in range(RUNS, MANY_RUNS):
+        asyncio.run(agree(seed))

@@ -1,0 +1,454 @@
+"""Stops, prices and leases, between people and agents, over one hub."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.hub import Hub
+from agentstepper_nb.protocol.values import Durability
+from agentstepper_nb.store import MemoryStore, open_store
+from agentstepper_nb.store.base import nothing
+from tests.hub.desk import Agent, Json, Line, Person, a_hub
+from tests.hub.test_reading import settle
+
+STOP = {"id": "s", "kind": "tool_invocation", "name": "run_*"}
+PRICES = [{"model": "gpt-*", "input": 1.0, "output": 2.0}]
+
+
+def on_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    @wraps(test)
+    def run(*args: Any, **named: Any) -> None:
+        asyncio.run(test(*args, **named))
+
+    return run
+
+
+def whole(stop: Json) -> Json:
+    """A stop with all of its fields, as it travels."""
+    fields = {"program": "*", "kind": None, "side": None, "name": None, "on_error": False}
+    fields |= {"condition": None, "watch": None, "nth": 1, "once": False, "then": "halt"}
+    return fields | {"enabled": True} | stop
+
+
+def lease(epoch: int, mode: str, *stops: Json, prices: Any = ()) -> Json:
+    said = {"epoch": epoch, "mode": mode, "stops": [whole(stop) for stop in stops]}
+    return said | {"prices": list(prices)}
+
+
+def sent(line: Any) -> list[Json]:
+    """Leases and answers in the order in which they came; the rest is dropped."""
+    messages, line.sent = line.sent, []
+    return [
+        each["body"]["mode"] if each["type"] == "lease" else each["body"]["breakpoint"]
+        for each in messages
+        if each["type"] in ("lease", "answer")
+    ]
+
+
+async def started(hub: Hub, run: str = "r", **hello: Json) -> Agent:
+    """An agent that has its first lease."""
+    agent = Agent(run, **hello)
+    await agent.connect(hub)
+    await agent.line.expect("lease")
+    return agent
+
+
+# ---- people -----------------------------------------------------------------------------------------
+
+
+@on_a_loop
+async def test_every_ui_is_told_and_one_that_comes_later_too() -> None:
+    hub = await a_hub()
+    first, second = Person(hub), Person(hub, control=False)
+    hello = await first.line.expect("hello")
+    assert (hello["stops"], hello["prices"]) == ([], [])
+    await second.line.expect("hello")
+    assert (await first.command("set_stop", stop=STOP))["type"] == "ok"
+    assert (await first.command("set_stop", stop={"id": "t"}))["type"] == "ok"
+    assert (await first.command("set_stop", stop=STOP | {"nth": 3}))["type"] == "ok"
+    assert (await first.command("set_prices", prices=PRICES))["type"] == "ok"
+    assert (await first.command("delete_stop", stop="t"))["type"] == "ok"
+    for person in (first, second):
+        told = [(each["type"], each["body"]) for each in person.line.sent]
+        assert told == [
+            ("stop", {"stop": whole(STOP)}),
+            ("stop", {"stop": whole({"id": "t"})}),
+            ("stop", {"stop": whole(STOP | {"nth": 3})}),
+            ("prices", {"prices": PRICES}),
+            ("stop_gone", {"stop": "t"}),
+        ]
+    later = await Person(hub).line.expect("hello")
+    assert (later["stops"], later["prices"]) == ([whole(STOP | {"nth": 3})], PRICES)
+    await hub.close()
+
+
+@pytest.mark.parametrize(
+    ("command", "body", "code"),
+    [
+        ("set_stop", {"stop": {"id": "s", "condition": "import os"}}, "invalid_stop"),
+        ("try_stop", {"stop": {"id": "s", "condition": "("}}, "invalid_stop"),
+        ("try_stop", {"stop": {"id": "s"}, "run": "none"}, "unknown_run"),
+        ("delete_stop", {"stop": "none"}, "unknown_stop"),
+        ("set_stop", {"stop": {"id": "s", "nth": 0}}, "invalid_message"),
+        ("set_prices", {"prices": PRICES * 201}, "invalid_message"),
+    ],
+    ids=range(6),
+)
+@on_a_loop
+async def test_what_is_refused(command: str, body: Json, code: str) -> None:
+    hub = await a_hub()
+    person = Person(hub)
+    assert (await person.command(command, **body))["body"]["code"] == code
+    assert (hub.debugger.stops, hub.debugger.prices) == ((), ())
+    await hub.close()
+
+
+@on_a_loop
+async def test_who_may_only_watch_may_try() -> None:
+    hub = await a_hub()
+    watcher = Person(hub, control=False)
+    commands = {
+        "set_stop": {"stop": STOP},
+        "delete_stop": {"stop": "s"},
+        "set_prices": {"prices": []},
+    }
+    for command, body in commands.items():
+        assert (await watcher.command(command, **body))["body"]["code"] == "watch_only"
+    assert (await watcher.command("try_stop", stop=STOP))["body"] == {"trials": []}
+    await hub.close()
+
+
+@on_a_loop
+async def test_a_stop_is_tried_on_a_run_or_on_the_last_of_its_agents() -> None:
+    hub = await a_hub()
+    person = Person(hub)
+    for number in range(3):
+        agent = await started(hub, f"r{number}", program=f"P{number % 2}")
+        for event in range(number + 1):
+            agent.reach(f"b{event}", waits=False, epoch=1)
+        agent.bye()
+    live = await started(hub, "live", program="P0")
+    live.reach("b", data={"a": 1})
+    stop = {"id": "s", "side": "begin", "program": "P0"}
+
+    async def tried(**more: Json) -> list[tuple[str, int, list[int]]]:
+        answer = await person.command("try_stop", stop=stop | more.pop("stop", {}), **more)
+        return [(each["run"], each["rows"], each["hits"]) for each in answer["body"]["trials"]]
+
+    assert await tried() == [("live", 1, [1]), ("r2", 3, [1, 2, 3]), ("r0", 1, [1])]
+    assert await tried(run="r1") == [("r1", 2, [1, 2])]
+    assert await tried(stop={"condition": "data.a == 1"}) == [
+        ("live", 1, [1]),
+        ("r2", 3, []),
+        ("r0", 1, []),
+    ]
+    assert hub.debugger.stops == ()
+    await hub.close()
+
+
+@on_a_loop
+async def test_of_several_trials_on_one_run_the_last_is_answered() -> None:
+    hub = await a_hub()
+    person, agent = Person(hub), await started(hub)
+    agent.reach("b")
+    ids = [person.give("try_stop", stop={"id": id}, run="r") for id in ("s", "t", "u")]
+    assert (await person.command("try_stop", stop={"id": "all"}))["type"] == "stop_tried"
+    answers = {each["id"]: each["body"] for each in person.line.sent if each.get("id") in ids}
+    codes = [answers[id].get("code") for id in ids]
+    assert codes == ["superseded", "superseded", None]
+    await hub.close()
+
+
+@on_a_loop
+async def test_a_trial_is_on_the_last_twenty_runs() -> None:
+    hub = await a_hub()
+    for number in range(22):
+        agent = await started(hub, f"r{number}")
+        agent.bye()
+    answer = await Person(hub).command("try_stop", stop=STOP)
+    runs = [each["run"] for each in answer["body"]["trials"]]
+    assert runs == [f"r{number}" for number in range(21, 1, -1)]
+    await hub.close()
+
+
+# ---- leases -----------------------------------------------------------------------------------------
+
+
+@on_a_loop
+async def test_a_lease_follows_the_welcome_and_each_change() -> None:
+    hub = await a_hub()
+    person, other = Person(hub), {"id": "other", "program": "Q*"}
+    for stop in (STOP, other, {"id": "off", "enabled": False}):
+        await person.command("set_stop", stop=stop)
+    agent = Agent("r")
+    await agent.connect(hub)
+    (only,) = agent.line.take("lease")
+    assert only == lease(1, "step", STOP)
+    await person.command("continue", run="r")
+    await person.command("set_stop", stop=other | {"once": True})
+    await person.command("set_stop", stop=STOP | {"then": "log"})
+    await person.command("set_prices", prices=PRICES)
+    await person.command("delete_stop", stop="s")
+    await person.command("stop", run="r")
+    logs = STOP | {"then": "log"}
+    assert agent.line.take("lease") == [
+        lease(2, "continue", STOP),
+        lease(3, "continue", logs),
+        lease(4, "continue", logs, prices=PRICES),
+        lease(5, "continue", prices=PRICES),
+        lease(6, "step", prices=PRICES),  # it is to wait for its end
+    ]
+    await hub.close()
+
+
+@on_a_loop
+async def test_the_lease_comes_before_the_answers_of_a_continue() -> None:
+    hub = await a_hub()
+    person, agent = Person(hub), await started(hub)
+    for number in range(3):
+        agent.reach(f"b{number}")
+    agent.line.sent.clear()
+    await person.command("step", run="r", breakpoint="b0", revision=1)
+    await person.command("continue", run="r")
+    await person.command("halt", run="r")
+    assert sent(agent.line) == ["b0", "continue", "b1", "b2", "step"]
+    await hub.close()
+
+
+@on_a_loop
+async def test_a_halt_by_a_stop_revokes_the_lease_and_is_shown() -> None:
+    hub = await a_hub()
+    person, agent = Person(hub), await started(hub)
+    await person.command("set_stop", stop=STOP)
+    await person.command("continue", run="r")
+    await person.command("open_run", run="r")
+    agent.line.sent.clear()
+    person.line.sent.clear()
+    agent.reach("b0", waits=False, epoch=3)
+    agent.reach("b1", waits=True, epoch=3, stops=["s"])
+    assert sent(agent.line) == ["step"]
+    row = await person.line.expect("row")
+    while row["row"]["id"] != "b1":
+        row = await person.line.expect("row")
+    assert (row["row"]["stops"], row["row"]["pending"]) == (["s"], True)
+    run = hub.run("r")
+    assert (run.state, run.pending) == ("halted", ("b1",))
+    opened = (await person.command("open_run", run="r"))["body"]
+    assert opened["run"]["hits"] == [{"stop": "s", "count": 1, "last": 2}]
+    assert [each["stops"] for each in opened["rows"]] == [[], ["s"]]
+    await hub.close()
+
+
+@on_a_loop
+async def test_a_connection_that_takes_anothers_place_has_the_lease_that_holds() -> None:
+    hub = await a_hub()
+    person, agent = Person(hub), await started(hub)
+    agent.reach("b0")
+    agent.hang_up()
+    await person.command("continue", run="r")
+    await agent.connect(hub, waiting=["b0"])
+    await agent.line.expect("answer", breakpoint="b0")
+    agent.hang_up()
+    await person.command("halt", run="r")
+    await agent.connect(hub)
+    assert [each["mode"] for each in agent.line.take("lease")] == ["step"]
+    await hub.close()
+
+
+class SlowStore(MemoryStore):
+    """A store that tells what is recorded, and what is durable, when a test wants it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.recorded: list[Any] = []
+        self.durable: list[Any] = []
+
+    def append(
+        self, records: Any, done: Any = nothing, *, durable: bool = False, synced: Any = None
+    ) -> None:
+        super().append(records)
+        self.recorded.append(done)
+        if synced is not None:
+            self.durable.append(synced)
+
+    def settled(self, done: Any) -> None:
+        self.recorded.append(done)
+
+    def tell(self, calls: list[Any]) -> None:
+        while calls:
+            calls.pop(0)()
+
+
+@on_a_loop
+async def test_a_lease_is_told_once_it_is_recorded_and_not_before_the_welcome() -> None:
+    store = SlowStore()
+    hub = await a_hub(store)
+    agent = Agent("r")
+    connecting = asyncio.ensure_future(agent.connect(hub))
+    await settle()
+    hub.resume("r")
+    store.tell(store.recorded)  # the Continue's is recorded before the hello's is durable
+    assert agent.line.sent == []
+    store.tell(store.durable)
+    await connecting
+    assert [each["mode"] for each in agent.line.take("lease")] == ["continue"]
+    hub.halt("r")
+    assert agent.line.sent == []
+    store.tell(store.recorded)
+    assert [each["mode"] for each in agent.line.take("lease")] == ["step"]
+    await hub.close()
+
+
+@on_a_loop
+async def test_a_stop_that_halts_reaches_an_agent_of_version_1() -> None:
+    hub = await a_hub()
+    person = Person(hub)
+    await person.command("set_stop", stop=STOP | {"nth": 2})
+    agent = OldAgent(hub)
+    await person.command("continue", run=agent.run)
+    for name in ("run_tests", "ls", "run_tests"):
+        agent.call(name)
+    run = hub.run(agent.run)
+    assert (run.state, run.rows) == ("halted", 4)
+    assert [(each.stop, each.count, each.last) for each in run.hits] == [("s", 1, 4)]
+    assert not any("lease" in text for text in agent.texts)
+    history = await hub.history(agent.run)
+    assert [each.name for each in history.events] == [None, "run_tests", "ls", "run_tests"]
+    file = (await person.command("export_run", run=agent.run))["body"]["data"]
+    imported = (await person.command("import_run", data=file))["body"]["run"]
+    tried = await person.command("try_stop", stop=STOP | {"nth": 2}, run=imported["id"])
+    assert tried["body"]["trials"][0]["hits"] == [4]
+    assert imported["hits"] == []  # such a file has no word for them
+    await hub.close()
+
+
+class OldAgent:
+    """A program of version 1, which has started and gone past its start."""
+
+    def __init__(self, hub: Hub) -> None:
+        self.texts: list[str] = []
+        self._session = hub.connect_agent(self, 1)
+        self._number = 0
+        self._say("event", type="PROGRAM_STARTED", data="P")
+        self.run = hub.runs()[-1].id
+        self._point(None)
+        hub.step(self.run)
+
+    def call(self, name: str) -> None:
+        """Reach the begin of a tool's call."""
+        self._say("event", type="TOOL_INVOCATION", data=None)
+        self._point({"Tool": name, "Argument": None})
+
+    def _say(self, message: str, **data: Json) -> None:
+        self._number += 1
+        plain = {"uuid": f"e{self._number}", "time": 1.0, "breakpoints": []}
+        self._session.receive(json.dumps({"message": message, "data": plain | data}))
+
+    def _point(self, data: Json) -> None:
+        point = {"uuid": f"b{self._number}", "agent": "A", "event_id": f"e{self._number}"}
+        point |= {"time": 1.0, "summary": None, "original_data": data, "modified_data": None}
+        self._session.receive(json.dumps({"message": "breakpoint", "data": point}))
+
+    def send(self, text: str) -> None:
+        self.texts.append(text)
+
+    def close(self, code: int, reason: str) -> None: ...
+
+
+# ---- from Python ------------------------------------------------------------------------------------
+
+
+@on_a_loop
+async def test_programs_ask_without_a_hello() -> None:
+    hub = await a_hub()
+    person = Person(hub)
+    run = await started(hub, "r1", program="solver")
+    run.reach("b")
+    asker = Agent()
+    asker.line = Line()
+    asker.session = hub.connect_agent(asker.line, 2)
+
+    async def ask(question: str, **body: Json) -> Json:
+        asker.say(question, "id", **body)
+        await asker._answered()
+        return asker.line.sent.pop()
+
+    asked = await ask("set_stop", stop=STOP)
+    assert (asked["type"], asked["id"]) == ("rules", "id")
+    assert asked["body"] == {"stops": [whole(STOP)], "prices": []}
+    assert (await ask("set_prices", prices=PRICES))["body"]["prices"] == PRICES
+    assert (await ask("get_rules"))["body"] == {"stops": [whole(STOP)], "prices": PRICES}
+    for name in ("r1", "Run #1 of solver", "solver", None):
+        tried = await ask("try_stop", stop={"id": "t"}, run=name)
+        assert tried["type"] == "tried", tried
+        assert [each["run"] for each in tried["body"]["trials"]] == ["r1"]
+        assert [each["id"] for each in tried["body"]["runs"]] == ["r1"]
+    assert (await ask("try_stop", stop={"id": "t"}, run="none"))["body"]["code"] == "unknown_run"
+    assert (await ask("delete_stop", stop="s"))["body"]["stops"] == []
+    assert (await ask("delete_stop", stop="s"))["body"]["code"] == "unknown_stop"
+    assert await person.line.expect("stop_gone") == {"stop": "s"}
+    assert [each.id for each in hub.runs()] == ["r1"]
+    await hub.close()
+
+
+# ---- a Core that starts again -----------------------------------------------------------------------
+
+
+@on_a_loop
+async def test_stops_and_prices_outlive_a_core(tmp_path: Path) -> None:
+    hub = await a_hub(open_store(tmp_path, Durability.DURABLE))
+    person = Person(hub)
+    for stop in (STOP, {"id": "t"}, {"id": "u"}):
+        await person.command("set_stop", stop=stop)
+    await person.command("delete_stop", stop="t")
+    await person.command("set_prices", prices=PRICES)
+    agent = await started(hub)
+    await person.command("continue", run="r")
+    agent.hang_up()
+    await hub.close()
+    again = await a_hub(open_store(tmp_path, Durability.DURABLE))
+    await agent.connect(again)
+    expected = lease(1, "continue", STOP, {"id": "u"}, prices=PRICES)
+    assert await agent.line.expect("lease") == expected
+    await again.close()
+
+
+@on_a_loop
+async def test_without_a_lease_counts_go_on_after_a_restart(tmp_path: Path) -> None:
+    """Messages that come while the Core reads what it forgot wait for that, in their order."""
+    hub = await a_hub(open_store(tmp_path, Durability.DURABLE))
+    stop = {"id": "s", "condition": 'data == "hi"', "nth": 4, "then": "log"}
+    await Person(hub).command("set_stop", stop=stop)
+    agent = await started(hub)
+    for number in range(3):
+        agent.reach(f"b{number}")
+        hub.step("r")
+        await agent.line.expect("answer")
+    await hub.close()
+    agent.hang_up()
+    again = await a_hub(open_store(tmp_path, Durability.DURABLE))
+    await agent.connect(again)
+    await agent.line.expect("lease")
+    again.resume("r")
+    agent.again(after=1 + len(agent.said))
+    agent.reach("b3")
+    agent.reach("b4", event="none")  # refused, in its turn
+    agent.reach("b5", data="else")
+    agent.reach("b6")
+    await agent.line.expect("error", code="unknown_event")
+    await agent.line.expect("answer", breakpoint="b6")
+    agent.bye()
+    await again.recorded()
+    history = await again.history("r")
+    hits = [point.id for point in history.breakpoints if point.stops]
+    assert hits == ["b3", "b6"]
+    assert [(each.count, each.last) for each in history.run.hits] == [(2, 6)]
+    assert history.run.ending == "finished"
+    await again.close()

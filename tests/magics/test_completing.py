@@ -1,0 +1,31 @@
+"""What the Tab key offers on a line of `%agentstepper`."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentstepper_nb.magics.completing import candidates
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("%agentstepper sto", ["stop", "stops"]),
+        ("%agentstepper --k", ["--kernel"]),
+        ("%agentstepper nest ", ["on"]),
+        ("%agentstepper stop be", ["before"]),
+        ("%agentstepper stop tr", ["try"]),
+        ("%agentstepper stop try aft", ["after"]),
+        ("%agentstepper stop before to", ["tool"]),
+        ("%agentstepper stop before tool run_tests n", ["nth"]),
+        ("%agentstepper stop before tool run_tests all ", ["agents"]),
+        ("%agentstepper stop off ", ["all"]),
+        ("%agentstepper stop off 1 ", []),
+        ("%agentstepper stop tool nth ", []),
+        ("%agentstepper stop tool where args ", []),
+        ("%agentstepper price d", ["delete"]),
+        ("%agentstepper doctor ", []),
+    ],
+)
+def test_candidates(line: str, offered: list[str]) -> None:
+    assert candidates(line) == offered

@@ -1,0 +1,177 @@
+"""A lease outlives its connection: an agent goes on without its Core, as far as there is room."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from msgspec import UNSET
+
+from agentstepper_nb import AgentStepper, ConnectionLostError
+from agentstepper_nb.protocol.agent import (
+    Acknowledged,
+    BreakpointReached,
+    Lease,
+    Withdraw,
+)
+from agentstepper_nb.protocol.stops import Stop
+from agentstepper_nb.protocol.values import Mode, Side
+from agentstepper_nb.sdk import outbox
+from agentstepper_nb.sdk.waiting import Kind, Waiting
+from tests.sdk.doors import both, run
+from tests.sdk.resume.agents import FINISHED, Agent, await_log
+from tests.sdk.scripted_core import PATIENCE, ScriptedCore, edit
+
+GO_ON = Lease(epoch=1, mode=Mode.CONTINUE)
+
+
+async def ask(dbg: Any, prompt: Any) -> None:
+    await dbg.begin_llm_query_breakpoint(prompt)
+    await dbg.end_llm_query_breakpoint("r")
+
+
+def size(point: BreakpointReached) -> int:
+    return 0 if point.data is UNSET else len(bytes(point.data))
+
+
+@both
+@pytest.mark.parametrize("policy", ["wait", "continue"])
+def test_the_lease_outlives_its_connection(
+    agent: Agent,
+    core: ScriptedCore,
+    policy: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    core.lease = GO_ON
+
+    async def scenario(dbg: Any) -> None:
+        await ask(dbg, "before")
+        await agent.step(0)
+        for n in range(20):
+            await ask(dbg, n)
+        core.start()
+
+    working = agent.run(scenario, stop_on_entry=True, on_disconnect=policy)
+    peer = core.peer()
+    for _ in range(3):
+        peer.next(BreakpointReached)
+    core.stop()
+    await_log(caplog, "The agent goes on")
+    agent.go()
+    working.result(PATIENCE)
+    later = core.peer()
+    assert later.ends() == FINISHED
+    assert [(point.waits, point.epoch) for point in later.points] == [(False, 1)] * 40
+
+
+@both
+def test_where_a_stop_halts_it_waits_for_its_core(agent: Agent, core: ScriptedCore) -> None:
+    core.lease = Lease(
+        epoch=1, mode=Mode.CONTINUE, stops=(Stop(id="s", name="t", side=Side.BEGIN),)
+    )
+    ahead: list[int] = []
+
+    async def scenario(dbg: Any) -> Any:
+        await agent.step(0)
+        for n in range(5):
+            await ask(dbg, n)
+            ahead.append(n)
+        agent.go()
+        return await dbg.begin_tool_invocation_breakpoint("t", 1)
+
+    working = agent.run(scenario, stop_on_entry=True)
+    core.peer().next(BreakpointReached)
+    core.stop()
+    agent.go()
+    assert agent._gates[1].wait(PATIENCE)
+    core.start()
+    peer = core.peer()
+    while not (point := peer.next(BreakpointReached)).stops:
+        assert not point.waits
+    assert point.waits
+    peer.answer(point.id, edit('{"Tool":"t","Argument":2}'))
+    assert working.result(PATIENCE) == ("t", 2)
+    assert ahead == list(range(5))
+
+
+# ---- room -------------------------------------------------------------------------------------------
+
+
+@both
+def test_it_waits_for_a_core_that_keeps_nothing(
+    agent: Agent, core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "MOST_CONNECTED", 50_000)
+    core.lease, core.acknowledges = GO_ON, False
+    passed: list[int] = []
+    crowded, expect = threading.Event(), Waiting.expect
+
+    def expecting(self: Waiting, key: str, kind: Kind, check: Any) -> Any:
+        if kind == "room":
+            crowded.set()
+        return expect(self, key, kind, check)
+
+    monkeypatch.setattr(Waiting, "expect", expecting)
+
+    async def scenario(dbg: Any) -> None:
+        for n in range(100):
+            await dbg.begin_llm_query_breakpoint(f"{n:04} " * 200)
+            passed.append(n)
+            await dbg.end_llm_query_breakpoint(f"{-n:05} " * 200)
+
+    working = agent.run(scenario, stop_on_entry=True)
+    peer = core.peer()
+    assert crowded.wait(PATIENCE)
+    assert 0 < len(passed) < 50, "it has no room for more"
+    core.acknowledges = True
+    peer.say(Acknowledged(received=1 + len(peer.sent)))
+    working.result(PATIENCE)
+    assert peer.ends() == FINISHED
+    assert passed == list(range(100))
+
+
+def test_a_cancelled_task_waits_for_no_room(
+    core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "MOST_CONNECTED", 8_000)
+    core.lease, core.acknowledges = GO_ON, False
+
+    async def scenario(dbg: Any) -> None:
+        peer = core.peer()
+        await dbg.begin_llm_query_breakpoint("x" * 10_000)
+        task = asyncio.create_task(dbg.end_llm_query_breakpoint("r"))
+        point = await asyncio.to_thread(peer.next, BreakpointReached)
+        while point.side is Side.BEGIN:
+            point = await asyncio.to_thread(peer.next, BreakpointReached)
+        assert not task.done()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert (await asyncio.to_thread(peer.next, Withdraw)).breakpoint == point.id
+        core.acknowledges = True
+        peer.say(Acknowledged(received=1 + len(peer.sent)))
+        assert await dbg.begin_llm_query_breakpoint("q") == "q"
+
+    run("async", core, scenario)
+
+
+def test_who_waits_for_room_hears_that_the_run_is_over(
+    core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for limit in ("MOST_CONNECTED", "MOST_AWAY"):
+        monkeypatch.setattr(outbox, limit, 8_000)
+    core.lease, core.acknowledges = GO_ON, False
+    dbg = AgentStepper("T", "127.0.0.1", core.port, on_disconnect="raise")
+    peer = core.peer()
+    with ThreadPoolExecutor(1) as pool:
+        dbg.begin_llm_query_breakpoint("x" * 10_000)
+        waits = pool.submit(dbg.begin_llm_query_breakpoint, "y")
+        while size(peer.next(BreakpointReached)) != len('"y"'):
+            pass
+        assert not waits.done()
+        peer.drop()
+        assert isinstance(waits.exception(PATIENCE), ConnectionLostError)
+    dbg.close()

@@ -1,0 +1,89 @@
+"""What an agent's stops count while it runs is what they count on the run as it is recorded."""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from agentstepper_nb import AgentStepper
+from agentstepper_nb.core.stops import try_stop
+from agentstepper_nb.hub import arrivals
+from agentstepper_nb.protocol.agent import (
+    BreakpointReached,
+    CommitMade,
+    EventBegun,
+    Lease,
+)
+from agentstepper_nb.protocol.records import RunHistory
+from agentstepper_nb.protocol.stops import Reaction, Repeated, Stop, TokenBudget, Touched
+from agentstepper_nb.protocol.values import EventKind, Mode, Side
+from tests.helpers.histories import kept
+from tests.helpers.stage import Stage
+from tests.sdk.scripted_core import Peer, ScriptedCore
+
+LOG = Reaction.LOG
+STOPS = (
+    Stop(id="every third", kind=EventKind.TOOL_INVOCATION, nth=3, then=LOG),
+    Stop(id="one halt", name="b*", nth=5, once=True),
+    Stop(id="inside", side=Side.BEGIN, condition="depth > 0 and args != 1", then=LOG),
+    Stop(id="errors", on_error=True, then=LOG),
+    Stop(id="again", watch=Repeated(times=2), then=LOG),
+    Stop(id="budget", watch=TokenBudget(limit=100), then=LOG),
+    Stop(id="file", watch=Touched(path="*.txt"), side=Side.END, then=LOG),
+)
+
+
+def work(dbg: AgentStepper, seed: int) -> None:
+    """One thread's calls: some inside each other, some of which fail."""
+    chance = random.Random(seed)
+    for _ in range(8):
+        with dbg.event("turn"):
+            usage = {"prompt_tokens": chance.randrange(9), "completion_tokens": 1}
+            dbg.begin_llm_query_breakpoint(chance.randrange(2))
+            dbg.end_llm_query_breakpoint({"usage": usage})
+            try:
+                with dbg.tool(chance.choice(["a", "b", "bb"]), chance.randrange(3)):
+                    if chance.random() < 0.2:
+                        raise LookupError
+            except LookupError:
+                pass
+
+
+def recorded(peer: Peer) -> RunHistory:
+    """The run as a Core has it that heard all that the agent said."""
+    stage = Stage()
+    stage.start("run", program="T")
+    debugger = stage.debugger
+    for message in peer.sent:
+        match message:
+            case EventBegun():
+                stage.perform(debugger.begin_event(arrivals.event(message, "run")))
+            case BreakpointReached():
+                point = arrivals.breakpoint(message, "run")
+                leased = message.epoch > 0
+                stage.perform(debugger.reach_breakpoint(point, 0, leased=leased))
+            case CommitMade():
+                stage.perform(debugger.add_commit(arrivals.commit(message, "run")))
+    return kept(stage.records, "run")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_hits_live_are_hits_on_the_recorded_run(
+    seed: int, core: ScriptedCore, tmp_path: object
+) -> None:
+    core.lease = Lease(epoch=1, mode=Mode.CONTINUE, stops=STOPS)
+    with AgentStepper("T", "127.0.0.1", core.port) as dbg, ThreadPoolExecutor(4) as threads:
+        for thread in range(4):
+            threads.submit(work, dbg, 10 * seed + thread)
+    peer = core.peer()
+    assert peer.ends() is not None
+    history = recorded(peer)
+    alone = {point.id for point in peer.points if not point.epoch}  # where the Core decided
+    for stop in STOPS:
+        live = [point.id for point in peer.points if stop.id in point.stops]
+        by_seq = {point.seq: point.id for point in history.breakpoints}
+        trial = try_stop(stop, history)
+        assert [id for id in map(by_seq.__getitem__, trial.hits) if id not in alone] == live
+    assert sum(len(point.stops) for point in peer.points) > 20

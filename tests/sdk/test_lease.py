@@ -1,0 +1,377 @@
+"""An agent with a lease: where it goes on by itself, where it waits, and what it says of that."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from msgspec import Struct
+
+from agentstepper_nb import AgentStepper, AgentStopped
+from agentstepper_nb.core.stops import Point, Stops, Verdict
+from agentstepper_nb.protocol import agent
+from agentstepper_nb.protocol.agent import (
+    Acknowledged,
+    Answer,
+    BreakpointReached,
+    Bye,
+    CommitMade,
+    GetTimeline,
+    Lease,
+    Resume,
+    Timeline,
+    Withdraw,
+)
+from agentstepper_nb.protocol.stops import Reaction, Stop, TokenBudget, Touched
+from agentstepper_nb.protocol.values import EventKind, Mode, Run, Side
+from agentstepper_nb.sdk import session
+from agentstepper_nb.sdk.buffer import Buffer
+from tests.sdk.doors import both, run, transcript
+from tests.sdk.resume.agents import FINISHED, only_the_start
+from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, edit, go_on
+
+GO_ON = Lease(epoch=1, mode=Mode.CONTINUE)
+HALT = Lease(epoch=2, mode=Mode.STEP)
+NOBODY = Run(id="r", name="", program="P", started_at=0)
+
+
+def continued(*stops: Stop) -> Lease:
+    return Lease(epoch=1, mode=Mode.CONTINUE, stops=stops)
+
+
+def told(peer: Peer) -> list[tuple[bool, int]]:
+    """Of each breakpoint after the start: whether it waited, and under which lease."""
+    return [(point.waits, point.epoch) for point in peer.points[1:]]
+
+
+def answering(lease: Lease) -> Any:
+    """Answers a request for the timeline after a lease: who has the answer has read the lease."""
+
+    def answer(peer: Peer, message: GetTimeline) -> Struct:
+        peer.say(lease)
+        return Timeline(run=NOBODY, rows=(), commits=())
+
+    return answer
+
+
+async def hear(dbg: Any) -> None:
+    """Wait until a lease is read that the Core sends when it is asked."""
+    stepper = getattr(dbg, "dbg", dbg)
+    assert await asyncio.to_thread(stepper._timeline, PATIENCE) is not None
+
+
+async def ask(dbg: Any, prompt: Any = "p") -> Any:
+    begun = await dbg.begin_llm_query_breakpoint(prompt)
+    return begun, await dbg.end_llm_query_breakpoint("r")
+
+
+# ---- going on ---------------------------------------------------------------------------------------
+
+
+@both
+def test_while_it_continues_it_waits_for_nobody(door: str, core: ScriptedCore) -> None:
+    core.lease, core.policy = GO_ON, only_the_start
+    prompt, arguments, result = ["p"], {"a": 1}, ["result"]
+
+    async def scenario(dbg: Any) -> None:
+        assert await dbg.begin_llm_query_breakpoint(prompt) is prompt
+        assert await dbg.end_llm_query_breakpoint(result) is result
+        async with dbg.tool("t", arguments) as tool:
+            assert tool.args is arguments
+            tool.result = result
+        assert tool.result is result
+        async with dbg.event("plan"):
+            pass
+        with pytest.raises(LookupError, match="its own"):
+            async with dbg.tool("t", {}):
+                raise LookupError("its own")
+
+    run(door, core, scenario)
+    peer = core.peer()
+    assert peer.ends() == FINISHED
+    assert told(peer) == [(False, 1)] * 8
+
+
+@both
+def test_both_agentsteppers_say_the_same(door: str, core: ScriptedCore) -> None:
+    """Word for word what an agent says that waits everywhere, but for whether it waits."""
+
+    async def scenario(dbg: Any) -> None:
+        await ask(dbg)
+        async with dbg.tool("t", {"a": 1}) as tool:
+            await dbg.post_debug_message("m")
+            tool.result = 1
+
+    run(door, core, scenario)
+    core.lease = GO_ON
+    run(door, core, scenario)
+    waiting, leased = transcript(core.peer()), transcript(core.peer())
+    for _, message in waiting + leased:
+        message.pop("waits", None)
+        message.pop("epoch", None)
+    assert waiting == leased
+
+
+@both
+def test_where_it_steps_it_waits_everywhere(door: str, core: ScriptedCore) -> None:
+    async def scenario(dbg: Any) -> None:
+        await ask(dbg)
+
+    core.lease = HALT
+    run(door, core, scenario)
+    peer = core.peer()
+    peer.ends()
+    assert peer.points[0].waits
+    assert told(peer) == [(True, 2)] * 2
+
+
+@both
+def test_after_a_revoke_was_read_the_next_breakpoint_waits(door: str, core: ScriptedCore) -> None:
+    core.lease = GO_ON
+
+    async def scenario(dbg: Any) -> None:
+        await ask(dbg)
+        core.requests = answering(HALT)
+        await hear(dbg)
+        await ask(dbg)
+        core.requests = answering(Lease(epoch=3, mode=Mode.CONTINUE))
+        await hear(dbg)
+        await ask(dbg)
+
+    run(door, core, scenario)
+    peer = core.peer()
+    peer.ends()
+    assert told(peer) == [(False, 1)] * 2 + [(True, 2)] * 2 + [(False, 3)] * 2
+
+
+@both
+def test_who_is_stopped_hears_of_it_at_the_next_breakpoint(door: str, core: ScriptedCore) -> None:
+    core.lease = GO_ON
+    core.requests = answering(HALT)
+    core.policy = lambda peer, point: go_on(peer, point) if point.summary else agent.Stop()
+
+    async def scenario(dbg: Any) -> None:
+        await ask(dbg)
+        await hear(dbg)
+        await ask(dbg)
+
+    with pytest.raises(AgentStopped):
+        run(door, core, scenario)
+
+
+def test_in_version_1_the_core_decides() -> None:
+    with ScriptedCore(version=1) as core, AgentStepper("T", "127.0.0.1", core.port) as dbg:
+        assert dbg.begin_llm_query_breakpoint("p") == "p"
+        assert dbg._live().link._leasehold._early == []
+
+
+# ---- stops ------------------------------------------------------------------------------------------
+
+
+@both
+def test_a_stop_halts_and_says_so(door: str, core: ScriptedCore) -> None:
+    log = Stop(id="log", kind=EventKind.TOOL_INVOCATION, then=Reaction.LOG)
+    second = Stop(id="second", side=Side.BEGIN, name="t", nth=2, once=True)
+    core.lease = continued(log, second)
+    core.policy = lambda peer, point: edit('{"Tool":"t","Argument":"edited"}')
+
+    async def scenario(dbg: Any) -> list[Any]:
+        seen = []
+        for n in range(3):
+            await ask(dbg)
+            seen.append((await dbg.begin_tool_invocation_breakpoint("t", n))[1])
+            await dbg.end_tool_invocation_breakpoint(n)
+        return seen
+
+    assert run(door, core, scenario) == [0, "edited", 2]
+    peer = core.peer()
+    peer.ends()
+    hits = [point.stops for point in peer.points]
+    once, twice = [(), (), ("log",), ("log",)], [(), (), ("log", "second"), ("log",)]
+    assert hits == [(), *once, *twice, *once]
+    assert [point.waits for point in peer.points[1:]].count(True) == 1
+
+
+@both
+def test_a_stop_counts_from_the_runs_first_breakpoint_also_while_it_steps(
+    door: str, core: ScriptedCore
+) -> None:
+    """The lease comes when some breakpoints were told already, at which the Core decided."""
+    third = Stop(id="s", kind=EventKind.LLM_QUERY, nth=3)
+
+    def policy(peer: Peer, point: BreakpointReached) -> Answer:
+        if len(peer.points) == 2:
+            peer.say(Lease(epoch=1, mode=Mode.STEP, stops=(third,)))
+        return Resume()
+
+    core.policy = policy
+
+    async def scenario(dbg: Any) -> None:
+        await ask(dbg)
+        await ask(dbg)
+
+    run(door, core, scenario)
+    peer = core.peer()
+    peer.ends()
+    assert [(point.epoch, point.stops) for point in peer.points] == [
+        *[(0, ())] * 2,
+        *[(1, ()), (1, ("s",)), (1, ("s",))],
+    ]
+
+
+@both
+def test_what_was_used_before_a_stop_was_set_counts(door: str, core: ScriptedCore) -> None:
+    core.lease = GO_ON
+    budget = Stop(id="s", watch=TokenBudget(limit=25))
+    core.requests = answering(Lease(epoch=2, mode=Mode.CONTINUE, stops=(budget,)))
+    answer = {"usage": {"prompt_tokens": 7, "completion_tokens": 3}}
+
+    async def scenario(dbg: Any) -> None:
+        for n in range(3):
+            await dbg.begin_llm_query_breakpoint(n)
+            await dbg.end_llm_query_breakpoint(answer)
+            if n == 0:
+                await hear(dbg)
+
+    run(door, core, scenario)
+    peer = core.peer()
+    peer.ends()
+    assert [bool(point.stops) for point in peer.points] == [False] * 6 + [True]
+
+
+@both
+def test_a_file_that_was_touched(door: str, core: ScriptedCore, folder: Any) -> None:
+    core.lease = continued(Stop(id="s", side=Side.END, watch=Touched(path="*.cfg")))
+
+    async def scenario(dbg: Any) -> None:
+        for name in ("a.txt", "b.cfg", "c.txt"):
+            async with dbg.tool("write", name):
+                (folder / name).write_text("new")
+
+    run(door, core, scenario, agent_workspace_path=folder)
+    peer = core.peer()
+    peer.ends()
+    assert [bool(point.stops) for point in peer.points[1:]] == [False] * 3 + [True] + [False] * 2
+    assert any(isinstance(message, CommitMade) for message in peer.sent)
+
+
+@both
+def test_a_condition_that_fails_halts_and_says_how(door: str, core: ScriptedCore) -> None:
+    core.lease = continued(Stop(id="s", side=Side.BEGIN, condition="1 / 0 == 1"))
+
+    async def scenario(dbg: Any) -> None:
+        await ask(dbg)
+
+    run(door, core, scenario)
+    peer = core.peer()
+    peer.ends()
+    begun = peer.points[1]
+    assert begun.waits
+    assert begun.stop_error is not None
+    assert "1 / 0" in begun.stop_error
+
+
+def test_an_event_is_as_deep_as_its_core_has_it(
+    core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    depths = []
+
+    def reach(self: Stops, point: Point) -> Verdict:
+        depths.append((point.name, point.side.value, point.depth))
+        return Verdict()
+
+    monkeypatch.setattr(Stops, "reach", reach)
+    core.lease = GO_ON
+    with AgentStepper("T", "127.0.0.1", core.port) as dbg:
+        with dbg.event("outer"), dbg.llm("p", model="m"):
+            pass
+        outer = dbg.event("ended")
+        outer.__enter__()
+        with dbg.tool("inside", {}):
+            outer.__exit__(None, None, None)
+            with dbg.tool("under", {}):
+                pass
+    begun = [(name, depth) for name, side, depth in depths[1:] if side == "begin"]
+    assert begun == [("outer", 0), ("m", 1), ("ended", 0), ("inside", 1), ("under", 2)]
+    ended = [(name, depth) for name, side, depth in depths if side == "end"]
+    assert ended == [("m", 1), ("outer", 0), ("ended", 0), ("under", 2), ("inside", 1)]
+
+
+def test_what_a_breakpoint_counts_is_sent_whatever_interrupts_it(
+    core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core.lease = GO_ON
+    with AgentStepper("T", "127.0.0.1", core.port) as dbg:
+        peer = core.peer()
+        peer.next(BreakpointReached)
+
+        def interrupted(self: Stops, point: Point) -> Verdict:
+            monkeypatch.undo()
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(Stops, "reach", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            dbg.begin_llm_query_breakpoint("p")
+        point = peer.next(BreakpointReached)
+        assert peer.next(Withdraw).breakpoint == point.id
+        assert dbg.begin_llm_query_breakpoint("q") == "q"
+        with ThreadPoolExecutor(1) as other:  # nobody holds the lock
+            assert other.submit(dbg.begin_llm_query_breakpoint, "r").result(PATIENCE) == "r"
+
+
+def test_a_finalizer_may_reach_a_breakpoint_inside_another(
+    core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core.lease = GO_ON
+    with AgentStepper("T", "127.0.0.1", core.port) as dbg:
+        reach = Stops.reach
+
+        def finalizes(self: Stops, point: Point) -> Verdict:
+            monkeypatch.undo()
+            dbg.begin_llm_query_breakpoint("inner")
+            return reach(self, point)
+
+        monkeypatch.setattr(Stops, "reach", finalizes)
+        assert dbg.begin_llm_query_breakpoint("outer") == "outer"
+    peer = core.peer()
+    peer.ends()
+    assert [bytes(point.data) for point in peer.points[1:]] == [b'"inner"', b'"outer"']  # type: ignore[arg-type]
+
+
+def test_at_the_interpreters_exit_a_core_that_catches_up_is_given_time(
+    core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core.lease, core.acknowledges = GO_ON, False
+    dbg = AgentStepper("T", "127.0.0.1", core.port)
+    peer, link = core.peer(), dbg._live().link
+    heard, acknowledge = threading.Event(), Buffer.acknowledge
+
+    def hear(buffer: Buffer, number: int) -> None:
+        acknowledge(buffer, number)
+        if number == 4:
+            heard.set()
+
+    monkeypatch.setattr(Buffer, "acknowledge", hear)
+    dbg.begin_llm_query_breakpoint("p")
+    dbg.end_llm_query_breakpoint("r")
+    dbg.post_debug_message("m")  # by now all of it waits to be acknowledged
+    patience: list[float] = []
+
+    def wait(futures: list[Future[None]], seconds: float) -> None:
+        """Time goes by, in which the Core takes some more."""
+        patience.append(seconds)
+        assert link.closed in futures
+        if len(patience) == 1:
+            peer.next(Bye)
+            peer.say(Acknowledged(received=4))
+            assert heard.wait(PATIENCE)
+        else:
+            peer.say(Acknowledged(received=1 + len(peer.sent)))
+            link.closed.result(PATIENCE)
+
+    monkeypatch.setattr(session, "wait", wait)
+    session.finish_all()
+    assert patience == [session.EXIT_PATIENCE, session.CLOSE_PATIENCE - session.EXIT_PATIENCE]

@@ -1,0 +1,218 @@
+"""Who decides where, in any order of arrival: no breakpoint is both passed and pending."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any
+
+import hypothesis.strategies as st
+from hypothesis import settings
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
+from msgspec import Raw
+
+from agentstepper_nb.core import Debugger, Leased, Output, Reply
+from agentstepper_nb.errors import CommandError
+from agentstepper_nb.hub import arrivals
+from agentstepper_nb.protocol.agent import (
+    AgentMessage,
+    BreakpointReached,
+    EventBegun,
+    Lease,
+    Resume,
+    Withdraw,
+)
+from agentstepper_nb.protocol.stops import Reaction, Stop
+from agentstepper_nb.protocol.values import AnswerKind, EventKind, Mode, Run, Side
+from agentstepper_nb.sdk.items import Batch
+from agentstepper_nb.sdk.lease import Leasehold
+from agentstepper_nb.sdk.waiting import Waiting
+
+THREADS = 3
+TOOLS = ("read", "write", "run")
+
+
+class Wire:
+    """The agent's outbox; what is put travels when the test lets it."""
+
+    full = False
+
+    def __init__(self) -> None:
+        self.queued = 0
+        self.sent: deque[AgentMessage] = deque()
+
+    def put(self, batch: Batch) -> None:
+        self.sent.extend(batch.messages)
+
+    def hurry(self) -> None:
+        pass
+
+
+class Orders(RuleBasedStateMachine):
+    """An agent's threads, its Core, and a person; each message arrives when it arrives."""
+
+    @initialize()
+    def start(self) -> None:
+        self.wire = Wire()
+        self.waiting = Waiting()
+        self.leasehold = Leasehold("P", self.wire, self.waiting)  # type: ignore[arg-type]
+        self.debugger = Debugger()
+        self.to_agent: deque[Lease | tuple[str, Any]] = deque()
+        self.epoch = 0
+        self.count = 0
+        self.open: list[str | None] = [None] * THREADS  # each thread's event
+        self.asked: dict[int, tuple[str, Future[Any]]] = {}  # each thread's breakpoint that waits
+        self.passed: set[str] = set()
+        self.last: Lease | None = None  # that the agent has read
+        run = Run(id="r", name="", program="P", started_at=0)
+        self.deliver(self.debugger.start_run(run))
+        self.push(self.debugger.lease("r"))
+
+    # ---- the agent ------------------------------------------------------------------------------------
+
+    @rule(thread=st.integers(0, THREADS - 1), tool=st.sampled_from(TOOLS))
+    def reach(self, thread: int, tool: str) -> None:
+        if thread in self.asked:
+            return
+        self.count += 1
+        event = self.open[thread]
+        before: tuple[EventBegun, ...] = ()
+        side = Side.BEGIN if event is None else Side.END
+        if event is None:
+            event = f"e{self.count}"
+            kind = EventKind.TOOL_INVOCATION
+            before = (EventBegun(id=event, kind=kind, at=0, clock=0, name=tool),)
+        point = BreakpointReached(
+            id=f"b{self.count}", event=event, side=side, waits=True, at=0, clock=0, data=Raw(b"1")
+        )
+        self.open[thread] = event if side is Side.BEGIN else None
+        future = self.leasehold.ask((*before, point), point.id, _alive)
+        if future is not None:
+            self.asked[thread] = point.id, future
+        else:
+            assert self.last is not None
+            assert self.last.mode is Mode.CONTINUE, "after a revoke was read, the next one waits"
+            self.passed.add(point.id)
+
+    @precondition(lambda self: self.asked)
+    @rule(data=st.data())
+    def give_up(self, data: st.DataObject) -> None:
+        """An interrupt ends a thread's wait; its event goes on."""
+        thread = data.draw(st.sampled_from(sorted(self.asked)))
+        point, future = self.asked.pop(thread)
+        if not future.done():
+            self.waiting.forget(point)
+            self.leasehold.send((Withdraw(breakpoint=point),))
+
+    @precondition(lambda self: self.to_agent)
+    @rule()
+    def read(self) -> None:
+        message = self.to_agent.popleft()
+        if isinstance(message, Lease):
+            self.last = message
+            self.leasehold.take(message)
+        else:
+            self.waiting.give(*message)
+            self.asked = {t: asked for t, asked in self.asked.items() if not asked[1].done()}
+
+    # ---- the Core -------------------------------------------------------------------------------------
+
+    @precondition(lambda self: self.wire.sent)
+    @rule()
+    def arrive(self) -> None:
+        match self.wire.sent.popleft():
+            case EventBegun() as event:
+                self.deliver(self.debugger.begin_event(arrivals.event(event, "r")))
+            case BreakpointReached() as point:
+                reached = arrivals.breakpoint(point, "r")
+                leased = point.epoch > 0
+                self.deliver(self.debugger.reach_breakpoint(reached, 0, leased=leased))
+            case Withdraw(breakpoint=id):
+                self.deliver(self.debugger.withdraw("r", id, 0))
+
+    def deliver(self, outputs: list[Output]) -> None:
+        for output in outputs:
+            if isinstance(output, Leased):
+                self.push(output)
+        for output in outputs:
+            if isinstance(output, Reply):
+                assert output.answer is not AnswerKind.WITHDRAWN
+                self.to_agent.append((output.breakpoint.id, Resume()))
+
+    def push(self, leased: Leased) -> None:
+        self.epoch += 1
+        lease = Lease(epoch=self.epoch, mode=leased.mode, stops=leased.stops, prices=leased.prices)
+        self.to_agent.append(lease)
+
+    # ---- the person -----------------------------------------------------------------------------------
+
+    @rule()
+    def press_continue(self) -> None:
+        self.deliver(self.debugger.resume("r", 0))
+
+    @rule()
+    def press_halt(self) -> None:
+        self.deliver(self.debugger.halt("r"))
+
+    @rule()
+    def press_step(self) -> None:
+        self.deliver(self.debugger.step("r", 0))
+
+    @rule(
+        id=st.sampled_from(["s", "t"]),
+        name=st.sampled_from([None, *TOOLS]),
+        nth=st.integers(1, 3),
+        then=st.sampled_from(Reaction),
+        enabled=st.booleans(),
+    )
+    def set_stop(self, **fields: Any) -> None:
+        self.deliver(self.debugger.set_stop(Stop(**fields)))
+
+    @rule(id=st.sampled_from(["s", "t"]))
+    def delete_stop(self, id: str) -> None:
+        with suppress(CommandError):  # there is none
+            self.deliver(self.debugger.delete_stop(id))
+
+    # ---- what always holds ----------------------------------------------------------------------------
+
+    @invariant()
+    def none_is_passed_and_pending(self) -> None:
+        pending = {point.id for point in self.debugger.pending("r")}
+        assert not pending & self.passed
+
+    def teardown(self) -> None:
+        """In the end everything arrives, the run continues, and nobody waits any more."""
+        if not hasattr(self, "wire"):
+            return
+        for stop in ("s", "t"):
+            self.delete_stop(stop)
+        for _ in range(3):
+            self.press_continue()
+            _exhaust(self.arrive, self.wire.sent)
+            _exhaust(self.read, self.to_agent)
+        assert self.asked == {}
+        assert self.debugger.pending("r") == []
+        for thread in range(THREADS):
+            self.reach(thread, "read")
+        assert self.asked == {}, "a run that continues waits nowhere"
+
+
+def _exhaust(step: Callable[[], None], queue: deque[Any]) -> None:
+    while queue:
+        step()
+
+
+def _alive() -> None:
+    pass
+
+
+Orders.TestCase.settings = settings(max_examples=25, stateful_step_count=40)
+TestOrders = Orders.TestCase

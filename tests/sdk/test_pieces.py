@@ -1,0 +1,261 @@
+"""Prompts that repeat those before them: kept once, written as what is new, and told anew where lost."""
+
+from __future__ import annotations
+
+import json
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import Any, cast
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+from msgspec import UNSET, Raw
+from websockets.sync.client import ClientConnection
+
+from agentstepper_nb import AgentStepperCore
+from agentstepper_nb.errors import ProtocolError
+from agentstepper_nb.hub import agents_v2
+from agentstepper_nb.protocol.agent import Acknowledged, BreakpointReached, from_agent
+from agentstepper_nb.protocol.joined import joined
+from agentstepper_nb.protocol.pieces import Pieces, Receiver
+from agentstepper_nb.protocol.values import EventKind, Side
+from agentstepper_nb.sdk import outbox
+from agentstepper_nb.sdk.buffer import Buffer
+from agentstepper_nb.sdk.dialects import Version1, Version2
+from agentstepper_nb.sdk.items import Batch
+from agentstepper_nb.sdk.outbox import Outbox
+from agentstepper_nb.sdk.parted import Parted, part
+from agentstepper_nb.sdk.waiting import Waiting
+from tests.sdk.doors import both, run
+from tests.sdk.person import Person
+from tests.sdk.scripted_core import PATIENCE, ScriptedCore
+
+SAID = 600
+
+
+def prompt(count: int) -> list[str]:
+    """A conversation after so many messages."""
+    return [f"{number} " * (SAID // 3) for number in range(100, 100 + count)]
+
+
+def reached(data: Any, id: str = "b") -> BreakpointReached:
+    raw = UNSET if data is None else Raw(json.dumps(data).encode())
+    return BreakpointReached(
+        id=id, event="e", side=Side.BEGIN, waits=False, at=1.0, clock=1.0, data=raw
+    )
+
+
+# ---- what is kept ------------------------------------------------------------------------------------
+
+
+def test_a_message_is_kept_without_its_contents() -> None:
+    whole = reached(prompt(4))
+    parted = part(whole)
+    assert parted is not None
+    assert parted.message == reached(None)
+    assert parted.size == len(bytes(cast(Raw, whole.data)))
+    assert b"".join(parted.parts) == bytes(cast(Raw, whole.data))
+
+
+@pytest.mark.parametrize("data", [None, "short", {"a": 1}], ids=str)
+def test_what_is_short_travels_as_it_is(data: Any) -> None:
+    assert part(reached(data)) is None
+
+
+def test_version_1_has_no_pieces() -> None:
+    assert Version1("P").part(reached(prompt(4)), 2) is None
+
+
+def test_what_waits_is_known_though_it_is_in_pieces() -> None:
+    dialect = Version2()
+    waiting = BreakpointReached(
+        id="w", event="e", side=Side.BEGIN, waits=True, at=1, clock=1, data=reached(prompt(4)).data
+    )
+    assert dialect.part(waiting, 7) is not None
+    assert not dialect.asked("w", 6)
+    assert dialect.asked("w", 7)
+
+
+def kept(buffer: Buffer, data: Any) -> Parted:
+    parted = part(reached(data))
+    assert parted is not None
+    buffer.add(parted)
+    return parted
+
+
+def test_what_messages_have_in_common_is_held_once() -> None:
+    buffer = Buffer()
+    for count in range(10, 60):
+        kept(buffer, prompt(count))
+    assert buffer.size < 3 * len(json.dumps(prompt(60)))
+    assert buffer.on_its_way(buffer.last) > 20 * len(json.dumps(prompt(60)))
+
+
+@given(st.lists(st.integers(2, 9), max_size=20), st.integers(1, 21))
+def test_what_nobody_needs_is_let_go(counts: list[int], until: int) -> None:
+    buffer, fresh = Buffer(), Buffer()
+    for count in counts:
+        kept(buffer, prompt(count))
+    buffer.acknowledge(until)
+    for count in counts[until - 1 :]:
+        kept(fresh, prompt(count))
+    assert buffer.size == fresh.size
+    assert buffer.on_its_way(buffer.last) == fresh.on_its_way(fresh.last)
+    assert buffer.on_its_way(min(until, buffer.last)) == 0
+    buffer.clear()
+    assert buffer.size == 0
+    buffer.add(b"next")
+    assert buffer.on_its_way(buffer.last) == 4
+
+
+# ---- what is written ---------------------------------------------------------------------------------
+
+
+class Line:
+    """A connection that keeps what was written on it."""
+
+    def __init__(self) -> None:
+        self.written: list[bytes] = []
+
+    def send(self, message: bytes, **options: Any) -> None:
+        self.written.append(message)
+
+    def close(self) -> None:
+        pass
+
+    def heard(self) -> list[Any]:
+        """What arrives of it."""
+        receiver = Receiver()
+        return [joined(from_agent.decode(text)[1], receiver) for text in self.written]
+
+
+def an_outbox() -> tuple[Outbox, Line]:
+    out, line = Outbox(Waiting(), False, lambda error: None), Line()
+    out.connected(cast(ClientConnection, line), Version2(), 1)
+    return out, line
+
+
+def write(out: Outbox, *messages: BreakpointReached) -> None:
+    """Put messages, and let the writing thread's work be done."""
+    for message in messages:
+        out.put(Batch((message,), 0))
+    out.stop()
+    out.run()
+
+
+def test_each_connection_is_told_from_the_start() -> None:
+    out, line = an_outbox()
+    messages = [reached(prompt(count), f"b{count}") for count in range(3, 10)]
+    write(out, *messages)
+    assert line.heard() == messages
+    assert sum(map(len, line.written)) < len(json.dumps(prompt(10))) + len(messages) * 400
+    again = Line()
+    out.acknowledged(Acknowledged(received=3))
+    out.connected(cast(ClientConnection, again), Version2(), 4)
+    write(out)
+    assert again.heard() == messages[3:]
+
+
+def test_few_bytes_that_tell_much_wait_for_the_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = len(json.dumps(prompt(10)))
+    monkeypatch.setattr(outbox, "WINDOW", 3 * text - 1)
+    out, line = an_outbox()
+    messages = [reached(prompt(10), f"b{number}") for number in range(5)]
+    write(out, *messages)
+    assert line.heard() == messages[:3]
+    out.acknowledged(Acknowledged(received=2))
+    write(out)
+    assert line.heard() == messages[:4]
+    out.acknowledged(Acknowledged(received=5))
+    write(out)
+    assert line.heard() == messages
+
+
+@both
+def test_prompts_arrive_as_they_were(door: str, core: ScriptedCore) -> None:
+    async def scenario(dbg: Any) -> None:
+        for count in range(3, 30):
+            async with dbg.llm(prompt(count)) as query:
+                query.response = {"role": "assistant", "content": "é" * 700}
+
+    run(door, core, scenario)
+    peer = core.peer()
+    asked = [event.id for event in peer.events if event.kind is EventKind.LLM_QUERY]
+    points = [point for point in peer.points if point.event in asked]
+    begun = [point for point in points if point.side is Side.BEGIN]
+    assert [json.loads(bytes(cast(Raw, each.data))) for each in begun] == [
+        prompt(count) for count in range(3, 30)
+    ]
+    pieces = b"".join(peer.receiver._memory.pieces.values())
+    assert len(pieces) < 2 * len(json.dumps(prompt(30)))
+
+
+# ---- a Core that forgot ------------------------------------------------------------------------------
+
+
+class Forgetful(Receiver):
+    """Forgets all at the sixth content of the first connection."""
+
+    forgot = False
+    made = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        Forgetful.made += 1
+        self._taken = 0
+
+    def text(self, pieces: Pieces) -> bytes:
+        self._taken += 1
+        if self._taken == 6 and not Forgetful.forgot:
+            Forgetful.forgot = True
+            self._memory = Receiver()._memory
+            with pytest.raises(ProtocolError, match="doesn't know"):
+                super().text(pieces)
+        return super().text(pieces)
+
+
+@pytest.fixture
+def forgetful(monkeypatch: pytest.MonkeyPatch) -> type[Forgetful]:
+    monkeypatch.setattr(agents_v2, "Receiver", Forgetful)
+    monkeypatch.setattr(Forgetful, "forgot", False)
+    monkeypatch.setattr(Forgetful, "made", 0)
+    return Forgetful
+
+
+@both
+@pytest.mark.parametrize("steps", [True, False], ids=["stepped", "continued"])
+def test_a_core_that_forgot_is_told_again(
+    door: str,
+    steps: bool,
+    forgetful: type[Forgetful],
+    live: AgentStepperCore,
+    person: Person,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario(dbg: Any) -> list[Any]:
+        answers = []
+        for count in range(3, 13):
+            async with dbg.llm(prompt(count)) as query:
+                query.response = prompt(count)[-1]
+            answers.append(query.prompt)
+        return answers
+
+    caplog.set_level(logging.WARNING)
+    with ThreadPoolExecutor(1) as pool:
+        core = cast(ScriptedCore, SimpleNamespace(port=live.client_port))
+        working = pool.submit(run, door, core, scenario)
+        for _ in range(21 if steps else 0):
+            person.step()
+        if not steps:
+            person.halted()
+            person.go_on()
+        assert working.result(PATIENCE) == [prompt(count) for count in range(3, 13)]
+    assert (forgetful.forgot, forgetful.made) == (True, 2)
+    assert "an agent's connection is closed: This connection doesn't know content" in caplog.text
+    person.over()
+    rows = person.rows()
+    assert [row.seq for row in rows] == list(range(1, 23))
+    asked = [row for row in rows if (row.kind, row.side) == (EventKind.LLM_QUERY, Side.BEGIN)]
+    assert [person.body(row) for row in asked] == [prompt(count) for count in range(3, 13)]

@@ -1,0 +1,89 @@
+"""Points, stops and recorded runs for tests, short to write."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from agentstepper_nb.core.stops import Point, Stops
+from agentstepper_nb.core.stops.compiling import Compiler
+from agentstepper_nb.core.stops.frames import Frame
+from agentstepper_nb.core.stops.reading import read
+from agentstepper_nb.core.stops.view import View
+from agentstepper_nb.core.stops.watches import Totals
+from agentstepper_nb.protocol.records import RunHistory
+from agentstepper_nb.protocol.stops import Stop
+from agentstepper_nb.protocol.values import (
+    Breakpoint,
+    ChangeKind,
+    Commit,
+    EventKind,
+    FileChange,
+    Run,
+    Side,
+)
+
+LLM, TOOL, CUSTOM = EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION, EventKind.CUSTOM
+BEGIN, END = Side.BEGIN, Side.END
+
+
+def point(
+    data: Any = None,
+    kind: EventKind = TOOL,
+    side: Side = BEGIN,
+    name: str | None = "read_file",
+    **fields: Any,
+) -> Point:
+    return Point(kind, side, name, json.dumps(data, allow_nan=True).encode(), **fields)
+
+
+def call(args: Any = None, name: str = "read_file", **fields: Any) -> Point:
+    """A tool's begin."""
+    return point({"Tool": name, "Argument": args}, name=name, **fields)
+
+
+def stop(id: str = "s", **fields: Any) -> Stop:
+    return Stop(id=id, **fields)
+
+
+def hits(stops: Stops, *points: Point) -> list[int]:
+    """At which of the points any stop hits, from 1."""
+    return [number for number, each in enumerate(points, 1) if stops.reach(each).hits]
+
+
+def value(condition: str, at: Point | None = None, totals: Totals | None = None) -> Any:
+    """What an expression comes to at a point."""
+    compiler = Compiler(condition)
+    code = compiler.code(read(condition))
+    view = View(call() if at is None else at, totals or Totals(), "coder")
+    return code(Frame(view, compiler.slots))
+
+
+def commit(seq: int, *paths: str, id: str = "c", **fields: Any) -> Commit:
+    changes = tuple(FileChange(path=path, kind=ChangeKind.CHANGED) for path in paths)
+    return Commit(id=f"{id}{seq}", run="run", at=1.0, title="T", seq=seq, changes=changes, **fields)
+
+
+def recorded(seq: int, point: Point) -> Breakpoint:
+    return Breakpoint(
+        id=f"b{seq}",
+        run="run",
+        event=f"e{seq}",
+        seq=seq,
+        at=1.0,
+        side=point.side,
+        kind=point.kind,
+        name=point.name,
+        data=point.data.decode(),
+        depth=point.depth,
+        outcome=point.outcome,
+        failure=point.failure,
+        usage=point.usage,
+    )
+
+
+def history(
+    *breakpoints: Breakpoint, commits: tuple[Commit, ...] = (), program: str = "coder"
+) -> RunHistory:
+    run = Run(id="run", name="Run #1", program=program, started_at=1.0)
+    return RunHistory(run=run, breakpoints=breakpoints, commits=commits)

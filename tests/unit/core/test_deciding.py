@@ -1,0 +1,350 @@
+"""Where a run halts by itself: decided by its agent, which has a lease, or by its stops here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from agentstepper_nb.core import Leased
+from agentstepper_nb.errors import CommandError, ProtocolError
+from agentstepper_nb.protocol.records import RunHistory
+from agentstepper_nb.protocol.stops import (
+    MOST_STOPS,
+    Price,
+    Reaction,
+    Stop,
+    TokenBudget,
+    Touched,
+)
+from agentstepper_nb.protocol.values import (
+    AgentState,
+    AnswerKind,
+    ChangeKind,
+    Commit,
+    EventKind,
+    FileChange,
+    Mode,
+    Run,
+    RunState,
+    Side,
+    StopHits,
+    Usage,
+)
+from tests.helpers.stage import Answered, Stage, replayed
+
+HALTS = Stop(id="halts")
+LOGS = Stop(id="logs", then=Reaction.LOG)
+OFF = Stop(id="off", enabled=False)
+PRICE = Price(model="gpt-*", input=1.0, output=2.0)
+
+
+def stage(*stops: Stop, state: RunState = RunState.CONTINUE) -> Stage:
+    """A run in a state, with stops that were set before it began."""
+    stage = Stage()
+    for stop in stops:
+        stage.set_stop(stop)
+    stage.start()
+    if state is RunState.HALTED:
+        stage.query()
+    if state is RunState.CONTINUE:
+        stage.resume()
+    stage.answers.clear()
+    stage.leases.clear()
+    return stage
+
+
+@dataclass
+class Case:
+    """What a leased agent says of a breakpoint in a run, and what becomes of it."""
+
+    waits: bool
+    stops: tuple[str, ...] = ()
+    error: str | None = None
+    state: RunState = RunState.CONTINUE
+    pends: bool = False
+    answer: AnswerKind | None = AnswerKind.RESUME
+    stopping: bool = False
+
+
+PASSES = Case(waits=False)
+CASES = {
+    "nothing": PASSES,
+    "logged": Case(waits=False, stops=("logs",)),
+    # It was decided before the Step was read: nobody waits, so nothing is pending.
+    "passed in step": Case(waits=False, state=RunState.STEP),
+    "passed by a stop that came later": Case(waits=False, stops=("halts",)),
+    "passed with an error": Case(waits=False, error="no number"),
+    "passed though it is to stop": Case(waits=False, stopping=True),
+    "waits in step": Case(waits=True, state=RunState.STEP, pends=True),
+    "waits in step, hit": Case(waits=True, stops=("halts",), state=RunState.STEP, pends=True),
+    "waits beside another": Case(waits=True, state=RunState.HALTED, pends=True),
+    "halts": Case(waits=True, stops=("halts",), pends=True),
+    "halts among others": Case(waits=True, stops=("gone", "logs", "halts"), pends=True),
+    "an error halts": Case(waits=True, error="no number", pends=True),
+    "crossed a continue": Case(waits=True),
+    "the stop only logs by now": Case(waits=True, stops=("logs",)),
+    "the stop is off by now": Case(waits=True, stops=("off",)),
+    "the stop is gone by now": Case(waits=True, stops=("gone",)),
+    "is to stop": Case(waits=True, answer=AnswerKind.STOP, stopping=True),
+    "is to stop, hit": Case(waits=True, stops=("halts",), answer=AnswerKind.STOP, stopping=True),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_what_a_leased_agent_decided(case: Case) -> None:
+    it = stage(HALTS, LOGS, OFF, state=case.state)
+    if case.stopping:
+        it.stop()
+        it.leases.clear()
+    before = it.run()
+    event = it.begin(EventKind.TOOL_INVOCATION, name="ls")
+    id = it.reach(event, leased=True, waits=case.waits, stops=case.stops, stop_error=case.error)
+    point, run = it.point(id), it.run()
+    assert (point.stops, point.stop_error) == (case.stops, case.error)
+    assert (id in run.pending) is case.pends
+    if case.pends:
+        assert (run.state, run.mode, run.agent_state) == (
+            RunState.HALTED,
+            Mode.STEP,
+            AgentState.HALTED,
+        )
+        assert it.answers == []
+    else:
+        assert run.mode is before.mode
+        assert point.answer is (case.answer if case.waits else AnswerKind.RESUME)
+        assert it.answers == ([Answered(id, case.answer or AnswerKind.RESUME)] * case.waits)
+    # The rest of the agent hears of a halt.
+    assert bool(it.leases) is (case.pends and before.mode is Mode.CONTINUE)
+    assert replayed(it.records) == it.debugger._runs
+
+
+def test_hits_are_counted_with_the_last_row() -> None:
+    it = stage(HALTS, LOGS)
+    for stops in (("logs",), (), ("halts", "logs", "logs"), ("gone",)):
+        it.reach(it.begin(), leased=True, waits=False, stops=stops)
+    assert it.run().hits == (
+        StopHits(stop="logs", count=2, last=3),
+        StopHits(stop="halts", count=1, last=3),
+        StopHits(stop="gone", count=1, last=4),
+    )
+
+
+def test_what_agents_make_up_does_not_grow_the_header() -> None:
+    it = stage()
+    for turn in range(12):
+        names = tuple(f"s{turn}-{number}" for number in range(100))
+        it.reach(it.begin(), leased=True, waits=False, stops=names, stop_error="x" * 5000)
+    assert len(it.run().hits) == 1000
+    assert {
+        len(each.breakpoint.stop_error) for each in it.records if hasattr(each, "breakpoint")
+    } == {1000}
+
+
+# ---- without a lease --------------------------------------------------------------------------------
+
+
+def test_without_a_lease_the_stops_are_asked_here() -> None:
+    it = stage(
+        Stop(id="third", kind=EventKind.TOOL_INVOCATION, side=Side.BEGIN, name="l*", nth=3),
+        Stop(id="says", condition='data == "stop"', then=Reaction.LOG),
+    )
+    names = ["ls", "cat", "ls", "ls", "ls"]
+    points = [it.reach(it.begin(EventKind.TOOL_INVOCATION, name=name)) for name in names[:3]]
+    assert it.run().state is RunState.CONTINUE
+    points.append(it.reach(it.begin(EventKind.TOOL_INVOCATION, name="ls")))
+    assert (it.run().pending, it.run().mode) == ((points[-1],), Mode.STEP)
+    it.resume()
+    it.reach(it.begin(EventKind.TOOL_INVOCATION, name="ls"), data='"stop"', waits=False)
+    assert it.run().state is RunState.CONTINUE  # it didn't wait
+    assert it.run().hits == (
+        StopHits(stop="third", count=2, last=5),
+        StopHits(stop="says", count=1, last=5),
+    )
+
+
+def test_a_condition_that_fails_halts_and_says_so() -> None:
+    it = stage(Stop(id="s", condition="1 / 0 == 1", then=Reaction.LOG))
+    id = it.reach(it.begin())
+    assert it.run().pending == (id,)
+    assert "1 / 0" in (it.point(id).stop_error or "")
+    assert it.run().hits == ()
+
+
+def test_changes_of_the_workspace_are_told() -> None:
+    it = stage(Stop(id="s", watch=Touched(path="tests/*")))
+    it.reach(it.begin())
+    for path in ("src/a.py", "tests/a.py"):
+        change = FileChange(path=path, kind=ChangeKind.CHANGED)
+        commit = Commit(id=path, run="run", at=1.0, title="t", changes=(change,))
+        it.perform(it.debugger.add_commit(commit))
+        it.reach(it.begin())
+    assert it.run().hits == (StopHits(stop="s", count=1, last=3),)
+
+
+def test_a_stop_that_is_set_meanwhile_counts_from_then_on_and_usage_from_the_start() -> None:
+    it = stage(Stop(id="second", nth=2))
+    for _ in range(2):
+        it.resume()
+        it.reach(it.begin(), usage=Usage(input_tokens=40))
+    it.set_stop(Stop(id="tokens", watch=TokenBudget(limit=100)))
+    it.set_stop(Stop(id="first"))
+    it.resume()
+    it.reach(it.begin(), usage=Usage(output_tokens=40))
+    assert it.run().hits == (
+        StopHits(stop="second", count=2, last=3),
+        StopHits(stop="tokens", count=1, last=3),
+        StopHits(stop="first", count=1, last=3),
+    )
+
+
+def test_once_an_agent_has_its_lease_nothing_is_decided_here() -> None:
+    it = stage(Stop(id="s", nth=2, then=Reaction.LOG))
+    it.reach(it.begin())
+    it.reach(it.begin(), leased=True, waits=False)
+    it.reach(it.begin())  # it lost its lease: its stops begin anew
+    assert it.run().hits == ()
+    it.reach(it.begin())
+    assert it.run().hits == (StopHits(stop="s", count=1, last=4),)
+
+
+def test_after_a_restart_stops_are_told_what_came_before() -> None:
+    before = stage(Stop(id="s", nth=3), Stop(id="t", watch=Touched(path="b")))
+    before.reach(before.begin())
+    change = FileChange(path="a", previous_path="b", kind=ChangeKind.RENAMED)
+    commit = Commit(id="c", run="run", at=1.0, title="t", changes=(change,))
+    before.perform(before.debugger.add_commit(commit))
+    before.reach(before.begin())
+    assert before.run().hits == (StopHits(stop="t", count=1, last=2),)
+    before.resume()
+    after = Stage()
+    after.debugger.replay(before.records)
+    assert after.debugger.lacks_memory("run")
+    points = [record.breakpoint for record in before.records if hasattr(record, "breakpoint")]
+    commits = (replace(commit, seq=1),)
+    history = RunHistory(run=after.run(), breakpoints=tuple(points[:2]), commits=commits)
+    after.debugger.remember("run", history)
+    assert not after.debugger.lacks_memory("run")
+    after.debugger.remember("run", history)  # it is told once
+    after.reach(after.begin(id="e9"), id="b9")
+    assert after.run().hits[1] == StopHits(stop="s", count=1, last=3)
+    assert after.run().pending == ("b9",)
+
+
+def test_where_what_came_before_cannot_be_read_stops_begin_anew() -> None:
+    before = stage(Stop(id="s", nth=2))
+    before.reach(before.begin())
+    after = Stage()
+    after.debugger.replay(before.records)
+    after.debugger.remember("run", None)
+    assert not after.debugger.lacks_memory("run")
+    for id in ("b8", "b9"):
+        after.reach(after.begin(id=f"e-{id}"), id=id)
+    assert after.run().hits == (StopHits(stop="s", count=1, last=3),)
+    after.debugger.remember("gone", None)
+    assert not after.debugger.lacks_memory("gone")
+
+
+def test_a_run_that_began_here_needs_no_memory() -> None:
+    it = stage()
+    it.reach(it.begin())
+    assert not it.debugger.lacks_memory("run")
+    it.reach(it.begin(), leased=True)
+    assert not it.debugger.lacks_memory("run")
+
+
+# ---- stops and prices -------------------------------------------------------------------------------
+
+
+def test_stops_stay_in_the_order_in_which_they_were_made() -> None:
+    it = stage(HALTS, LOGS)
+    it.set_stop(replace(HALTS, once=True))
+    it.set_stop(OFF)
+    assert it.debugger.stops == (replace(HALTS, once=True), LOGS, OFF)
+    it.delete_stop("logs")
+    assert [stop.id for stop in it.debugger.stops] == ["halts", "off"]
+    it.set_prices(PRICE)
+    assert it.debugger.prices == (PRICE,)
+    assert replayed(it.records) == it.debugger._runs
+
+
+def test_what_cannot_be_set() -> None:
+    it = stage()
+    with pytest.raises(ProtocolError) as refused:
+        it.set_stop(Stop(id="s", condition="import os"))
+    assert refused.value.code == "invalid_stop"
+    with pytest.raises(CommandError) as unknown:
+        it.delete_stop("s")
+    assert unknown.value.code == "unknown_stop"
+    for number in range(MOST_STOPS):
+        it.set_stop(Stop(id=f"s{number}"))
+    with pytest.raises(ProtocolError, match="200 stops already: delete one"):
+        it.set_stop(Stop(id="more"))
+    it.set_stop(Stop(id="s7", once=True))
+    assert len(it.debugger.stops) == MOST_STOPS
+
+
+# ---- leases -----------------------------------------------------------------------------------------
+
+
+def leases(it: Stage, does: Any, *args: Any) -> list[Leased]:
+    """The leases that something brings."""
+    it.leases.clear()
+    does(*args)
+    return it.leases
+
+
+def test_a_lease_has_what_is_in_force_for_the_program() -> None:
+    mine, other = Stop(id="mine", program="P*"), Stop(id="other", program="Q")
+    it = stage(mine, other, OFF, HALTS, state=RunState.STEP)
+    it.set_prices(PRICE)
+    assert it.debugger.lease("run") == Leased("run", Mode.STEP, (mine, HALTS), (PRICE,))
+
+
+def test_a_lease_is_given_where_it_changes_and_not_else() -> None:
+    it = stage(HALTS, state=RunState.STEP)
+    (given,) = leases(it, it.resume)
+    assert given == Leased("run", Mode.CONTINUE, (HALTS,), ())
+    assert leases(it, it.resume) == []
+    assert [each.mode for each in leases(it, it.halt)] == [Mode.STEP]
+    assert leases(it, it.halt) == []
+    assert leases(it, it.query) == []
+    assert leases(it, it.step) == []
+    assert [each.stops for each in leases(it, it.set_stop, LOGS)] == [(HALTS, LOGS)]
+    assert leases(it, it.set_stop, LOGS) == []
+    assert leases(it, it.set_stop, OFF) == []
+    assert leases(it, it.set_stop, Stop(id="q", program="Q")) == []
+    assert [each.stops for each in leases(it, it.set_stop, replace(LOGS, enabled=False))] == [
+        (HALTS,)
+    ]
+    assert leases(it, it.delete_stop, "logs") == []
+    assert [each.prices for each in leases(it, it.set_prices, PRICE)] == [(PRICE,)]
+    it.resume()
+    assert [each.mode for each in leases(it, it.stop)] == [Mode.STEP]
+    assert leases(it, it.finish) == []
+    assert leases(it, it.set_stop, replace(HALTS, once=True)) == []
+
+
+def test_each_live_run_gets_its_own() -> None:
+    it = stage()
+    it.start("second", "Q")
+    it.start("third", "P")
+    given = leases(it, it.set_stop, Stop(id="s", program="P"))
+    assert [each.run for each in given] == ["run", "third"]
+
+
+def test_an_agent_that_is_away_has_a_lease_when_it_is_back() -> None:
+    it = stage(state=RunState.STEP)
+    it.detach()
+    assert [each.mode for each in leases(it, it.resume)] == [Mode.CONTINUE]
+    assert it.debugger.lease("run").mode is Mode.CONTINUE
+
+
+def test_an_imported_run_keeps_its_hits() -> None:
+    it = Stage()
+    hits = (StopHits(stop="s", count=2, last=7),)
+    run = Run(id="r", name="I", program="P", started_at=1.0, state=RunState.IDLE, hits=hits)
+    it.perform(it.debugger.import_run(RunHistory(run=run)))
+    assert it.run("r").hits == hits

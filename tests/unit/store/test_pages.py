@@ -1,0 +1,191 @@
+"""A page of a run is that piece of it, whatever the store; what is hurt is named."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from agentstepper_nb.errors import DamagedRunError
+from agentstepper_nb.protocol.records import RunHistory
+from agentstepper_nb.protocol.values import Breakpoint, Event, Side
+from agentstepper_nb.store import MemoryStore, Store, open_store
+from agentstepper_nb.store.base import without_contents
+from tests.helpers.histories import records_by_chance, rows_of, with_every_field
+from tests.helpers.stage import Stage
+from tests.helpers.tables import Tabled, tabled
+
+KINDS: dict[str, Callable[[Path], Store]] = {
+    "memory": lambda folder: MemoryStore(),
+    "sqlite": open_store,
+}
+
+
+@pytest.fixture(params=KINDS.values(), ids=KINDS)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    with closing(request.param(tmp_path)) as store:
+        yield store
+
+
+def on_a_loop(store: Store, records: list[object]) -> asyncio.Runner:
+    """A loop on which the store has kept records."""
+    runner = asyncio.Runner()
+
+    async def keep() -> None:
+        store.append(records)  # type: ignore[arg-type]
+
+    runner.run(keep())
+    return runner
+
+
+def standing(history: RunHistory, first: int, last: int) -> list[str]:
+    """The commits of some rows: of their events, and those that came while one of them was the last."""
+    rows = rows_of(history)[max(0, first - 1) : last]
+    events = {row.id if isinstance(row, Event) else row.event for row in rows}
+    return [
+        commit.id
+        for commit in history.commits
+        if first <= commit.seq <= last or commit.event in events
+    ]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_page_is_a_piece_of_the_run(store: Store, seed: int) -> None:
+    with on_a_loop(store, records_by_chance(seed, steps=40)) as loop:
+        history = loop.run(store.history("run"))
+        rows = rows_of(history)
+        bare = {commit.id: without_contents(commit) for commit in history.commits}
+        for first, last in [(1, 5), (3, 3), (4, len(rows)), (0, 1000), (len(rows), len(rows) + 9)]:
+            page = loop.run(store.page("run", first, last))
+            assert list(page.rows) == rows[max(0, first - 1) : last]
+            assert [bare[each.id] for each in page.commits] == list(page.commits)
+            assert [each.id for each in page.commits] == standing(history, first, last)
+        assert loop.run(store.page("run", 1000, 2000)) == ((), ())
+        for row in rows:
+            assert loop.run(store.seq_of("run", row.id)) == row.seq
+        others = {event.id for event in history.events} - {row.id for row in rows}
+        for id in ("none", *others):
+            assert loop.run(store.seq_of("run", id)) is None
+        assert loop.run(store.notes("run")) == history.notes
+
+
+def test_commits_come_by_pages_from_the_last_to_the_first(store: Store) -> None:
+    stage = Stage()
+    stage.start()
+    stage.start("other")
+    for number in range(7):
+        stage.commit(id=f"c{number}")
+        stage.commit("other", id=f"o{number}")
+    with on_a_loop(store, stage.records) as loop:
+        pages, before = [], None
+        while not pages or before is not None:
+            page = loop.run(store.commits("run", before, 3))
+            pages.append([commit.id for commit in page.commits])
+            before = page.before
+        assert pages == [["c4", "c5", "c6"], ["c1", "c2", "c3"], ["c0"]]
+        assert loop.run(store.commits("other", limit=7)).before is None
+
+
+def test_a_commit_stands_at_its_event_as_well_as_where_it_came(store: Store) -> None:
+    every = with_every_field()
+    late = replace(every.commits[0], seq=3)
+    stage = Stage()
+    stage.perform(stage.debugger.import_run(replace(every, commits=(late,))))
+    with on_a_loop(store, stage.records) as loop:
+        for seq, there in ((1, True), (2, True), (3, True), (4, False)):
+            page = loop.run(store.page("r", seq, seq))
+            assert [commit.id for commit in page.commits] == (["c0ffee"] if there else [])
+        assert list(loop.run(store.page("r", 1, 9)).rows) == rows_of(every)
+
+
+def test_a_row_that_changes_stays_in_its_place(store: Store) -> None:
+    stage = Stage()
+    stage.start()
+    _, asked = stage.query()
+    stage.edit(asked, "null")
+    stage.step()
+    stage.say('"then"')
+    with on_a_loop(store, stage.records) as loop:
+        first, then = loop.run(store.page("run", 1, 9)).rows
+        assert isinstance(first, Breakpoint)
+        assert (first.id, first.edit, first.answer) == (asked, "null", "resume")
+        assert then.data == '"then"'
+
+
+# ---- damage ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hurt(tmp_path: Path) -> Iterator[Tabled]:
+    """A run of prompts that begin alike, of which something is going to be hurt."""
+    stage = Stage()
+    stage.start()
+    said: list[str] = []
+    for turn in range(6):
+        said.append(f'{{"content": "turn {turn} {"word " * 150}"}}')
+        event = stage.begin()
+        stage.reach(event, data=f"[{', '.join(said)}]")
+        stage.resume()
+        stage.reach(event, Side.END, data=f'"answer {turn}"')
+    stage.commit(id="c")
+    with tabled(tmp_path) as store:
+        store.keep(stage.records)
+        yield store
+
+
+@pytest.mark.parametrize(
+    ("harm", "first", "what"),
+    [
+        ("UPDATE breakpoints SET body = replace(body, ':', ';') WHERE seq = 3", 1, "is hurt"),
+        ("DELETE FROM breakpoints WHERE seq = 3", 1, "11 of its rows 1 to 12 are there"),
+        ("DELETE FROM breakpoints WHERE seq = 12", 11, "1 of its rows 11 to 12 are there"),
+        ("UPDATE breakpoints SET seq = NULL WHERE seq = 3", 3, "9 of its rows 3 to 12 are there"),
+        ("UPDATE nodes SET parent = n WHERE n = 2", 1, "a piece of a content"),
+        ("UPDATE blobs SET bytes = x'00' WHERE n = 2", 1, "a piece of a content is hurt"),
+        ("DELETE FROM nodes WHERE n = 1", 1, "a piece of a content is missing"),
+        ("UPDATE commits SET files = 7", 10, "is hurt"),
+        ("UPDATE runs SET header = x'00'", 1, "its header is hurt"),
+    ],
+)
+def test_what_is_hurt_is_named(hurt: Tabled, harm: str, first: int, what: str) -> None:
+    assert hurt.connection.execute(harm).rowcount > 0
+    with pytest.raises(DamagedRunError, match=what):
+        hurt.reader.page("run", first, 100)
+
+
+def test_a_page_beside_the_damage_is_given(hurt: Tabled) -> None:
+    hurt.connection.execute("DELETE FROM breakpoints WHERE seq = 3")
+    assert [row.seq for row in hurt.reader.page("run", 4, 6).rows] == [4, 5, 6]
+
+
+def test_nothing_is_read_of_a_run_but_what_is_on_the_page(hurt: Tabled) -> None:
+    asked: list[str] = []
+    connection = hurt.reader._connection
+    connection.set_trace_callback(asked.append)
+    hurt.reader.page("run", 3, 4)
+    hurt.reader.commits("run", 7, 2)
+    connection.set_trace_callback(None)
+    for statement in asked:
+        if not statement.startswith("SELECT") or "json_each" in statement:
+            continue
+        plan = [row[-1] for row in hurt.connection.execute(f"EXPLAIN QUERY PLAN {statement}")]
+        assert all(each.startswith("SEARCH") for each in plan), (statement, plan)
+        wide = [each for each in plan if each.endswith("(run=?)")]
+        assert not wide, (statement, plan)
+
+
+def test_what_prompts_share_is_read_once(hurt: Tabled) -> None:
+    asked: list[str] = []
+    connection = hurt.reader._connection
+    connection.set_trace_callback(asked.append)
+    rows = hurt.reader.page("run", 1, 100).rows
+    connection.set_trace_callback(None)
+    ((nodes,),) = hurt.connection.execute("SELECT count(*) FROM nodes")
+    assert len([each for each in asked if "JOIN blobs" in each]) == nodes
+    shown = replace(rows[-2], data="")  # the last prompt, which is whole
+    assert isinstance(shown, Breakpoint)
+    assert rows[-2].data == hurt.reader.message("run", shown.id).data  # type: ignore[union-attr]
