@@ -51,7 +51,7 @@ class Watched:
         assert view.root.evaluate(ACTIVE) == []
 
 
-@pytest.mark.parametrize("name", sampled(SHELLS, "lab-inline", "no-extension"))
+@pytest.mark.parametrize("name", sampled(SHELLS, "lab-inline"))
 def test_a_hostile_run_is_harmless(
     request: pytest.FixtureRequest, pictures: Pictures, name: str
 ) -> None:

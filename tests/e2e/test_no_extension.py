@@ -67,7 +67,9 @@ class Bare:
         assert self.lab.errors == []
 
 
-@pytest.mark.parametrize(("option", "where"), [("--main", "sdk"), (None, "magics")])
+@pytest.mark.parametrize(
+    ("option", "where"), [("--main", "sdk"), pytest.param(None, "magics", marks=pytest.mark.soak)]
+)
 def test_step_edit_and_continue_while_the_main_thread_is_blocked(
     new_bare_lab: NewLab,
     bare_jupyter: Jupyter,

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from .lab import DebuggerView
 from .pictures import Pictures
+from .sampling import sampled
 from .shells import QUESTION, SHELLS, Shell
 from .test_corridor import edit_field
 
@@ -25,7 +26,7 @@ def expect_once(shell: Shell) -> None:
     assert shell.errors() == []
 
 
-@pytest.mark.parametrize("name", SHELLS)
+@pytest.mark.parametrize("name", sampled(SHELLS, "lab-panel", "notebook-inline", "no-extension"))
 def test_the_scenario(request: pytest.FixtureRequest, pictures: Pictures, name: str) -> None:
     shell = SHELLS[name](request)
     view, spy = shell.view, shell.spy

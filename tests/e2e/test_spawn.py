@@ -71,6 +71,7 @@ def test_a_child_is_stepped_and_its_output_stands_below_its_cell(
     assert lab.errors == []
 
 
+@pytest.mark.soak  # tests/sdk/test_spawn has it without a browser
 def test_an_interrupt_ends_the_child(new_lab: NewLab, jupyter: Jupyter) -> None:
     lab, view = started(new_lab, jupyter, "interrupted-child")
     found = re.search(r"child (\d+)", lab.outputs(1).inner_text())
@@ -86,6 +87,7 @@ def test_an_interrupt_ends_the_child(new_lab: NewLab, jupyter: Jupyter) -> None:
     view.expect_state("Stopped")
 
 
+@pytest.mark.soak  # tests/sdk/test_spawn_in_kernel has its like without a browser
 def test_a_child_that_is_killed_has_crashed_by_that_signal(
     new_lab: NewLab, jupyter: Jupyter
 ) -> None:

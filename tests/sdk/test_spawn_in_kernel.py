@@ -78,4 +78,6 @@ def test_a_kernel_leaves_no_child_at_a_breakpoint(kernel: Kernel, person: Person
     else:
         os.kill(int(str(pid)), signal.SIGKILL)
     person.until(lambda _: sum(not run.live for run in person.runs.values()) == 2)
-    assert {run.ending for run in person.runs.values()} == {Ending.CRASHED}
+    # A restart interrupts before it kills: who hears that in time says goodbye.
+    heard = {Ending.STOPPED} if how == "restart" else set()
+    assert {run.ending for run in person.runs.values()} <= {Ending.CRASHED} | heard
