@@ -130,7 +130,10 @@ class Person:
 
     async def command(self, type: str, **body: Json) -> Json:
         """Give a command: the whole answer. What was told before it stays in the line."""
-        id = self.give(type, **body)
+        return await self.answer(self.give(type, **body))
+
+    async def answer(self, id: str) -> Json:
+        """The whole answer to a command that was given."""
         async with asyncio.timeout(PATIENCE):
             while not (found := [each for each in self.line.sent if each.get("id") == id]):
                 self.line._spoke.clear()

@@ -15,9 +15,8 @@ from agentstepper_nb.errors import CommandError, DamagedRunError
 from agentstepper_nb.hub import Hub, Keep
 from agentstepper_nb.hub.retention import Retention
 from agentstepper_nb.protocol.records import Record, RunHistory, SentenceMade
-from agentstepper_nb.protocol.values import Breakpoint, Event, StoreInfo
+from agentstepper_nb.protocol.values import Breakpoint, Commit, Event, StoreInfo
 from agentstepper_nb.store import MemoryStore, open_store
-from agentstepper_nb.store.base import Page
 from tests.hub.desk import Agent, Line, Person, a_hub
 from tests.hub.test_reading import on_a_loop, settle
 
@@ -232,10 +231,10 @@ class Told(MemoryStore):
             raise DamagedRunError(run, "a breakpoint's row")
         return await super().history(run)
 
-    async def page(self, run: str, first: int, last: int) -> Page:
+    async def look(self, run: str, *place: Any) -> tuple[Commit, ...]:
         if self.damaged:
             raise DamagedRunError(run, "a breakpoint's row")
-        return await super().page(run, first, last)
+        return await super().look(run, *place)
 
     async def message(self, run: str, message: str) -> Breakpoint | Event | None:
         if self.damaged:

@@ -266,3 +266,16 @@ def test_whatever_comes_when_a_view_ends_with_the_truth() -> None:
         assert {seq: truth[seq] for seq in seen} == seen
         assert set(pending) <= seen.keys()
         assert set(range(max(1, len(truth) - 50), len(truth) + 1)) <= seen.keys()
+
+
+def test_a_run_that_is_opened_again_loses_nothing_that_waited() -> None:
+    ui = Told()
+    for seq in range(1, AT_ONCE + 1):
+        ui.row(seq)
+    ui.take()
+    ui.row(3, text="changed")
+    ui.note("a")
+    ui.pushes.open("run", AT_ONCE)
+    assert ui.take() == ["row 3 changed", "note a"]
+    ui.clock.go(SPAN)
+    assert ui.take() == []

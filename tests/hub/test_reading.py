@@ -11,8 +11,8 @@ from typing import Any, ParamSpec
 from agentstepper_nb.hub import Hub, Rights, Session, uis_v1
 from agentstepper_nb.protocol.records import CommitSaved, Record, RunHistory
 from agentstepper_nb.protocol.v1 import runfile
+from agentstepper_nb.protocol.values import Commit
 from agentstepper_nb.store import MemoryStore
-from agentstepper_nb.store.base import Page
 
 Json = Any
 P = ParamSpec("P")
@@ -31,8 +31,8 @@ class SlowStore(MemoryStore):
         await self.may_read.wait()
         return read
 
-    async def page(self, run: str, first: int, last: int) -> Page:
-        read = await super().page(run, first, last)
+    async def look(self, *place: Any) -> tuple[Commit, ...]:
+        read = await super().look(*place)
         await self.may_read.wait()
         return read
 
@@ -299,7 +299,7 @@ class FailingStore(SlowStore):
             raise OSError("disk full")
         super().append(records, *args, **named)
 
-    async def page(self, run: str, first: int, last: int) -> Page:
+    async def look(self, *place: Any) -> tuple[Commit, ...]:
         raise OSError("disk gone")
 
 

@@ -11,14 +11,18 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.hub import Hub
+from agentstepper_nb.hub import Hub, trials
+from agentstepper_nb.protocol.records import RunHistory
+from agentstepper_nb.protocol.stops import Stop, StopTrial
 from agentstepper_nb.protocol.values import Durability
 from agentstepper_nb.store import MemoryStore, open_store
 from agentstepper_nb.store.base import nothing
-from tests.hub.desk import Agent, Json, Line, Person, a_hub
+from tests.hub.desk import PATIENCE, Agent, Json, Line, Person, a_hub
 from tests.hub.test_reading import settle
 
 STOP = {"id": "s", "kind": "tool_invocation", "name": "run_*"}
+#: What the header of each run says, whatever the run.
+EVERY_RUNS = ("agent_state", "mode", "can_stop")
 PRICES = [{"model": "gpt-*", "input": 1.0, "output": 2.0}]
 
 
@@ -163,6 +167,84 @@ async def test_of_several_trials_on_one_run_the_last_is_answered() -> None:
     answers = {each["id"]: each["body"] for each in person.line.sent if each.get("id") in ids}
     codes = [answers[id].get("code") for id in ids]
     assert codes == ["superseded", "superseded", None]
+    await hub.close()
+
+
+@on_a_loop
+async def test_a_trial_that_nobody_waits_for_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread can't be cancelled: it looks after each row whether it is to go on."""
+    begun, ended = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def endless(stop: Stop, history: RunHistory, go_on: Callable[[], None]) -> StopTrial:
+        loop.call_soon_threadsafe(begun.set)
+        try:
+            while True:
+                go_on()
+        finally:
+            loop.call_soon_threadsafe(ended.set)
+
+    monkeypatch.setattr(trials, "tried_on", endless)
+    hub = await a_hub()
+    agent = await started(hub)
+    agent.reach("b")
+
+    async def ends() -> None:
+        async with asyncio.timeout(PATIENCE):
+            await ended.wait()
+        begun.clear()
+        ended.clear()
+
+    async def begins() -> None:
+        async with asyncio.timeout(PATIENCE):
+            await begun.wait()
+
+    asker = Agent()
+    asker.line = Line()
+    asker.session = hub.connect_agent(asker.line, 2)
+    asker.say("try_stop", "id", stop={"id": "t"}, run=None)
+    await begins()
+    asker.hang_up()
+    await ends()
+    person = Person(hub)
+    person.give("try_stop", stop={"id": "s"}, run="r")
+    await begins()
+    monkeypatch.setattr(trials, "PATIENCE", 0.0)
+    person.give("try_stop", stop={"id": "t"}, run="r")  # it takes the place of the first
+    await ends()
+    refused = await person.line.expect("error", code="invalid_stop")
+    assert "simpler condition" in refused["message"]
+    await hub.close()
+
+
+@on_a_loop
+async def test_trials_hold_one_run_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    hub = await a_hub()
+    (await started(hub)).reach("b")
+    held, most = 0, 0
+    history, tried = hub.history, trials.tried_on
+
+    async def reading(run: str) -> RunHistory:
+        nonlocal held, most
+        held += 1
+        most = max(most, held)
+        return await history(run)
+
+    def trying(*args: Any) -> StopTrial:
+        nonlocal held
+        held -= 1
+        return tried(*args)
+
+    monkeypatch.setattr(hub, "history", reading)
+    monkeypatch.setattr(trials, "tried_on", trying)
+    asker = Agent()
+    asker.line = Line()
+    asker.session = hub.connect_agent(asker.line, 2)
+    for number in range(20):
+        asker.say("try_stop", f"q{number}", stop={"id": "t"}, run="r")
+    for _ in range(20):
+        await asker.line.expect("tried")
+    assert most == 1
     await hub.close()
 
 
@@ -369,7 +451,7 @@ class OldAgent:
 async def test_programs_ask_without_a_hello() -> None:
     hub = await a_hub()
     person = Person(hub)
-    run = await started(hub, "r1", program="solver")
+    run = await started(hub, "r1", program="solver", workspace="/home/ada/secret")
     run.reach("b")
     asker = Agent()
     asker.line = Line()
@@ -390,6 +472,8 @@ async def test_programs_ask_without_a_hello() -> None:
         assert tried["type"] == "tried", tried
         assert [each["run"] for each in tried["body"]["trials"]] == ["r1"]
         assert [each["id"] for each in tried["body"]["runs"]] == ["r1"]
+        told = {key for key, value in tried["body"]["runs"][0].items() if value}
+        assert told <= {"id", "name", "program", "started_at", "state", "rows", *EVERY_RUNS}
     assert (await ask("try_stop", stop={"id": "t"}, run="none"))["body"]["code"] == "unknown_run"
     assert (await ask("delete_stop", stop="s"))["body"]["stops"] == []
     assert (await ask("delete_stop", stop="s"))["body"]["code"] == "unknown_stop"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from msgspec import Struct
+from msgspec import Raw, Struct
 
-from agentstepper_nb import AgentStepper, AgentStopped
+from agentstepper_nb import AgentStepper, AgentStopped, AsyncAgentStepper
 from agentstepper_nb.core.stops import Point, Stops, Verdict
 from agentstepper_nb.protocol import agent
 from agentstepper_nb.protocol.agent import (
@@ -19,6 +20,7 @@ from agentstepper_nb.protocol.agent import (
     BreakpointReached,
     Bye,
     CommitMade,
+    EventBegun,
     GetTimeline,
     Lease,
     Resume,
@@ -26,12 +28,15 @@ from agentstepper_nb.protocol.agent import (
     Withdraw,
 )
 from agentstepper_nb.protocol.stops import Reaction, Stop, TokenBudget, Touched
-from agentstepper_nb.protocol.values import EventKind, Mode, Run, Side
-from agentstepper_nb.sdk import session
+from agentstepper_nb.protocol.values import Ending, EventKind, Mode, Run, Side
+from agentstepper_nb.sdk import lease, session
 from agentstepper_nb.sdk.buffer import Buffer
+from agentstepper_nb.sdk.lease import Leasehold
+from agentstepper_nb.sdk.waiting import Waiting
 from tests.sdk.doors import both, run, transcript
 from tests.sdk.resume.agents import FINISHED, only_the_start
 from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, edit, go_on
+from tests.sdk.test_orders import Wire
 
 GO_ON = Lease(epoch=1, mode=Mode.CONTINUE)
 HALT = Lease(epoch=2, mode=Mode.STEP)
@@ -93,6 +98,32 @@ def test_while_it_continues_it_waits_for_nobody(door: str, core: ScriptedCore) -
     peer = core.peer()
     assert peer.ends() == FINISHED
     assert told(peer) == [(False, 1)] * 8
+
+
+def test_a_task_that_waits_for_nothing_can_be_cancelled(core: ScriptedCore) -> None:
+    core.lease = GO_ON
+    passed: list[int] = []
+
+    async def work() -> None:
+        async with AsyncAgentStepper("T", "127.0.0.1", core.port) as dbg:
+            for n in range(100):
+                await dbg.begin_llm_query_breakpoint(n)
+                await dbg.end_llm_query_breakpoint(n)
+                passed.append(n)
+                if n == 1:
+                    asyncio.get_running_loop().call_soon(working.cancel)
+
+    async def scenario() -> None:
+        nonlocal working
+        working = asyncio.ensure_future(work())
+        with pytest.raises(asyncio.CancelledError):
+            await working
+
+    working: asyncio.Future[None]
+    asyncio.run(scenario())
+    assert passed == [0, 1]
+    peer = core.peer()
+    assert peer.ends().ending is Ending.STOPPED
 
 
 @both
@@ -165,7 +196,7 @@ def test_who_is_stopped_hears_of_it_at_the_next_breakpoint(door: str, core: Scri
 def test_in_version_1_the_core_decides() -> None:
     with ScriptedCore(version=1) as core, AgentStepper("T", "127.0.0.1", core.port) as dbg:
         assert dbg.begin_llm_query_breakpoint("p") == "p"
-        assert dbg._live().link._leasehold._early == []
+        assert dbg._live().link._leasehold._early == deque()
 
 
 # ---- stops ------------------------------------------------------------------------------------------
@@ -339,6 +370,77 @@ def test_a_finalizer_may_reach_a_breakpoint_inside_another(
     peer = core.peer()
     peer.ends()
     assert [bytes(point.data) for point in peer.points[1:]] == [b'"inner"', b'"outer"']  # type: ignore[arg-type]
+
+
+def test_a_signals_handler_may_halt_inside_a_breakpoint(
+    core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lease that comes before its answer is in nobody's way."""
+
+    def policy(peer: Peer, point: BreakpointReached) -> Answer:
+        if point.data == Raw(b'"inner"'):
+            peer.say(GO_ON)
+        return Resume()
+
+    core.lease, core.policy = HALT, policy
+
+    def work() -> None:
+        with AgentStepper("T", "127.0.0.1", core.port) as dbg:
+            reach = Stops.reach
+
+            def handles(self: Stops, point: Point) -> Verdict:
+                monkeypatch.undo()
+                assert dbg.begin_llm_query_breakpoint("inner") == "inner"
+                return reach(self, point)
+
+            monkeypatch.setattr(Stops, "reach", handles)
+            assert dbg.begin_llm_query_breakpoint("outer") == "outer"
+            dbg.end_llm_query_breakpoint("r")
+
+    working = threading.Thread(target=work, daemon=True)
+    working.start()
+    working.join(PATIENCE)
+    assert not working.is_alive()
+    peer = core.peer()
+    peer.ends()
+    assert told(peer) == [(True, 2), (True, 2), (False, 1)]
+
+
+def test_each_lease_that_came_is_taken_up(
+    core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stop that was off for a moment begins anew, also where nobody had time to look meanwhile."""
+    stop = Stop(id="s", kind=EventKind.LLM_QUERY, side=Side.BEGIN, once=True)
+    leasehold = Leasehold("T", Wire(), Waiting())  # type: ignore[arg-type]
+
+    def reach(n: int) -> tuple[str, ...]:
+        begun = EventBegun(id=f"e{n}", kind=EventKind.LLM_QUERY, at=0, clock=0)
+        point = BreakpointReached(
+            id=f"b{n}", event=f"e{n}", side=Side.BEGIN, waits=True, at=0, clock=0, data=Raw(b"1")
+        )
+        *_, decided = leasehold._decided((begun, point))
+        assert isinstance(decided, BreakpointReached)
+        return decided.stops
+
+    leasehold.take(continued(stop))
+    assert (reach(1), reach(2)) == (("s",), ())
+    with ThreadPoolExecutor(1) as reader, leasehold._lock:
+        reader.submit(leasehold.take, GO_ON).result(PATIENCE)
+        reader.submit(leasehold.take, continued(stop)).result(PATIENCE)
+    assert (reach(3), reach(4)) == (("s",), ())
+
+
+def test_what_is_kept_for_the_first_lease_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "_MOST_EARLY_BYTES", 1000)
+    leasehold = Leasehold("T", Wire(), Waiting())  # type: ignore[arg-type]
+    for n in range(50):
+        begun = EventBegun(id=f"e{n}", kind=EventKind.LLM_QUERY, at=0, clock=0)
+        data = Raw(b'"%s"' % (b"x" * 300))
+        point = BreakpointReached(
+            id=f"b{n}", event=f"e{n}", side=Side.BEGIN, waits=True, at=0, clock=0, data=data
+        )
+        leasehold.send((begun, point))
+        assert sum(len(point.data) for point in leasehold._early) < 1000
 
 
 def test_at_the_interpreters_exit_a_core_that_catches_up_is_given_time(

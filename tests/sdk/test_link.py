@@ -388,10 +388,10 @@ def test_a_goodbye_in_a_garbage_collection_takes_no_lock(core: ScriptedCore) -> 
     """It may run on any thread, also on one that holds the link's lock."""
     dbg = AgentStepper("T", "127.0.0.1", core.port)
     session = dbg._live()
-    with session.link._waiting._lock:
-        closed = session.finish()
-    assert closed is not None
-    closed.result(PATIENCE)
+    with ThreadPoolExecutor(1) as other, session.link._leasehold._lock:
+        closed = other.submit(session.finish).result(PATIENCE)
+        assert closed is not None
+        closed.result(PATIENCE)
 
 
 def test_what_can_t_be_written_is_a_lost_connection(

@@ -63,7 +63,7 @@ def test_in_the_background(terminal: pexpect.spawn) -> None:
         terminal,
         "--background",
         "with dbg.llm(1) as q: q.response = q.prompt",
-        "print('it', 'ran')",
+        "print('it' + ' ran')",  # one write: the other thread writes meanwhile
     )
     terminal.expect("%agentstepper --input")
     types(terminal, "%agentstepper --input")

@@ -217,8 +217,13 @@ def test_a_line_is_always_short_and_plain(where: Where, value: Any) -> None:
 
 
 @settings(derandomize=True, deadline=None)
-@given(st.text())
+@given(st.text() | st.text(st.sampled_from("ab \t\x00\u200b\u200c"), max_size=1000))
 def test_one_line_of_any_text(text: str) -> None:
+    line = next(iter(text.lstrip().splitlines()), "")
+    words = "".join(
+        each for each in " ".join(line.split()) if each.isprintable() or each in "\u200c\u200d"
+    )
+    assert one_line(text) == (words if len(words) <= LENGTH else words[: LENGTH - 1] + "…")
     assert len(one_line(text)) <= LENGTH
     assert "\n" not in one_line(text)
 

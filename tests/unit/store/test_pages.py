@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -71,6 +72,15 @@ def test_a_page_is_a_piece_of_the_run(store: Store, seed: int) -> None:
         for id in ("none", *others):
             assert loop.run(store.seq_of("run", id)) is None
         assert loop.run(store.notes("run")) == history.notes
+
+
+def test_rows_are_shown_one_by_one(store: Store) -> None:
+    with on_a_loop(store, records_by_chance(1, steps=40)) as loop:
+        whole = loop.run(store.page("run", 3, 20))
+        shown: list[Breakpoint | Event] = []
+        commits = loop.run(store.look("run", 3, 20, shown.append, lambda point: True))
+        assert tuple(sorted(shown, key=lambda row: row.seq)) == whole.rows
+        assert commits == whole.commits
 
 
 def test_commits_come_by_pages_from_the_last_to_the_first(store: Store) -> None:
@@ -178,6 +188,22 @@ def test_nothing_is_read_of_a_run_but_what_is_on_the_page(hurt: Tabled) -> None:
         assert not wide, (statement, plan)
 
 
+def test_contents_that_are_not_needed_are_not_read(hurt: Tabled) -> None:
+    asked: list[str] = []
+    shown: list[Breakpoint | Event] = []
+    connection = hurt.reader._connection
+    whole = {row.seq: row for row in hurt.reader.page("run", 1, 100).rows}
+    connection.set_trace_callback(asked.append)
+    hurt.reader.look("run", 1, 100, shown.append, lambda point: point.side is Side.END)
+    connection.set_trace_callback(None)
+    assert not [each for each in asked if "JOIN blobs" in each]  # the answers are short
+    for point in shown:
+        assert isinstance(point, Breakpoint)
+        needed = point.side is Side.END
+        assert point == (whole[point.seq] if needed else replace(whole[point.seq], data=""))
+    assert len(shown) == len(whole)
+
+
 def test_what_prompts_share_is_read_once(hurt: Tabled) -> None:
     asked: list[str] = []
     connection = hurt.reader._connection
@@ -185,7 +211,11 @@ def test_what_prompts_share_is_read_once(hurt: Tabled) -> None:
     rows = hurt.reader.page("run", 1, 100).rows
     connection.set_trace_callback(None)
     ((nodes,),) = hurt.connection.execute("SELECT count(*) FROM nodes")
-    assert len([each for each in asked if "JOIN blobs" in each]) == nodes
+    read = [
+        re.search(r"json_each\('\[([\d,]+)\]'\)", each) for each in asked if "JOIN blobs" in each
+    ]
+    numbers = [number for each in read if each for number in each[1].split(",")]
+    assert len(numbers) == len(set(numbers)) == nodes
     shown = replace(rows[-2], data="")  # the last prompt, which is whole
     assert isinstance(shown, Breakpoint)
     assert rows[-2].data == hurt.reader.message("run", shown.id).data  # type: ignore[union-attr]

@@ -161,7 +161,7 @@ MANY = {"l": list(range(1000)), "t": "x" * 600_000, "n": int(HUGE), "deep": [[[1
         ("*".join(["args.n"] * 20), LARGE),
         ("args.n * args.n * 1.0", LARGE),
         ("int(args.n)", "int() can't make a number of a number"),
-        ("int('9' + str(args.n))", "int() can't make a number of “"),
+        ("int('9' + str(args.n))", "int() can't make a number of a text"),
         ("matches(args.t, '(x+)+$y')", "the search for '(x+)+$y' takes too long"),
         ("matches(args.t, '(?:x|xx)+(?:x|xx)+(?:x|xx)+y')", "takes too long"),
     ],
