@@ -17,6 +17,8 @@ from .vocabulary import Summarizer
 LENGTH: Final = 160
 #: Characters of a line that are looked at, white space among them.
 _LOOK: Final = 10 * LENGTH
+#: Characters of a line that are looked at first: they mostly fill a summary.
+_GLANCE: Final = 2 * LENGTH
 #: Contents above this size, in characters, are not read for a summary.
 MAX_READ: Final = 1 << 20
 
@@ -36,6 +38,19 @@ def summarize(breakpoint: Breakpoint, ask: Summarizer | None = None) -> str:
         breakpoint: The breakpoint; its edit, where it has one, is what counts.
         ask: Extensions' word on it, or None.
     """
+    told = told_apart(breakpoint)
+    if not told and ask and not breakpoint.sentence:
+        told = one_line(ask(breakpoint) or "")
+    if told:
+        return told
+    try:
+        return _by_rule(breakpoint)
+    except RecursionError:  # nested so deeply that it could just be read
+        return _unread(breakpoint.current)
+
+
+def told_apart(breakpoint: Breakpoint) -> str:
+    """The line on a breakpoint that doesn't come from its contents; "" where only they can tell."""
     if breakpoint.failure is not None:
         return one_line(f"Failed: {breakpoint.failure.type}: {breakpoint.failure.message}")
     if breakpoint.kind is EventKind.PROGRAM_FINISHED and breakpoint.outcome in _UNFINISHED:
@@ -45,13 +60,7 @@ def summarize(breakpoint: Breakpoint, ask: Summarizer | None = None) -> str:
         return own
     if breakpoint.outcome is Outcome.STOPPED:
         return "Stopped"
-    told = one_line(breakpoint.sentence or (ask and ask(breakpoint)) or "")
-    if told:
-        return told
-    try:
-        return _by_rule(breakpoint)
-    except RecursionError:  # nested so deeply that it could just be read
-        return _unread(breakpoint.current)
+    return one_line(breakpoint.sentence or "")
 
 
 def _by_rule(breakpoint: Breakpoint) -> str:
@@ -92,12 +101,20 @@ def plain(data: str) -> str:
 
 def one_line(text: str) -> str:
     """A text's first line that says something, cut to `LENGTH` characters, without control codes."""
+    if not text:
+        return ""
     line = next(iter(text.lstrip()[:_LOOK].splitlines()), "")
-    words = " ".join(line.split())
-    if not words.isprintable():
-        words = "".join(filter(_shows, words))
+    words = _words(line[:_GLANCE])
+    if len(words) <= LENGTH and len(line) > _GLANCE:  # else its beginning fills the line
+        words = _words(line)
     whole = len(words) <= LENGTH and len(line) < _LOOK
     return words if whole else words[: LENGTH - 1] + "…"
+
+
+def _words(line: str) -> str:
+    """What a line says: its words, without control codes."""
+    words = " ".join(line.split())
+    return words if words.isprintable() else "".join(filter(_shows, words))
 
 
 def _shows(character: str) -> bool:

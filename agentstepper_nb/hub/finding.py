@@ -25,7 +25,7 @@ _SPACE: Final = re.compile(
 
 
 class Filter:
-    """Goes through a run's pages from the last to the first, and collects what it leaves.
+    """Tells which rows it leaves, once it knows their files. A file stands at the last row of its event.
 
     Args:
         text: Words, all of which a row or the files that it changed have to hold, each somewhere.
@@ -33,30 +33,46 @@ class Filter:
 
     def __init__(self, text: str) -> None:
         self._words = tuple(word for word in _SPACE.split(text.lower()) if word)
-        self._shown: set[str] = set()  # events whose files stand at a later row
-        self.seqs: list[int] = []  # falling
+        self._shown: dict[str, int] = {}  # the row at which the files of an event stand
+        self._left: set[int] = set()
+        self._files: Mapping[str, Sequence[FileChange]] = {}
 
-    def take(self, rows: Sequence[Row], commits: Iterable[Commit]) -> None:
-        """Take the next page.
+    def learn(self, rows: Sequence[Row], commits: Iterable[Commit]) -> None:
+        """Learn what some rows changed, before they are asked about.
 
         Args:
-            rows: The rows before those that came last, by their numbers.
-            commits: Those of the rows' events.
+            rows: Those of a page, by number; between them and the run's end all were learned of.
+            commits: All of the rows' events.
         """
-        files = files_of_events(commits)
+        self.recall(commits)
         for row in reversed(rows):
-            those: Sequence[FileChange] = ()
-            if row.event in files and row.event not in self._shown:
-                those = files[row.event]
-                self._shown.add(row.event)
-            if self._leaves(row, those):
-                self.seqs.append(row.seq)
+            before = self._shown.get(row.event, 0)
+            if row.event in self._files and row.seq > before:
+                self._shown[row.event] = row.seq
+                self._left.add(before)
 
-    def _leaves(self, row: Row, files: Sequence[FileChange]) -> bool:
+    def recall(self, commits: Iterable[Commit]) -> None:
+        """Learn what rows of another page changed: where files stand is known from before.
+
+        Args:
+            commits: All of the rows' events.
+        """
+        self._files = files_of_events(commits)
+
+    def leaves(self, row: Row) -> bool:
+        """Whether it leaves a row of the last page."""
+        files: Sequence[FileChange] = ()
+        if self._shown.get(row.event) == row.seq:
+            files = self._files.get(row.event, ())
         text = text_of(row)
         return all(
             word in text or any(word in _names(file) for file in files) for word in self._words
         )
+
+    def left(self) -> set[int]:
+        """The rows, by number, at which files stood before a later one of their event was learned of."""
+        left, self._left = self._left - {0}, set()
+        return left
 
 
 def files_of_events(commits: Iterable[Commit]) -> Mapping[str, Sequence[FileChange]]:

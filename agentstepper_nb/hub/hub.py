@@ -81,6 +81,8 @@ class Hub(PeoplesCommands):
         self.kept = StoreInfo(kind="memory")
         self.listeners: list[Listener] = []
         self.closing = False
+        #: Held while a stop is tried on a run.
+        self.trying = asyncio.Lock()
         self._retention = Retention(self, keep)
         self._agents: dict[str, AgentSession] = {}  # by run
         self._uis: list[UiSession] = []

@@ -85,6 +85,7 @@ class Pushes:
             run: Its id.
             seen: The number of the last row that its UI has.
         """
+        self.flush()  # it may have been open before
         self._runs[run] = _Opened(seen)
 
     def close(self, run: str) -> None:

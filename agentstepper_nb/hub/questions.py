@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..protocol import agent as v2
 from ..protocol.stops import DeleteStop, SetPrices, SetStop, TryStop
+from ..protocol.values import Run
 from .trials import named, try_stop
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ async def answer(hub: Hub, question: Question) -> v2.CoreToAgent:
             trials = await try_stop(hub, stop, None if run is None else named(hub, run))
             return v2.Tried(
                 trials=tuple(each.result for each in trials),
-                runs=tuple(each.run for each in trials),
+                runs=tuple(_known_by(each.run) for each in trials),
             )
         case SetStop(stop=stop):
             hub.set_stop(stop)
@@ -47,3 +48,17 @@ async def answer(hub: Hub, question: Question) -> v2.CoreToAgent:
     rules = v2.Rules(stops=hub.debugger.stops, prices=hub.debugger.prices)
     await hub.recorded()
     return rules
+
+
+def _known_by(run: Run) -> Run:
+    """What people know a run by: who asks has the agents' token alone, and may not read runs."""
+    return Run(
+        id=run.id,
+        name=run.name,
+        program=run.program,
+        started_at=run.started_at,
+        ended_at=run.ended_at,
+        state=run.state,
+        ending=run.ending,
+        rows=run.rows,
+    )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..core.stops import check
 from ..core.stops import try_stop as tried_on
-from ..errors import CommandError, DamagedRunError
+from ..errors import CommandError, DamagedRunError, ProtocolError
 from ..protocol.stops import Stop, StopTrial
 from ..protocol.values import Run
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 #: On so many runs a stop is tried where none is named.
 LAST: Final = 20
+#: Seconds that a trial on one run may take.
+PATIENCE: Final = 30.0
 
 
 class Trial(NamedTuple):
@@ -40,22 +43,21 @@ async def try_stop(
         is_wanted: Whether the answer is still waited for.
 
     Raises:
-        ProtocolError: `invalid_stop`.
+        ProtocolError: `invalid_stop`; also where to try it takes too long.
         CommandError: `unknown_run`; `superseded`: the answer isn't wanted any more.
         DamagedRunError: What is kept of the run is hurt.
     """
     check(stop)
     if run is not None:
-        _check_wanted(is_wanted)
-        return [await _try(hub, stop, run)]
+        return [await _try(hub, stop, run, is_wanted)]
     trials = []
     fitting = (each.id for each in reversed(hub.runs()) if fnmatchcase(each.program, stop.program))
     for _, id in zip(range(LAST), fitting, strict=False):
-        _check_wanted(is_wanted)
         try:
-            trials.append(await _try(hub, stop, id))
-        except CommandError:
-            continue  # deleted meanwhile
+            trials.append(await _try(hub, stop, id, is_wanted))
+        except CommandError as error:
+            if error.code != "unknown_run":  # deleted meanwhile
+                raise
         except DamagedRunError as error:
             hub.log.warning("%s", error)
     return trials
@@ -68,10 +70,40 @@ def _check_wanted(is_wanted: Callable[[], bool]) -> None:
         )
 
 
-async def _try(hub: Hub, stop: Stop, run: str) -> Trial:
-    history = await hub.history(run)
-    # On a thread: a long run takes seconds, in which agents and people would wait.
-    return Trial(history.run, await asyncio.to_thread(tried_on, stop, history))
+class _Turn:
+    """What lets a trial's thread go on, row by row: a thread can't be cancelled.
+
+    Args:
+        is_wanted: Whether the answer is still waited for.
+    """
+
+    def __init__(self, is_wanted: Callable[[], bool]) -> None:
+        self.over = False
+        self._is_wanted = is_wanted
+        self._until = time.monotonic() + PATIENCE
+
+    def go_on(self) -> None:
+        """Raise where the trial is to end. Called on its thread."""
+        _check_wanted(lambda: not self.over and self._is_wanted())
+        if time.monotonic() > self._until:
+            raise ProtocolError(
+                "invalid_stop",
+                f"To try this stop takes longer than {PATIENCE:.0f} seconds on one run: give it a "
+                "simpler condition.",
+            )
+
+
+async def _try(hub: Hub, stop: Stop, run: str, is_wanted: Callable[[], bool]) -> Trial:
+    async with hub.trying:  # one after the other: each has a whole run in memory, and a thread busy
+        _check_wanted(is_wanted)
+        history = await hub.history(run)
+        turn = _Turn(is_wanted)
+        try:
+            # On a thread: a long run takes seconds, in which agents and people would wait.
+            result = await asyncio.to_thread(tried_on, stop, history, turn.go_on)
+        finally:
+            turn.over = True
+        return Trial(history.run, result)
 
 
 def named(hub: Hub, name: str) -> str:

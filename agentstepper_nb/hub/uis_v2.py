@@ -21,6 +21,7 @@ from ..store.base import without_contents
 from . import windows
 from .bodies import Bodies
 from .connection import Connection, Rights, waiting
+from .finder import Finder
 from .pushes import Pushes
 from .reads import Read, answer
 from .trials import try_stop
@@ -40,6 +41,7 @@ class UiSessionV2(UiSession):
         self._greeted = False  # it got the answer: from now on it is told what happens
         behind = partial(waiting, connection)
         self._pushes = Pushes(self._send, asyncio.get_running_loop, behind)
+        self._finder = Finder(hub)
         self._find: v2.FindRows | None = None  # the last
         self._trials: dict[bool, v2.TryStop] = {}  # the last on one run, and on several
         self._told: dict[str, Run] = {}
@@ -55,6 +57,7 @@ class UiSessionV2(UiSession):
         super().closed()
 
     def _tell(self, saved: Saved, by: UiSession | None) -> None:
+        self._finder.hear(saved)
         if not self._greeted:
             return
         match saved.record:
@@ -134,6 +137,7 @@ class UiSessionV2(UiSession):
             self._later(partial(self._try_stop, command, id), text, aside=True)
         elif isinstance(command, v2.CloseRun):
             self._pushes.close(command.run)
+            self._finder.forget(command.run)
             self._answer(v2.Done(), id)
         elif envelope.type in self.hub.extensions.commands:
             self._later(partial(self._extended, envelope.type, command, id), text)
@@ -212,7 +216,7 @@ class UiSessionV2(UiSession):
                 hub.delete(command.run, self)
 
     async def _find_rows(self, command: v2.FindRows, id: str | None) -> None:
-        found = await windows.found(self.hub, command, lambda: self._find is command)
+        found = await self._finder.find(command, lambda: self._find is command)
         self._answer(found, id)
 
     async def _read(self, command: Read, id: str | None) -> None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from ..core import Vocabulary, debug_row, row
+from ..core import debug_row, row
 from ..errors import CommandError, ProtocolError
 from ..protocol import ui as v2
-from ..protocol.values import Commit, Event, Row, Run
-from ..store.base import Page
-from .finding import Filter
+from ..protocol.values import Breakpoint, Commit, Event, Row, Run
+from ..store.base import Needs
 
 if TYPE_CHECKING:
     from .hub import Hub
@@ -25,9 +24,6 @@ BYTES: Final = 256 * 1024
 RANGE: Final = 500
 #: Runs that hello has, besides those that live.
 RUNS: Final = 200
-#: Rows that a filter looks at, at a time, and of which it tells the numbers.
-_LOOK: Final = 500
-_TOLD: Final = 10_000
 
 T = TypeVar("T")
 _encode: Final = msgspec.json.Encoder().encode
@@ -123,37 +119,6 @@ async def commits(hub: Hub, command: v2.GetCommits) -> v2.CommitsPage:
     return v2.CommitsPage(run=command.run, commits=found.commits, before=found.before)
 
 
-async def found(
-    hub: Hub, command: v2.FindRows, is_wanted: Callable[[], bool] = lambda: True
-) -> v2.RowsFound:
-    """The rows that a filter leaves, looked at page by page.
-
-    Args:
-        hub: Where.
-        command: What was asked.
-        is_wanted: Whether the answer is still waited for.
-
-    Raises:
-        CommandError: `unknown_run`; `superseded`: the answer isn't wanted any more.
-        DamagedRunError: What is kept of the run is hurt.
-    """
-    filter = Filter(command.text)
-    last = hub.run(command.run).rows
-    while last > 0:
-        if not is_wanted():
-            raise CommandError(
-                "superseded",
-                "Other rows were looked for meanwhile: their answer comes instead.",
-                command.run,
-            )
-        first = max(1, last - _LOOK + 1)
-        part = await read(hub, command.run, hub.store.page(command.run, first, last))
-        await asyncio.to_thread(_look, filter, part, hub.extensions.vocabulary)
-        last = first - 1
-    seqs = filter.seqs[:_TOLD][::-1]
-    return v2.RowsFound(run=command.run, seqs=tuple(seqs), total=len(filter.seqs))
-
-
 async def _around(hub: Hub, run: str, message: str, number: int) -> tuple[int, int]:
     """The first and the last of some rows around one of them."""
     seq = await read(hub, run, hub.store.seq_of(run, message))
@@ -168,9 +133,33 @@ async def _around(hub: Hub, run: str, message: str, number: int) -> tuple[int, i
 
 async def _page(hub: Hub, run: str, first: int, last: int) -> Shown:
     # What was committed before the first row stands there as well.
-    part = await read(hub, run, hub.store.page(run, first if first > 1 else 0, last))
-    # On a thread: to sum up long contents takes a while, in which others would wait.
-    return await asyncio.to_thread(shown, part, hub.extensions.vocabulary)
+    return await rows(hub, run, first if first > 1 else 0, last)
+
+
+async def rows(
+    hub: Hub, run: str, first: int, last: int, needs: Needs = lambda point: True
+) -> Shown:
+    """Rows as a view shows them, each made as it is read: not all of their contents are held.
+
+    Args:
+        hub: Where.
+        run: The run's id.
+        first: The number of the first; with 0, commits from before the first are there.
+        last: The number of the last.
+        needs: Whether a row is made of a breakpoint's contents; its size is.
+
+    Raises:
+        CommandError: `unknown_run`: it was deleted meanwhile.
+        DamagedRunError: What is kept of them is hurt.
+    """
+    made: list[Row] = []
+    vocabulary = hub.extensions.vocabulary
+
+    def take(spoken: Breakpoint | Event) -> None:
+        made.append(debug_row(spoken) if isinstance(spoken, Event) else row(spoken, vocabulary))
+
+    commits = await read(hub, run, hub.store.look(run, first, last, take, needs))
+    return Shown(tuple(sorted(made, key=lambda each: each.seq)), commits)
 
 
 async def read(hub: Hub, run: str, reading: Awaitable[T]) -> T:
@@ -190,23 +179,6 @@ async def read(hub: Hub, run: str, reading: Awaitable[T]) -> T:
     except Exception:
         hub.run(run)  # deleted meanwhile
         raise
-
-
-def _look(filter: Filter, part: Page, vocabulary: Vocabulary) -> None:
-    filter.take(*shown(part, vocabulary))
-
-
-def shown(part: Page, vocabulary: Vocabulary) -> Shown:
-    """A page of the store as a view shows it.
-
-    Args:
-        part: The page.
-        vocabulary: What extensions add to the debugger's words.
-    """
-    rows = [
-        debug_row(each) if isinstance(each, Event) else row(each, vocabulary) for each in part.rows
-    ]
-    return Shown(tuple(rows), part.commits)
 
 
 def fitting(page: Shown, room: int = BYTES) -> Shown:

@@ -18,11 +18,23 @@ from .stops import SetPrices as SetPrices
 from .stops import SetStop as SetStop
 from .stops import TryStop as TryStop
 from .values import Commit, Count, FileBody, Hit, Note, Row, Run, StoreInfo
+from .windows import CloseRun as CloseRun
+from .windows import CommitsPage as CommitsPage
+from .windows import FindRows as FindRows
+from .windows import GetCommits as GetCommits
+from .windows import GetRows as GetRows
+from .windows import ListRuns as ListRuns
+from .windows import OpenRun as OpenRun
+from .windows import Query as Query
+from .windows import ReadRun as ReadRun
+from .windows import RowsFound as RowsFound
+from .windows import RowsPage as RowsPage
+from .windows import RunOpened as RunOpened
+from .windows import RunsListed as RunsListed
 
-#: What a person writes: a tag, a note, what they look for.
+#: What a person writes: a tag, a note.
 Tag = Annotated[str, Meta(min_length=1, max_length=60)]
 NoteText = Annotated[str, Meta(max_length=10_000)]
-Query = Annotated[str, Meta(max_length=1000)]
 Tags = Annotated[tuple[Tag, ...], Meta(max_length=20)]
 #: The most hits that a search is to give.
 Limit = Annotated[int, Meta(ge=1, le=500)]
@@ -37,55 +49,6 @@ class UiHello(Struct, frozen=True, kw_only=True):
 
     version: int
     client: str  # the view's name and version
-
-
-class OpenRun(Struct, frozen=True, kw_only=True):
-    """Answered by `RunOpened`, with its last rows; from then on the run's last rows are pushed."""
-
-    run: str
-
-
-class CloseRun(Struct, frozen=True, kw_only=True):
-    """Ends what `OpenRun` began."""
-
-    run: str
-
-
-class ListRuns(Struct, frozen=True, kw_only=True):
-    """Answered by `RunsListed`: the headers of the runs before one that is known."""
-
-    before: str
-    limit: Annotated[int, Meta(ge=1, le=2000)] = 2000
-
-
-class GetRows(Struct, frozen=True, kw_only=True):
-    """Answered by `RowsPage`: of an opened run or another, nothing is pushed for it."""
-
-    run: str
-    first: Count = 1  # seqs, both included
-    last: Count = 200
-    around: str | None = None  # a row's id: then as many around it, whatever `first` says
-
-
-class FindRows(Struct, frozen=True, kw_only=True):
-    """Answered by `RowsFound`: the rows that a timeline filtered by a text shows."""
-
-    run: str
-    text: Query
-
-
-class GetCommits(Struct, frozen=True, kw_only=True):
-    """Answered by `CommitsPage`."""
-
-    run: str
-    before: Count | None = None  # older than the commit with this number in the run; null: the last
-    limit: Annotated[int, Meta(ge=1, le=500)] = 200
-
-
-class ReadRun(Struct, frozen=True, kw_only=True):
-    """Answered by `RunOpened` once, with all rows and commits; nothing is pushed for it."""
-
-    run: str
 
 
 class GetMessage(Struct, frozen=True, kw_only=True):
@@ -269,39 +232,6 @@ class StopTried(Struct, frozen=True, kw_only=True):
     trials: tuple[StopTrial, ...]
 
 
-class RunsListed(Struct, frozen=True, kw_only=True):
-    """Answers `ListRuns`."""
-
-    runs: tuple[Run, ...]  # oldest first
-    more: Count  # older ones
-
-
-class RowsPage(Struct, frozen=True, kw_only=True):
-    """Answers `GetRows`."""
-
-    run: str
-    rows: tuple[Row, ...]  # by seq
-    commits: tuple[Commit, ...]  # that stand at these rows; changes without contents
-
-
-class RowsFound(Struct, frozen=True, kw_only=True):
-    """Answers `FindRows`."""
-
-    run: str
-    seqs: tuple[int, ...]  # rising; the last ten thousand
-    total: Count
-
-
-class CommitsPage(Struct, frozen=True, kw_only=True):
-    """Answers `GetCommits`."""
-
-    run: str
-    commits: tuple[Commit, ...]  # oldest first; changes without contents
-    before: (
-        Count | None
-    )  # the number of the first, to ask for those before it; null: there are none
-
-
 class RunChanged(Struct, frozen=True, kw_only=True):
     """A run is new or its header changed: it replaces the one before."""
 
@@ -349,15 +279,6 @@ class StoreChanged(Struct, frozen=True, kw_only=True):
 
 class Done(Struct, frozen=True, kw_only=True):
     """The command was carried out."""
-
-
-class RunOpened(Struct, frozen=True, kw_only=True):
-    """Answers `OpenRun`."""
-
-    run: Run
-    rows: tuple[Row, ...]  # by seq: the last page, or all
-    commits: tuple[Commit, ...]  # that stand at these rows; changes without contents
-    notes: tuple[Note, ...]
 
 
 class MessageBody(Struct, frozen=True, kw_only=True):

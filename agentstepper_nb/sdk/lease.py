@@ -2,13 +2,15 @@
 
 All that a run sends passes here, in the order in which it is recorded: what stops count live is what
 they would count on the recorded run. Telling them of messages and queueing these is one step under a
-lock, which is never held while anything blocks. In version 1, and before the first lease, the Core
-decides.
+lock, which is never held while anything blocks: but a signal's handler may halt inside it, so that the
+reading thread, which brings the answer, never waits for it. In version 1, and before the first lease,
+the Core decides.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Final
@@ -29,11 +31,12 @@ from ..protocol.agent import (
 from ..protocol.values import PAIRED, EventKind, Mode, Side
 from .costs import with_cost
 from .items import Batch, size_of
-from .outbox import Outbox
+from .outbox import MOST_CONNECTED, Outbox
 from .waiting import Kind, Waiting
 
-#: So many breakpoints are kept for the stops that may come with the first lease.
+#: So many breakpoints, and bytes of them, are kept for the stops that may come with the first lease.
 _MOST_EARLY: Final = 1000
+_MOST_EARLY_BYTES: Final = MOST_CONNECTED
 
 
 class _Told(Struct, frozen=True):
@@ -58,10 +61,12 @@ class Leasehold:
         self._waiting = waiting
         # A thread may come here again while it is here, by a finalizer or a signal's handler.
         self._lock = threading.RLock()
+        self._came: deque[Lease] = deque()  # leases that aren't in force yet
         self._lease: Lease | None = None
         self._stops = Stops(program)
         self._told: dict[str, _Told] = {}
-        self._early: list[Point] = []  # reached before the first lease
+        self._early: deque[Point] = deque()  # reached before the first lease
+        self._early_size = 0  # bytes
         self._expects = True  # whether there may be one
 
     @property
@@ -70,11 +75,13 @@ class Leasehold:
         return self._lease is not None and self._lease.mode is Mode.CONTINUE
 
     def take(self, lease: Lease) -> None:
-        """The Core pushed a lease, which is in force from now on."""
-        with self._lock:
-            self._lease = lease
-            self._stops.set(lease.stops)
-            self._catch_up()
+        """The Core pushed a lease: the next breakpoint is decided by it. Waits for nobody."""
+        self._came.append(lease)
+        if self._lock.acquire(blocking=False):  # else who has it, or comes next, takes it up
+            try:
+                self._take_up()
+            finally:
+                self._lock.release()
 
     def forgo(self) -> None:
         """There will be no lease: the Core is of version 1."""
@@ -125,10 +132,20 @@ class Leasehold:
 
     # ---- under the lock -----------------------------------------------------------------------------
 
+    def _take_up(self) -> None:
+        """Put the leases in force that came; one stays until it is, whatever interrupts this thread."""
+        while self._came:
+            lease = self._lease = self._came[0]
+            self._stops.set(lease.stops)
+            self._catch_up()
+            if self._came and self._came[0] is lease:  # else a finalizer did all this meanwhile
+                self._came.popleft()
+
     def _decided(self, messages: tuple[AgentMessage, ...]) -> tuple[AgentMessage, ...]:
         """The messages, with what was decided of the breakpoint that ends them."""
         if not self._expects:
             return messages
+        self._take_up()
         for message in messages:
             if isinstance(message, BreakpointReached):
                 decided = self._reach(message)
@@ -177,13 +194,14 @@ class Leasehold:
     def _keep(self, point: Point) -> None:
         """Keep a breakpoint for the first lease's stops; what it does here, the Core's own decide."""
         self._early.append(point)
-        if len(self._early) >= _MOST_EARLY:
+        self._early_size += len(point.data)
+        if len(self._early) >= _MOST_EARLY or self._early_size >= _MOST_EARLY_BYTES:
             self._catch_up()
 
     def _catch_up(self) -> None:
-        for point in self._early:
-            self._stops.reach(point)
-        self._early.clear()
+        while self._early:
+            self._stops.reach(self._early.popleft())
+        self._early_size = 0
 
 
 def _waits(message: AgentMessage) -> bool:

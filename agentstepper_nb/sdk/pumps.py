@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Final
 
-from ..protocol.agent import Resume
+from ..protocol.agent import Answer, Resume
 from .link import Link
 from .steps import Ask, Call, Flush, Made, Send, Step, Steps, T, Work
 
@@ -92,7 +92,7 @@ async def _acarry_out(link: Link, step: Step) -> Any:
         case Ask(messages, breakpoint):
             try:
                 future = link.ask(messages, breakpoint)
-                return _GOES_ON if future is None else await _aresult(future)
+                return await (_pass() if future is None else _aresult(future))
             except BaseException:
                 link.forget(breakpoint)
                 raise
@@ -109,6 +109,12 @@ async def _acarry_out(link: Link, step: Step) -> Any:
             except BaseException as error:
                 return Made(error=error)
     return None
+
+
+async def _pass() -> Answer:
+    """Go on, after a turn of the loop: an agent that waits for nothing can be cancelled all the same."""
+    await asyncio.sleep(0)
+    return _GOES_ON
 
 
 async def _aresult(future: Future[T]) -> T:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Literal
@@ -12,10 +11,13 @@ Kind = Literal["breakpoint", "request", "room", "mark"]
 
 
 class Waiting:
-    """The futures of one link, by key. Whoever takes one completes it."""
+    """The futures of one link, by key. Whoever takes one completes it.
+
+    Without a lock, by single operations on a dict: a signal's handler, or a finalizer in whatever
+    thread collects garbage, may come here while somebody is here.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._futures: dict[str, tuple[Kind, Future[Any]]] = {}
 
     def __len__(self) -> int:
@@ -29,11 +31,14 @@ class Waiting:
             kind: What it is.
             check: Raises where nothing will come any more; called so that no end falls between.
         """
-        check()  # before the lock: in a forked child nobody may be there to release it
+        check()
         future = new_future()
-        with self._lock:
-            check()
-            self._futures[key] = (kind, future)
+        self._futures[key] = (kind, future)
+        try:
+            check()  # an end from here on finds it
+        except BaseException:
+            self.forget(key)
+            raise
         return future
 
     def has(self, key: str) -> bool:
@@ -42,8 +47,7 @@ class Waiting:
 
     def forget(self, key: str) -> None:
         """Nobody waits for this any more."""
-        with self._lock:
-            self._futures.pop(key, None)
+        self._futures.pop(key, None)
 
     def give(self, key: str | None, value: Any) -> None:
         """Give a value, or raise an exception, to whoever waits for a key.
@@ -63,32 +67,29 @@ class Waiting:
 
     def breakpoints(self) -> list[str]:
         """The breakpoints that wait for their answers."""
-        with self._lock:
-            return [key for key, (kind, _) in self._futures.items() if kind == "breakpoint"]
+        return [key for key, (kind, _) in self._futures.copy().items() if kind == "breakpoint"]
 
     def end(self, over: Callable[[], None]) -> list[Future[Any]]:
         """Give up all that wait: they are the caller's to complete.
 
         Args:
-            over: Called so that no `expect` falls between it and this.
+            over: Lets the checks of `expect` raise from now on.
         """
-        with self._lock:
-            over()
-            left, self._futures = self._futures, {}
-        return [future for _, future in left.values()]
+        over()
+        left = map(self._take, list(self._futures))
+        return [future for future in left if future is not None]
 
     def _take(self, key: str | None) -> Future[Any] | None:
-        with self._lock:
-            if key is None:
-                asking = [
-                    key
-                    for key, (kind, _) in self._futures.items()
-                    if kind in ("breakpoint", "request")
-                ]
-                if len(asking) != 1:
-                    return None
-                key = asking[0]
-            found = self._futures.pop(key, None)
+        if key is None:
+            asking = [
+                key
+                for key, (kind, _) in self._futures.copy().items()
+                if kind in ("breakpoint", "request")
+            ]
+            if len(asking) != 1:
+                return None
+            key = asking[0]
+        found = self._futures.pop(key, None)
         return None if found is None else found[1]
 
 

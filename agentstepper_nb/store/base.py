@@ -14,6 +14,12 @@ from ..protocol.values import Breakpoint, Commit, Event, Hit, Note, StoreInfo
 SYNC_WITHIN: Final = 0.01
 
 
+#: Is shown a row.
+Take = Callable[[Breakpoint | Event], None]
+#: Whether a breakpoint's contents are needed.
+Needs = Callable[[Breakpoint], bool]
+
+
 def nothing() -> None:
     """Called back where nobody wants to know."""
 
@@ -112,6 +118,23 @@ class Store(Protocol):
 
         Raises:
             DamagedRunError: One of them, or of what stands at them, is hurt or missing.
+        """
+
+    async def look(
+        self, run: str, first: int, last: int, take: Take, needs: Needs
+    ) -> tuple[Commit, ...]:
+        """Show the rows with these numbers one by one, so that not all of their contents are held.
+
+        Args:
+            run: The run, which exists.
+            first: The number of the first; with 0, commits from before the first are given.
+            last: The number of the last.
+            take: Called with each of them in any order, on any thread.
+            needs: Whether the contents of a breakpoint are needed, asked with "" in their place: where
+                they aren't, `take` may get "" as well.
+
+        Returns:
+            The commits of their page. Errors as `page`.
         """
 
     async def seq_of(self, run: str, message: str) -> int | None:

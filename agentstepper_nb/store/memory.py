@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -30,7 +31,7 @@ from ..protocol.records import (
     StopSaved,
 )
 from ..protocol.values import Breakpoint, Commit, Event, EventKind, Hit, Note, Run, StoreInfo
-from .base import CommitPage, Page, nothing, without_contents
+from .base import CommitPage, Needs, Page, Take, nothing, without_contents
 from .search import Search
 
 
@@ -125,6 +126,15 @@ class MemoryStore:
     async def page(self, run: str, first: int, last: int) -> Page:
         """The rows with these numbers, and the commits that stand at them."""
         return self._runs[run].page(first, last)
+
+    async def look(
+        self, run: str, first: int, last: int, take: Take, needs: Needs
+    ) -> tuple[Commit, ...]:
+        """Show the rows with these numbers one by one, and give their commits."""
+        page = self._runs[run].page(first, last)
+        # On a thread: to look at long contents takes a while, in which others would wait.
+        await asyncio.to_thread(_each, take, page.rows)
+        return page.commits
 
     async def seq_of(self, run: str, message: str) -> int | None:
         """The number of a row."""
@@ -230,3 +240,8 @@ def _places(history: RunHistory) -> Iterator[tuple[int, str]]:
     for event in history.events:
         if event.kind is EventKind.DEBUG_MESSAGE:
             yield event.seq, event.id
+
+
+def _each(take: Take, rows: Iterable[Breakpoint | Event]) -> None:
+    for row in rows:
+        take(row)

@@ -328,6 +328,31 @@ async def test_a_halt_by_a_stop_revokes_the_lease_and_is_shown() -> None:
     await hub.close()
 
 
+@pytest.mark.parametrize(("command", "answer"), [("halt", None), ("stop", "stop")])
+@on_a_loop
+async def test_what_is_pressed_while_an_agent_is_away_holds_when_it_is_back(
+    command: str, answer: str | None
+) -> None:
+    hub = await a_hub()
+    person, agent = Person(hub), await started(hub)
+    assert (await person.command("continue", run="r"))["type"] == "ok"
+    agent.reach("before", waits=False, epoch=2)
+    agent.hang_up()
+    assert (await person.command(command, run="r"))["type"] == "ok"
+    agent.reach("away", waits=False, epoch=2)  # nobody hears it
+    await agent.connect(hub)
+    assert (await agent.line.expect("lease"))["mode"] == "step"
+    agent.again(1)
+    agent.reach("back", epoch=1)
+    await settle()
+    told = [each["body"] for each in agent.line.sent if each["type"] == "answer"]
+    kinds = [(each["breakpoint"], each["answer"]["kind"]) for each in told]
+    assert kinds == ([] if answer is None else [("back", answer)])
+    assert hub.run("r").pending == (("back",) if answer is None else ())
+    assert hub.run("r").rows == 3
+    await hub.close()
+
+
 @on_a_loop
 async def test_a_connection_that_takes_anothers_place_has_the_lease_that_holds() -> None:
     hub = await a_hub()

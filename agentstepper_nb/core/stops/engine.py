@@ -43,11 +43,12 @@ class Stops:
     def set(self, stops: Iterable[Stop]) -> None:
         """Take these in place of those before. One that is as it was goes on counting; others begin."""
         before = {armed.stop.id: armed for armed in self._armed}
-        self._armed = []
+        after: list[_Armed] = []
         for stop in stops:
             if stop.enabled and glob(stop.program)(self._program):
                 known = before.get(stop.id)
-                self._armed.append(known if known and known.stop == stop else _Armed(stop))
+                after.append(known if known and known.stop == stop else _Armed(stop))
+        self._armed = after  # at once: what interrupts this changes nothing
 
     @property
     def needed(self) -> bool:

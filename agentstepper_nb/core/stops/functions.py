@@ -78,7 +78,8 @@ def _read(kind: type[int] | type[float], value: Any) -> int | float:
             return kind(value)
         except (ValueError, OverflowError):
             pass
-    shown = f"“{value[:_DIGITS]}”" if isinstance(value, str) else word(value)
+    # Not which text: what a run says isn't for whoever may only try stops on it.
+    shown = "a text that is none" if isinstance(value, str) else word(value)
     raise ConditionError(f"{kind.__name__}() can't make a number of {shown}")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from msgspec.structs import replace
@@ -61,10 +61,17 @@ def point_of(breakpoint: Breakpoint) -> Point:
     )
 
 
-def try_stop(stop: Stop, history: RunHistory) -> StopTrial:
+def try_stop(
+    stop: Stop, history: RunHistory, go_on: Callable[[], None] = lambda: None
+) -> StopTrial:
     """Where a stop would have hit in a run that is recorded, whatever its program.
 
     Where its condition fails, the trial ends: the row is the last of the hits.
+
+    Args:
+        stop: The stop.
+        history: The run.
+        go_on: Called after each row; what it raises ends the trial.
 
     Raises:
         ProtocolError: As `check`.
@@ -82,6 +89,7 @@ def try_stop(stop: Stop, history: RunHistory) -> StopTrial:
         if verdict.error is not None:
             error = verdict.error
             break  # it would fail wherever it is asked: the person mends it first
+        go_on()
     return StopTrial(run=history.run.id, rows=rows, hits=tuple(hits), total=total, error=error)
 
 

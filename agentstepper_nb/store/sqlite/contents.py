@@ -13,6 +13,8 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Any, Final
 
+import msgspec
+
 from ...errors import DamagedRunError
 from ...protocol.segments import WHOLE, split
 from .rows import Content, Value, checksum, intact, put, select
@@ -41,6 +43,11 @@ _STEP: Final = """
     SELECT nodes.n, nodes.run, nodes.parent, nodes.blob, nodes.checksum, blobs.hash, blobs.bytes
     FROM nodes LEFT JOIN blobs ON blobs.n = nodes.blob WHERE nodes.n = ?
 """
+_STEPS: Final = """
+    SELECT nodes.n, nodes.run, nodes.parent, nodes.blob, nodes.checksum, blobs.hash, blobs.bytes
+    FROM nodes LEFT JOIN blobs ON blobs.n = nodes.blob
+    WHERE nodes.n IN (SELECT value FROM json_each(?))
+"""
 _OF_RUN: Final = """
     SELECT nodes.n, nodes.run, nodes.parent, nodes.blob, nodes.checksum, blobs.hash
     FROM nodes LEFT JOIN blobs ON blobs.n = nodes.blob WHERE nodes.run = ?
@@ -66,6 +73,9 @@ def unpacked(hash: Value, data: Any) -> bytes | None:
     except (zlib.error, TypeError):
         return None
     return piece if hash_of(piece) == hash else None
+
+
+_encode: Final = msgspec.json.Encoder().encode
 
 
 class Contents:
@@ -172,6 +182,29 @@ class Texts:
             return content.decode(errors="surrogatepass")
         except UnicodeDecodeError as error:
             raise self.damaged("a content isn't text") from error
+
+    def fetch(self, contents: Iterable[object]) -> None:
+        """Read what these contents share and what they end with, before they are asked for.
+
+        Only where several will be that may begin alike.
+
+        Args:
+            contents: What stands for them.
+
+        Raises:
+            DamagedRunError: Something of them is hurt; what is missing, `text` tells.
+        """
+        if self._steps is None:
+            return
+        wanted = {node for node in contents if isinstance(node, int)} - {0}
+        while wanted:
+            told = _encode(sorted(wanted)).decode()
+            parents = set()
+            for *columns, hash, data in self._connection.execute(_STEPS, (told,)):
+                if 0 <= columns[2] < columns[0]:
+                    self._steps[columns[0]] = columns[2], self._piece(columns, hash, data)
+                    parents.add(columns[2])
+            wanted = parents - self._steps.keys() - {0}
 
     def damaged(self, what: str) -> DamagedRunError:
         """An error about this run."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from itertools import compress
 from typing import Any, Final
 
 import msgspec
 
 from ...protocol.values import Breakpoint, Commit, Event
-from ..base import CommitPage, Page
+from ..base import CommitPage, Needs, Page, Take
 from .contents import Texts
+from .rows import BREAKPOINT
 from .run import StoredRun
 
 # Each is of a form for which SQLite takes the index on places, the partial ones among them.
@@ -33,14 +35,27 @@ class Pages(StoredRun):
 
     def page(self, first: int, last: int) -> Page:
         """As `Store.page`."""
-        place = (self._row.n, first, last)
-        rows: list[Breakpoint | Event] = [
-            *map(self._breakpoint, self._found("breakpoints", _AT, *place)),
-            *map(self._event, self._found("events", _AT, *place)),
-        ]
+        rows: list[Breakpoint | Event] = []
+        commits = self.look(first, last, rows.append, lambda point: True)
         rows.sort(key=lambda row: row.seq)
+        return Page(tuple(rows), commits)
+
+    def look(self, first: int, last: int, take: Take, needs: Needs) -> tuple[Commit, ...]:
+        """As `Store.look`."""
+        place = (self._row.n, first, last)
+        found = self._found("breakpoints", _AT, *place)
+        points = [self._without_contents(row) for row in found]
+        events = [self._event(row) for row in self._found("events", _AT, *place)]
+        rows: list[Breakpoint | Event] = sorted([*points, *events], key=lambda row: row.seq)
         self._check_whole(rows, first, last)
-        return Page(tuple(rows), self._commits_at(rows, first, last))
+        needed = [needs(point) for point in points]
+        # At one go: one by one, to look them up takes as long as to read them.
+        self._texts.fetch(text for row in compress(found, needed) for text in row[4:6])
+        for row, point, whole in zip(found, points, needed, strict=True):
+            take(self._with_contents(row, point) if whole else point)
+        for event in events:
+            take(event)
+        return self._commits_at(rows, first, last)
 
     def commits(self, before: int | None, limit: int) -> CommitPage:
         """As `Store.commits`."""
@@ -58,6 +73,11 @@ class Pages(StoredRun):
                 read = self._breakpoint if kind is Breakpoint else self._event
                 return read(row, bare=True).seq or None
         return None
+
+    def _without_contents(self, row: Sequence[Any]) -> Breakpoint:
+        _, _, id, body, _, edit, _ = row
+        edit = None if edit is None else ""
+        return self._decoded(BREAKPOINT.decode, body, id=id, run=self._id, data="", edit=edit)
 
     def _check_whole(self, rows: Sequence[Breakpoint | Event], first: int, last: int) -> None:
         """See that no row is missing: they are numbered without gaps."""

@@ -14,7 +14,7 @@ import msgspec
 from ...errors import DamagedRunError, StoreError
 from ...protocol.records import Record, RunHistory
 from ...protocol.values import Breakpoint, Commit, Event, Failure, Note, Run, RunState
-from ..base import CommitPage, Page
+from ..base import CommitPage, Needs, Page, Take
 from . import rules
 from .opening import open_reader
 from .pages import Pages
@@ -87,6 +87,11 @@ class Reader:
         """Rows of a run, and what stands at them: see `Store.page`. Errors as `history`."""
         with self._reading(run):
             return Pages(self._connection, run).page(first, last)
+
+    def look(self, run: str, first: int, last: int, take: Take, needs: Needs) -> tuple[Commit, ...]:
+        """Show rows of a run one by one: see `Store.look`. Errors as `history`."""
+        with self._reading(run):
+            return Pages(self._connection, run).look(first, last, take, needs)
 
     def commits(self, run: str, before: int | None, limit: int) -> CommitPage:
         """Commits of a run, without contents: see `Store.commits`. Errors as `history`."""

@@ -178,13 +178,15 @@ class StoredRun:
         return msgspec.structs.replace(event, data=self._texts.text(data))
 
     def _breakpoint(self, row: Sequence[Any], *, bare: bool = False) -> Breakpoint:
-        _, _, id, body, data, edit, _ = row
+        _, _, id, body, *_ = row
         point = self._decoded(BREAKPOINT.decode, body, id=id, run=self._id, data="")
         if bare and point.answer is not None:
             return point
-        return msgspec.structs.replace(
-            point, data=self._texts.text(data) or "", edit=self._texts.text(edit)
-        )
+        return self._with_contents(row, point)
+
+    def _with_contents(self, row: Sequence[Any], point: Breakpoint) -> Breakpoint:
+        data, edit = map(self._texts.text, row[4:6])
+        return msgspec.structs.replace(point, data=data or "", edit=edit)
 
     def _commit(self, row: Sequence[Any], changes: Sequence[FileChange] | None) -> Commit:
         """A commit; without its files where `changes` is None."""

@@ -29,7 +29,7 @@ from ...protocol.values import (
     Run,
     StoreInfo,
 )
-from ..base import CommitPage, Page, nothing
+from ..base import CommitPage, Needs, Page, Take, nothing
 from ..lock import Lock, take
 from ..search import Search
 from . import restart
@@ -207,6 +207,14 @@ class SqliteStore:
     async def page(self, run: str, first: int, last: int) -> Page:
         """The rows with these numbers. See `Store.page`."""
         return await self._read(self._row, lambda reader: reader.page(run, first, last))
+
+    async def look(
+        self, run: str, first: int, last: int, take: Take, needs: Needs
+    ) -> tuple[Commit, ...]:
+        """Show the rows with these numbers one by one. See `Store.look`."""
+        return await self._read(
+            self._row, lambda reader: reader.look(run, first, last, take, needs)
+        )
 
     async def seq_of(self, run: str, message: str) -> int | None:
         """The number of a row. Errors as `history`."""

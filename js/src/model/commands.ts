@@ -22,7 +22,10 @@ export class Commands {
   /** Answer the target. With none there is nothing to do: a running agent is halted by `halt`. */
   async step(): Promise<void> {
     const target = this.#model.target.peek();
-    if (!target) return;
+    if (!target) {
+      await this.#bring();
+      return;
+    }
     await this.#answer([target], (run, aim) =>
       this.#client.request("step", { run: run.id, ...aim }),
     );
@@ -43,6 +46,13 @@ export class Commands {
       for (const row of others) await this.#sendDraft(run, row);
       await this.#client.request("continue", { run: run.id, ...aim });
     });
+  }
+
+  /** What waits isn't here, and is fetched to be seen before it is answered; or it is told why it can't be. */
+  async #bring(): Promise<void> {
+    const { run, sent, window } = this.#model;
+    const first = run.peek()?.pending.find((id) => !sent.peek().has(id));
+    if (first !== undefined) await window.bring(first);
   }
 
   async halt(): Promise<void> {

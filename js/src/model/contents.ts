@@ -72,6 +72,7 @@ export class Contents {
       this.window.show(id, rows, run?.rows ?? 0);
       this.commits.show(id, commits, (rows[0]?.seq ?? 1) <= 1);
       this.notes.value = new Map(notes.map((note) => [note.message, note]));
+      this.finder.changed(); // while there was no link
     });
   }
 
@@ -85,6 +86,7 @@ export class Contents {
         else this.commits.fold(type, body.commit);
       }
       this.window.fold(rows, run?.rows ?? 0); // at once: each time copies their pages
+      if (pushes.some(({ type }) => type !== "note")) this.finder.changed();
     });
   }
 }

@@ -208,7 +208,8 @@ export class Debugger extends Whereabouts implements Model, Listener {
   hello({ runs, more, store, ...told }: CoreHello): void {
     this.#inbox.flush();
     this.stops.hello(told);
-    this.#runs.hello(runs, more, () => this.#openChosen());
+    const shown = this.wanted.peek() === this.#shown.peek() ? this.run.peek() : null;
+    this.#runs.hello(runs, more, shown, () => this.#openChosen());
     this.store.value = store;
     const id = this.#choose();
     if (id === null) this.#show(null);

@@ -5,7 +5,7 @@ import { CommandError } from "../client/client";
 import type { FindRows, RowsFound } from "../protocol/types.gen";
 
 const PAUSE_MS = 200;
-/** A run that grows is looked through again after so long. */
+/** A run that grows or changes is looked through again after so long. */
 const AGAIN_MS = 1000;
 
 /** What was found. */
@@ -39,6 +39,7 @@ export class RowFinder {
   #wanted: Wanted | null = null;
   /** What is being looked for; another question would end it. */
   #asked: Wanted | null = null;
+  #changed = false;
   #cancel: (() => void) | null = null;
 
   constructor(options: Options) {
@@ -61,7 +62,14 @@ export class RowFinder {
     if (wanted) this.#later(PAUSE_MS);
   }
 
-  /** The run has grown. What is waited for isn't put off by that, else it would never come. */
+  /** Rows have changed, so that what was found may not be true any more. */
+  changed(): void {
+    if (!this.#wanted) return;
+    this.#changed = true;
+    this.#again();
+  }
+
+  /** The run has grown, or changed. What is waited for isn't put off by that, else it would never come. */
   #again(): void {
     if (this.#cancel || this.#asked) return;
     this.#later(AGAIN_MS);
@@ -79,6 +87,7 @@ export class RowFinder {
     if (!wanted) return;
     const { run, text, length } = wanted;
     this.#asked = wanted;
+    this.#changed = false;
     try {
       const { seqs, total } = await this.#options.ask({ run, text });
       const now = this.#wanted;
@@ -90,7 +99,7 @@ export class RowFinder {
     } finally {
       if (this.#asked === wanted) {
         this.#asked = null;
-        if (this.#wanted && this.#wanted.length > length) this.#again();
+        if (this.#wanted && (this.#changed || this.#wanted.length > length)) this.#again();
       }
     }
   }

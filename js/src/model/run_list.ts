@@ -16,6 +16,8 @@ export class RunList {
   readonly #more = signal(0);
   readonly #ask: (wanted: ListRuns) => Promise<RunsListed>;
   #listing: object | null = null;
+  /** A run that was there before hello, and may have been deleted since. */
+  #unsure: string | null = null;
 
   constructor(ask: (wanted: ListRuns) => Promise<RunsListed>) {
     this.#ask = ask;
@@ -26,11 +28,14 @@ export class RunList {
   /**
    * Take hello's runs, and ask for the others.
    *
+   * @param shown The one that stays, where it may be among the others.
    * @param came Called after each page of them.
    */
-  hello(runs: readonly Run[], more: number, came: () => void): void {
+  hello(runs: readonly Run[], more: number, shown: Run | null, came: () => void): void {
+    const older = more > 0 && shown && runs.every(({ id }) => id !== shown.id) ? [shown] : [];
+    this.#unsure = older[0]?.id ?? null;
     batch(() => {
-      this.#known.value = runs;
+      this.#known.value = [...older, ...runs];
       this.#more.value = more;
     });
     this.#listing = null;
@@ -39,6 +44,7 @@ export class RunList {
 
   /** A run's header is new or changed. */
   put(run: Run): void {
+    if (run.id === this.#unsure) this.#unsure = null;
     this.#known.value = foldRun(this.#known.peek(), run);
   }
 
@@ -66,7 +72,10 @@ export class RunList {
       came();
       edge = page.runs;
     }
-    this.#more.value = 0;
+    batch(() => {
+      if (this.#unsure !== null) this.remove(this.#unsure);
+      this.#more.value = 0;
+    });
     came();
   }
 
@@ -86,6 +95,7 @@ export class RunList {
     // What was pushed meanwhile is newer.
     const page = runs.map((run) => known.get(run.id) ?? run);
     const mine = new Set(runs.map(({ id }) => id));
+    if (this.#unsure !== null && mine.has(this.#unsure)) this.#unsure = null;
     const others = this.#known.peek().filter(({ id }) => !mine.has(id));
     const at = others.findIndex(({ id }) => id === before);
     batch(() => {

@@ -168,7 +168,7 @@ export class Window {
     const wanted = dense ? pages.filter((page) => missing.some(within(page))).map(around) : missing;
     function around(page: number): Range {
       const { first, last } = clip(page, rows);
-      const gaps = rows.missing(Array.from({ length: last - first + 1 }, (_, at) => first + at));
+      const gaps = rows.missing(numbers({ first, last }));
       return { first: gaps[0]?.first ?? first, last: gaps.at(-1)?.last ?? last };
     }
     const told = [...[...this.#asks].map(({ range }) => range), ...this.#barren];
@@ -223,11 +223,11 @@ export class Window {
     for (const one of old) this.#stale.delete(one);
     const since = before.all.filter(({ seq }) => pushed.has(seq));
     const told = page.rows.filter(({ seq }) => !pushed.has(seq));
-    if (range && old.length === 0 && told.every(({ seq }) => before.at(seq))) {
-      this.#barren.push(range);
-    }
     for (const { seq } of told) this.#use(pageOf(seq));
-    this.#put(before.without(old).with(since).with(told));
+    const next = before.without(old).with(since).with(told);
+    const came = old.length > 0 || told.some(({ seq }) => !before.at(seq));
+    if (range && !came && next.missing(numbers(range)).length > 0) this.#barren.push(range);
+    this.#put(next);
     this.#options.took(page);
   }
 
@@ -257,6 +257,9 @@ export class Window {
     this.#used.add(page);
   }
 }
+
+const numbers = ({ first, last }: Range): number[] =>
+  Array.from({ length: last - first + 1 }, (_, at) => first + at);
 
 const clip = (page: number, { length }: Rows): Range => {
   const { first, last } = rangeOf(page);

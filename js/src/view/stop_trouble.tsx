@@ -6,7 +6,7 @@ import { visible } from "./visible";
 export function StopTrouble({ model }: { model: Debugger }) {
   const why = model.target.value?.stop_error;
   if (!why || model.tab.value === "stops") return null;
-  const text = `${visible(why)} It halts where it can’t tell: correct the condition, or switch it off.`;
+  const text = `${visible(why).replace(/\.?$/, ".")} It halts where it can’t tell: correct the condition, or switch it off.`;
   return (
     <div class="as-Banner as-mod-bad" role="alert">
       <Icon name="warn" />

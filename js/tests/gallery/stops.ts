@@ -9,7 +9,7 @@ import { BEGIN, type Story } from "./story";
 import * as texts from "./texts";
 
 const FAILS = aStop("fails", { side: "end", on_error: true });
-const ENV = aStop("env", { condition: 'matches(args.path, "*.env") or "secrets/" in args.path' });
+const ENV = aStop("env", { condition: 'args.path.endswith(".env") or "secrets/" in args.path' });
 const SORRY = aStop("sorry", {
   kind: "llm_query",
   side: "end",
@@ -25,7 +25,7 @@ const STOPS: Stop[] = [
   aStop("circles", { kind: null, side: null, watch: { kind: "repeated", times: 3 }, nth: 2 }),
   aStop("tests", { name: "run_*", program: "fix_tests.py", once: true }),
   SORRY,
-  aStop("triage", { program: "triage.py", condition: "event.depth > 2" }),
+  aStop("triage", { program: "triage.py", condition: "depth > 2" }),
 ];
 
 const HITS = [{ stop: "fails", count: 1, last: 5 }];
@@ -109,7 +109,7 @@ export const STOP_SCENES: Record<string, Scene> = {
     shows(
       beginning()
         .calls("write_file", { file: "src/cart.py" })
-        .stumbled("“args.path”: the arguments of write_file have no “path”.")
+        .stumbled("Stop “args.file > 3”: a text and a number don't go together with >")
         .halted(),
       undefined,
       { stops: STOPS },

@@ -91,6 +91,27 @@ test("looks again where the run grows, but never while it looks", async () => {
   expect(asked).toEqual([]);
 });
 
+test("looks again where rows have changed, as often as where the run grows", async () => {
+  finder.changed();
+  look("a");
+  finder.changed();
+  timers.pass(200);
+  finder.changed();
+  expect(asked).toHaveLength(1);
+  await next().answer([1]);
+  timers.pass(999);
+  expect(asked).toEqual([]);
+  timers.pass(1);
+  await next().answer([]);
+  expect(found()).toEqual([]);
+  timers.pass(5000);
+  expect(asked).toEqual([]);
+  finder.look(null);
+  finder.changed();
+  timers.pass(5000);
+  expect(asked).toEqual([]);
+});
+
 test("says what went wrong, unless other words are looked for by now", async () => {
   look("a");
   timers.pass(200);

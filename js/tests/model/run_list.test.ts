@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { aModel } from "../helpers/debugger";
-import { aHello, aRun, endedRun, opened } from "../helpers/values";
+import { aHello, aRun, endedRun, opened, rowsTo } from "../helpers/values";
 
 const numbered = (first: number, last: number) =>
   Array.from({ length: last - first + 1 }, (_, at) => endedRun(`n${first + at}`));
@@ -60,6 +60,44 @@ describe("older runs", () => {
     expect(open?.body).toEqual({ run: "n500" });
     if (open) await peer.answer(open, "run_opened", opened(endedRun("n500")));
     expect(model.run.value?.id).toBe("n500");
+  });
+
+  test("keep the shown one among them shown over a lost link, and its place", async () => {
+    const { model, peer } = await greeted({ run: "n500" });
+    const asked = peer.take("list_runs");
+    await peer.answer(asked, "runs", { runs: numbered(1, 800), more: 0 });
+    const rows = rowsTo(5);
+    await peer.answer(peer.take("open_run"), "run_opened", opened(endedRun("n500"), { rows }));
+    model.select("r2");
+    await peer.drop();
+    model.retry();
+    peer.opened();
+    await peer.answer(peer.take("hello"), "hello", aHello(numbered(801, 1000), { more: 800 }));
+    expect([model.run.value?.id, model.selectedRow.value]).toEqual(["n500", "r2"]);
+    const opens = peer.inbox.find(({ type }) => type === "open_run");
+    expect(opens?.body).toEqual({ run: "n500" });
+    if (opens) await peer.answer(opens, "run_opened", opened(endedRun("n500"), { rows }));
+    const again = peer.take("list_runs");
+    expect(again.body).toEqual({ before: "n801" });
+    await peer.answer(again, "runs", { runs: numbered(1, 800), more: 0 });
+    expect(ids(model.runs.value)).toEqual(ids(numbered(1, 1000)));
+    expect([model.selectedRow.value, model.rows.value.length]).toEqual(["r2", 5]);
+  });
+
+  test("that were deleted while there was no link don't stay", async () => {
+    const { model, peer } = await greeted({ run: "n500" });
+    const asked = peer.take("list_runs");
+    await peer.answer(asked, "runs", { runs: numbered(1, 800), more: 0 });
+    await peer.answer(peer.take("open_run"), "run_opened", opened(endedRun("n500")));
+    await peer.drop();
+    model.retry();
+    peer.opened();
+    await peer.answer(peer.take("hello"), "hello", aHello(numbered(801, 1000), { more: 799 }));
+    const opens = peer.inbox.find(({ type }) => type === "open_run");
+    if (opens) await peer.refuse(opens, "unknown_run");
+    const others = [...numbered(1, 499), ...numbered(501, 800)];
+    await peer.answer(peer.take("list_runs"), "runs", { runs: others, more: 0 });
+    expect([model.runs.value.length, model.absent.value]).toEqual([999, true]);
   });
 
   test("that aren't there either make it absent", async () => {

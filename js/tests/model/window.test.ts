@@ -79,6 +79,26 @@ describe("pages", () => {
     expect(model.window.rows.value.at(190)).not.toBeNull();
   });
 
+  test("that came twice are asked for again once they were let go", async () => {
+    const rows = rowsTo(10_000);
+    const { model, peer, see, answer } = await opening(long({ rows: 10_000 }), rows.slice(-150));
+    model.reveal("r370");
+    const around = peer.take("get_rows");
+    const page = { run: "a", rows: rows.slice(320, 420), commits: [] };
+    await peer.answer(around, "rows", page);
+    await see(430, 460);
+    model.reveal(450); // all of the page, of which a part is on its way
+    expect([(await answer(rows)).first, (await answer(rows)).first]).toEqual([420, 400]);
+    model.select("r10000");
+    for (let first = 1001; first < 9000; first += 100) {
+      await see(first, first + 30);
+      await answer(rows);
+    }
+    expect(model.window.rows.value.at(450)).toBeNull();
+    await see(430, 460);
+    expect(peer.take("get_rows").body).toMatchObject({ first: 400, last: 500 });
+  });
+
   test("that don't come aren't asked for again and again", async () => {
     const { peer, see, answer } = await opening();
     await see(1, 30);
@@ -217,6 +237,19 @@ describe("going to a row that isn't here", () => {
     await draw();
     expect([model.target.value?.seq, model.selectedRow.value]).toEqual([1001, "new"]);
     expect(peer.inbox).toEqual([]);
+  });
+
+  test("happens by Step where what waits isn't here, and tells where it can't be had", async () => {
+    const { model, peer } = await opening({ ...haltedRun("a", "r5"), rows: 1000 });
+    await peer.refuse(peer.take("get_rows"), "damaged", "It is hurt");
+    expect(model.problem.value).toBeNull();
+    void model.step();
+    await peer.refuse(peer.take("get_rows"), "damaged", "It is hurt");
+    expect(model.problem.value?.message).toBe("It is hurt");
+    void model.step();
+    const page = { run: "a", rows: [aRow(5, { pending: true })], commits: [] };
+    await peer.answer(peer.take("get_rows"), "rows", page);
+    expect([model.target.value?.id, peer.inbox]).toEqual(["r5", []]);
   });
 
   test("gives way to what is wanted since", async () => {

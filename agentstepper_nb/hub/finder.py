@@ -1,0 +1,172 @@
+"""Finds the rows that a filter leaves, for one UI: asked again, it looks at what is new or changed."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from ..core import Saved
+from ..core.summaries import told_apart
+from ..errors import CommandError
+from ..protocol import records
+from ..protocol import ui as v2
+from ..protocol.values import Breakpoint
+from . import windows
+from .finding import Filter
+
+if TYPE_CHECKING:
+    from .hub import Hub
+
+#: Rows that it looks at, at a time, and of which it tells the numbers.
+_LOOK: Final = 500
+_TOLD: Final = 10_000
+#: Rows and events that may change until it is asked again: of more, it looks at all anew.
+_MOST: Final = 20_000
+
+
+@dataclass
+class _Looked:
+    """How far a filter has looked at a run, and what it has found."""
+
+    run: str
+    text: str
+    filter: Filter
+    until: int = 0  # the number of the last row
+    seqs: array[int] = field(default_factory=lambda: array("q"))  # rising
+    changed: set[int] = field(default_factory=set)  # rows to be looked at again, by number
+    events: set[str] = field(default_factory=set)  # those that changed files since
+
+
+class Finder:
+    """One UI's. It is asked for one thing at a time.
+
+    Args:
+        hub: Where.
+    """
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._looked: _Looked | None = None
+
+    async def find(self, command: v2.FindRows, is_wanted: Callable[[], bool]) -> v2.RowsFound:
+        """The rows that a filter leaves.
+
+        Args:
+            command: What was asked.
+            is_wanted: Whether the answer is still waited for.
+
+        Raises:
+            CommandError: `unknown_run`; `superseded`: the answer isn't wanted any more.
+            DamagedRunError: What is kept of the run is hurt.
+        """
+        self._hub.run(command.run)
+        looked = self._looked
+        if looked is None or (looked.run, looked.text) != (command.run, command.text):
+            looked = self._looked = _Looked(command.run, command.text, Filter(command.text))
+        try:
+            await _Look(self._hub, looked, is_wanted).on()
+        except BaseException:
+            self.forget(command.run)  # it has looked at a part
+            raise
+        seqs = tuple(looked.seqs[-_TOLD:])
+        return v2.RowsFound(run=command.run, seqs=seqs, total=len(looked.seqs))
+
+    def hear(self, saved: Saved) -> None:
+        """Hear what was recorded: a row that was looked at may be another now."""
+        looked = self._looked
+        if looked is None:
+            return
+        match saved.record:
+            case records.RunDeleted(run=run):
+                self.forget(run)
+            case records.CommitSaved(commit=commit) if commit.run == looked.run:
+                if commit.snapshot and commit.event is not None and commit.changes:
+                    looked.events.add(commit.event)
+        point = saved.breakpoint
+        if point is not None and point.run == looked.run and point.seq <= looked.until:
+            looked.changed.add(point.seq)
+        if len(looked.changed) + len(looked.events) > _MOST:
+            self._looked = None
+
+    def forget(self, run: str) -> None:
+        """What was found in a run isn't needed any more."""
+        if self._looked is not None and self._looked.run == run:
+            self._looked = None
+
+
+class _Look:
+    """One look at what is new or has changed."""
+
+    def __init__(self, hub: Hub, looked: _Looked, is_wanted: Callable[[], bool]) -> None:
+        self._hub = hub
+        self._looked = looked
+        self._is_wanted = is_wanted
+
+    async def on(self) -> None:
+        """Look on."""
+        looked = self._looked
+        since, looked.until = looked.until, self._hub.run(looked.run).rows
+        # What changes from now on is for the next time: a page may have been read before.
+        changed, looked.changed = looked.changed, set()
+        events, looked.events = looked.events, set()
+        first = await self._back(since, events)
+        await self._again({seq for seq in changed | looked.filter.left() if seq < first})
+
+    async def _back(self, since: int, events: set[str]) -> int:
+        """Look from the end back to where it had come, and on to the last row of each of some events.
+
+        Returns:
+            The number of the first row that was looked at.
+        """
+        looked = self._looked
+        found: list[int] = []
+        first = looked.until + 1
+        while first > since + 1 or (events and first > 1):
+            last = first - 1
+            first = max(1, since + 1 if last > since else 1, last - _LOOK + 1)
+            rows, commits = await self._page(first, last)
+            looked.filter.learn(rows, commits)
+            if last == looked.until:  # less of it may be recorded
+                looked.until = rows[-1].seq if rows else since
+            found += [each.seq for each in reversed(rows) if looked.filter.leaves(each)]
+            events -= {each.event for each in rows}
+        del looked.seqs[bisect_left(looked.seqs, first) :]
+        looked.seqs.extend(reversed(found))
+        return first
+
+    async def _again(self, seqs: Iterable[int]) -> None:
+        """Look at certain rows again."""
+        left = sorted(seqs)
+        while left:
+            first = bisect_left(left, left[-1] - _LOOK + 1)
+            those, left = set(left[first:]), left[:first]
+            rows, commits = await self._page(min(those), max(those))
+            self._looked.filter.recall(commits)
+            for each in rows:
+                if each.seq in those:
+                    _put(self._looked.seqs, each.seq, there=self._looked.filter.leaves(each))
+
+    async def _page(self, first: int, last: int) -> windows.Shown:
+        """Rows by number, with their commits."""
+        if not self._is_wanted():
+            raise CommandError(
+                "superseded",
+                "Other rows were looked for meanwhile: their answer comes instead.",
+                self._looked.run,
+            )
+        run = self._looked.run
+        return await windows.rows(self._hub, run, first, last, _speaks_by_contents)
+
+
+def _speaks_by_contents(breakpoint: Breakpoint) -> bool:
+    return not told_apart(breakpoint)
+
+
+def _put(seqs: array[int], seq: int, *, there: bool) -> None:
+    """See to it that a number is among rising ones, or isn't."""
+    at = bisect_left(seqs, seq)
+    if (at < len(seqs) and seqs[at] == seq) != there:
+        seqs.insert(at, seq) if there else seqs.pop(at)
