@@ -346,14 +346,10 @@ class Hub(PeoplesCommands):
 
     async def recorded(self) -> None:
         """Wait until all that was performed so far is recorded, and told."""
-        done = asyncio.Event()
-        self.when_recorded(done.set)
-        await done.wait()
+        await _called_back(self.when_recorded)
 
     async def _settled(self) -> None:
-        done = asyncio.Event()
-        self.store.settled(done.set)
-        await done.wait()
+        await _called_back(self.store.settled)
 
     def _effects(self, outputs: Sequence[Output], by: UiSession | None) -> None:
         for output in outputs:
@@ -372,6 +368,12 @@ class Hub(PeoplesCommands):
         self.kept = replace(info, size=None)
         for ui in list(self._uis):
             ui.tell_store(info)
+
+
+async def _called_back(ask: Callable[[Callable[[], None]], None]) -> None:
+    done = asyncio.Event()
+    ask(done.set)
+    await done.wait()
 
 
 def _asks_for_durable(outputs: Sequence[Output]) -> bool:
