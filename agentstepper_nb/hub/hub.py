@@ -348,15 +348,11 @@ class Hub(PeoplesCommands):
 
     async def recorded(self) -> None:
         """Wait until all that was performed so far is recorded, and told."""
-        done = asyncio.Event()
-        self.when_recorded(done.set)
-        await done.wait()
+        await _called_back(self.when_recorded)
 
     async def settled(self) -> None:
         """Wait until all that was performed so far is recorded, where anything can be."""
-        done = asyncio.Event()
-        self.store.settled(done.set)
-        await done.wait()
+        await _called_back(self.store.settled)
 
     def _effects(self, outputs: Sequence[Output], by: UiSession | None) -> None:
         saved = [output for output in outputs if isinstance(output, Saved)]
@@ -381,6 +377,12 @@ class Hub(PeoplesCommands):
         self.kept = replace(info, size=None)
         for ui in list(self._uis):
             ui.tell_store(info)
+
+
+async def _called_back(ask: Callable[[Callable[[], None]], None]) -> None:
+    done = asyncio.Event()
+    ask(done.set)
+    await done.wait()
 
 
 def _asks_for_durable(outputs: Sequence[Output]) -> bool:

@@ -40,10 +40,8 @@ class UiSessionV1(UiSession):
         try:
             histories = await self._histories()
             newest = self.hub.debugger.active
-            # As it was recorded, which may be less than where it stands.
-            active = next(
-                (each.run for each in histories if newest and each.run.id == newest.id), None
-            )
+            recorded = {each.run.id: each.run for each in histories}
+            active = recorded.get(newest.id) if newest else None  # as the snapshot has it
             self._send(
                 v1.init_app_state(
                     histories,

@@ -100,6 +100,7 @@ def test_step_edit_and_continue_while_the_main_thread_is_blocked(
     lab.page.screenshot(path=screenshots / "kernel-7.4-finished.png")
 
 
+@pytest.mark.soak  # tests/kernels has it without a browser
 def test_without_subshells_the_cell_goes_on_in_the_background(
     new_bare_lab: NewLab, bare_jupyter: Jupyter, screenshots: Path
 ) -> None:

@@ -26,7 +26,7 @@ def expect_once(shell: Shell) -> None:
     assert shell.errors() == []
 
 
-@pytest.mark.parametrize("name", sampled(SHELLS, "lab-panel", "notebook-inline", "no-extension"))
+@pytest.mark.parametrize("name", sampled(SHELLS, "lab-panel", "notebook-inline"))
 def test_the_scenario(request: pytest.FixtureRequest, pictures: Pictures, name: str) -> None:
     shell = SHELLS[name](request)
     view, spy = shell.view, shell.spy

@@ -164,3 +164,16 @@ async def a_hub(store: Store | None = None, machine: Machine | None = None) -> H
     hub.presence = Presence(hub, MACHINE, look)
     await hub.start()
     return hub
+
+
+async def a_run(hub: Hub, run: str = "r", text: str = "hello") -> Agent:
+    """A run with a query that is pending, a debug message and a commit."""
+    agent = Agent(run=run)
+    await agent.connect(hub)
+    agent.begin("said", kind="debug_message", data="look here")
+    agent.reach("b", text)
+    body = {"diff": "d", "content": "c", "previous_content": "p"}
+    change = {"path": "a.py", "kind": "added", "added": 1, "body": body}
+    agent.say("commit", id="k", at=1.0, title="Change a", ruled=True, changes=[change])
+    await hub.recorded()
+    return agent

@@ -25,9 +25,12 @@ from agentstepper_nb.store import open_store
 from tests.hub.conftest import Stand
 from tests.hub.uis import UiV1, UiV2
 
+#: How a Core's threads are called; agents of other tests, which ran before, may have left theirs.
+THREADS = tuple(f"agentstepper-{what}" for what in ("core", "store", "reader", "search"))
+
 
 def core_threads() -> list[str]:
-    return [each.name for each in threading.enumerate() if each.name.startswith("agentstepper")]
+    return [each.name for each in threading.enumerate() if each.name.startswith(THREADS)]
 
 
 def is_free(port: int) -> bool:

@@ -3,66 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Callable, Coroutine
-from functools import wraps
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agentstepper_nb.hub import Hub, trials
+from agentstepper_nb.hub import trials
 from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.protocol.stops import Stop, StopTrial
 from agentstepper_nb.protocol.values import Durability
-from agentstepper_nb.store import MemoryStore, open_store
-from agentstepper_nb.store.base import nothing
+from agentstepper_nb.store import open_store
 from tests.hub.desk import PATIENCE, Agent, Json, Line, Person, a_hub
-from tests.hub.test_reading import settle
-
-STOP = {"id": "s", "kind": "tool_invocation", "name": "run_*"}
-#: What the header of each run says, whatever the run.
-EVERY_RUNS = ("agent_state", "mode", "can_stop")
-PRICES = [{"model": "gpt-*", "input": 1.0, "output": 2.0}]
-
-
-def on_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    @wraps(test)
-    def run(*args: Any, **named: Any) -> None:
-        asyncio.run(test(*args, **named))
-
-    return run
-
-
-def whole(stop: Json) -> Json:
-    """A stop with all of its fields, as it travels."""
-    fields = {"program": "*", "kind": None, "side": None, "name": None, "on_error": False}
-    fields |= {"condition": None, "watch": None, "nth": 1, "once": False, "then": "halt"}
-    return fields | {"enabled": True} | stop
-
-
-def lease(epoch: int, mode: str, *stops: Json, prices: Any = ()) -> Json:
-    said = {"epoch": epoch, "mode": mode, "stops": [whole(stop) for stop in stops]}
-    return said | {"prices": list(prices)}
-
-
-def sent(line: Any) -> list[Json]:
-    """Leases and answers in the order in which they came; the rest is dropped."""
-    messages, line.sent = line.sent, []
-    return [
-        each["body"]["mode"] if each["type"] == "lease" else each["body"]["breakpoint"]
-        for each in messages
-        if each["type"] in ("lease", "answer")
-    ]
-
-
-async def started(hub: Hub, run: str = "r", **hello: Json) -> Agent:
-    """An agent that has its first lease."""
-    agent = Agent(run, **hello)
-    await agent.connect(hub)
-    await agent.line.expect("lease")
-    return agent
-
+from tests.hub.stopping import EVERY_RUNS, PRICES, STOP, lease, on_a_loop, started, whole
 
 # ---- people -----------------------------------------------------------------------------------------
 
@@ -260,215 +213,6 @@ async def test_a_trial_is_on_the_last_twenty_runs() -> None:
     await hub.close()
 
 
-# ---- leases -----------------------------------------------------------------------------------------
-
-
-@on_a_loop
-async def test_a_lease_follows_the_welcome_and_each_change() -> None:
-    hub = await a_hub()
-    person, other = Person(hub), {"id": "other", "program": "Q*"}
-    for stop in (STOP, other, {"id": "off", "enabled": False}):
-        await person.command("set_stop", stop=stop)
-    agent = Agent("r")
-    await agent.connect(hub)
-    (only,) = agent.line.take("lease")
-    assert only == lease(1, "step", STOP)
-    await person.command("continue", run="r")
-    await person.command("set_stop", stop=other | {"once": True})
-    await person.command("set_stop", stop=STOP | {"then": "log"})
-    await person.command("set_prices", prices=PRICES)
-    await person.command("delete_stop", stop="s")
-    await person.command("stop", run="r")
-    logs = STOP | {"then": "log"}
-    assert agent.line.take("lease") == [
-        lease(2, "continue", STOP),
-        lease(3, "continue", logs),
-        lease(4, "continue", logs, prices=PRICES),
-        lease(5, "continue", prices=PRICES),
-        lease(6, "step", prices=PRICES),  # it is to wait for its end
-    ]
-    await hub.close()
-
-
-@on_a_loop
-async def test_the_lease_comes_before_the_answers_of_a_continue() -> None:
-    hub = await a_hub()
-    person, agent = Person(hub), await started(hub)
-    for number in range(3):
-        agent.reach(f"b{number}")
-    agent.line.sent.clear()
-    await person.command("step", run="r", breakpoint="b0", revision=1)
-    await person.command("continue", run="r")
-    await person.command("halt", run="r")
-    assert sent(agent.line) == ["b0", "continue", "b1", "b2", "step"]
-    await hub.close()
-
-
-@on_a_loop
-async def test_a_halt_by_a_stop_revokes_the_lease_and_is_shown() -> None:
-    hub = await a_hub()
-    person, agent = Person(hub), await started(hub)
-    await person.command("set_stop", stop=STOP)
-    await person.command("continue", run="r")
-    await person.command("open_run", run="r")
-    agent.line.sent.clear()
-    person.line.sent.clear()
-    agent.reach("b0", waits=False, epoch=3)
-    agent.reach("b1", waits=True, epoch=3, stops=["s"])
-    assert sent(agent.line) == ["step"]
-    row = await person.line.expect("row")
-    while row["row"]["id"] != "b1":
-        row = await person.line.expect("row")
-    assert (row["row"]["stops"], row["row"]["pending"]) == (["s"], True)
-    run = hub.run("r")
-    assert (run.state, run.pending) == ("halted", ("b1",))
-    opened = (await person.command("open_run", run="r"))["body"]
-    assert opened["run"]["hits"] == [{"stop": "s", "count": 1, "last": 2}]
-    assert [each["stops"] for each in opened["rows"]] == [[], ["s"]]
-    await hub.close()
-
-
-@pytest.mark.parametrize(("command", "answer"), [("halt", None), ("stop", "stop")])
-@on_a_loop
-async def test_what_is_pressed_while_an_agent_is_away_holds_when_it_is_back(
-    command: str, answer: str | None
-) -> None:
-    hub = await a_hub()
-    person, agent = Person(hub), await started(hub)
-    assert (await person.command("continue", run="r"))["type"] == "ok"
-    agent.reach("before", waits=False, epoch=2)
-    agent.hang_up()
-    assert (await person.command(command, run="r"))["type"] == "ok"
-    agent.reach("away", waits=False, epoch=2)  # nobody hears it
-    await agent.connect(hub)
-    assert (await agent.line.expect("lease"))["mode"] == "step"
-    agent.again(1)
-    agent.reach("back", epoch=1)
-    await settle()
-    told = [each["body"] for each in agent.line.sent if each["type"] == "answer"]
-    kinds = [(each["breakpoint"], each["answer"]["kind"]) for each in told]
-    assert kinds == ([] if answer is None else [("back", answer)])
-    assert hub.run("r").pending == (("back",) if answer is None else ())
-    assert hub.run("r").rows == 3
-    await hub.close()
-
-
-@on_a_loop
-async def test_a_connection_that_takes_anothers_place_has_the_lease_that_holds() -> None:
-    hub = await a_hub()
-    person, agent = Person(hub), await started(hub)
-    agent.reach("b0")
-    agent.hang_up()
-    await person.command("continue", run="r")
-    await agent.connect(hub, waiting=["b0"])
-    await agent.line.expect("answer", breakpoint="b0")
-    agent.hang_up()
-    await person.command("halt", run="r")
-    await agent.connect(hub)
-    assert [each["mode"] for each in agent.line.take("lease")] == ["step"]
-    await hub.close()
-
-
-class SlowStore(MemoryStore):
-    """A store that tells what is recorded, and what is durable, when a test wants it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.recorded: list[Any] = []
-        self.durable: list[Any] = []
-
-    def append(
-        self, records: Any, done: Any = nothing, *, durable: bool = False, synced: Any = None
-    ) -> None:
-        super().append(records)
-        self.recorded.append(done)
-        if synced is not None:
-            self.durable.append(synced)
-
-    def settled(self, done: Any) -> None:
-        self.recorded.append(done)
-
-    def tell(self, calls: list[Any]) -> None:
-        while calls:
-            calls.pop(0)()
-
-
-@on_a_loop
-async def test_a_lease_is_told_once_it_is_recorded_and_not_before_the_welcome() -> None:
-    store = SlowStore()
-    hub = await a_hub(store)
-    agent = Agent("r")
-    connecting = asyncio.ensure_future(agent.connect(hub))
-    await settle()
-    hub.resume("r")
-    store.tell(store.recorded)  # the Continue's is recorded before the hello's is durable
-    assert agent.line.sent == []
-    store.tell(store.durable)
-    await connecting
-    assert [each["mode"] for each in agent.line.take("lease")] == ["continue"]
-    hub.halt("r")
-    assert agent.line.sent == []
-    store.tell(store.recorded)
-    assert [each["mode"] for each in agent.line.take("lease")] == ["step"]
-    await hub.close()
-
-
-@on_a_loop
-async def test_a_stop_that_halts_reaches_an_agent_of_version_1() -> None:
-    hub = await a_hub()
-    person = Person(hub)
-    await person.command("set_stop", stop=STOP | {"nth": 2})
-    agent = OldAgent(hub)
-    await person.command("continue", run=agent.run)
-    for name in ("run_tests", "ls", "run_tests"):
-        agent.call(name)
-    run = hub.run(agent.run)
-    assert (run.state, run.rows) == ("halted", 4)
-    assert [(each.stop, each.count, each.last) for each in run.hits] == [("s", 1, 4)]
-    assert not any("lease" in text for text in agent.texts)
-    history = await hub.history(agent.run)
-    assert [each.name for each in history.events] == [None, "run_tests", "ls", "run_tests"]
-    file = (await person.command("export_run", run=agent.run))["body"]["data"]
-    imported = (await person.command("import_run", data=file))["body"]["run"]
-    tried = await person.command("try_stop", stop=STOP | {"nth": 2}, run=imported["id"])
-    assert tried["body"]["trials"][0]["hits"] == [4]
-    assert imported["hits"] == []  # such a file has no word for them
-    await hub.close()
-
-
-class OldAgent:
-    """A program of version 1, which has started and gone past its start."""
-
-    def __init__(self, hub: Hub) -> None:
-        self.texts: list[str] = []
-        self._session = hub.connect_agent(self, 1)
-        self._number = 0
-        self._say("event", type="PROGRAM_STARTED", data="P")
-        self.run = hub.runs()[-1].id
-        self._point(None)
-        hub.step(self.run)
-
-    def call(self, name: str) -> None:
-        """Reach the begin of a tool's call."""
-        self._say("event", type="TOOL_INVOCATION", data=None)
-        self._point({"Tool": name, "Argument": None})
-
-    def _say(self, message: str, **data: Json) -> None:
-        self._number += 1
-        plain = {"uuid": f"e{self._number}", "time": 1.0, "breakpoints": []}
-        self._session.receive(json.dumps({"message": message, "data": plain | data}))
-
-    def _point(self, data: Json) -> None:
-        point = {"uuid": f"b{self._number}", "agent": "A", "event_id": f"e{self._number}"}
-        point |= {"time": 1.0, "summary": None, "original_data": data, "modified_data": None}
-        self._session.receive(json.dumps({"message": "breakpoint", "data": point}))
-
-    def send(self, text: str) -> None:
-        self.texts.append(text)
-
-    def close(self, code: int, reason: str) -> None: ...
-
-
 # ---- from Python ------------------------------------------------------------------------------------
 
 
@@ -476,7 +220,7 @@ class OldAgent:
 async def test_programs_ask_without_a_hello() -> None:
     hub = await a_hub()
     person = Person(hub)
-    run = await started(hub, "r1", program="solver", workspace="/home/ada/secret")
+    run = await started(hub, "r1", program="solver", workspace="~/secret")
     run.reach("b")
     asker = Agent()
     asker.line = Line()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb import AgentStepperCore
+from agentstepper_nb import AgentStepper, AgentStepperCore
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import ScriptedCore
 
@@ -45,3 +45,9 @@ def folder(tmp_path: Path) -> Path:
     folder.mkdir()
     (folder / "old.txt").write_text("old\n")
     return folder
+
+
+@pytest.fixture
+def dbg(core: ScriptedCore) -> Iterator[AgentStepper]:
+    with AgentStepper("Tester", "127.0.0.1", core.port) as dbg:
+        yield dbg

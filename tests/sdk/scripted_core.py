@@ -40,6 +40,9 @@ from agentstepper_nb.protocol.v1 import agent as v1
 #: Seconds until a test that waits for something says that it didn't come.
 PATIENCE = 60
 
+#: The answer at the program's start, and at any other breakpoint.
+START = STEP = Resume()
+
 M = TypeVar("M")
 
 #: Gives the answer of a breakpoint, or None: the test answers it later.
@@ -56,6 +59,11 @@ def go_on(peer: Peer, point: BreakpointReached) -> Answer:
 
 def hold(peer: Peer, point: BreakpointReached) -> None:
     """Leave every breakpoint to the test."""
+
+
+def only_the_start(peer: Peer, point: BreakpointReached) -> Resume | None:
+    """Step at once at the program's start; leave the others to the test."""
+    return go_on(peer, point) if point.summary else None
 
 
 def edit(text: str) -> Resume:
@@ -313,3 +321,11 @@ class ScriptedCore:
                 )
             )
         )
+
+
+def waiting(peer: Peer) -> BreakpointReached:
+    """The next breakpoint that waits, after the start."""
+    while True:
+        point = peer.next(BreakpointReached)
+        if point.waits and not point.summary:
+            return point

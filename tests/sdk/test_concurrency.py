@@ -15,13 +15,9 @@ import pytest
 from agentstepper_nb import AgentStepper, AsyncAgentStepper
 from agentstepper_nb.protocol.agent import BreakpointReached, EventBegun, Withdraw
 from agentstepper_nb.protocol.values import Outcome, Side
-from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, edit, go_on
+from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, edit, go_on, only_the_start
 
 MANY = 20
-
-
-def only_the_start(peer: Peer, point: BreakpointReached) -> Any:
-    return go_on(peer, point) if point.summary else None
 
 
 @pytest.fixture(autouse=True)

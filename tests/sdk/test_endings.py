@@ -1,34 +1,27 @@
-"""Interrupts, garbage, exits, kills and forks: how a run ends when nobody calls close()."""
+"""Interrupts, garbage, exits and kills: how a run ends when nobody calls close()."""
 
 from __future__ import annotations
 
 import gc
-import os
 import signal
 import sys
-from pathlib import Path
 
 import pytest
 
 from agentstepper_nb import AgentStepper
-from agentstepper_nb.protocol.agent import BreakpointReached, Bye, CommitMade, EventBegun, Withdraw
+from agentstepper_nb.protocol.agent import BreakpointReached, Bye, Withdraw
 from agentstepper_nb.protocol.values import Ending, Outcome
 from tests.sdk.processes import agent, outcome
-from tests.sdk.scripted_core import Peer, ScriptedCore, go_on
+from tests.sdk.scripted_core import Peer, ScriptedCore, go_on, only_the_start, waiting
 
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-
-
-def only_the_start(peer: Peer, point: BreakpointReached) -> object:
-    return go_on(peer, point) if point.summary else None
-
-
-def waiting(peer: Peer) -> BreakpointReached:
-    """The next breakpoint that waits, after the start."""
-    while True:
-        point = peer.next(BreakpointReached)
-        if point.waits and not point.summary:
-            return point
+#: An agent that waits in an event loop.
+ASYNC = """
+    import asyncio
+    async def main():
+        async with AsyncAgentStepper("T", "127.0.0.1", PORT) as dbg:
+            await dbg.begin_llm_query_breakpoint("p")
+    asyncio.run(main())
+    """
 
 
 # ---- interrupts -------------------------------------------------------------------------------------
@@ -94,14 +87,7 @@ def test_an_interrupt_at_the_start_ends_the_run(core: ScriptedCore) -> None:
 
 def test_an_interrupt_of_asyncio_run(core: ScriptedCore) -> None:
     core.policy = only_the_start
-    program = """
-    import asyncio
-    async def main():
-        async with AsyncAgentStepper("T", "127.0.0.1", PORT) as dbg:
-            await dbg.begin_llm_query_breakpoint("p")
-    asyncio.run(main())
-    """
-    with agent(core, program) as process:
+    with agent(core, ASYNC) as process:
         peer = core.peer()
         point = waiting(peer)
         process.send_signal(signal.SIGINT)
@@ -111,30 +97,26 @@ def test_an_interrupt_of_asyncio_run(core: ScriptedCore) -> None:
     assert peer.ends() == Bye(ending=Ending.STOPPED)
 
 
-# ---- garbage and exits ------------------------------------------------------------------------------
-
-
 def test_an_interrupt_that_does_not_wake_the_event_loop_is_heard(core: ScriptedCore) -> None:
     """As one that comes just before it falls asleep: here another thread gets the signal."""
     core.policy = only_the_start
     program = """
-    import asyncio, signal, threading
+    import signal, threading
     def interrupt():
         sys.stdin.readline()
         signal.pthread_kill(threading.get_ident(), signal.SIGINT)
     threading.Thread(target=interrupt, daemon=True).start()
-    async def main():
-        async with AsyncAgentStepper("T", "127.0.0.1", PORT) as dbg:
-            await dbg.begin_llm_query_breakpoint("p")
-    asyncio.run(main())
     """
-    with agent(core, program) as process:
+    with agent(core, program + ASYNC) as process:
         peer = core.peer()
         point = waiting(peer)
         assert process.stdin is not None
         process.stdin.write("now\n")
         process.stdin.flush()
         assert peer.next(Withdraw).breakpoint == point.id
+
+
+# ---- garbage and exits ------------------------------------------------------------------------------
 
 
 def test_garbage_collection_ends_the_run(core: ScriptedCore) -> None:
@@ -265,137 +247,3 @@ def test_kill_9_is_a_closed_connection_without_a_goodbye(core: ScriptedCore) -> 
         waiting(peer)
         process.kill()
         assert peer.ends() is None
-
-
-# ---- forks ------------------------------------------------------------------------------------------
-
-
-@needs_fork
-def test_a_forked_child_opens_a_run_of_its_own(core: ScriptedCore) -> None:
-    program = """
-    dbg = AgentStepper("T", "127.0.0.1", PORT)
-    with dbg.tool("outer", {}) as t:
-        pid = os.fork()
-        if pid == 0:
-            try:
-                dbg.end_tool_invocation_breakpoint("the parent's")
-            except RuntimeError as error:
-                print(error, flush=True)
-            with dbg.llm("from the child") as q:
-                q.response = "r"
-            sys.exit(0)
-        os.waitpid(pid, 0)
-        t.result = "of the parent"
-    dbg.close()
-    print("parent done", pid)
-    """
-    with agent(core, program) as process:
-        code, out, err = outcome(process)
-    assert code == 0, err
-    assert "hasn't begun" in out
-    parent, child = core.peer(), core.peer()
-    assert parent.hello is not None
-    assert child.hello is not None
-    pid = int(out.split()[-1])
-    assert child.hello.program == f"T (child {pid})"
-    assert child.hello.pid == pid
-    assert child.hello.run != parent.hello.run
-    assert parent.ends() == Bye(ending=Ending.FINISHED)
-    assert child.ends() == Bye(ending=Ending.FINISHED)
-    assert [point.waits for point in child.points] == [False, True, True]
-    assert [event.parent for event in child.events] == [None, None]
-    assert [point.outcome for point in parent.points] == [None, None, Outcome.OK]
-
-
-@needs_fork
-def test_a_forked_child_commits_for_itself(core: ScriptedCore, tmp_path: Path) -> None:
-    program = f"""
-    dbg = AgentStepper("T", "127.0.0.1", PORT, {str(tmp_path / "project")!r})
-    pid = os.fork()
-    if pid == 0:
-        dbg.post_debug_message("the first call opens the child's run, and its workspace")
-        open({str(tmp_path / "project" / "new.txt")!r}, "w").close()
-        assert dbg.commit_agent_changes("of the child")
-        sys.exit(0)
-    assert os.waitpid(pid, 0)[1] == 0
-    assert dbg.commit_agent_changes("of the parent")
-    """
-    (tmp_path / "project").mkdir()
-    with agent(core, program) as process:
-        code, _, err = outcome(process)
-    assert code == 0, err
-    for peer, title in [(core.peer(), "of the parent"), (core.peer(), "of the child")]:
-        peer.ends()
-        commits = [message for message in peer.sent if isinstance(message, CommitMade)]
-        assert [commit.title for commit in commits] == ["Initialized repository", title]
-        assert [change.path for change in commits[-1].changes] == ["new.txt"]
-
-
-@needs_fork
-def test_a_child_that_calls_nothing_leaves_no_trace(core: ScriptedCore) -> None:
-    program = """
-    with AgentStepper("T", "127.0.0.1", PORT) as dbg:
-        with dbg.tool("t", {}):
-            pid = os.fork()
-            if pid == 0:
-                sys.exit(0)
-            os.waitpid(pid, 0)
-        dbg.post_debug_message("still connected")
-    """
-    with agent(core, program) as process:
-        code, _, err = outcome(process)
-    assert code == 0, err
-    peer = core.peer()
-    assert peer.ends() == Bye(ending=Ending.FINISHED)
-    assert bytes(peer.events[-1].data) == b'"still connected"'
-    assert len(core.peers) == 1
-
-
-@needs_fork
-def test_a_child_does_not_hold_the_parents_connection_open(core: ScriptedCore) -> None:
-    program = """
-    dbg = AgentStepper("T", "127.0.0.1", PORT)
-    if os.fork() == 0:
-        print("forked", flush=True)
-        sys.stdout.close()
-        os.read(0, 1)
-        os._exit(0)
-    dbg.begin_llm_query_breakpoint("p")
-    """
-    core.policy = only_the_start
-    with agent(core, program) as process:
-        peer = core.peer()
-        waiting(peer)
-        assert process.stdout is not None
-        assert process.stdout.readline() == "forked\n"
-        process.kill()
-        assert peer.ends() is None
-
-
-@needs_fork
-def test_multiprocessing_children_say_goodbye(core: ScriptedCore) -> None:
-    program = """
-    import multiprocessing
-    dbg = AgentStepper("T", "127.0.0.1", PORT)
-
-    def work(n):
-        with dbg.llm(n) as q:
-            q.response = n
-        return n
-
-    with multiprocessing.get_context("fork").Pool(2) as pool:
-        assert pool.map(work, range(4), chunksize=2) == [0, 1, 2, 3]
-        pool.close()
-        pool.join()
-    """
-    with agent(core, program) as process:
-        code, _, err = outcome(process)
-    assert code == 0, err
-    first = core.peer()
-    assert first.ends() == Bye(ending=Ending.FINISHED)
-    children = core.peers[1:]
-    assert children
-    for child in children:
-        assert child.ends() == Bye(ending=Ending.FINISHED)
-    assert sum(len(child.events) - 1 for child in children) == 4
-    assert all(isinstance(event, EventBegun) for event in first.events)

@@ -18,7 +18,7 @@ from tests.sdk.children import python
 from tests.sdk.doors import both, run
 from tests.sdk.processes import agent, outcome
 from tests.sdk.resume.agents import await_log
-from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, go_on
+from tests.sdk.scripted_core import PATIENCE, ScriptedCore, only_the_start, waiting
 
 FINISHED = Bye(ending=Ending.FINISHED)
 AWAY = "Connection lost to the Core at"
@@ -28,17 +28,6 @@ AWAY = "Connection lost to the Core at"
 def core() -> Iterator[ScriptedCore]:
     with ScriptedCore(only_the_start) as core:
         yield core
-
-
-def only_the_start(peer: Peer, point: BreakpointReached) -> Any:
-    return go_on(peer, point) if point.summary else None
-
-
-def waiting(peer: Peer) -> BreakpointReached:
-    while True:
-        point = peer.next(BreakpointReached)
-        if point.waits and not point.summary:
-            return point
 
 
 # ---- interrupts --------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,20 +12,14 @@ from msgspec import Raw
 from agentstepper_nb import AgentStopped, InjectedError, NotJSONError, ToolDeniedError
 from agentstepper_nb.protocol.agent import (
     Answer,
-    Bye,
     Deny,
-    EventBegun,
     Raise,
-    Resume,
     Skip,
     Stop,
 )
-from agentstepper_nb.protocol.values import Ending, EventKind, Outcome, Side, Usage
+from agentstepper_nb.protocol.values import EventKind
 from tests.sdk.doors import Scenario, both, run, transcript
-from tests.sdk.scripted_core import Script, ScriptedCore, edit
-
-START = Resume()  # the answer at the program's start
-STEP = Resume()
+from tests.sdk.scripted_core import START, STEP, Script, ScriptedCore, edit
 
 
 @dataclass
@@ -372,181 +365,3 @@ def _anything() -> Any:
     import contextlib
 
     return contextlib.suppress(BaseException)
-
-
-# ---- details ----------------------------------------------------------------------------------------
-
-
-@both
-def test_the_start(door: str, core: ScriptedCore) -> None:
-    async def nothing(dbg: Any) -> None:
-        pass
-
-    run(door, core, nothing)
-    peer = core.peer()
-    assert peer.hello is not None
-    assert peer.hello.program == "Tester"
-    bye = peer.ends()
-    event, point = peer.sent[:2]
-    assert (event.kind, bytes(event.data)) == (EventKind.PROGRAM_STARTED, b'"Tester"')
-    assert point.event == event.id
-    assert (point.side, point.waits, bytes(point.data)) == (Side.BEGIN, True, b'"Tester"')
-    assert point.summary == "Agent program started."
-    assert bye == Bye(ending=Ending.FINISHED)
-    assert len(peer.sent) == 3
-
-
-@both
-def test_without_a_stop_on_entry_the_message_is_sent_all_the_same(
-    door: str, core: ScriptedCore
-) -> None:
-    async def nothing(dbg: Any) -> None:
-        pass
-
-    run(door, core, nothing, stop_on_entry=False)
-    peer = core.peer()
-    peer.ends()
-    assert [point.waits for point in peer.points] == [False]
-
-
-@both
-@pytest.mark.parametrize(
-    ("answer", "error", "ending"),
-    [
-        (Stop(), AgentStopped, Ending.STOPPED),
-        (Raise(message="no"), InjectedError, Ending.CRASHED),
-    ],
-)
-def test_what_ends_the_start_ends_the_run(
-    door: str, core: ScriptedCore, answer: Answer, error: type[BaseException], ending: Ending
-) -> None:
-    async def never(dbg: Any) -> None:
-        raise AssertionError
-
-    core.policy = Script(answer)
-    with pytest.raises(error):
-        run(door, core, never)
-    bye = core.peer().ends()
-    assert bye is not None
-    assert bye.ending is ending
-
-
-@both
-@pytest.mark.parametrize(
-    ("error", "ending", "failure"),
-    [
-        (ValueError("a bug"), Ending.CRASHED, ("ValueError", "a bug")),
-        (KeyboardInterrupt(), Ending.STOPPED, None),
-        (AgentStopped(), Ending.STOPPED, None),
-        (asyncio.CancelledError(), Ending.STOPPED, None),
-        (BaseExceptionGroup("tasks", [AgentStopped(), AgentStopped()]), Ending.STOPPED, None),
-        (
-            BaseExceptionGroup("tasks", [AgentStopped(), ValueError("a bug")]),
-            Ending.CRASHED,
-            ("BaseExceptionGroup", None),
-        ),
-        (SystemExit(0), Ending.FINISHED, None),
-        (SystemExit(2), Ending.CRASHED, ("SystemExit", "2")),
-        (NotJSONError("$", "x"), Ending.CRASHED, ("agentstepper_nb.errors.NotJSONError", None)),
-    ],
-    ids=lambda value: repr(value)[:70] if isinstance(value, BaseException) else "",
-)
-def test_how_the_run_ends(
-    door: str, core: ScriptedCore, error: BaseException, ending: Ending, failure: Any
-) -> None:
-    async def fail(dbg: Any) -> None:
-        raise error
-
-    with pytest.raises(type(error)):
-        run(door, core, fail)
-    bye = core.peer().ends()
-    assert bye is not None
-    assert bye.ending is ending
-    if failure is None:
-        assert bye.failure is None
-    else:
-        assert bye.failure is not None
-        assert bye.failure.type == failure[0]
-        assert failure[1] in (None, bye.failure.message)
-
-
-@both
-def test_an_event_s_details(door: str, core: ScriptedCore) -> None:
-    async def scenario(dbg: Any) -> None:
-        async with dbg.tool("outer", {}) as t:
-            async with dbg.llm("p", model="gpt") as q:
-                q.response = {"usage": {"prompt_tokens": 3, "completion_tokens": 4}}
-            async with dbg.llm("p") as q:
-                q.usage = Usage(input_tokens=1, output_tokens=2)
-            await dbg.post_debug_message("done")
-            t.result = 1
-
-    run(door, core, scenario)
-    peer = core.peer()
-    peer.ends()
-    _, outer, first, second, message = peer.events
-    assert (outer.name, outer.parent) == ("outer", None)
-    assert (first.name, first.parent) == ("gpt", outer.id)
-    assert (second.name, second.parent) == (None, outer.id)
-    assert (message.parent, message.data) == (outer.id, Raw(b'"done"'))
-    usages = [p.usage for p in peer.points if p.outcome is Outcome.OK and p.event != outer.id]
-    assert usages == [
-        Usage(input_tokens=3, output_tokens=4),
-        Usage(input_tokens=1, output_tokens=2),
-    ]
-    assert all(isinstance(event, EventBegun) and event.clock > 0 for event in peer.events)
-
-
-@both
-def test_a_failure_tells_type_and_message(door: str, core: ScriptedCore) -> None:
-    async def scenario(dbg: Any) -> None:
-        with pytest.raises(OSError, match="disk full"):
-            async with dbg.tool("write", {}):
-                raise OSError("disk full")
-
-    run(door, core, scenario)
-    peer = core.peer()
-    peer.ends()
-    failure = peer.points[-1].failure
-    assert failure is not None
-    assert (failure.type, failure.message) == ("OSError", "disk full")
-    assert bytes(peer.points[-1].data) == b"null"
-
-
-@both
-def test_an_injected_error_comes_from_the_one_it_replaces(door: str, core: ScriptedCore) -> None:
-    async def scenario(dbg: Any) -> None:
-        async with dbg.tool("divide", {}):
-            raise ZeroDivisionError("x")
-
-    core.policy = Script(START, STEP, Deny(reason="no more"))
-    with pytest.raises(ToolDeniedError, match="no more") as caught:
-        run(door, core, scenario)
-    assert isinstance(caught.value.__cause__, ZeroDivisionError)
-
-
-@both
-def test_nothing_stays_open_after_a_refusal(door: str, core: ScriptedCore) -> None:
-    async def scenario(dbg: Any) -> None:
-        with pytest.raises(ToolDeniedError):
-            await dbg.begin_tool_invocation_breakpoint("rm", {})
-        with pytest.raises(RuntimeError, match="hasn't begun"):
-            await dbg.end_tool_invocation_breakpoint("r")
-
-    core.policy = Script(START, Deny(reason="no"))
-    run(door, core, scenario)
-
-
-@both
-def test_edits_that_are_no_tool_call_never_reach_the_agent(door: str, core: ScriptedCore) -> None:
-    from agentstepper_nb import ProtocolError
-
-    async def scenario(dbg: Any) -> None:
-        with pytest.raises(ProtocolError, match="Tool"):
-            await dbg.begin_tool_invocation_breakpoint("rm", {})
-
-    core.policy = Script(START, edit('{"Tool":"rm"}'))
-    run(door, core, scenario)
-    peer = core.peer()
-    peer.ends()
-    assert peer.points[-1].outcome is Outcome.ERROR

@@ -50,10 +50,12 @@ export function Root({ model, place }: RootProps) {
           ) : (
             <>
               <Strip model={model} place={place} />
-              <Tabs model={model} empty={empty} />
-              <Banner model={model} />
-              <StopTrouble model={model} />
-              <StoreTrouble model={model} />
+              <div class="as-Main">
+                <Tabs model={model} empty={empty} />
+                <Banner model={model} />
+                <StopTrouble model={model} />
+                <StoreTrouble model={model} />
+              </div>
             </>
           )}
           {place.overlay.value === "keys" && <Help place={place} />}

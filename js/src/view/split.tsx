@@ -31,7 +31,8 @@ export function Split({ name, label, class: extra, narrow: upTo, children }: Spl
   const [share, setShare] = useKept(key);
 
   const style: Record<string, string> = {};
-  if (share !== null) style[narrow ? "--as-vsplit" : "--as-split"] = `${share}%`;
+  if (share !== null && narrow) style["--as-vsplit"] = `${share}cqh`;
+  else if (share !== null) style["--as-split"] = `${share}%`;
   return (
     <div ref={body} class={cx("as-Body", extra)} style={style}>
       {children[0]}
@@ -53,7 +54,7 @@ function Splitter({ body, narrow, share, label, onShare }: SplitterProps) {
   const moveTo = (x: number, y: number) => {
     const box = body.current?.getBoundingClientRect();
     if (!box) return;
-    const part = narrow ? (y - box.top) / box.height : (x - box.left) / box.width;
+    const part = narrow ? (y - box.top) / wholeHeight(body.current) : (x - box.left) / box.width;
     onShare(Math.min(MOST, Math.max(LEAST, 100 * part)));
   };
   const onKeyDown = (event: KeyboardEvent) => {
@@ -83,6 +84,11 @@ function Splitter({ body, narrow, share, label, onShare }: SplitterProps) {
       onKeyDown={onKeyDown}
     />
   );
+}
+
+/** What rows are a share of: the whole view's height, which no banner changes (`cqh` in layout.css). */
+function wholeHeight(body: Element | null): number {
+  return body?.closest(".as-Main")?.clientHeight || 1;
 }
 
 // Along x when side by side, along y when one above the other.

@@ -13,28 +13,14 @@ import pytest
 
 from agentstepper_nb.protocol.agent import (
     AgentMessage,
-    BreakpointReached,
     Bye,
-    Resume,
     Welcome,
 )
 from agentstepper_nb.protocol.values import Ending
 from tests.sdk.doors import run
-from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, go_on
+from tests.sdk.scripted_core import PATIENCE, ScriptedCore
 
 FINISHED = Bye(ending=Ending.FINISHED)
-
-
-def only_the_start(peer: Peer, point: BreakpointReached) -> Resume | None:
-    return go_on(peer, point) if point.summary else None
-
-
-def waiting(peer: Peer) -> BreakpointReached:
-    """The next breakpoint that waits, after the start."""
-    while True:
-        point = peer.next(BreakpointReached)
-        if point.waits and not point.summary:
-            return point
 
 
 async def ask(dbg: Any) -> Any:

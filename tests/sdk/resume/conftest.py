@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from agentstepper_nb.sdk import session as session_module
-from tests.sdk.resume.agents import Agent, only_the_start
-from tests.sdk.scripted_core import ScriptedCore
+from tests.sdk.resume.agents import Agent
+from tests.sdk.scripted_core import ScriptedCore, only_the_start
 
 
 @pytest.fixture

@@ -15,14 +15,8 @@ from agentstepper_nb.protocol.agent import (
 from agentstepper_nb.protocol.values import EventKind
 from agentstepper_nb.sdk import outbox
 from tests.sdk.doors import both
-from tests.sdk.resume.agents import (
-    FINISHED,
-    Agent,
-    ask,
-    await_log,
-    waiting,
-)
-from tests.sdk.scripted_core import PATIENCE, ScriptedCore, edit, go_on
+from tests.sdk.resume.agents import FINISHED, Agent, ask, await_log
+from tests.sdk.scripted_core import PATIENCE, ScriptedCore, edit, go_on, waiting
 
 
 @both

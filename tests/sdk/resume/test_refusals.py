@@ -13,14 +13,8 @@ from agentstepper_nb.protocol.agent import (
     AgentError,
 )
 from tests.sdk.doors import both, run
-from tests.sdk.resume.agents import (
-    Agent,
-    ask,
-    await_log,
-    only_the_start,
-    waiting,
-)
-from tests.sdk.scripted_core import PATIENCE, ScriptedCore, go_on
+from tests.sdk.resume.agents import Agent, ask, await_log
+from tests.sdk.scripted_core import PATIENCE, ScriptedCore, go_on, only_the_start, waiting
 
 REFUSALS = ["unknown_run", "run_ended", "unauthorized", "version_mismatch"]
 

@@ -15,15 +15,8 @@ from agentstepper_nb.protocol.agent import (
 )
 from agentstepper_nb.protocol.values import EventKind
 from tests.sdk.doors import both
-from tests.sdk.resume.agents import (
-    FINISHED,
-    Agent,
-    ask,
-    kinds,
-    waiting,
-    welcome,
-)
-from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, edit
+from tests.sdk.resume.agents import FINISHED, Agent, ask, kinds, welcome
+from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, edit, waiting
 
 # ---- wait ------------------------------------------------------------------------------------------
 

@@ -1,0 +1,54 @@
+"""Stops as they travel, and agents with a lease."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any
+
+from agentstepper_nb.hub import Hub
+from tests.hub.desk import Agent, Json
+
+STOP = {"id": "s", "kind": "tool_invocation", "name": "run_*"}
+#: What the header of each run says, whatever the run.
+EVERY_RUNS = ("agent_state", "mode", "can_stop")
+PRICES = [{"model": "gpt-*", "input": 1.0, "output": 2.0}]
+
+
+def on_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    @wraps(test)
+    def run(*args: Any, **named: Any) -> None:
+        asyncio.run(test(*args, **named))
+
+    return run
+
+
+def whole(stop: Json) -> Json:
+    """A stop with all of its fields, as it travels."""
+    fields = {"program": "*", "kind": None, "side": None, "name": None, "on_error": False}
+    fields |= {"condition": None, "watch": None, "nth": 1, "once": False, "then": "halt"}
+    return fields | {"enabled": True} | stop
+
+
+def lease(epoch: int, mode: str, *stops: Json, prices: Any = ()) -> Json:
+    said = {"epoch": epoch, "mode": mode, "stops": [whole(stop) for stop in stops]}
+    return said | {"prices": list(prices)}
+
+
+def sent(line: Any) -> list[Json]:
+    """Leases and answers in the order in which they came; the rest is dropped."""
+    messages, line.sent = line.sent, []
+    return [
+        each["body"]["mode"] if each["type"] == "lease" else each["body"]["breakpoint"]
+        for each in messages
+        if each["type"] in ("lease", "answer")
+    ]
+
+
+async def started(hub: Hub, run: str = "r", **hello: Json) -> Agent:
+    """An agent that has its first lease."""
+    agent = Agent(run, **hello)
+    await agent.connect(hub)
+    await agent.line.expect("lease")
+    return agent

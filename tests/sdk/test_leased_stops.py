@@ -1,0 +1,311 @@
+"""Stops that an agent decides for itself, under a lease."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from msgspec import Raw
+
+from agentstepper_nb import AgentStepper
+from agentstepper_nb.core.stops import Point, Stops, Verdict
+from agentstepper_nb.protocol.agent import (
+    Acknowledged,
+    Answer,
+    BreakpointReached,
+    Bye,
+    CommitMade,
+    EventBegun,
+    Lease,
+    Resume,
+    Withdraw,
+)
+from agentstepper_nb.protocol.stops import Reaction, Stop, TokenBudget, Touched
+from agentstepper_nb.protocol.values import EventKind, Mode, Side
+from agentstepper_nb.sdk import lease, session
+from agentstepper_nb.sdk.buffer import Buffer
+from agentstepper_nb.sdk.lease import Leasehold
+from agentstepper_nb.sdk.waiting import Waiting
+from tests.sdk.doors import both, run
+from tests.sdk.leased import GO_ON, HALT, answering, ask, continued, hear, told
+from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, edit
+from tests.sdk.test_orders import Wire
+
+
+@both
+def test_a_stop_halts_and_says_so(door: str, core: ScriptedCore) -> None:
+    log = Stop(id="log", kind=EventKind.TOOL_INVOCATION, then=Reaction.LOG)
+    second = Stop(id="second", side=Side.BEGIN, name="t", nth=2, once=True)
+    core.lease = continued(log, second)
+    core.policy = lambda peer, point: edit('{"Tool":"t","Argument":"edited"}')
+
+    async def scenario(dbg: Any) -> list[Any]:
+        seen = []
+        for n in range(3):
+            await ask(dbg)
+            seen.append((await dbg.begin_tool_invocation_breakpoint("t", n))[1])
+            await dbg.end_tool_invocation_breakpoint(n)
+        return seen
+
+    assert run(door, core, scenario) == [0, "edited", 2]
+    peer = core.peer()
+    peer.ends()
+    hits = [point.stops for point in peer.points]
+    once, twice = [(), (), ("log",), ("log",)], [(), (), ("log", "second"), ("log",)]
+    assert hits == [(), *once, *twice, *once]
+    assert [point.waits for point in peer.points[1:]].count(True) == 1
+
+
+@both
+def test_a_stop_counts_from_the_runs_first_breakpoint_also_while_it_steps(
+    door: str, core: ScriptedCore
+) -> None:
+    """The lease comes when some breakpoints were told already, at which the Core decided."""
+    third = Stop(id="s", kind=EventKind.LLM_QUERY, nth=3)
+
+    def policy(peer: Peer, point: BreakpointReached) -> Answer:
+        if len(peer.points) == 2:
+            peer.say(Lease(epoch=1, mode=Mode.STEP, stops=(third,)))
+        return Resume()
+
+    core.policy = policy
+
+    async def scenario(dbg: Any) -> None:
+        await ask(dbg)
+        await ask(dbg)
+
+    run(door, core, scenario)
+    peer = core.peer()
+    peer.ends()
+    assert [(point.epoch, point.stops) for point in peer.points] == [
+        *[(0, ())] * 2,
+        *[(1, ()), (1, ("s",)), (1, ("s",))],
+    ]
+
+
+@both
+def test_what_was_used_before_a_stop_was_set_counts(door: str, core: ScriptedCore) -> None:
+    core.lease = GO_ON
+    budget = Stop(id="s", watch=TokenBudget(limit=25))
+    core.requests = answering(Lease(epoch=2, mode=Mode.CONTINUE, stops=(budget,)))
+    answer = {"usage": {"prompt_tokens": 7, "completion_tokens": 3}}
+
+    async def scenario(dbg: Any) -> None:
+        for n in range(3):
+            await dbg.begin_llm_query_breakpoint(n)
+            await dbg.end_llm_query_breakpoint(answer)
+            if n == 0:
+                await hear(dbg)
+
+    run(door, core, scenario)
+    peer = core.peer()
+    peer.ends()
+    assert [bool(point.stops) for point in peer.points] == [False] * 6 + [True]
+
+
+@both
+def test_a_file_that_was_touched(door: str, core: ScriptedCore, folder: Any) -> None:
+    core.lease = continued(Stop(id="s", side=Side.END, watch=Touched(path="*.cfg")))
+
+    async def scenario(dbg: Any) -> None:
+        for name in ("a.txt", "b.cfg", "c.txt"):
+            async with dbg.tool("write", name):
+                (folder / name).write_text("new")
+
+    run(door, core, scenario, agent_workspace_path=folder)
+    peer = core.peer()
+    peer.ends()
+    assert [bool(point.stops) for point in peer.points[1:]] == [False] * 3 + [True] + [False] * 2
+    assert any(isinstance(message, CommitMade) for message in peer.sent)
+
+
+@both
+def test_a_condition_that_fails_halts_and_says_how(door: str, core: ScriptedCore) -> None:
+    core.lease = continued(Stop(id="s", side=Side.BEGIN, condition="1 / 0 == 1"))
+
+    async def scenario(dbg: Any) -> None:
+        await ask(dbg)
+
+    run(door, core, scenario)
+    peer = core.peer()
+    peer.ends()
+    begun = peer.points[1]
+    assert begun.waits
+    assert begun.stop_error is not None
+    assert "1 / 0" in begun.stop_error
+
+
+def test_an_event_is_as_deep_as_its_core_has_it(
+    core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    depths = []
+
+    def reach(self: Stops, point: Point) -> Verdict:
+        depths.append((point.name, point.side.value, point.depth))
+        return Verdict()
+
+    monkeypatch.setattr(Stops, "reach", reach)
+    core.lease = GO_ON
+    with AgentStepper("T", "127.0.0.1", core.port) as dbg:
+        with dbg.event("outer"), dbg.llm("p", model="m"):
+            pass
+        outer = dbg.event("ended")
+        outer.__enter__()
+        with dbg.tool("inside", {}):
+            outer.__exit__(None, None, None)
+            with dbg.tool("under", {}):
+                pass
+    begun = [(name, depth) for name, side, depth in depths[1:] if side == "begin"]
+    assert begun == [("outer", 0), ("m", 1), ("ended", 0), ("inside", 1), ("under", 2)]
+    ended = [(name, depth) for name, side, depth in depths if side == "end"]
+    assert ended == [("m", 1), ("outer", 0), ("ended", 0), ("under", 2), ("inside", 1)]
+
+
+def test_what_a_breakpoint_counts_is_sent_whatever_interrupts_it(
+    core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core.lease = GO_ON
+    with AgentStepper("T", "127.0.0.1", core.port) as dbg:
+        peer = core.peer()
+        peer.next(BreakpointReached)
+
+        def interrupted(self: Stops, point: Point) -> Verdict:
+            monkeypatch.undo()
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(Stops, "reach", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            dbg.begin_llm_query_breakpoint("p")
+        point = peer.next(BreakpointReached)
+        assert peer.next(Withdraw).breakpoint == point.id
+        assert dbg.begin_llm_query_breakpoint("q") == "q"
+        with ThreadPoolExecutor(1) as other:  # nobody holds the lock
+            assert other.submit(dbg.begin_llm_query_breakpoint, "r").result(PATIENCE) == "r"
+
+
+def test_a_finalizer_may_reach_a_breakpoint_inside_another(
+    core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core.lease = GO_ON
+    with AgentStepper("T", "127.0.0.1", core.port) as dbg:
+        reach = Stops.reach
+
+        def finalizes(self: Stops, point: Point) -> Verdict:
+            monkeypatch.undo()
+            dbg.begin_llm_query_breakpoint("inner")
+            return reach(self, point)
+
+        monkeypatch.setattr(Stops, "reach", finalizes)
+        assert dbg.begin_llm_query_breakpoint("outer") == "outer"
+    peer = core.peer()
+    peer.ends()
+    assert [bytes(point.data) for point in peer.points[1:]] == [b'"inner"', b'"outer"']  # type: ignore[arg-type]
+
+
+def test_a_signals_handler_may_halt_inside_a_breakpoint(
+    core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lease that comes before its answer is in nobody's way."""
+
+    def policy(peer: Peer, point: BreakpointReached) -> Answer:
+        if point.data == Raw(b'"inner"'):
+            peer.say(GO_ON)
+        return Resume()
+
+    core.lease, core.policy = HALT, policy
+
+    def work() -> None:
+        with AgentStepper("T", "127.0.0.1", core.port) as dbg:
+            reach = Stops.reach
+
+            def handles(self: Stops, point: Point) -> Verdict:
+                monkeypatch.undo()
+                assert dbg.begin_llm_query_breakpoint("inner") == "inner"
+                return reach(self, point)
+
+            monkeypatch.setattr(Stops, "reach", handles)
+            assert dbg.begin_llm_query_breakpoint("outer") == "outer"
+            dbg.end_llm_query_breakpoint("r")
+
+    working = threading.Thread(target=work, daemon=True)
+    working.start()
+    working.join(PATIENCE)
+    assert not working.is_alive()
+    peer = core.peer()
+    peer.ends()
+    assert told(peer) == [(True, 2), (True, 2), (False, 1)]
+
+
+def test_each_lease_that_came_is_taken_up(
+    core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stop that was off for a moment begins anew, also where nobody had time to look meanwhile."""
+    stop = Stop(id="s", kind=EventKind.LLM_QUERY, side=Side.BEGIN, once=True)
+    leasehold = Leasehold("T", Wire(), Waiting())  # type: ignore[arg-type]
+
+    def reach(n: int) -> tuple[str, ...]:
+        begun = EventBegun(id=f"e{n}", kind=EventKind.LLM_QUERY, at=0, clock=0)
+        point = BreakpointReached(
+            id=f"b{n}", event=f"e{n}", side=Side.BEGIN, waits=True, at=0, clock=0, data=Raw(b"1")
+        )
+        *_, decided = leasehold._decided((begun, point))
+        assert isinstance(decided, BreakpointReached)
+        return decided.stops
+
+    leasehold.take(continued(stop))
+    assert (reach(1), reach(2)) == (("s",), ())
+    with ThreadPoolExecutor(1) as reader, leasehold._lock:
+        reader.submit(leasehold.take, GO_ON).result(PATIENCE)
+        reader.submit(leasehold.take, continued(stop)).result(PATIENCE)
+    assert (reach(3), reach(4)) == (("s",), ())
+
+
+def test_what_is_kept_for_the_first_lease_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "_MOST_EARLY_BYTES", 1000)
+    leasehold = Leasehold("T", Wire(), Waiting())  # type: ignore[arg-type]
+    for n in range(50):
+        begun = EventBegun(id=f"e{n}", kind=EventKind.LLM_QUERY, at=0, clock=0)
+        data = Raw(b'"%s"' % (b"x" * 300))
+        point = BreakpointReached(
+            id=f"b{n}", event=f"e{n}", side=Side.BEGIN, waits=True, at=0, clock=0, data=data
+        )
+        leasehold.send((begun, point))
+        assert sum(len(point.data) for point in leasehold._early) < 1000
+
+
+def test_at_the_interpreters_exit_a_core_that_catches_up_is_given_time(
+    core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core.lease, core.acknowledges = GO_ON, False
+    dbg = AgentStepper("T", "127.0.0.1", core.port)
+    peer, link = core.peer(), dbg._live().link
+    heard, acknowledge = threading.Event(), Buffer.acknowledge
+
+    def hear(buffer: Buffer, number: int) -> None:
+        acknowledge(buffer, number)
+        if number == 4:
+            heard.set()
+
+    monkeypatch.setattr(Buffer, "acknowledge", hear)
+    dbg.begin_llm_query_breakpoint("p")
+    dbg.end_llm_query_breakpoint("r")
+    dbg.post_debug_message("m")  # by now all of it waits to be acknowledged
+    patience: list[float] = []
+
+    def wait(futures: list[Future[None]], seconds: float) -> None:
+        """Time goes by, in which the Core takes some more."""
+        patience.append(seconds)
+        assert link.closed in futures
+        if len(patience) == 1:
+            peer.next(Bye)
+            peer.say(Acknowledged(received=4))
+            assert heard.wait(PATIENCE)
+        else:
+            peer.say(Acknowledged(received=1 + len(peer.sent)))
+            link.closed.result(PATIENCE)
+
+    monkeypatch.setattr(session, "wait", wait)
+    session.finish_all()
+    assert patience == [session.EXIT_PATIENCE, session.CLOSE_PATIENCE - session.EXIT_PATIENCE]

@@ -1,0 +1,153 @@
+"""Opening a link: who isn't there, who refuses, and who is something else."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.server import ServerConnection, serve
+from websockets.typing import Subprotocol
+
+from agentstepper_nb import AgentStepper, ConnectionLostError, DiscoveryError
+from agentstepper_nb.protocol.agent import AgentError, Welcome
+from agentstepper_nb.protocol.frame import SUBPROTOCOL
+from agentstepper_nb.sdk import dialing
+from tests.sdk.doors import both, nothing, run
+from tests.sdk.scripted_core import PATIENCE, ScriptedCore
+
+
+@both
+def test_nobody_listens(door: str, core: ScriptedCore) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        core.port = closed.getsockname()[1]
+    with pytest.raises(DiscoveryError, match="agentstepper serve") as caught:
+        run(door, core, nothing)
+    assert f"ws://127.0.0.1:{core.port}" in str(caught.value)
+    assert isinstance(caught.value, ConnectionError)
+
+
+@both
+@pytest.mark.parametrize("token", [None, "wrong"])
+def test_a_missing_or_wrong_token(door: str, token: str | None) -> None:
+    with ScriptedCore(token="right") as core:
+        with pytest.raises(ConnectionLostError, match="AGENTSTEPPER_TOKEN") as caught:
+            run(door, core, nothing, token=token)
+        assert "no token, no entry" in str(caught.value)
+        run(door, core, nothing, token="right")
+
+
+@both
+@pytest.mark.parametrize(
+    ("welcome", "said"),
+    [
+        (Welcome(version=3, core="newer", run="r"), "the Core 3: upgrade"),
+        (AgentError(code="version_mismatch", message="Upgrade the SDK."), "Upgrade the SDK."),
+    ],
+    ids=["another version", "refused"],
+)
+def test_hello_is_refused(door: str, welcome: Any, said: str) -> None:
+    with ScriptedCore(welcome=welcome) as core, pytest.raises(ConnectionLostError, match=said):
+        run(door, core, nothing)
+
+
+def test_something_else_listens() -> None:
+    def reply(connection: Any, request: Any) -> Any:
+        return connection.respond(404, "<html>not here</html>")
+
+    with serve(lambda _: None, "127.0.0.1", 0, process_request=reply) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        port = server.socket.getsockname()[1]
+        with pytest.raises(DiscoveryError, match="no Core on this path"):
+            AgentStepper("T", url=f"http://127.0.0.1:{port}/lab")
+        server.shutdown()
+        thread.join()
+
+
+def test_an_address_that_is_none() -> None:
+    with pytest.raises(DiscoveryError, match="must be ws://"):
+        AgentStepper("T", url="ftp://somewhere")
+
+
+def test_arguments_that_contradict() -> None:
+    with pytest.raises(ValueError, match="either url= or address"):
+        AgentStepper("T", "localhost", url="ws://localhost")
+    with pytest.raises(ValueError, match="none of 'wait', 'continue', 'raise'"):
+        AgentStepper("T", "localhost", 1, on_disconnect="ignore")  # type: ignore[arg-type]
+
+
+@both
+def test_a_core_that_does_not_answer_hello(door: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dialing, "_PATIENCE", 0.1)
+    with silent_server() as port, pytest.raises(ConnectionLostError, match="is it stuck"):
+        run(door, SimpleNamespace(port=port), nothing)
+
+
+@both
+@pytest.mark.parametrize(
+    ("welcome", "said"),
+    [("nonsense", "isn't readable"), ("", "isn't readable"), (None, "closed it with 1000")],
+)
+def test_a_core_that_answers_nonsense(door: str, welcome: str | None, said: str) -> None:
+    with silent_server(welcome) as port, pytest.raises(ConnectionLostError, match=said):
+        run(door, SimpleNamespace(port=port), nothing)
+
+
+@contextmanager
+def silent_server(*says: str | None) -> Iterator[int]:
+    """Chooses version 2, hears hello, and says one thing at most."""
+
+    def handle(connection: ServerConnection) -> None:
+        connection.recv()
+        if says and says[0] is not None:
+            connection.send(says[0])
+        if not says or says[0] is not None:
+            with suppress(ConnectionClosed):
+                connection.recv()
+
+    protocol = Subprotocol(SUBPROTOCOL)
+    with serve(handle, "127.0.0.1", 0, select_subprotocol=lambda *_: protocol) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.socket.getsockname()[1]
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (b"220 mail.example ESMTP\r\n", "it is no Core"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", "answered 200 instead.*says: hi"),
+        (
+            b'HTTP/1.1 403 No\r\nContent-Length: 36\r\n\r\n{"code":"x","message":"Origin bad."}',
+            "says: Origin bad",
+        ),
+    ],
+    ids=["mail", "web", "jupyter"],
+)
+def test_another_server(reply: bytes, said: str) -> None:
+    def answer(server: socket.socket) -> None:
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(10_000)
+            connection.sendall(reply)
+            connection.recv(10_000)
+
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
+        answered = pool.submit(answer, server)
+        with pytest.raises(ConnectionError, match=said):
+            AgentStepper("T", "127.0.0.1", server.getsockname()[1])
+        answered.result(PATIENCE)
+
+
+def test_a_name_that_does_not_resolve() -> None:
+    with pytest.raises(DiscoveryError, match="No Core listens"):
+        AgentStepper("T", "no.such.host.invalid", 1)

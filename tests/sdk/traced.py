@@ -1,0 +1,25 @@
+"""Values that JSON hasn't, and what a traced call's breakpoints carried."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.sdk.scripted_core import STEP, Peer, Script, ScriptedCore, edit
+
+
+class Thing:
+    """Nothing that JSON has."""
+
+    def __repr__(self) -> str:
+        return "<a thing>"
+
+
+def data(peer: Peer) -> list[Any]:
+    """What the breakpoints after the start carried, once the agent is gone."""
+    peer.ends()
+    return [json.loads(bytes(point.data)) for point in peer.points[1:]]
+
+
+def edits(core: ScriptedCore, *texts: str | None) -> None:
+    core.policy = Script(*[STEP if text is None else edit(text) for text in texts])

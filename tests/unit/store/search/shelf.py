@@ -1,0 +1,53 @@
+"""Runs for an index, and a store that it reads them from."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from agentstepper_nb.protocol.records import (
+    BreakpointSaved,
+    RunHistory,
+    RunStarted,
+)
+from agentstepper_nb.protocol.values import Breakpoint, EventKind, Run, Side
+from agentstepper_nb.store.search import Search
+
+Open = Callable[..., Search]
+
+
+def history(run: str, text: str = "needle") -> RunHistory:
+    header = Run(id=run, name=f"Run {run}", program="P", started_at=1.0)
+    point = Breakpoint(
+        id=f"b-{run}",
+        run=run,
+        event="e",
+        seq=1,
+        side=Side.BEGIN,
+        kind=EventKind.LLM_QUERY,
+        at=1.0,
+        data=f'"{text} of {run}"',
+    )
+    return RunHistory(run=header, breakpoints=(point,))
+
+
+def records(run: str, text: str = "needle") -> list[Any]:
+    whole = history(run, text)
+    return [RunStarted(run=whole.run), BreakpointSaved(breakpoint=whole.breakpoints[0])]
+
+
+def found(index: Search, query: str = "needle", run: str | None = None) -> list[str]:
+    return [hit.run for hit in asyncio.run(index.search(query, run))]
+
+
+class Shelf:
+    """A store that is read, and what was read of it."""
+
+    def __init__(self, *runs: str) -> None:
+        self.runs = {run: history(run) for run in runs}
+        self.read: list[str] = []
+
+    def __call__(self, run: str) -> RunHistory:
+        self.read.append(run)
+        return self.runs[run]

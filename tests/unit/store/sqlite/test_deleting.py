@@ -1,0 +1,148 @@
+"""What is deleted leaves nothing, and what is to go is chosen."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from agentstepper_nb.protocol.records import (
+    Record,
+    RunHistory,
+    RunImported,
+    RunStarted,
+)
+from agentstepper_nb.protocol.values import (
+    Durability,
+    Event,
+    EventKind,
+    Run,
+    RunState,
+)
+from agentstepper_nb.store import SqliteStore, open_store
+from agentstepper_nb.store.sqlite import writer
+from agentstepper_nb.store.sqlite.marks import Marks
+from agentstepper_nb.store.sqlite.opening import STORE_FILE
+from tests.helpers.growth import grow, size
+from tests.helpers.loops import on_loop
+from tests.helpers.tables import tabled
+from tests.unit.store.sqlite.telling import keep, told
+
+
+@on_loop
+async def test_of_a_deleted_run_no_byte_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    emptied = threading.Event()
+    monkeypatch.setattr(writer, "IDLE", 0.05)
+    monkeypatch.setattr(Marks, "clear", _then(Marks.clear, emptied.set))
+    store = open_store(tmp_path)
+    stage = told(text="Xyzzyverysecret")
+    stage.finish()
+    other = told("other", "plain")
+    await keep(store, [*stage.records, *other.records])
+    # What is compressed would be left without its words being found.
+    packed = [row[0] for row in store._indexed._connection.execute("SELECT bytes FROM blobs")]
+    secret = [data for data in packed if b"secret" in zlib.decompress(data).lower()]
+    assert len(secret) == 3
+    await journal_emptied(tmp_path, emptied)
+    assert "store.sqlite" in files_with(tmp_path, secret[0])
+    assert "store.sqlite" in files_with(tmp_path, b"Xyzzy")
+    size = (tmp_path / STORE_FILE).stat().st_size
+
+    before = len(stage.records)
+    stage.delete()
+    await keep(store, stage.records[before:])
+    await journal_emptied(tmp_path, emptied)
+    left = {name for data in [*secret, b"Xyzzy"] for name in files_with(tmp_path, data)}
+    assert {name for name in left if name.startswith("store")} == set()
+    assert (tmp_path / STORE_FILE).stat().st_size <= size
+    assert await store.search("Xyzzyverysecret") == []
+    store.close()
+    assert [files_with(tmp_path, data) for data in [*secret, b"Xyzzy", b"xyzzy"]] == [[]] * 5
+    with tabled(tmp_path) as kept:
+        assert kept.reader.history("other").notes[0].text == "plain"
+        assert list(kept.connection.execute("SELECT run FROM blobs WHERE run = 1")) == []
+
+
+async def journal_emptied(folder: Path, emptied: threading.Event) -> None:
+    emptied.clear()
+    if (folder / f"{STORE_FILE}-wal").stat().st_size:
+        assert await asyncio.to_thread(emptied.wait, 20)
+
+
+def test_deleting_gives_room_back(tmp_path: Path) -> None:
+    with tabled(tmp_path) as kept:
+        kept.journal.empty()
+        empty = kept.path.stat().st_size
+        stage = told()
+        for number in range(30):
+            stage.say(f'"{number} {os.urandom(20_000).hex()}"')
+        stage.finish()
+        kept.keep(stage.records)
+        assert kept.journal.empty()
+        assert kept.path.stat().st_size > empty + 600_000
+        stage.delete()
+        kept.keep(stage.records[-1:])
+        assert kept.journal.empty()
+        assert kept.path.stat().st_size == empty
+
+
+def test_what_is_asked_again_and_again_is_kept_once(tmp_path: Path) -> None:
+    store = open_store(tmp_path, Durability.RELAXED)
+    new = asyncio.run(grow(store, 60))
+    store.close()
+    # Search has a file of its own. What is in every store counts as well: some 100 KB.
+    assert size(tmp_path, "store.sqlite*") < 2 * new
+
+
+def files_with(folder: Path, data: bytes) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if data in path.read_bytes())
+
+
+@on_loop
+async def test_what_is_to_go(store: SqliteStore) -> None:
+    def ended(name: str, at: float, **fields: object) -> Record:
+        run = Run(id=name, name=name, program="P", started_at=at, state=RunState.IDLE)
+        event = Event(
+            id="e", run=name, kind=EventKind.DEBUG_MESSAGE, at=0, ended_at=0, data="x" * 99
+        )
+        header = replace(run, ended_at=at, **fields)
+        return RunImported(history=RunHistory(run=header, events=(event,)))
+
+    live = RunStarted(run=Run(id="live", name="live", program="P", started_at=1))
+    runs = [ended("c", 30), ended("a", 10), ended("kept", 5, tags=("keep",)), ended("b", 20), live]
+    await keep(store, runs)
+    assert await store.expired(None, None) == []
+    assert await store.expired(25, None) == ["a", "b"]
+    assert await store.expired(None, 0) == ["a", "b", "c"]
+    size = (await store.info()).size
+    assert size is not None
+    assert await store.expired(None, size + 1_000_000) == []
+    assert await store.expired(None, size - 50) == ["a"]
+
+
+@on_loop
+async def test_no_more_goes_than_there_is_too_much_of(store: SqliteStore) -> None:
+    runs = [Run(id=f"{at:03}", name="N", program="P", started_at=at) for at in range(300)]
+    ended = [replace(run, state=RunState.IDLE, ended_at=run.started_at + 1) for run in runs]
+    await keep(store, [RunImported(history=RunHistory(run=run)) for run in ended])
+    size = (await store.info()).size
+    assert size is not None
+    gone = await store.expired(None, size * 2 // 3)
+    assert gone == [run.id for run in runs[: len(gone)]]
+    assert 90 <= len(gone) <= 110  # a third of them, though most of it is in indexes and page ends
+
+
+def _then(method: Callable[[Marks], None], call: Callable[[], None]) -> Callable[[Marks], None]:
+    def both(self: Marks) -> None:
+        method(self)
+        call()
+
+    return both

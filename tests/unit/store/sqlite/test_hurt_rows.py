@@ -1,0 +1,105 @@
+"""Rows that are hurt are named, and hurt one run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agentstepper_nb.errors import DamagedRunError
+from agentstepper_nb.protocol.values import (
+    RunState,
+)
+from agentstepper_nb.store import SqliteStore
+from agentstepper_nb.store.sqlite.opening import STORE_FILE
+from agentstepper_nb.store.sqlite.reader import Reader
+from tests.helpers.tables import Tabled, tabled
+from tests.unit.store.sqlite.telling import told
+
+DAMAGE = {
+    **{
+        f"a hurt row of {table}": f"UPDATE {table} SET body = CAST(replace(body, 'a', 'b') AS BLOB)"
+        " WHERE run = 1"
+        for table in ("events", "breakpoints", "commits", "changes", "notes")
+    },
+    **{
+        f"a missing row of {table}": f"DELETE FROM {table} WHERE run = 1"
+        for table in ("events", "breakpoints", "commits", "changes", "notes", "nodes", "blobs")
+    },
+    "a row of another run": "UPDATE events SET run = 2, id = 'x' || id WHERE n = 1",
+    "a content of another row": "UPDATE breakpoints SET data = 1 WHERE run = 1",
+    "a hurt header": "UPDATE runs SET header = CAST(replace(header, 'P', 'Q') AS BLOB) WHERE n = 1",
+    "a hurt count": "UPDATE runs SET changes = changes + 1 WHERE n = 1",
+    "a text that is none": "UPDATE events SET id = CAST(x'ff00' AS TEXT) WHERE n = 1",
+    "an edit that is gone": "UPDATE breakpoints SET edit = NULL WHERE run = 1",
+}
+
+
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("two")
+    with tabled(folder) as kept:
+        kept.keep(told("one").records)
+        kept.keep(told("two").records)
+        kept.journal.empty()
+    return folder / STORE_FILE
+
+
+@pytest.fixture
+def damaged(two_runs: Path, tmp_path: Path) -> Iterator[Tabled]:
+    (tmp_path / STORE_FILE).write_bytes(two_runs.read_bytes())
+    with tabled(tmp_path) as kept:
+        yield kept
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_damage_is_named_and_hurts_one_run(damaged: Tabled, damage: str) -> None:
+    assert damaged.reader.history("one").run.id == "one"
+    damaged.connection.execute(damage)
+    with pytest.raises(DamagedRunError) as error:
+        damaged.reader.history("one")
+    assert error.value.run == "one"
+    if "run = 2" not in damage:
+        assert damaged.reader.history("two").run.id == "two"
+
+
+def test_a_hurt_header_is_listed_with_what_can_be_read(damaged: Tabled) -> None:
+    damaged.connection.execute(DAMAGE["a hurt header"])
+    listed = damaged.reader.listed()
+    assert [(each.run.id, each.hurt, each.run.state) for each in listed] == [
+        ("one", True, RunState.IDLE),
+        ("two", False, RunState.STEP),
+    ]
+    damaged.connection.execute("UPDATE runs SET header = 'x', id = x'00' WHERE n = 1")
+    assert damaged.reader.headers()[0].name == "Damaged run 1"
+
+
+def test_a_hurt_row_is_not_made_right_by_writing_it_again(damaged: Tabled) -> None:
+    damaged.connection.execute(DAMAGE["a hurt count"])
+    stage = told("one")
+    before = len(stage.records)
+    stage.rename("another", "one")
+    with pytest.raises(LookupError, match="hurt"):
+        damaged.keep(stage.records[before:])
+    stage.finish("one")
+    stage.delete("one")
+    damaged.keep(stage.records[-1:])
+    assert [run.id for run in damaged.reader.headers()] == ["two"]
+
+
+def test_a_hurt_sentence_is_asked_for_again(damaged: Tabled) -> None:
+    key = "key of A sentence: hello."
+    assert damaged.reader.sentence(key) == "A sentence: hello."
+    damaged.connection.execute("UPDATE sentences SET text = 'other' WHERE run = 1")
+    assert damaged.reader.sentence(key) == "A sentence: hello."  # the other run's
+    damaged.connection.execute("UPDATE sentences SET text = 'other'")
+    assert damaged.reader.sentence(key) is None
+
+
+def test_reading_needs_no_owner_and_no_journal(two_runs: Path, store: SqliteStore) -> None:
+    for path in (two_runs, store._folder / STORE_FILE):
+        reader = Reader(path)
+        reader.headers()
+        reader.close()
+        reader.close()
