@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Final, Protocol
+
+from ..llm_wire.conversation import ModelRequest
+from ..llm_wire.events import AgentEvent
 
 #: Names a model for `agentstepper serve` and the Jupyter extension, where nothing else does.
 MODEL_VARIABLE: Final = "AGENTSTEPPER_MODEL"
@@ -38,6 +41,27 @@ class TextModel(Protocol):
 
         Raises:
             ModelError: It didn't answer, or not with text.
+        """
+
+    async def close(self) -> None:
+        """Close its connections."""
+
+
+class ModelProvider(Protocol):
+    """Streams a model's answers as the standard events. Used on one event loop."""
+
+    @property
+    def name(self) -> str:
+        """Its name, as `--provider` takes it."""
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[AgentEvent]:
+        """Ask once. An async generator: closing it, or cancelling the task, takes the request back.
+
+        Nothing is raised but cancellation: an HTTP error, a time-out or a broken connection is a
+        `TraceEvent("error", {"kind", "message", "status"?})`, then `ResponseCompleted("error", None)`.
+
+        Args:
+            request: The question.
         """
 
     async def close(self) -> None:

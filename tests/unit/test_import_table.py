@@ -53,7 +53,7 @@ TABLE = {
     "models": Row(
         rooms=("protocol", "llm_wire"),
         packages={
-            "openai": "models.openai",
+            "openai": "models",
             "anthropic": "models.anthropic",
             "xllamacpp": "models.local",
         },
@@ -72,7 +72,9 @@ TABLE = {
     # The public door to what extensions need.
     "extend": Row(rooms=("protocol", "core", "hub")),
     "runtime": Row(rooms=("protocol", "sdk", "store", "models.base")),
-    "coding": Row(rooms=("protocol", "sdk", "models", "runtime")),
+    # Processes that dial in and serve what the Core's own must not run.
+    "worker": Row(rooms=("protocol", "discover"), packages={"websockets": ""}),
+    "coding": Row(rooms=("protocol", "sdk", "models", "llm_wire", "worker", "runtime")),
     "chat": Row(rooms=("protocol", "sdk", "models", "runtime")),
     # traitlets is how the Jupyter server and widgets are configured and synced.
     "server_ext": Row(

@@ -1,0 +1,139 @@
+"""What a tool is to the coding agent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from ..llm_wire.events import AgentEvent
+    from .workspace import Workspace
+
+
+class Risk(StrEnum):
+    """How much a call can spoil."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+class ToolPolicy(Struct, frozen=True, kw_only=True):
+    """What a tool says of itself, for the policy to judge by."""
+
+    read_only: bool = False
+    requires_approval: bool = False
+    risk: Risk = Risk.LOW
+
+
+class ToolResult(Struct, frozen=True, kw_only=True):
+    """What a call came to. Tools return failures; they never raise."""
+
+    ok: bool
+    data: Any = None
+    error: str | None = None
+    diagnostics: dict[str, Any] | None = None
+
+    @classmethod
+    def success(cls, data: Any = None) -> ToolResult:
+        """The call did what was asked."""
+        return cls(ok=True, data=data)
+
+    @classmethod
+    def failure(cls, error: str, **diagnostics: Any) -> ToolResult:
+        """The call didn't; `error` tells the model what to do about it."""
+        return cls(ok=False, error=error, diagnostics=diagnostics or None)
+
+
+class ToolContext(Struct, kw_only=True):
+    """What a tool is given besides its arguments."""
+
+    workspace: Workspace
+    cancel: asyncio.Event  # set: end soon
+    emit: Callable[[AgentEvent], None] = lambda event: None
+    output_limit: int = 64 * 1024  # bytes of a result that the model is given
+    command_timeout: float = 120.0  # seconds
+
+
+class Tool(Protocol):
+    """A tool: what the model may call."""
+
+    @property
+    def name(self) -> str:
+        """A word for the model: letters, digits and underscores."""
+
+    @property
+    def description(self) -> str:
+        """What it does and when to use it, for the model."""
+
+    @property
+    def policy(self) -> ToolPolicy:
+        """What the policy judges by."""
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        """JSON Schema of its arguments: an object."""
+
+    async def execute(self, args: Any, ctx: ToolContext) -> ToolResult:
+        """Carry a call out.
+
+        Args:
+            args: Whatever the model wrote, parsed: it may not fit the schema.
+            ctx: Where, and within which limits.
+        """
+
+
+A = TypeVar("A", bound=Struct)
+
+
+class StructTool(Generic[A]):
+    """The base of tools whose arguments are a Struct: it gives the schema, and arguments are checked.
+
+    ::
+
+        class Count(Struct):
+            path: str
+
+        class CountLines(StructTool[Count]):
+            name = "count_lines"
+            description = "Count the lines of a file."
+            policy = ToolPolicy(read_only=True)
+            arguments = Count
+
+            async def run(self, args: Count, ctx: ToolContext) -> ToolResult:
+                text = ctx.workspace.read_text(args.path)
+                return ToolResult.success(len(text.splitlines()))
+    """
+
+    name: str
+    description: str
+    policy: ToolPolicy = ToolPolicy()
+    arguments: type[A]
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        """The schema of `arguments`."""
+        (schema,), components = msgspec.json.schema_components([self.arguments])
+        name = schema["$ref"].rpartition("/")[2]
+        own: dict[str, Any] = components.pop(name)
+        return own | ({"$defs": components} if components else {})
+
+    async def execute(self, args: Any, ctx: ToolContext) -> ToolResult:
+        """Check the arguments, and run; see `Tool.execute`. Nothing but cancellation is raised."""
+        try:
+            checked = msgspec.convert(args, self.arguments)
+        except msgspec.ValidationError as error:
+            return ToolResult.failure(f"Wrong arguments for {self.name}: {error}.")
+        try:
+            return await self.run(checked, ctx)
+        except Exception as error:
+            return ToolResult.failure(f"{self.name} failed: {error}", type=type(error).__qualname__)
+
+    async def run(self, args: A, ctx: ToolContext) -> ToolResult:
+        """What the tool does with arguments that fit."""
+        raise NotImplementedError

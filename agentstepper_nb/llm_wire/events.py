@@ -1,0 +1,74 @@
+"""What happens while a model answers and an agent acts on it: one stream, whoever serves the model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from ..protocol.values import Usage
+
+
+class TextDelta(Struct, frozen=True, tag=True, tag_field="eventType"):
+    """Some more of the model's text."""
+
+    text: str
+
+
+class ToolCallStarted(Struct, frozen=True, tag=True, tag_field="eventType"):
+    """The model begins to write a tool call."""
+
+    call_id: str
+    name: str
+
+
+class ToolCallArgsDelta(Struct, frozen=True, tag=True, tag_field="eventType"):
+    """Some more of a call's arguments: a piece of JSON text."""
+
+    call_id: str
+    fragment: str
+
+
+class ToolCallReady(Struct, frozen=True, tag=True, tag_field="eventType"):
+    """A call is complete: its arguments have come whole. They may be malformed JSON."""
+
+    call_id: str
+    name: str
+    args_json: str
+
+
+class ToolResultEvent(Struct, frozen=True, tag=True, tag_field="eventType"):
+    """A tool call was carried out, or refused: said by the agent, not by a provider."""
+
+    call_id: str
+    result: Any
+    """A `coding.ToolResult`."""
+
+
+class ResponseCompleted(Struct, frozen=True, tag=True, tag_field="eventType"):
+    """The answer is over, always the last event of a provider's stream, unless it is cancelled.
+
+    `reason` is `stop`, `tool_calls`, `length`, `content_filter` or `error`; a stream that was cut
+    without an end is an error, with a `TraceEvent("error", …)` before.
+    """
+
+    reason: str
+    usage: Usage | None = None
+
+
+class TraceEvent(Struct, frozen=True, tag=True, tag_field="eventType"):
+    """For who debugs: `error`, `parse_error` (an unreadable chunk; the stream goes on), `unknown`."""
+
+    kind: str
+    data: Any = None
+
+
+AgentEvent = (
+    TextDelta
+    | ToolCallStarted
+    | ToolCallArgsDelta
+    | ToolCallReady
+    | ToolResultEvent
+    | ResponseCompleted
+    | TraceEvent
+)

@@ -1,0 +1,127 @@
+"""What travels under `/agentstepper/api/coding/`: bodies of requests, answers, and events of the stream.
+
+Field names are those of the guide, in camel case.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Raw, Struct
+
+from .values import Usage
+
+Text = Annotated[str, Meta(min_length=1, max_length=1_000_000)]
+Short = Annotated[str, Meta(min_length=1, max_length=1000)]
+
+
+class CreateSession(Struct, frozen=True, kw_only=True, rename="camel"):
+    """`POST sessions`, and `POST sessions/ID/resume`."""
+
+    workspace_path: Short
+    provider: Short
+    model: Short
+    auto_approve: bool = False
+    max_iterations: Annotated[int, Meta(ge=1, le=1000)] | None = None
+
+
+class SessionCreated(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Its answer, 201."""
+
+    id: str
+
+
+class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
+    """One of `GET sessions`."""
+
+    id: str
+    workspace_path: str
+    provider: str
+    model: str
+    started_at: float  # POSIX seconds
+    running: bool  # whether it answers a message now
+    waiting: tuple[str, ...] = ()  # calls that wait for an approval
+    run: str | None = None  # its run in the debugger
+    messages: int = 0
+
+
+class Chat(Struct, frozen=True, kw_only=True, rename="camel"):
+    """`POST sessions/ID/chat`."""
+
+    message: Text
+
+
+class Approve(Struct, frozen=True, kw_only=True, rename="camel"):
+    """`POST sessions/ID/approvals/CALL`."""
+
+    approved: bool
+    edited_args: Raw | None = None
+    reason: Annotated[str, Meta(max_length=10_000)] = ""
+    always: bool = False
+
+
+# ---- events of the stream: the tag is SSE's `event`, the rest its `data` ------------------------------
+
+
+class TextDelta(Struct, frozen=True, kw_only=True, tag="text_delta", rename="camel"):
+    """Some of the model's text."""
+
+    text: str
+
+
+class ToolCalled(Struct, frozen=True, kw_only=True, tag="tool_call", rename="camel"):
+    """A tool is called: said once its arguments are whole."""
+
+    call_id: str
+    name: str
+    args: Any
+
+
+class ToolReturned(Struct, frozen=True, kw_only=True, tag="tool_result", rename="camel"):
+    """What a call came to."""
+
+    call_id: str
+    ok: bool
+    data: Any = None
+    error: str | None = None
+
+
+class ApprovalRequired(Struct, frozen=True, kw_only=True, tag="approval_required", rename="camel"):
+    """A call waits for a person."""
+
+    call_id: str
+    name: str
+    args: Any
+    risk: str
+    why: str
+
+
+class Completed(Struct, frozen=True, kw_only=True, tag="completed", rename="camel"):
+    """The agent has done with a message."""
+
+    reason: str
+    usage: Usage | None = None
+
+
+class Failed(Struct, frozen=True, kw_only=True, tag="error", rename="camel"):
+    """Something went wrong; `completed` follows."""
+
+    code: str
+    message: str
+
+
+class Trace(Struct, frozen=True, kw_only=True, tag="trace", rename="camel"):
+    """For who debugs."""
+
+    kind: str
+    data: Any = None
+
+
+ServerEvent = TextDelta | ToolCalled | ToolReturned | ApprovalRequired | Completed | Failed | Trace
+
+
+class Numbered(Struct, frozen=True, kw_only=True):
+    """An event of a session, and its number there, from 1: SSE's `id`."""
+
+    n: int
+    event: ServerEvent
