@@ -53,7 +53,7 @@ TABLE = {
     "models": Row(
         rooms=("protocol", "llm_wire"),
         packages={
-            "openai": "models",
+            "openai": "models.openai",
             "anthropic": "models.anthropic",
             "xllamacpp": "models.local",
         },
