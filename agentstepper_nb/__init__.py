@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .history import run, runs
     from .hub import AgentStepperCore
     from .rules import Stop, add_stop, delete_price, prices, set_price, stops, try_stop
-    from .sdk import AgentStepper, AsyncAgentStepper
+    from .sdk import AgentStepper, Approval, AsyncAgentStepper
     from .widgets import DebuggerWidget
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "AgentStepperCore",
     "AgentStepperError",
     "AgentStopped",
+    "Approval",
     "AsyncAgentStepper",
     "CommandError",
     "ConnectionLostError",
@@ -64,6 +65,7 @@ __all__ = [
 _HOMES = {
     "AgentStepper": ".sdk",
     "AgentStepperCore": ".hub",
+    "Approval": ".sdk",
     "AsyncAgentStepper": ".sdk",
     "DebuggerWidget": ".widgets",
     "Stop": ".rules",

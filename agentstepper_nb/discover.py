@@ -28,6 +28,9 @@ from .errors import DiscoveryError
 
 URL_VARIABLE: Final = "AGENTSTEPPER_URL"
 TOKEN_VARIABLE: Final = "AGENTSTEPPER_TOKEN"
+#: Where the Core takes workers, and the token that it asks them for.
+WORKER_URL_VARIABLE: Final = "AGENTSTEPPER_WORKER_URL"
+WORKER_TOKEN_VARIABLE: Final = "AGENTSTEPPER_WORKER_TOKEN"
 #: What runs are called, in place of the name that the program gives itself.
 NAME_VARIABLE: Final = "AGENTSTEPPER_NAME"
 #: The port that `agentstepper serve` takes agents on unless told otherwise.
@@ -65,6 +68,7 @@ class RuntimeFile:
         root_dir: The folder that server shows.
         version: The version of this package there.
         started: When it started, POSIX seconds.
+        worker_token: The workers' token, where it takes workers.
     """
 
     pid: int
@@ -75,6 +79,7 @@ class RuntimeFile:
     root_dir: str = ""
     version: str = ""
     started: float = 0.0
+    worker_token: str | None = None
 
     @property
     def endpoint(self) -> Endpoint:
@@ -115,6 +120,29 @@ def own_core() -> Endpoint | None:
         return discover()
     found = _ancestral(list(running_servers()))
     return None if found is None else found.endpoint
+
+
+def worker_endpoint() -> Endpoint:
+    """Where this process serves as a worker: what the environment names, else the one Jupyter server.
+
+    Raises:
+        DiscoveryError: There is none, or there are several.
+    """
+    url = os.environ.get(WORKER_URL_VARIABLE)
+    if url:
+        # Taken out of the environment: what a worker starts is no worker.
+        return Endpoint(websocket_url(url), os.environ.pop(WORKER_TOKEN_VARIABLE, None))
+    found = _chosen_server([each for each in running_servers() if each.worker_token])
+    return Endpoint(worker_url(found.url), found.worker_token)
+
+
+def worker_url(agents: str) -> str:
+    """Where a Jupyter server takes workers.
+
+    Args:
+        agents: Where it takes agents.
+    """
+    return agents.removesuffix("agent") + "worker"
 
 
 def endpoint(address: str | None, port: int | None, token: str | None = None) -> Endpoint:
@@ -218,6 +246,7 @@ def write_runtime_file(
     version: str = __version__,
     pid: int | None = None,
     started: float | None = None,
+    worker_token: str | None = None,
 ) -> Path:
     """Tell agents of this user where this process's Core is; removed when the process exits.
 
@@ -230,6 +259,7 @@ def write_runtime_file(
         version: The version of this package.
         pid: The process; this one where none is given.
         started: When it started, POSIX seconds; now where none is given.
+        worker_token: The workers' token, where it takes workers.
 
     Returns:
         The file, readable by this user alone. `remove_runtime_file` takes it away earlier.
@@ -243,6 +273,7 @@ def write_runtime_file(
         root_dir=root_dir,
         version=version,
         started=time.time() if started is None else started,
+        worker_token=worker_token,
     )
     folder = _runtime_dir()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -12,7 +12,10 @@
     ├── ToolDeniedError (PermissionError) the person denied a call
     ├── InjectedError (RuntimeError)    the person made a call fail
     ├── WorkspaceError (OSError)        the workspace can't be tracked
+    ├── UnsafePathError (PermissionError) a path that the coding agent may not touch
+    ├── RulesError (OSError)            the rules of what the coding agent may do can't be used
     ├── ModelError (RuntimeError)       a model gave no answer
+    ├── SessionError (RuntimeError)     a coding session can't be opened
     └── StoreError (OSError)            the folder that keeps the runs can't be used
         ├── StoreTakenError             another Core has it
         ├── NewerStoreError             a newer program wrote it
@@ -112,18 +115,41 @@ class WorkspaceError(AgentStepperError, OSError):
     """The agent's workspace can't be tracked."""
 
 
+class UnsafePathError(AgentStepperError, PermissionError):
+    """A path that the coding agent may not touch.
+
+    Args:
+        path: The path, as the agent wrote it.
+        reason: What is wrong with it.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        shown = path if len(path) <= 200 else f"{path[:200]}…"
+        super().__init__(f"The path {shown!r} is refused: {reason}.")
+        self.path = path
+        self.reason = reason
+
+
+class RulesError(AgentStepperError, OSError):
+    """The rules of what the coding agent may do can't be read or written; the text says why."""
+
+
 class ModelError(AgentStepperError, RuntimeError):
     """A model gave no answer that can be used.
 
     Args:
         kind: Why, in a word that is the same for all of a kind: `timeout`, `unreachable`, `refused`,
-            `overloaded`, `invalid` or `empty`.
+            `overloaded`, `invalid`, `cut` or `empty`.
         message: What went wrong, for a person.
     """
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
         self.kind = kind
+
+
+class SessionError(AgentStepperError, RuntimeError):
+    """A session of the coding agent can't be opened; the text says why and what to do."""
 
 
 class StoreError(AgentStepperError, OSError):

@@ -22,6 +22,8 @@ from agentstepper_nb.protocol.values import Row, Run
 #: Programs of tutorials whose reader presses Continue, and where a stop halts them what is edited
 #: in the call: an argument's name, and what it is to be.
 CONTINUED: Final[dict[str, tuple[str, Any]]] = {"bookkeeper": ("cents", 125_000)}
+#: A command that asks for an approval, and what the reader makes of it.
+APPROVED: Final = ("rm -rf build", "rm -rf build/cache")
 
 
 class Driver:
@@ -91,7 +93,7 @@ class Driver:
                 continue
             self._answered.add(id)
             self.steps += 1
-            if (row.name == "write_file" and row.side == "begin") or row.stops:
+            if (row.name == "write_file" and row.side == "begin") or row.stops or row.approval:
                 self._send(ui.GetMessage(run=run.id, message=id))
             else:
                 self._go_on(run.id, id, row.revision)
@@ -101,6 +103,8 @@ class Driver:
         argument = call["Argument"]
         if call["Tool"] == "write_file":
             argument["content"] = argument["content"].replace(GUESS, RIGHT)
+        elif call["Tool"] == "run_command":
+            argument["command"] = argument["command"].replace(*APPROVED)
         else:
             name, value = CONTINUED[self._programs[body.run]]
             argument[name] = value

@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit code: 0 when all went well, 1 when it failed, 2 when it was called wrongly; of
-        `agentstepper run` the program's own.
+        `agentstepper run` the program's own, and `agentstepper code` has more.
     """
     own, program = _split(sys.argv[1:] if arguments is None else list(arguments))
     options = _parser().parse_args(own)
@@ -39,6 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from .doctor import run
     elif options.command == "export":
         from .export import run
+    elif options.command == "code":
+        from .code import run
+    elif options.command == "worker":
+        from .worker import run
     else:
         from .step import run
     try:
@@ -64,11 +68,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"agentstepper_nb {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    from .arguments import add_doctor, add_export, add_run, add_serve, add_step
+    from .arguments import add_doctor, add_export, add_run, add_serve, add_step, add_worker
+    from .code_arguments import add_code
 
     add_serve(commands)
     add_step(commands)
     add_run(commands)
     add_doctor(commands)
     add_export(commands)
+    add_worker(commands)
+    add_code(commands)
     return parser

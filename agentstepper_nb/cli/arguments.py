@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     # Only the type checker knows that this class takes an argument.
-    _Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 LEVELS: Final = ("debug", "info", "warning", "error")
 FORMATS: Final = ("run", "archive", "log")
@@ -37,13 +37,18 @@ Tells what is connected to what here, what is wrong, and what to do: one finding
 folder instead: it reads all of them, beside a Core that uses them or without one.
 """
 
+_WORKER: Final = """\
+Serves a Jupyter server's debugger with what its own process must not run, coding sessions among it. The
+server starts one by itself when it is needed; one of your own, started before, takes that one's place.
+"""
+
 _EXPORT: Final = """\
 Writes a run that is kept to a file: .run for version 1's readers, .zip (an archive) for all there is of
 it, .log for people. `agentstepper serve` may be running meanwhile, or not.
 """
 
 
-def add_serve(commands: _Commands) -> None:
+def add_serve(commands: Commands) -> None:
     """Describe `agentstepper serve`. Nothing has a default here: a file may set it as well."""
     parser = commands.add_parser(
         "serve",
@@ -78,8 +83,8 @@ def add_serve(commands: _Commands) -> None:
         help="what is kept outlives: a kill, soon (relaxed), a power cut where a person or an agent "
         "relies on it (durable, the default), or always (sync)",
     )
-    add("--keep-days", type=_above_zero, metavar="N", help="delete runs N days after they ended")
-    add("--keep-gib", type=_above_zero, metavar="N", help="delete the oldest runs above N GiB")
+    add("--keep-days", type=above_zero, metavar="N", help="delete runs N days after they ended")
+    add("--keep-gib", type=above_zero, metavar="N", help="delete the oldest runs above N GiB")
     add(
         "--model",
         metavar="NAME",
@@ -90,7 +95,7 @@ def add_serve(commands: _Commands) -> None:
     add("--config", metavar="FILE", help="a TOML file that sets the same names; the shell wins")
 
 
-def add_step(commands: _Commands) -> None:
+def add_step(commands: Commands) -> None:
     """Describe `agentstepper step`."""
     parser = commands.add_parser(
         "step",
@@ -104,7 +109,7 @@ def add_step(commands: _Commands) -> None:
     add("--token", help="what the debugger asks for; better put in AGENTSTEPPER_TOKEN")
 
 
-def add_run(commands: _Commands) -> None:
+def add_run(commands: Commands) -> None:
     """Describe `agentstepper run`."""
     parser = commands.add_parser(
         "run",
@@ -122,7 +127,7 @@ def add_run(commands: _Commands) -> None:
     add("misplaced", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
 
-def add_doctor(commands: _Commands) -> None:
+def add_doctor(commands: Commands) -> None:
     """Describe `agentstepper doctor`."""
     parser = commands.add_parser(
         "doctor",
@@ -140,7 +145,7 @@ def add_doctor(commands: _Commands) -> None:
     add("--json", action="store_true", help="for programs: one JSON document")
 
 
-def add_export(commands: _Commands) -> None:
+def add_export(commands: Commands) -> None:
     """Describe `agentstepper export`."""
     parser = commands.add_parser(
         "export",
@@ -158,23 +163,40 @@ def add_export(commands: _Commands) -> None:
     add("--force", action="store_true", help="replace the file where it exists")
 
 
-def _number(low: int, high: int) -> Callable[[str], int]:
+def add_worker(commands: Commands) -> None:
+    """Describe `agentstepper worker`."""
+    parser = commands.add_parser(
+        "worker",
+        help="serve a Jupyter server's debugger, which else starts one itself",
+        description=_WORKER,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--data", metavar="DIR", help="where sessions are kept (agentstepper/ in Jupyter's data)")
+    add("--log-level", choices=LEVELS, default="info", help="how much is told (%(default)s)")
+    add("--until-eof", action="store_true", help="end where the standard input does")
+
+
+def number(low: int, high: int) -> Callable[[str], int]:
+    """A type of arguments: whole numbers between two."""
+
     def parse(text: str) -> int:
-        number = int(text)
-        if not low <= number <= high:
-            raise argparse.ArgumentTypeError(f"{number} is not between {low} and {high}")
-        return number
+        given = int(text)
+        if not low <= given <= high:
+            raise argparse.ArgumentTypeError(f"{given} is not between {low} and {high}")
+        return given
 
     parse.__name__ = "number"
     return parse
 
 
-def _above_zero(text: str) -> float:
-    number = float(text)
-    if not number > 0:
+def above_zero(text: str) -> float:
+    """A type of arguments: numbers above 0."""
+    given = float(text)
+    if not given > 0:
         raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return number
+    return given
 
 
-_above_zero.__name__ = "number"
-_port: Any = _number(0, 65535)
+above_zero.__name__ = "number"
+_port: Any = number(0, 65535)

@@ -18,7 +18,9 @@ from .text import complaint, pretty, readable
 
 HELP: Final = """\
 s       step: let the agent go on with the message it is halted at, up to the next
-c       continue: let it go on without halting
+c       continue: let it go on without halting; what asks for an approval still waits
+a       approve what it asks, edited or not; a always: and from now on
+n WHY   no: deny the call it is about to make, and tell it why
 h       halt at its next message
 e       edit the message it is halted at, as JSON
 x       stop: end the agent at its next message
@@ -33,6 +35,9 @@ _WORDS: Final = {
     "continue": "c",
     "halt": "h",
     "edit": "e",
+    "approve": "a",
+    "deny": "n",
+    "no": "n",
     "stop": "x",
     "view": "v",
     "diff": "d",
@@ -41,7 +46,10 @@ _WORDS: Final = {
     "quit": "q",
     "help": "?",
 }
-_FORM: Final = re.compile(r"([^\W\d]+|\?)\s*(\d*)")
+_FORM: Final = re.compile(r"([^\W\d]+|\?)(?:\s*(\d*)|\s+(.+))")
+#: The keys that take words.
+_WORDY: Final = ("a", "n")
+_ALWAYS: Final = "always"
 _STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -59,12 +67,14 @@ class Keys:
         self._screen = session.screen
         self._edit_text = edit
         self._draft: tuple[str, str] | None = None  # a breakpoint, and an edit that wasn't JSON
-        self._line_is_json = False
+        self._takes_line: Callable[[str], None] | None = None  # what the next line is for
         self._keys: dict[str, Callable[[str], None]] = {
             "s": self._step,
             "c": self._continue,
             "h": self._halt,
             "e": self._edit,
+            "a": self._approve,
+            "n": self._deny,
             "x": self._stop,
             "v": self._view,
             "d": self._diff,
@@ -76,15 +86,16 @@ class Keys:
     def line(self, text: str) -> None:
         """Carry out a line."""
         self._screen.answered()
-        if self._line_is_json:
-            self._line_is_json = False
-            self._send_edit(text)
+        if self._takes_line is not None:
+            takes, self._takes_line = self._takes_line, None
+            takes(text)
             return
         form = _FORM.fullmatch(text.strip())
         word = form[1].lower() if form else ""
-        key = self._keys.get(_WORDS.get(word, word))
-        if form and key:
-            key(form[2])
+        name = _WORDS.get(word, word)
+        key = self._keys.get(name)
+        if form and key and (form[3] is None or name in _WORDY):
+            key(form[3] or form[2] or "")
             return
         if text.strip():
             self._screen.say(f"{text.strip()[:40]} means nothing here: ? lists the keys.", "yellow")
@@ -113,7 +124,15 @@ class Keys:
         command = ui.Continue(run=run.id)
         if halted:
             command = ui.Continue(run=run.id, breakpoint=halted.message, revision=halted.revision)
-        self._session.ask(command, lambda _: self._screen.say("Going on. h halts.", "dim"))
+        self._session.ask(command, self._goes_on)
+
+    def _goes_on(self, _: Struct) -> None:
+        halted = self._session.halted
+        if halted is None or halted.approval is None:
+            self._screen.say("Going on. h halts.", "dim")
+            return
+        self._screen.say("Going on. What asks for an approval still waits.", "dim")
+        self._session.prompt()
 
     def _halt(self, _: str) -> None:
         run = self._live_run()
@@ -128,6 +147,50 @@ class Keys:
         if run:
             told = "It was told to stop." if run.pending else "It ends at its next message."
             self._session.ask(ui.StopRun(run=run.id), lambda _: self._screen.say(told, "dim"))
+
+    def _approve(self, how: str) -> None:
+        run, halted = self._live_run(), self._session.halted
+        if run is None:
+            return
+        if halted is None or halted.approval is None:
+            self._screen.say("Nothing asks for an approval here. s steps.", "yellow")
+            self._session.prompt()
+        elif how not in ("", _ALWAYS):
+            self._screen.say("a approves; “a always” also from now on.", "yellow")
+            self._session.prompt()
+        else:
+            command = ui.Approve(
+                run=run.id,
+                breakpoint=halted.message,
+                revision=halted.revision,
+                always=how == _ALWAYS,
+            )
+            self._session.ask(command, self._nothing)
+
+    def _deny(self, reason: str) -> None:
+        if self._session.halted is None:
+            self._screen.say("Only a call that the agent is halted at can be denied.", "yellow")
+        elif reason:
+            self._send_denial(reason)
+        else:
+            self._takes_line = self._send_denial
+            self._screen.ask("Why not? The agent reads it; an empty line denies nothing: ")
+
+    def _send_denial(self, reason: str) -> None:
+        run, halted = self._session.run, self._session.halted
+        if run is None or halted is None:
+            self._screen.say("The agent went on meanwhile. Nothing was denied.", "yellow")
+        elif not reason.strip():
+            self._screen.say("Nothing was denied.")
+            self._session.prompt()
+        else:
+            command = ui.Deny(
+                run=run.id,
+                breakpoint=halted.message,
+                revision=halted.revision,
+                reason=reason.strip(),
+            )
+            self._session.ask(command, self._nothing)
 
     def _live_run(self) -> Run | None:
         run = self._session.run
@@ -156,7 +219,7 @@ class Keys:
                 "Only the message that the agent is halted at can be edited.", "yellow"
             )
         elif self._edit_text is None:
-            self._line_is_json = True
+            self._takes_line = self._send_edit
             self._screen.ask("The new message as a line of JSON; an empty line changes nothing: ")
         else:
             self._edit_in(self._edit_text, halted)

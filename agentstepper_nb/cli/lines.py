@@ -9,6 +9,7 @@ from ..protocol.stops import Reaction, Stop
 from ..protocol.values import (
     Actor,
     AgentState,
+    Approval,
     ChangeKind,
     Commit,
     FileChange,
@@ -103,4 +104,14 @@ def halted_by(row: Row, stops: Mapping[str, Stop]) -> list[str]:
     lines = [f"Halted by stop {words(stop)}." for stop in hit if stop.then is Reaction.HALT]
     if row.stop_error is not None:
         lines.append(f"Halted, since a stop failed here. {row.stop_error}")
+    return lines
+
+
+def asked(approval: Approval | None) -> list[str]:
+    """What a person is asked, where they are asked for an approval."""
+    if approval is None:
+        return []
+    lines = [f"Asks for approval, {approval.risk} risk: {approval.why}"]
+    if approval.rule is not None:
+        lines.append(f"“a always” allows it from now on: {approval.rule}")
     return lines

@@ -10,12 +10,14 @@ from msgspec import Struct
 from ..protocol import ui
 from ..protocol.stops import Stop
 from ..protocol.values import Commit, Row, Run
-from .lines import commit_line, halted_by, row_line, run_line, standing, way
+from .lines import asked, commit_line, halted_by, row_line, run_line, standing, way
 from .link import Connected, Happening, Lost, Received, Refused
 from .screen import Screen
 from .text import folded, readable
 
 PROMPT: Final = "[s]tep [c]ontinue [h]alt [e]dit [x] stop [v]iew N [d]iff N [r]uns [q]uit [?] "
+#: Where it is halted at what asks for an approval.
+ASKING: Final = "[a]pprove [a always] [n] deny WHY [e]dit [c]ontinue [x] stop [v]iew N [q]uit [?] "
 
 
 class Session:
@@ -85,7 +87,7 @@ class Session:
     def prompt(self) -> None:
         """Ask what to do, where something waits for it."""
         if self.halted:
-            self.screen.ask(PROMPT)
+            self.screen.ask(PROMPT if self.halted.approval is None else ASKING)
 
     def look(self, message: str) -> None:
         """Fetch a pending message and show it."""
@@ -290,7 +292,7 @@ class Session:
             self._look_at_oldest(run)
             return
         self.halted = body
-        for line in halted_by(row, self._stops):
+        for line in (*halted_by(row, self._stops), *asked(body.approval)):
             self.screen.say(line, "yellow")
         edited = "" if body.edit is None else ", edited"
         self.screen.say(f"Halted at {row.seq}, {way(row)}{edited}:", "green")

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
 
+from ..errors import UnsafePathError
+from ..protocol.values import Risk as Risk
+
 if TYPE_CHECKING:
     from ..llm_wire.events import AgentEvent
+    from .outputs import OutputStore
     from .workspace import Workspace
-
-
-class Risk(StrEnum):
-    """How much a call can spoil."""
-
-    LOW = "low"
-    MEDIUM = "medium"
-    HIGH = "high"
 
 
 class ToolPolicy(Struct, frozen=True, kw_only=True):
@@ -58,6 +53,7 @@ class ToolContext(Struct, kw_only=True):
     emit: Callable[[AgentEvent], None] = lambda event: None
     output_limit: int = 64 * 1024  # bytes of a result that the model is given
     command_timeout: float = 120.0  # seconds
+    outputs: OutputStore | None = None  # keeps what is longer; None: it is dropped
 
 
 class Tool(Protocol):
@@ -131,9 +127,21 @@ class StructTool(Generic[A]):
             return ToolResult.failure(f"Wrong arguments for {self.name}: {error}.")
         try:
             return await self.run(checked, ctx)
+        except UnsafePathError as error:
+            return ToolResult.failure(str(error))
+        except OSError as error:
+            return ToolResult.failure(_said(error))
         except Exception as error:
             return ToolResult.failure(f"{self.name} failed: {error}", type=type(error).__qualname__)
 
     async def run(self, args: A, ctx: ToolContext) -> ToolResult:
         """What the tool does with arguments that fit."""
         raise NotImplementedError
+
+
+def _said(error: OSError) -> str:
+    """What the system said, without its number: the model knows the path as it wrote it."""
+    if error.strerror is None:
+        return str(error)
+    named = f" {error.filename!r}" if isinstance(error.filename, str) else ""
+    return f"{error.strerror}:{named}." if named else f"{error.strerror}."

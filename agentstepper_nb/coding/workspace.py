@@ -2,12 +2,54 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
+import secrets
+import stat
+import weakref
+from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Final, Protocol
+
+from msgspec import Struct
+
+from ..errors import UnsafePathError
+from . import paths
+from .beneath import Beneath, Spot
+
+#: Bytes of a file that is read whole.
+READ_LIMIT: Final = 16 * 1024 * 1024
+
+# A pipe nobody writes to must not hold us, nor a terminal become ours.
+_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Kind(StrEnum):
+    """What stands at a path."""
+
+    FILE = "file"
+    FOLDER = "folder"
+    LINK = "link"
+    OTHER = "other"  # a pipe, a socket, a device
+
+
+class Entry(Struct, frozen=True):
+    """One name in a folder."""
+
+    name: str
+    kind: Kind
+    size: int  # bytes of a file; 0 of anything else
 
 
 class Workspace(Protocol):
-    """A folder, and the only door to its files. Paths are relative to it, with `/`."""
+    """A folder, and the only door to its files. Paths are relative to it, with `/`.
+
+    Links are followed as long as they lead about inside. What raises OSError raises `UnsafePathError`,
+    which is one, where the path is unsafe.
+    """
 
     @property
     def root(self) -> Path:
@@ -19,11 +61,226 @@ class Workspace(Protocol):
     def is_path_safe(self, full: str) -> bool:
         """Whether an absolute path is inside, links resolved."""
 
-    def read_bytes(self, relative: str) -> bytes:
-        """A file's contents. Raises OSError, also for a path that is unsafe."""
+    def kind(self, relative: str) -> Kind | None:
+        """What stands at a path, itself and not where it leads; None for nothing. Raises OSError."""
+
+    def list_dir(self, relative: str) -> list[Entry]:
+        """What a folder holds, by name. Raises OSError."""
+
+    def open(self, relative: str) -> BinaryIO:
+        """Open a plain file for reading; the caller closes it. Raises OSError."""
+
+    def read_bytes(self, relative: str, limit: int = READ_LIMIT) -> bytes:
+        """A file's contents. Raises OSError, also for more than `limit` bytes."""
 
     def read_text(self, relative: str) -> str:
         """A UTF-8 file's contents. Raises OSError, or UnicodeError."""
 
-    def write_bytes(self, relative: str, data: bytes) -> None:
-        """Write a file, whole or not at all, with the folders it needs; raises OSError."""
+    def mode(self, relative: str) -> int:
+        """A file's permissions. Raises OSError."""
+
+    def write_bytes(self, relative: str, data: bytes, mode: int | None = None) -> None:
+        """Write a file, whole or not at all, with the folders it needs. Raises OSError.
+
+        Args:
+            relative: Where. A link there is refused, and so is what lies in a `.git`.
+            data: What it is to hold.
+            mode: Its permissions; None: as they were, and those of any new file where there was none.
+        """
+
+    def delete(self, relative: str) -> None:
+        """Delete a file, or a link and not what it leads to, and the folders that are empty then.
+
+        Raises OSError.
+        """
+
+
+class LocalWorkspace:
+    """A folder of this machine; see `Workspace`.
+
+    It is held open, so that it stays the same one whatever is put in its place. A file with another
+    name outside, by a hard link, is inside as well: it can be read; written, the name in here gets a
+    file of its own, and the other keeps what it has.
+
+    Args:
+        root: The folder.
+
+    Raises:
+        OSError: It can't be opened, or is none.
+    """
+
+    def __init__(self, root: str | Path) -> None:
+        self._beneath = Beneath(Path(root).resolve(strict=True))
+        self._closing = weakref.finalize(self, self._beneath.close)
+
+    def close(self) -> None:
+        """Let go of the folder. May be called again."""
+        self._closing()
+
+    @property
+    def root(self) -> Path:
+        """The folder, with all links resolved."""
+        return self._beneath.root
+
+    def resolve_path(self, relative: str) -> Path | None:
+        """Where a path leads; None where that is unsafe, or can't be said."""
+        try:
+            return self._beneath.resolve(paths.split(relative))
+        except OSError:
+            return None
+
+    def is_path_safe(self, full: str) -> bool:
+        """Whether an absolute path is inside, links resolved."""
+        try:
+            paths.check(full)
+            if not full.startswith("/"):
+                return False
+            inside = Path(os.path.realpath(full)).relative_to(self.root)
+        except (OSError, ValueError):
+            return False
+        return self.resolve_path(inside.as_posix()) is not None
+
+    def kind(self, relative: str) -> Kind | None:
+        """What stands at a path; see `Workspace`."""
+        try:
+            with self._at(relative, follow=False) as spot:
+                return _kind(_look(spot).st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def list_dir(self, relative: str) -> list[Entry]:
+        """What a folder holds; see `Workspace`."""
+        with self._at(relative) as spot:
+            folder = os.open(
+                spot.name,
+                os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC,
+                dir_fd=spot.folder,
+            )
+            try:
+                with os.scandir(folder) as entries:
+                    return sorted(filter(None, map(_entry, entries)), key=lambda entry: entry.name)
+            finally:
+                os.close(folder)
+
+    def open(self, relative: str) -> BinaryIO:
+        """Open a plain file for reading; see `Workspace`."""
+        with self._at(relative) as spot:
+            _must_be_file(_look(spot), relative)  # to open a device may do something already
+            descriptor = os.open(spot.name, _READ, dir_fd=spot.folder)
+        try:
+            _must_be_file(os.fstat(descriptor), relative)
+            return os.fdopen(descriptor, "rb")
+        except BaseException:
+            os.close(descriptor)
+            raise
+
+    def read_bytes(self, relative: str, limit: int = READ_LIMIT) -> bytes:
+        """A file's contents; see `Workspace`."""
+        with self.open(relative) as file:
+            data = file.read(limit + 1)
+        if len(data) > limit:
+            raise OSError(errno.EFBIG, f"Larger than {limit} bytes", relative)
+        return data
+
+    def read_text(self, relative: str) -> str:
+        """A UTF-8 file's contents; see `Workspace`."""
+        return self.read_bytes(relative).decode()
+
+    def mode(self, relative: str) -> int:
+        """A file's permissions; see `Workspace`."""
+        with self._at(relative) as spot:
+            return stat.S_IMODE(_look(spot).st_mode)
+
+    def write_bytes(self, relative: str, data: bytes, mode: int | None = None) -> None:
+        """Write a file, whole or not at all; see `Workspace`."""
+        with self._at(relative, follow=False, make=True, spare_git=True) as spot:
+            there = _look_if_there(spot)
+            if there is not None:
+                _must_be_file(there, relative)
+                mode = stat.S_IMODE(there.st_mode) if mode is None else mode
+            _replace(spot, data, mode)
+
+    def delete(self, relative: str) -> None:
+        """Delete a file or a link; see `Workspace`."""
+        with self._at(relative, follow=False, spare_git=True) as spot:
+            os.unlink(spot.name, dir_fd=spot.folder)
+            above = spot.names[:-1]
+        with contextlib.suppress(OSError):  # the first that isn't empty, or isn't there any more
+            while above:
+                with self._beneath.spot(above, follow=False) as spot:
+                    os.rmdir(spot.name, dir_fd=spot.folder)
+                above = above[:-1]
+
+    @contextlib.contextmanager
+    def _at(
+        self, relative: str, *, follow: bool = True, make: bool = False, spare_git: bool = False
+    ) -> Iterator[Spot]:
+        """Walk to a path; errors name it as it was given."""
+        names = paths.split(relative)
+        try:
+            with self._beneath.spot(names, follow=follow, make=make, spare_git=spare_git) as spot:
+                yield spot
+        except UnsafePathError:
+            raise
+        except OSError as error:
+            error.filename = relative
+            raise
+
+
+def _look(spot: Spot) -> os.stat_result:
+    return os.stat(spot.name, dir_fd=spot.folder, follow_symlinks=False)
+
+
+def _look_if_there(spot: Spot) -> os.stat_result | None:
+    try:
+        return _look(spot)
+    except FileNotFoundError:
+        return None
+
+
+def _must_be_file(found: os.stat_result, relative: str) -> None:
+    kind = _kind(found.st_mode)
+    if kind is Kind.FOLDER:
+        raise IsADirectoryError(errno.EISDIR, "It is a folder", relative)
+    if kind is Kind.LINK:
+        raise UnsafePathError(relative, "it is a link; name the file that it leads to")
+    if kind is not Kind.FILE:
+        raise UnsafePathError(relative, "it is a pipe, a socket or a device")
+
+
+def _kind(mode: int) -> Kind:
+    if stat.S_ISREG(mode):
+        return Kind.FILE
+    if stat.S_ISDIR(mode):
+        return Kind.FOLDER
+    return Kind.LINK if stat.S_ISLNK(mode) else Kind.OTHER
+
+
+def _entry(found: os.DirEntry[str]) -> Entry | None:
+    try:
+        status = found.stat(follow_symlinks=False)
+    except OSError:  # gone since
+        return None
+    kind = _kind(status.st_mode)
+    return Entry(found.name, kind, status.st_size if kind is Kind.FILE else 0)
+
+
+def _replace(spot: Spot, data: bytes, mode: int | None) -> None:
+    """Put a new file in a name's place, in one move: a link there is replaced, never gone through."""
+    if spot.name == ".":
+        raise IsADirectoryError(errno.EISDIR, "It is a folder")
+    temporary = f".agentstepper-{secrets.token_hex(8)}.tmp"
+    descriptor = os.open(temporary, _CREATE, 0o666, dir_fd=spot.folder)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            if mode is not None:
+                os.fchmod(file.fileno(), mode & 0o777)
+            os.fsync(file.fileno())
+        os.rename(temporary, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=spot.folder)
+        raise
+    os.fsync(spot.folder)  # so that the name, too, outlives a power cut

@@ -1,7 +1,7 @@
 """The rules of the debugger, sans I/O: no clock, no socket, no thread."""
 
 from .debugger import Debugger
-from .moves import Leased, Output, Reply, Saved
+from .moves import Leased, Output, Reply, Saved, Verdict
 from .rows import debug_row, row
 from .vocabulary import EventType, Summarizer, Vocabulary
 
@@ -13,6 +13,7 @@ __all__ = [
     "Reply",
     "Saved",
     "Summarizer",
+    "Verdict",
     "Vocabulary",
     "debug_row",
     "row",

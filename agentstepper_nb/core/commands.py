@@ -22,11 +22,11 @@ from ..protocol.records import (
     StopSaved,
 )
 from ..protocol.stops import MOST_STOPS, Price, Stop
-from ..protocol.values import AgentState, AnswerKind, Breakpoint, Commit, Note
+from ..protocol.values import AgentState, Breakpoint, Commit, Note
 from .deciding import Deciding
 from .edits import check_edit
 from .fold import RunStatus
-from .moves import Output, Saved
+from .moves import STOPPED, Output, Saved
 from .states import Rule, Signal, rules
 from .stops import check
 
@@ -69,7 +69,10 @@ class Commands(Deciding):
         revision: int | None = None,
         edit: str | None = None,
     ) -> list[Output]:
-        """Continue: answer all pending breakpoints in order and halt no more. Arguments as `step`."""
+        """Continue: answer what is pending in order and halt no more. Arguments as `step`.
+
+        What asks for an approval still waits, also where it is named.
+        """
         status, rule = self._consult(run_id, Signal.CONTINUE)
         self._named(status, breakpoint_id, revision, edit)
         self._follow(status, rule, at)
@@ -100,7 +103,7 @@ class Commands(Deciding):
                 run_id,
             )
         self._emit(RunChanged(run=replace(status.run, stopping=True)))
-        self._follow(status, rule, at, answer=AnswerKind.STOP)
+        self._follow(status, rule, at, verdict=STOPPED)
         return self._drain()
 
     def edit(

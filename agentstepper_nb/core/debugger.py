@@ -2,7 +2,7 @@
 
 Every input is one method call with the time passed in. It consults `states.RULES`, moves the state and
 returns what to do, in order: `Saved` records, to store and then to tell the UIs, and `Reply`s to the
-agent. `inputs` has the agents' half, `commands` the people's.
+agent. `inputs` has the agents' half, `commands` the people's, `approvals` what either may decide.
 
 The state itself is `fold.Runs`, which only the records move. An input that is refused raises, and
 nothing happens.
@@ -15,11 +15,10 @@ from collections.abc import Iterable
 from ..protocol.records import Proof, Record
 from ..protocol.stops import Price, Stop
 from ..protocol.values import Breakpoint, Run, Side
-from .commands import Commands
-from .inputs import AgentInputs
+from .approvals import Approvals
 
 
-class Debugger(AgentInputs, Commands):
+class Debugger(Approvals):
     """All runs, and what may happen to them."""
 
     @property

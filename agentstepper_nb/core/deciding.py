@@ -76,8 +76,11 @@ class Deciding(Moves):
 
     def _signal(self, run: Run, breakpoint: Breakpoint) -> Signal:
         """What a breakpoint is to its run. What doesn't wait can't halt, and Stop answers the rest."""
-        halts = breakpoint.waits and not run.stopping and self._halts(breakpoint)
-        return Signal.HIT if halts else Signal.BREAKPOINT
+        if not breakpoint.waits or run.stopping:
+            return Signal.BREAKPOINT
+        if self._halts(breakpoint):
+            return Signal.HIT
+        return Signal.BREAKPOINT if breakpoint.approval is None else Signal.ASKED
 
     def _halts(self, breakpoint: Breakpoint) -> bool:
         """Whether a stop halts here that still does: it may have been changed since it hit."""

@@ -204,7 +204,13 @@ class Runs:
         opened = status.open.get(answered.event)
         if opened:
             opened.resumed_at = record.at
-        return replace(answered, answer=record.answer, answered_at=record.at)
+        return replace(
+            answered,
+            answer=record.answer,
+            answered_at=record.at,
+            reason=record.reason,
+            always=record.always,
+        )
 
 
 def _sum(so_far: Usage | None, more: Usage | None) -> Usage | None:

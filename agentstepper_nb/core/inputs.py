@@ -37,8 +37,8 @@ from ..protocol.values import (
 )
 from .deciding import Deciding
 from .fold import OpenEvent, RunStatus
-from .moves import Output, Reply
-from .states import Act, Rule, Signal, rules, shown_state
+from .moves import WITHDRAWN, Output, Reply
+from .states import Act, Rule, Signal, passes, rules, shown_state
 
 _OUTCOMES: Final = {
     Ending.FINISHED: Outcome.OK,
@@ -66,7 +66,11 @@ class AgentInputs(Deciding):
                 "already_open", f"A run {run.id} exists already: give each run an id of its own."
             )
         number = 1 + sum(other.run.program == run.program for other in self._runs.status.values())
-        named = replace(run, name=f"Run #{number} of {run.program}")
+        named = replace(
+            run,
+            name=f"Run #{number} of {run.program}",
+            state=shown_state(run.mode, pending=False, ended=False),
+        )
         self._emit(RunStarted(run=named, proof=proof))
         self._begin_deciding(named)
         return self._drain()
@@ -162,11 +166,13 @@ class AgentInputs(Deciding):
                 otherwise that is decided here.
 
         Raises:
-            ProtocolError: `unknown_event`, `event_not_begun`, `event_ended`, `duplicate`, or
-                `run_ended`.
+            ProtocolError: `unknown_event`, `event_not_begun`, `event_ended`, `duplicate`,
+                `run_ended`, or `invalid_message`: no approval can be asked for there.
         """
         status = self._living(breakpoint.run)
-        opened = self._with_tool(status, self._open_event(status, breakpoint), breakpoint)
+        opened = self._open_event(status, breakpoint)
+        _check_approval(opened.event, breakpoint)
+        opened = self._with_tool(status, opened, breakpoint)
         resumed = opened.resumed_at if breakpoint.side is Side.END else None
         breakpoint = replace(
             breakpoint,
@@ -205,7 +211,7 @@ class AgentInputs(Deciding):
         status = self._living(run_id)
         rule = rules(status.run)[Signal.WITHDRAWN]
         if rule.act is Act.WITHDRAW_ONE and breakpoint_id in status.pending:
-            self._answered(status, breakpoint_id, AnswerKind.WITHDRAWN, at)
+            self._answered(status, breakpoint_id, WITHDRAWN, at)
             self._change(status, rule, AgentState.RUNNING)
         return self._drain()
 
@@ -249,7 +255,7 @@ class AgentInputs(Deciding):
         last = status.last if ending in (Ending.CRASHED, Ending.LOST) else None
         if rules(status.run)[Signal.END].act is Act.WITHDRAW_ALL:
             for breakpoint_id in list(status.pending):
-                self._answered(status, breakpoint_id, AnswerKind.WITHDRAWN, at)
+                self._answered(status, breakpoint_id, WITHDRAWN, at)
         self._say_finished(status.run, ids, at, _OUTCOMES[ending], failure)
         ended = replace(
             status.run,
@@ -340,7 +346,7 @@ def _answer_at_once(run: Run, rule: Rule, breakpoint: Breakpoint) -> AnswerKind 
         return AnswerKind.RESUME
     if run.stopping:
         return AnswerKind.STOP
-    return AnswerKind.RESUME if rule.act is Act.PASS else None
+    return AnswerKind.RESUME if passes(rule, run.mode) else None
 
 
 def _joined(failure: Failure | None, before: Failure | None) -> Failure | None:
@@ -354,6 +360,15 @@ def _check_type(name: str | None) -> None:
     if name is None or not EVENT_NAME.fullmatch(name):
         raise ProtocolError(
             "invalid_message", f"{(name or '')[:80]!r} is no type of events: {EVENT_NAME_RULE}"
+        )
+
+
+def _check_approval(event: Event, breakpoint: Breakpoint) -> None:
+    calls = event.kind is EventKind.TOOL_INVOCATION and breakpoint.side is Side.BEGIN
+    if breakpoint.approval is not None and not calls:
+        raise ProtocolError(
+            "invalid_message",
+            "Only the begin breakpoint of a tool invocation asks for an approval.",
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -32,6 +32,19 @@ class Reply(NamedTuple):
     answer: AnswerKind
 
 
+class Verdict(NamedTuple):
+    """How a breakpoint is answered, and what a person said with it."""
+
+    answer: AnswerKind
+    reason: str | None = None  # of a denial
+    always: bool = False  # of an approval: also from now on
+
+
+RESUMED: Final = Verdict(AnswerKind.RESUME)
+STOPPED: Final = Verdict(AnswerKind.STOP)
+WITHDRAWN: Final = Verdict(AnswerKind.WITHDRAWN)
+
+
 class Leased(NamedTuple):
     """What a run's agent may decide by itself from now on.
 
@@ -55,10 +68,16 @@ class Moves:
         self._vocabulary = vocabulary
         self._outputs: list[Output] = []
 
-    def _emit(self, record: Record) -> None:
-        if not isinstance(record, RunChanged):
-            self._outputs.append(Saved(record, self._runs.apply(record)))
-            return
+    def _emit(self, record: Record) -> Breakpoint | None:
+        """Move the state by a record; the breakpoint that it is about, as it then stands."""
+        if isinstance(record, RunChanged):
+            self._emit_header(record)
+            return None
+        breakpoint = self._runs.apply(record)
+        self._outputs.append(Saved(record, breakpoint))
+        return breakpoint
+
+    def _emit_header(self, record: RunChanged) -> None:
         run = record.run
         before = leased_mode(self._runs.status[run.id].run)
         self._outputs.append(Saved(record, self._runs.apply(record)))
@@ -94,40 +113,49 @@ class Moves:
         rule: Rule,
         at: float,
         breakpoint_id: str | None = None,
-        answer: AnswerKind = AnswerKind.RESUME,
+        verdict: Verdict = RESUMED,
     ) -> None:
         """Answer what a rule says and change the run."""
         if rule.act is Act.ANSWER_ONE:
             chosen = [breakpoint_id or next(iter(status.pending))]
         elif rule.act is Act.ANSWER_ALL:
             chosen = list(status.pending)
+        elif rule.act is Act.ANSWER_UNASKED:
+            chosen = [id for id, point in status.pending.items() if point.approval is None]
         else:
             chosen = []
         state: AgentState | None = None
         for each in chosen:
-            state = self._release(status, each, answer, at)
+            state = self._release(status, each, verdict, at)
         if rule.mode is Mode.CONTINUE and status.run.agent_state is AgentState.HALTING:
             state = AgentState.RUNNING
         self._change(status, rule, state)
 
     def _release(
-        self, status: RunStatus, breakpoint_id: str, answer: AnswerKind, at: float
+        self, status: RunStatus, breakpoint_id: str, verdict: Verdict, at: float
     ) -> AgentState:
-        breakpoint = status.pending[breakpoint_id]
-        self._answered(status, breakpoint_id, answer, at)
-        self._outputs.append(Reply(breakpoint, answer))
-        return self._state_after(breakpoint, answer)
+        breakpoint = self._answered(status, breakpoint_id, verdict, at)
+        self._outputs.append(Reply(breakpoint, verdict.answer))
+        return self._state_after(breakpoint, verdict.answer)
 
     def _state_after(self, breakpoint: Breakpoint, answer: AnswerKind) -> AgentState:
         custom = self._vocabulary.event_type(breakpoint).state
         return state_after(breakpoint.kind, breakpoint.side, answer, custom)
 
     def _answered(
-        self, status: RunStatus, breakpoint_id: str, answer: AnswerKind, at: float
-    ) -> None:
-        self._emit(
-            BreakpointAnswered(run=status.run.id, breakpoint=breakpoint_id, answer=answer, at=at)
+        self, status: RunStatus, breakpoint_id: str, verdict: Verdict, at: float
+    ) -> Breakpoint:
+        record = BreakpointAnswered(
+            run=status.run.id,
+            breakpoint=breakpoint_id,
+            answer=verdict.answer,
+            at=at,
+            reason=verdict.reason,
+            always=verdict.always,
         )
+        answered = self._emit(record)
+        assert answered is not None
+        return answered
 
     def _change(self, status: RunStatus, rule: Rule, state: AgentState | None = None) -> None:
         """Bring the header up to date with the mode and what is pending."""

@@ -49,6 +49,8 @@ def row(breakpoint: Breakpoint, vocabulary: Vocabulary = PLAIN) -> Row:
         duration=breakpoint.duration,
         stops=breakpoint.stops,
         stop_error=breakpoint.stop_error,
+        approval=breakpoint.approval is not None,
+        reason=None if breakpoint.reason is None else one_line(breakpoint.reason),
     )
 
 

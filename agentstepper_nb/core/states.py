@@ -7,7 +7,7 @@ person is shown follows from the mode and what is pending, so that no rule can c
 IDLE       the run has ended
 HALTED     a breakpoint is pending
 STEP       the agent runs and will halt at its next breakpoint
-CONTINUE   the agent runs and won't halt
+CONTINUE   the agent runs and halts where a stop or an approval says so
 DETACHED   the agent is away; what may be done is what might be done if it were there
 ========== ===================================================================================
 """
@@ -25,8 +25,11 @@ class Signal(Enum):
 
     BREAKPOINT = auto()  # one that waits for an answer
     HIT = auto()  # the same, and a stop says that the run halts there
+    ASKED = auto()  # the same, and it asks for an approval
     STEP = auto()
     CONTINUE = auto()
+    APPROVE = auto()
+    DENY = auto()
     HALT = auto()
     STOP = auto()
     WITHDRAWN = auto()  # a pending breakpoint no longer waits
@@ -39,7 +42,9 @@ class Act(Enum):
     NOTHING = auto()
     PEND = auto()  # the new breakpoint becomes pending
     PASS = auto()  # the new breakpoint is answered at once
+    FOLLOW = auto()  # the new breakpoint: the mode says which of these two
     ANSWER_ONE = auto()  # the named or the oldest pending one
+    ANSWER_UNASKED = auto()  # in order, but for those that ask for an approval
     ANSWER_ALL = auto()  # in order
     WITHDRAW_ONE = auto()  # the named one: nobody waits for its answer
     WITHDRAW_ALL = auto()
@@ -56,18 +61,24 @@ RULES: Final[dict[RunState, dict[Signal, Rule]]] = {
     RunState.STEP: {
         Signal.BREAKPOINT: Rule(Act.PEND),
         Signal.HIT: Rule(Act.PEND),
+        Signal.ASKED: Rule(Act.PEND),
         Signal.STEP: Rule(Act.NOTHING),
         Signal.CONTINUE: Rule(Act.NOTHING, Mode.CONTINUE),
+        Signal.APPROVE: Rule(Act.NOTHING),
+        Signal.DENY: Rule(Act.NOTHING),
         Signal.HALT: Rule(Act.NOTHING, Mode.STEP),
         Signal.STOP: Rule(Act.NOTHING),
         Signal.WITHDRAWN: Rule(Act.NOTHING),
         Signal.END: Rule(Act.NOTHING),
     },
     RunState.HALTED: {
-        Signal.BREAKPOINT: Rule(Act.PEND),  # another thread or task
-        Signal.HIT: Rule(Act.PEND),
+        Signal.BREAKPOINT: Rule(Act.FOLLOW),  # another thread or task
+        Signal.HIT: Rule(Act.PEND, Mode.STEP),
+        Signal.ASKED: Rule(Act.PEND),
         Signal.STEP: Rule(Act.ANSWER_ONE, Mode.STEP),
-        Signal.CONTINUE: Rule(Act.ANSWER_ALL, Mode.CONTINUE),
+        Signal.CONTINUE: Rule(Act.ANSWER_UNASKED, Mode.CONTINUE),
+        Signal.APPROVE: Rule(Act.ANSWER_ONE),
+        Signal.DENY: Rule(Act.ANSWER_ONE),
         Signal.HALT: Rule(Act.NOTHING, Mode.STEP),
         Signal.STOP: Rule(Act.ANSWER_ALL),
         Signal.WITHDRAWN: Rule(Act.WITHDRAW_ONE),
@@ -76,8 +87,11 @@ RULES: Final[dict[RunState, dict[Signal, Rule]]] = {
     RunState.CONTINUE: {
         Signal.BREAKPOINT: Rule(Act.PASS),
         Signal.HIT: Rule(Act.PEND, Mode.STEP),
+        Signal.ASKED: Rule(Act.PEND),
         Signal.STEP: Rule(Act.NOTHING, Mode.STEP),
         Signal.CONTINUE: Rule(Act.NOTHING, Mode.CONTINUE),
+        Signal.APPROVE: Rule(Act.NOTHING),
+        Signal.DENY: Rule(Act.NOTHING),
         Signal.HALT: Rule(Act.NOTHING, Mode.STEP),
         Signal.STOP: Rule(Act.NOTHING),
         Signal.WITHDRAWN: Rule(Act.NOTHING),
@@ -85,6 +99,11 @@ RULES: Final[dict[RunState, dict[Signal, Rule]]] = {
     },
     RunState.IDLE: {},
 }
+
+
+def passes(rule: Rule, mode: Mode) -> bool:
+    """Whether a new breakpoint is answered at once: in CONTINUE only approvals are pending."""
+    return rule.act is Act.PASS or (rule.act is Act.FOLLOW and mode is Mode.CONTINUE)
 
 
 def rules(run: Run) -> dict[Signal, Rule]:

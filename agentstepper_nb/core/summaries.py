@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ..protocol.values import Breakpoint, EventKind, Outcome, Side
+from ..protocol.values import AnswerKind, Breakpoint, EventKind, Outcome, Side
 from .vocabulary import Summarizer
 
 #: Characters of a summary.
@@ -32,12 +32,21 @@ _UNFINISHED: Final = {
 
 def summarize(breakpoint: Breakpoint, ask: Summarizer | None = None) -> str:
     """One line on a breakpoint: how it failed, else the agent's own summary, else a model's sentence,
-    else an extension's, else one by rule.
+    else an extension's, else one by rule. Of a call that was denied it says why; of one that asks for an
+    approval that it does.
 
     Args:
         breakpoint: The breakpoint; its edit, where it has one, is what counts.
         ask: Extensions' word on it, or None.
     """
+    if breakpoint.answer is AnswerKind.DENY and breakpoint.side is Side.BEGIN:
+        return one_line(f"Denied: {breakpoint.reason or _line(breakpoint, ask)}")
+    line = _line(breakpoint, ask)
+    asks = breakpoint.approval is not None and breakpoint.answer is None
+    return one_line(f"Asks: {line}") if asks else line
+
+
+def _line(breakpoint: Breakpoint, ask: Summarizer | None) -> str:
     told = told_apart(breakpoint)
     if not told and ask and not breakpoint.sentence:
         told = one_line(ask(breakpoint) or "")

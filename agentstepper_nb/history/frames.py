@@ -29,7 +29,7 @@ _NUMBERS: Final = (
     *("rows", "commits", "exit_code", "pid", "seq", "depth", "size", "files", "added", "removed"),
     *("input_tokens", "output_tokens", "tokens"),
 )
-_TRUTHS: Final = ("edited", "snapshot")
+_TRUTHS: Final = ("edited", "approval", "snapshot")
 _MEASURES: Final = ("duration", "cost")
 
 _WITHOUT: Final = (
@@ -115,6 +115,8 @@ _ROW_COLUMNS: Final = (
         "failure",
         "edited",
         "answer",
+        "approval",
+        "reason",
         "size",
         "depth",
         "event",
@@ -142,6 +144,8 @@ def _row(line: Row, sentence: str | None, note: str | None) -> dict[str, Any]:
         "failure": _failure(line.failure),
         "edited": line.edited,
         "answer": _word(line.answer),
+        "approval": line.approval,
+        "reason": line.reason,
         "size": line.size,
         "depth": line.depth,
         "event": line.event,

@@ -71,7 +71,8 @@ class StoredRun:
         """Its timeline, a row a line, the index are the lines' ids.
 
         Columns: seq, kind, side, name, source, target, summary, sentence, at, duration (seconds),
-        tokens, cost (US dollars), outcome, failure, edited, answer, size (bytes), depth, event, note.
+        tokens, cost (US dollars), outcome, failure, edited, answer, approval (whether it asked for one),
+        reason (why it was denied), size (bytes), depth, event, note.
         """
         return frames.of_rows(self.history())
 

@@ -9,7 +9,7 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import UNSET, Raw
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from .._version import __version__
@@ -76,13 +76,7 @@ class AgentSessionV2(AgentSession):
             self._owed.add(breakpoint.id)
             return
         self._owed.discard(breakpoint.id)
-        how: v2.Answer
-        if answer is AnswerKind.STOP:
-            how = v2.Stop()
-        else:
-            edit = breakpoint.edit
-            how = v2.Resume(data=UNSET if edit is None else Raw(edit.encode()))
-        self._send(v2.Answered(breakpoint=breakpoint.id, answer=how))
+        self._send(v2.Answered(breakpoint=breakpoint.id, answer=arrivals.told(breakpoint, answer)))
 
     def let(self, lease: Leased) -> None:
         """Send a lease; before the welcome nothing else is heard."""
@@ -182,6 +176,10 @@ class AgentSessionV2(AgentSession):
                 return debugger.reach_breakpoint(reached, now, leased=message.epoch > 0)
             case v2.Withdraw():
                 return debugger.withdraw(run, message.breakpoint, now)
+            case v2.Decide():
+                edit = None if message.data is UNSET else str(message.data, "utf-8")
+                verdict = arrivals.verdict(message)
+                return debugger.decide(run, now, message.breakpoint, verdict, edit)
             case v2.CommitMade():
                 commit = arrivals.commit(message, run)
                 self.hub.log.info("%s", what(commit))

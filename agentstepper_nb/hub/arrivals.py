@@ -1,11 +1,12 @@
-"""What agents of version 2 send, as the debugger's values."""
+"""What agents of version 2 send, as the debugger's values, and the other way their answers."""
 
 from __future__ import annotations
 
-from msgspec import UNSET
+from msgspec import UNSET, Raw
 
+from ..core import Verdict
 from ..protocol import agent as v2
-from ..protocol.values import Breakpoint, Commit, Event, EventKind, Run
+from ..protocol.values import AnswerKind, Breakpoint, Commit, Event, EventKind, Run
 
 
 def size(message: object) -> int:
@@ -46,6 +47,27 @@ def breakpoint(message: v2.BreakpointReached, run: str) -> Breakpoint:
         usage=message.usage,
         stops=message.stops,
         stop_error=message.stop_error,
+        approval=message.approval,
+    )
+
+
+def verdict(message: v2.Decide) -> Verdict:
+    """What the agent's own people said."""
+    if message.approved:
+        return Verdict(AnswerKind.RESUME, always=message.always)
+    return Verdict(AnswerKind.DENY, message.reason)
+
+
+def told(breakpoint: Breakpoint, answer: AnswerKind) -> v2.Answer:
+    """How a breakpoint was answered, as its agent is told."""
+    if answer is AnswerKind.STOP:
+        return v2.Stop()
+    if answer is AnswerKind.DENY:
+        return v2.Deny(reason=breakpoint.reason or "")
+    return v2.Resume(
+        data=UNSET if breakpoint.edit is None else Raw(breakpoint.edit.encode()),
+        approved=breakpoint.approval is not None,
+        always=breakpoint.always,
     )
 
 
@@ -76,6 +98,7 @@ def header(message: v2.Hello, at: float) -> Run:
         name="",
         program=message.program,
         started_at=at,
+        mode=message.mode,
         workspace=message.workspace,
         pid=message.pid,
         host=message.host,

@@ -48,6 +48,23 @@ class PeoplesCommands(ABC):
         """As `Debugger.resume`."""
         self.perform(self.debugger.resume(run_id, self.clock(), breakpoint, revision, edit))
 
+    def approve(
+        self,
+        run_id: str,
+        breakpoint: str,
+        revision: int,
+        edit: str | None = None,
+        *,
+        always: bool = False,
+    ) -> None:
+        """As `Debugger.approve`."""
+        now = self.clock()
+        self.perform(self.debugger.approve(run_id, now, breakpoint, revision, edit, always=always))
+
+    def deny(self, run_id: str, breakpoint: str, revision: int, reason: str) -> None:
+        """As `Debugger.deny`."""
+        self.perform(self.debugger.deny(run_id, self.clock(), breakpoint, revision, reason))
+
     def halt(self, run_id: str) -> None:
         """As `Debugger.halt`."""
         self.perform(self.debugger.halt(run_id))

@@ -22,7 +22,7 @@ from ..errors import CommandError
 from ..protocol.records import BreakpointEdited, BreakpointSaved, RunHistory
 from ..protocol.ui import Format, Found
 from ..protocol.v1 import runfile
-from ..protocol.values import Breakpoint, Ending, Failure, Run, StoreInfo
+from ..protocol.values import AnswerKind, Approval, Breakpoint, Ending, Failure, Run, StoreInfo
 from ..store import Store, archive
 from . import endings
 from .agents import AgentSession
@@ -386,11 +386,13 @@ async def _called_back(ask: Callable[[Callable[[], None]], None]) -> None:
 
 
 def _asks_for_durable(outputs: Sequence[Output]) -> bool:
-    """Whether people are told of a halt by these, or an edit is set or goes to the agent."""
+    """Whether people are told of a halt by these, or what one of them decided is kept or acted on."""
     for output in outputs:
         match output:
             case Saved(record=BreakpointSaved(breakpoint=Breakpoint(answer=None))):
                 return True
             case Saved(record=BreakpointEdited()) | Reply(breakpoint=Breakpoint(edit=str())):
+                return True
+            case Reply(breakpoint=Breakpoint(approval=Approval())) | Reply(answer=AnswerKind.DENY):
                 return True
     return False

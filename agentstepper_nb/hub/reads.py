@@ -76,6 +76,9 @@ async def _message(hub: Hub, command: v2.GetMessage) -> v2.MessageBody:
             data=found.data,
             edit=found.edit,
             strict=found.strict,
+            approval=found.approval,
+            reason=found.reason,
+            always=found.always,
         )
     return v2.MessageBody(
         run=command.run,

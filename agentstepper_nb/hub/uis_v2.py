@@ -196,6 +196,10 @@ class UiSessionV2(UiSession):
                 hub.step(command.run, command.breakpoint, command.revision, command.edit)
             case v2.Continue():
                 hub.resume(command.run, command.breakpoint, command.revision, command.edit)
+            case v2.Approve(run=run, breakpoint=id, revision=seen):
+                hub.approve(run, id, seen, command.edit, always=command.always)
+            case v2.Deny(run=run, breakpoint=id, revision=seen):
+                hub.deny(run, id, seen, command.reason)
             case v2.Halt():
                 hub.halt(command.run)
             case v2.StopRun():

@@ -1,5 +1,7 @@
 """Pure codecs of the LLM APIs: bytes to typed values and back, without I/O, clock or chance.
 
-`chat` has the Chat Completions API, `sse` the framing of its streams. Whoever listens or calls
-(a server, a provider, the debugger's own eyes) brings the socket, and passes in ids and times.
+`conversation` and `events` have what is asked and answered, whoever serves the model. `chat`,
+`responses` and `messages` have the forms of three APIs, `streaming` what their streams have in common,
+`sse` the framing of these. Whoever listens or calls (a server, a provider, the debugger's own eyes)
+brings the socket, and passes in ids and times.
 """

@@ -57,7 +57,9 @@ class ResponseCompleted(Struct, frozen=True, tag=True, tag_field="eventType"):
 
 
 class TraceEvent(Struct, frozen=True, tag=True, tag_field="eventType"):
-    """For who debugs: `error`, `parse_error` (an unreadable chunk; the stream goes on), `unknown`."""
+    """For who debugs: `error`, `parse_error` (an unreadable chunk; the stream goes on), `unknown`, and
+    `reasoning`, what a model thinks.
+    """
 
     kind: str
     data: Any = None

@@ -9,6 +9,7 @@ from .frame import Table
 from .pieces import Pieces
 from .stops import DeleteStop, Positive, Price, SetPrices, SetStop, StopTrial, TryStop
 from .values import (
+    Approval,
     Commit,
     Count,
     Ending,
@@ -19,6 +20,7 @@ from .values import (
     Mode,
     Name,
     Outcome,
+    Reason,
     Row,
     Run,
     Side,
@@ -41,6 +43,7 @@ class Hello(Struct, frozen=True, kw_only=True):
     host: str
     boot: str  # the machine's boot id, or empty
     workspace: str | None = None
+    mode: Mode = Mode.STEP  # how the run begins: in CONTINUE it halts where stops and approvals say
     returns: bool = True  # whether it connects again by itself where the connection is lost
     # On a reconnect:
     sent: Count = 0  # the number of the last message sent before; above 0 it asks to go on
@@ -78,12 +81,28 @@ class BreakpointReached(Struct, frozen=True, kw_only=True):
     outcome: Outcome | None = None  # on the end: how the event ended
     failure: Failure | None = None
     usage: Usage | None = None
+    approval: Approval | None = None  # on the begin of a tool invocation, which then always waits
 
 
 class Withdraw(Struct, frozen=True, kw_only=True):
     """A breakpoint no longer waits: an interrupt, a cancelled task."""
 
     breakpoint: Id
+
+
+class Decide(Struct, frozen=True, kw_only=True):
+    """Somebody approved or denied elsewhere what a breakpoint asks: in a terminal, say.
+
+    It does what the UI's `Approve` and `Deny` do. What is approved is `data`, or what the agent sent:
+    an edit that a UI has set and not approved is taken back. For a breakpoint that was answered
+    meanwhile it is no error: messages cross, and the answer that was first holds.
+    """
+
+    breakpoint: Id
+    approved: bool
+    reason: Reason = ""  # of a denial
+    data: Raw | UnsetType = UNSET  # the call as it was edited
+    always: bool = False  # approved, and from now on without being asked
 
 
 class CommitMade(Struct, frozen=True, kw_only=True):
@@ -136,6 +155,7 @@ AgentMessage = (
     | EventBegun
     | BreakpointReached
     | Withdraw
+    | Decide
     | CommitMade
     | GetTimeline
     | ProcessEnded
@@ -152,6 +172,7 @@ from_agent = Table(
     event=EventBegun,
     breakpoint=BreakpointReached,
     withdraw=Withdraw,
+    decide=Decide,
     commit=CommitMade,
     get_timeline=GetTimeline,
     process_ended=ProcessEnded,
@@ -193,10 +214,12 @@ class Acknowledged(Struct, frozen=True, kw_only=True):
     received: Count
 
 
-class Resume(Struct, frozen=True, kw_only=True, tag="resume", tag_field="kind"):
+class Resume(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="resume", tag_field="kind"):
     """Go on, with `data` where it was edited; an edit to null is told apart from none."""
 
     data: Raw | UnsetType = UNSET
+    approved: bool = False  # what the breakpoint asks: without this nobody has approved it
+    always: bool = False  # and from now on without being asked
 
 
 class Skip(Struct, frozen=True, kw_only=True, tag="skip", tag_field="kind"):

@@ -96,6 +96,14 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "Agents of version 1 have no way to be told to stop.",
         "End the agent's process, or move it to the current SDK.",
     ),
+    "cannot_approve": (
+        "The breakpoint doesn't ask for an approval.",
+        "Step goes on from it.",
+    ),
+    "cannot_deny": (
+        "There is no call to deny at this breakpoint, or its agent speaks version 1.",
+        "Deny a call before it is made; otherwise edit what stands there, or step.",
+    ),
     "extension_failed": (
         "The UI's command belongs to an extension, and that failed.",
         "The Core's log has the traceback: tell whoever wrote the extension.",
@@ -123,6 +131,50 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     "superseded": (
         "The same UI looked for other rows, or tried another stop, before the answer was there.",
         "Take the answer to the last question.",
+    ),
+    "unknown_service": (
+        "No worker serves what is asked for, or not by this name.",
+        "Check the spelling, and that both sides have the same version.",
+    ),
+    "worker_failed": (
+        "The worker process could not be started.",
+        "The server's log has what it said; the next request tries again.",
+    ),
+    "worker_lost": (
+        "The worker process ended, or its connection broke, before it had answered.",
+        "Ask again: the worker is started again. A session goes on by `POST sessions/ID/resume`.",
+    ),
+    "too_many": (
+        "More is open at once than is taken.",
+        "Close sessions, or wait until some of the requests are answered.",
+    ),
+    "outside_roots": (
+        "The workspace is none of the folders that this server lets the coding agent into.",
+        "Choose one below the server's root_dir, or name its folder in `coding_roots`.",
+    ),
+    "unknown_session": (
+        "No open session has this id, or none was ever kept under it.",
+        "`POST sessions/ID/resume` opens one that was kept; `GET sessions` lists those that are open.",
+    ),
+    "session_open": (
+        "The session to resume is open.",
+        "Use it as it is, or DELETE it first: its log stays.",
+    ),
+    "session_failed": (
+        "The session could not be opened.",
+        "The text says why: no such provider, say, or no key for it.",
+    ),
+    "session_busy": (
+        "The session is answering a message.",
+        "Wait for `completed`, or `POST sessions/ID/cancel`.",
+    ),
+    "stream_taken": (
+        "Somebody reads this session's events: there is one stream a session.",
+        "Who was cut off sends Last-Event-ID, and takes the old stream over.",
+    ),
+    "unknown_call": (
+        "No call of this session waits for an approval under this id.",
+        "Take the `callId` of `approval_required`.",
     ),
     "watch_only": (
         "This login may watch, not control.",

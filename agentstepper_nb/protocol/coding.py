@@ -55,9 +55,59 @@ class Approve(Struct, frozen=True, kw_only=True, rename="camel"):
     """`POST sessions/ID/approvals/CALL`."""
 
     approved: bool
-    edited_args: Raw | None = None
+    edited_args: Raw = Raw(b"null")  # null: as they were
     reason: Annotated[str, Meta(max_length=10_000)] = ""
     always: bool = False
+
+
+# ---- what the Core asks the coding service; the names are those of its methods --------------------------
+
+#: The service's name.
+SERVICE = "coding"
+
+
+class InSession(Struct, frozen=True, kw_only=True):
+    """`cancel` what a session is at, or `close` it."""
+
+    session: str
+
+
+class ResumeSession(Struct, frozen=True, kw_only=True):
+    """`resume` a session from its log; `create` takes a `CreateSession` alone."""
+
+    session: str
+    how: CreateSession
+
+
+class SendChat(Struct, frozen=True, kw_only=True):
+    """`chat`: begin to answer a message."""
+
+    session: str
+    message: Text
+
+
+class AnswerCall(Struct, frozen=True, kw_only=True):
+    """`approve`: answer a call that waits for an approval."""
+
+    session: str
+    call: str
+    answer: Approve
+
+
+class Watch(Struct, frozen=True, kw_only=True):
+    """`events`: a stream of `Numbered`.
+
+    Without `last` it begins with the oldest event that is kept.
+    """
+
+    session: str
+    last: str | None = None  # the id of the last event that came to the one who asks
+
+
+class Sessions(Struct, frozen=True, kw_only=True):
+    """The answer to `list`, and `GET sessions`."""
+
+    sessions: tuple[SessionInfo, ...]
 
 
 # ---- events of the stream: the tag is SSE's `event`, the rest its `data` ------------------------------
@@ -121,7 +171,17 @@ ServerEvent = TextDelta | ToolCalled | ToolReturned | ApprovalRequired | Complet
 
 
 class Numbered(Struct, frozen=True, kw_only=True):
-    """An event of a session, and its number there, from 1: SSE's `id`."""
+    """An event of a session and its number there, from 1. The first of a stream has none, and no event:
+    it says where the stream begins.
+    """
 
+    life: (
+        str  # a mark of the time since the session was created or resumed: numbers begin anew then
+    )
     n: int
-    event: ServerEvent
+    event: ServerEvent | None = None
+
+    @property
+    def id(self) -> str:
+        """SSE's `id`."""
+        return f"{self.life}-{self.n}"

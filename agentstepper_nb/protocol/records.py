@@ -110,6 +110,8 @@ class BreakpointAnswered(Struct, frozen=True, tag="answered", kw_only=True):
     breakpoint: str
     answer: AnswerKind
     at: float
+    reason: str | None = None  # of a denial
+    always: bool = False  # of an approval: also from now on
 
 
 class CommitSaved(Struct, frozen=True, tag="commit", kw_only=True):

@@ -17,7 +17,7 @@ from .stops import Price, Stop, StopTrial
 from .stops import SetPrices as SetPrices
 from .stops import SetStop as SetStop
 from .stops import TryStop as TryStop
-from .values import Commit, Count, FileBody, Hit, Note, Row, Run, StoreInfo
+from .values import Approval, Commit, Count, FileBody, Hit, Note, Reason, Row, Run, StoreInfo
 from .windows import CloseRun as CloseRun
 from .windows import CommitsPage as CommitsPage
 from .windows import FindRows as FindRows
@@ -69,7 +69,8 @@ class GetChange(Struct, frozen=True, kw_only=True):
 class Step(Struct, frozen=True, kw_only=True):
     """Answer the named breakpoint, or the oldest pending one; in CONTINUE: halt at the next.
 
-    With `breakpoint` and `revision`, the command is refused as stale where they aren't current.
+    With `breakpoint` and `revision`, the command is refused as stale where they aren't current. What
+    asks for an approval is approved by it.
     """
 
     run: str
@@ -79,12 +80,34 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 class Continue(Struct, frozen=True, kw_only=True):
-    """Answer all pending breakpoints in order and go on without halting. Fields as in `Step`."""
+    """Answer all pending breakpoints in order and go on without halting. Fields as in `Step`.
+
+    Those that ask for an approval still wait: nobody approves what they haven't seen.
+    """
 
     run: str
     breakpoint: str | None = None
     revision: int | None = None
     edit: str | None = None
+
+
+class Approve(Struct, frozen=True, kw_only=True):
+    """Approve what a pending breakpoint asks; the run's mode stays."""
+
+    run: str
+    breakpoint: str
+    revision: int
+    edit: str | None = None  # JSON text to set as the edit first
+    always: bool = False  # also from now on: the agent writes the rule
+
+
+class Deny(Struct, frozen=True, kw_only=True):
+    """Don't let the call happen that a pending breakpoint begins; the run's mode stays."""
+
+    run: str
+    breakpoint: str
+    revision: int
+    reason: Reason  # that the agent is told
 
 
 class Halt(Struct, frozen=True, kw_only=True):
@@ -175,6 +198,8 @@ from_ui = Table(
     get_change=GetChange,
     step=Step,
     **{"continue": Continue},
+    approve=Approve,
+    deny=Deny,
     halt=Halt,
     stop=StopRun,
     edit=Edit,
@@ -291,6 +316,9 @@ class MessageBody(Struct, frozen=True, kw_only=True):
     pieces: Pieces | None = None  # of this text
     edit: str | None  # JSON text; null where there is no edit
     strict: bool  # false: the text is not strict JSON (NaN, from version 1)
+    approval: Approval | None = None  # what it asks, or asked, a person
+    reason: str | None = None  # why it was denied
+    always: bool = False  # it was approved, and from now on without being asked
 
 
 class ChangeBody(Struct, frozen=True, kw_only=True):

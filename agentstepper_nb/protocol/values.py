@@ -20,6 +20,8 @@ Count = Annotated[int, Meta(ge=0, lt=2**53)]
 Id = Annotated[str, Meta(min_length=1, max_length=200)]
 #: What an agent calls itself, its tools and its models.
 Name = Annotated[str, Meta(max_length=1000)]
+#: Why something is denied, for the agent to read.
+Reason = Annotated[str, Meta(max_length=10_000)]
 
 
 class EventKind(StrEnum):
@@ -116,6 +118,14 @@ class AnswerKind(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
+class Risk(StrEnum):
+    """How much a call can spoil."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
 class ChangeKind(StrEnum):
     """What happened to a file between two commits."""
 
@@ -130,6 +140,14 @@ class Failure(Struct, frozen=True, kw_only=True):
 
     type: str  # the class's qualified name
     message: str
+
+
+class Approval(Struct, frozen=True, kw_only=True):
+    """What a person is asked before a tool is called: such a breakpoint waits in every mode."""
+
+    risk: Risk
+    why: Annotated[str, Meta(max_length=1000)]  # the rule that asks, in words
+    rule: Name | None = None  # what "always allow this here" would allow, in words; None: nothing
 
 
 #: The type of the failure of a run whose last changes the store has lost. An agent that comes back sends
@@ -236,6 +254,9 @@ class Breakpoint(Struct, frozen=True, kw_only=True):
     answered_at: float | None = None  # POSIX seconds, the Core's clock
     stops: tuple[str, ...] = ()  # that hit here, by their ids
     stop_error: str | None = None  # the condition of a stop failed here, and how
+    approval: Approval | None = None  # on the begin of a tool invocation that asks for one
+    reason: str | None = None  # why it was denied
+    always: bool = False  # approved, and from now on without being asked
 
     @property
     def current(self) -> str:
@@ -306,6 +327,8 @@ class Row(Struct, frozen=True, kw_only=True):
     duration: float | None = None
     stops: tuple[str, ...] = ()
     stop_error: str | None = None
+    approval: bool = False  # whether it asks, or asked, for an approval
+    reason: str | None = None  # why it was denied, in one line
 
 
 class Note(Struct, frozen=True, kw_only=True):

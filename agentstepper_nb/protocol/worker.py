@@ -1,15 +1,25 @@
 """Between the Core and its workers: processes that dial in and serve what the Core's own must not run.
 
 Requests go both ways, each with an id of its sender's, and are answered by a result, an error or a
-stream of items that a result ends. Who asked may cancel.
+stream of items that a result ends. Who asked may cancel. No more items are sent than were asked for: the
+request says how many its asker has room for, and `more` that there is room again.
 """
 
 from __future__ import annotations
 
-from msgspec import Raw, Struct
+from typing import Annotated
+
+from msgspec import Meta, Raw, Struct
 
 from .frame import Table
 from .values import Count, Name
+
+#: Where workers connect, behind the Jupyter server's base URL.
+WORKER_PATH = "agentstepper/worker"
+#: The version spoken.
+WORKER_VERSION = 1
+#: How many items one message may make room for.
+Window = Annotated[int, Meta(ge=0, le=10_000)]
 
 
 class WorkerHello(Struct, frozen=True, kw_only=True):
@@ -18,7 +28,7 @@ class WorkerHello(Struct, frozen=True, kw_only=True):
     version: int
     worker: str  # its name and version
     pid: Count
-    services: tuple[Name, ...]
+    services: Annotated[tuple[Name, ...], Meta(max_length=100)]
 
 
 class WorkerWelcome(Struct, frozen=True, kw_only=True):
@@ -34,10 +44,17 @@ class Request(Struct, frozen=True, kw_only=True):
     service: Name
     method: Name
     params: Raw = Raw(b"null")
+    window: Window = 0  # items that may come before any `more`; 0 asks for a result alone
 
 
 class Cancel(Struct, frozen=True, kw_only=True):
     """Who asked under the envelope's id wants no more."""
+
+
+class More(Struct, frozen=True, kw_only=True):
+    """Who asked under the envelope's id has room for so many items more."""
+
+    items: Window
 
 
 class Item(Struct, frozen=True, kw_only=True):
@@ -59,13 +76,14 @@ class Failed(Struct, frozen=True, kw_only=True):
     message: str
 
 
-WorkerMessage = WorkerHello | WorkerWelcome | Request | Cancel | Item | Result | Failed
+WorkerMessage = WorkerHello | WorkerWelcome | Request | Cancel | More | Item | Result | Failed
 #: One table for both directions; hello comes from workers alone, welcome from the Core.
 both_ways = Table(
     hello=WorkerHello,
     welcome=WorkerWelcome,
     request=Request,
     cancel=Cancel,
+    more=More,
     item=Item,
     result=Result,
     failed=Failed,

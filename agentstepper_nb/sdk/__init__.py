@@ -5,6 +5,7 @@ connection, `workspace` the files.
 """
 
 from .aclient import AsyncAgentStepper
+from .approvals import Approval
 from .client import AgentStepper
 from .closing import OnClosing, on_closing
 from .door import Door, ambient
@@ -12,6 +13,7 @@ from .session import newest_program, newest_run
 
 __all__ = [
     "AgentStepper",
+    "Approval",
     "AsyncAgentStepper",
     "Door",
     "OnClosing",

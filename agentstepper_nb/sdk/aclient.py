@@ -11,10 +11,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..protocol.values import EventKind
+from .approvals import Approval
 from .blocks import AsyncCustomEvent, AsyncLlmQuery, AsyncToolInvocation
 from .closing import anyone_waits
 from .connections import OnDisconnect
-from .door import Door
+from .door import BeginMode, Door
 from .jsontext import ToJson
 from .packing import Redact
 from .pumps import apump, in_thread
@@ -48,6 +49,7 @@ class AsyncAgentStepper(Door):
         url: str | None = None,
         token: str | None = None,
         stop_on_entry: bool = True,
+        mode: BeginMode = "step",
         on_disconnect: OnDisconnect = "wait",
         redact: Redact | None = None,
         to_json: ToJson | None = None,
@@ -62,6 +64,7 @@ class AsyncAgentStepper(Door):
             url=url,
             token=token,
             stop_on_entry=stop_on_entry,
+            mode=mode,
             on_disconnect=on_disconnect,
             redact=redact,
             to_json=to_json,
@@ -86,9 +89,11 @@ class AsyncAgentStepper(Door):
         """As `AgentStepper.llm`, for `async with`."""
         return AsyncLlmQuery(self, prompt, model)
 
-    def tool(self, name: str, args: Any) -> AsyncToolInvocation:
+    def tool(
+        self, name: str, args: Any, *, approval: Approval | None = None
+    ) -> AsyncToolInvocation:
         """As `AgentStepper.tool`, for `async with`."""
-        return AsyncToolInvocation(self, name, args)
+        return AsyncToolInvocation(self, name, args, approval)
 
     def event(self, name: str, data: Any = None) -> AsyncCustomEvent:
         """As `AgentStepper.event`, for `async with`."""

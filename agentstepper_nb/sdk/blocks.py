@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import ConnectionLostError, NotJSONError, ProtocolError
 from ..protocol.values import EVENT_NAME, EVENT_NAME_RULE, EventKind, Usage
+from .approvals import Approval
 from .flow import Flow
 from .open_events import OpenEvent
 from .pumps import apump, pump
@@ -164,17 +165,19 @@ class Invocation(Resulting):
         door: Whose run it belongs to.
         name: The tool's name.
         args: Its arguments: any JSON value.
+        approval: What a person is to approve first.
     """
 
     _kind = EventKind.TOOL_INVOCATION
 
-    def __init__(self, door: Door, name: str, args: Any) -> None:
+    def __init__(self, door: Door, name: str, args: Any, approval: Approval | None = None) -> None:
         super().__init__(door)
         self.name = name  # inside the block: with the person's edit
         self.args = args
+        self.approval = approval
 
     def _begin(self) -> Steps[OpenEvent]:
-        begun = yield from self._door._flow().begin_tool(self.name, self.args)
+        begun = yield from self._door._flow().begin_tool(self.name, self.args, self.approval)
         self.name, self.args = begun.tool, begun.args
         return begun.event
 

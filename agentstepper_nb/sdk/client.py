@@ -9,9 +9,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..protocol.values import EventKind
+from .approvals import Approval
 from .blocks import CustomEvent, LlmQuery, ToolInvocation
 from .connections import OnDisconnect
-from .door import Door
+from .door import BeginMode, Door
 from .jsontext import ToJson
 from .packing import Redact
 from .pumps import pump
@@ -42,7 +43,10 @@ class AgentStepper(Door):
             end, and by `commit_agent_changes`. It is only read.
         url: The Core's address as a URL, in place of `address` and `port`.
         token: The agents' token, where the Core asks for one that discovery doesn't find.
-        stop_on_entry: Whether to halt at once, before the agent does anything.
+        stop_on_entry: Whether to halt at once, before the agent does anything; not where it begins by
+            continuing.
+        mode: How the run begins. "step": it halts at each breakpoint. "continue": it runs, and halts
+            where a stop or an approval says so.
         on_disconnect: What to do where the Core goes away. "wait": go on to the next breakpoint and
             wait there until it is back. "continue": go on unedited. "raise": every call raises
             ConnectionLostError. With the first two the run goes on once the Core is back, and nothing
@@ -71,6 +75,7 @@ class AgentStepper(Door):
         url: str | None = None,
         token: str | None = None,
         stop_on_entry: bool = True,
+        mode: BeginMode = "step",
         on_disconnect: OnDisconnect = "wait",
         redact: Redact | None = None,
         to_json: ToJson | None = None,
@@ -84,6 +89,7 @@ class AgentStepper(Door):
             url=url,
             token=token,
             stop_on_entry=stop_on_entry,
+            mode=mode,
             on_disconnect=on_disconnect,
             redact=redact,
             to_json=to_json,
@@ -110,14 +116,18 @@ class AgentStepper(Door):
         """
         return LlmQuery(self, prompt, model)
 
-    def tool(self, name: str, args: Any) -> ToolInvocation:
+    def tool(self, name: str, args: Any, *, approval: Approval | None = None) -> ToolInvocation:
         """A tool invocation: run `t.name` with `t.args` inside the block, and set `t.result`.
+
+        With an approval the block is entered once somebody has approved the call, perhaps with other
+        arguments; entering it raises ToolDeniedError where it is denied.
 
         Args:
             name: The tool's name.
             args: Its arguments: any JSON value.
+            approval: What a person is to approve first.
         """
-        return ToolInvocation(self, name, args)
+        return ToolInvocation(self, name, args, approval)
 
     def event(self, name: str, data: Any = None) -> CustomEvent:
         """An event that is neither: work with `e.data` inside the block, and set `e.result`.

@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeVar, get_args, overload
 from ..discover import NAME_VARIABLE, Endpoint, discover, endpoint
 from ..errors import ConnectionLostError, ProtocolError
 from ..protocol.agent import Bye, GetTimeline, Timeline
-from ..protocol.values import Commit, Ending, EventKind
+from ..protocol.values import Commit, Ending, EventKind, Mode
 from . import closing
 from .children import Children
 from .connections import OnDisconnect
@@ -35,6 +35,9 @@ from .watch import Watch
 from .workspace import Workspace
 
 log = logging.getLogger("agentstepper_nb.sdk")
+
+#: How a run begins.
+BeginMode = Literal["step", "continue"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -74,14 +77,14 @@ class Door:
         url: str | None = None,
         token: str | None = None,
         stop_on_entry: bool = True,
+        mode: BeginMode = "step",
         on_disconnect: OnDisconnect = "wait",
         redact: Redact | None = None,
         to_json: ToJson | None = None,
         require_clean: bool = False,
     ) -> None:
-        if on_disconnect not in get_args(OnDisconnect):
-            known = ", ".join(map(repr, get_args(OnDisconnect)))
-            raise ValueError(f"on_disconnect={on_disconnect!r} is none of {known}.")
+        _check_word("on_disconnect", on_disconnect, get_args(OnDisconnect))
+        _check_word("mode", mode, get_args(BeginMode))
         if url is not None and (address is not None or port is not None):
             raise ValueError("Pass either url= or address and port, not both.")
         # `agentstepper run --name` and `spawn(name=)` call runs as their caller wants.
@@ -89,6 +92,7 @@ class Door:
         self._where = (address, port, url, token)
         self._folder = None if agent_workspace_path is None else Path(agent_workspace_path)
         self._stop_on_entry = stop_on_entry
+        self._mode = Mode(mode)
         self._on_disconnect: OnDisconnect = on_disconnect
         self._packer = Packer(redact, to_json)
         self._to_json = to_json
@@ -132,7 +136,9 @@ class Door:
 
     def _open_session(self, where: Endpoint, program: str, patient: bool = False) -> None:
         folder = None if self._folder is None else str(self._folder.resolve())
-        session = Session(program, where, self._packer, folder, self._on_disconnect, patient)
+        session = Session(
+            program, where, self._packer, folder, self._on_disconnect, patient, self._mode
+        )
         try:
             result(session.link.opened)
         except BaseException:
@@ -357,6 +363,11 @@ def ambient(door: Door) -> Iterator[Door]:
         yield door
     finally:
         _ambient.reset(token)
+
+
+def _check_word(name: str, word: str, known: tuple[str, ...]) -> None:
+    if word not in known:
+        raise ValueError(f"{name}={word!r} is none of {', '.join(map(repr, known))}.")
 
 
 def _nothing() -> Steps[None]:

@@ -11,46 +11,38 @@ import logging
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
-import uuid_utils
 from msgspec import UNSET, Raw, UnsetType
+from msgspec.structs import replace
 
 from ..errors import (
-    AgentStopped,
-    ConnectionLostError,
-    InjectedError,
     ProtocolError,
-    ToolDeniedError,
 )
 from ..protocol.agent import (
-    AgentMessage,
     Answer,
-    BreakpointReached,
     CommitMade,
-    Deny,
     EventBegun,
-    Raise,
     Resume,
     Skip,
-    Stop,
-    Withdraw,
 )
-from ..protocol.values import Commit, EventKind, Failure, Outcome, Side, Usage
+from ..protocol.values import Commit, EventKind, Outcome, Side, Usage
 from . import open_events
+from .approvals import Approval, AskedCall
+from .asking import NULL, Asking, clock, new_point, obey
+from .asking import new_id as new_id
 from .jsontext import same
 from .open_events import OpenEvent
 from .packing import Packed, Packer, Word, plain
 from .shapes import model_of, read_call, usage_of
-from .steps import Ask, Begun, BegunTool, Ended, Flush, Send, Steps, Work
+from .steps import Begun, BegunTool, Ended, Flush, Send, Steps, Work
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
 NOT_BEGUN: Final = "Can't end breakpoint, breakpoint hasn't begun!"
-_NULL: Final = Raw(b"null")
 
 
-class Flow:
+class Flow(Asking):
     """The flows of one run.
 
     Args:
@@ -64,9 +56,9 @@ class Flow:
     def __init__(
         self, run: str, program: str, packer: Packer, look: Callable[[str], None] | None = None
     ) -> None:
+        super().__init__(packer)
         self.run = run
         self._program = program
-        self._packer = packer
         self._look = look
 
     # ---- the run ------------------------------------------------------------------------------------
@@ -80,10 +72,10 @@ class Flow:
         """
         data = self._packer.pack(Word.PROGRAM, self._program).raw
         event = EventBegun(
-            id=new_id(), kind=EventKind.PROGRAM_STARTED, at=time.time(), clock=_clock(), data=data
+            id=new_id(), kind=EventKind.PROGRAM_STARTED, at=time.time(), clock=clock(), data=data
         )
         commits = () if commit is None else (self._commit_made(commit, None),)
-        point = _point(event.id, Side.BEGIN, data, waits, summary="Agent program started.")
+        point = new_point(event.id, Side.BEGIN, data, waits, summary="Agent program started.")
         messages = (event, *commits, point)
         if not waits:
             yield Send(messages)
@@ -91,7 +83,7 @@ class Flow:
         answer = yield from self._ask(messages, point)
         if isinstance(answer, Resume) and answer.data is not UNSET:
             log.info("The program's name was edited at its start, which changes nothing.")
-        _obey(answer)
+        obey(answer)
 
     def debug(self, message: str) -> Steps[None]:
         """A message for whoever is watching."""
@@ -102,7 +94,7 @@ class Flow:
                     id=new_id(),
                     kind=EventKind.DEBUG_MESSAGE,
                     at=time.time(),
-                    clock=_clock(),
+                    clock=clock(),
                     parent=parent.id if parent else None,
                     data=self._packer.pack(Word.DEBUG_MESSAGE, message).raw,
                 ),
@@ -123,7 +115,13 @@ class Flow:
 
     # ---- an event -----------------------------------------------------------------------------------
 
-    def begin(self, kind: EventKind, value: Any, name: str | None = None) -> Steps[Begun]:
+    def begin(
+        self,
+        kind: EventKind,
+        value: Any,
+        name: str | None = None,
+        approval: Approval | None = None,
+    ) -> Steps[Begun]:
         """An event begins.
 
         Args:
@@ -131,9 +129,10 @@ class Flow:
             value: Its prompt, its `{"Tool", "Argument"}`, or what the custom event begins with.
             name: The tool, the model or the custom event's type; a model's is the prompt's own where
                 none is given.
+            approval: What a person is to approve first, of a tool invocation.
 
         Raises:
-            ToolDeniedError: The person denied the call.
+            ToolDeniedError: The person denied the call, or nobody could be asked to approve it.
             InjectedError: The person lets the call fail.
             AgentStopped: The person pressed Stop.
         """
@@ -146,29 +145,38 @@ class Flow:
             id=event.id,
             kind=kind,
             at=time.time(),
-            clock=_clock(),
+            clock=clock(),
             parent=parent.id if parent else None,
             name=plain(name) if name else None,
         )
-        point = _point(event.id, Side.BEGIN, packed.raw, waits=True)
-        answer = yield from self._ask((begun, point), point, closing=event)
+        point = new_point(event.id, Side.BEGIN, packed.raw, waits=True)
+        shown = packed
+        if approval is None:
+            answer = yield from self._ask((begun, point), point, closing=event)
+        else:
+            asked = AskedCall(point.id, name or "", self._packer)
+            point = replace(point, approval=approval.begin(asked))
+            answer = yield from self._approved((begun, point), point, event, approval, asked)
+            shown = asked.shown(answer, packed)
         if isinstance(answer, Skip):
             event.skipped = True
             event.result = self._packer.unpack(answer.result, packed.originals)
             answer = Resume()
         elif not isinstance(answer, Resume):
             yield from self._refuse(event, answer)
-        ended = self._in_force(answer, value, packed)
+        ended = self._in_force(answer, value, shown)
         open_events.push(event)
         return Begun(event, ended.value, ended.edited, packed)
 
-    def begin_tool(self, tool: str, args: Any) -> Steps[BegunTool]:
+    def begin_tool(
+        self, tool: str, args: Any, approval: Approval | None = None
+    ) -> Steps[BegunTool]:
         """A tool invocation begins; raises as `begin`, and ProtocolError where the edit is no call.
 
         A part of the call that wasn't edited stays the same object.
         """
         call = {"Tool": tool, "Argument": args}
-        begun = yield from self.begin(EventKind.TOOL_INVOCATION, call, tool)
+        begun = yield from self.begin(EventKind.TOOL_INVOCATION, call, tool, approval)
         if not begun.edited:
             return BegunTool(begun.event, tool, args)
         try:
@@ -215,10 +223,12 @@ class Flow:
             usage = usage_of(value)
         yield from self._ran(event)
         packed = self._packer.pack(_WORDS[kind, Side.END], value)
-        point = _point(event.id, Side.END, packed.raw, waits=True, outcome=Outcome.OK, usage=usage)
+        point = new_point(
+            event.id, Side.END, packed.raw, waits=True, outcome=Outcome.OK, usage=usage
+        )
         open_events.remove(event)
         answer = yield from self._ask((point,), point)
-        _obey(answer)
+        obey(answer)
         return self._in_force(answer, value, packed)
 
     def fail(self, event: OpenEvent, error: BaseException) -> Steps[Ended | None]:
@@ -239,14 +249,9 @@ class Flow:
         open_events.remove(event)
         point = self._failed_point(event, error, waits=True)
         answer = yield from self._ask((point,), point)
-        _obey(answer, cause=error)
-        ended = self._in_force(answer, None, Packed(_NULL, {}))
+        obey(answer, cause=error)
+        ended = self._in_force(answer, None, Packed(NULL, {}))
         return ended if ended.edited else None
-
-    def give_up(self, event: OpenEvent, error: BaseException) -> Steps[None]:
-        """An event ended with an exception, and nobody waits for an answer."""
-        open_events.remove(event)
-        yield Send((self._failed_point(event, error, waits=False),))
 
     def unpack(self, packed: Packed) -> Any:
         """The value that was sent, as the person saw it."""
@@ -265,51 +270,6 @@ class Flow:
         except BaseException as order:  # an interrupt, a cancelled task
             yield from self.give_up(event, order)
             raise
-
-    def _ask(
-        self,
-        messages: tuple[AgentMessage, ...],
-        point: BreakpointReached,
-        closing: OpenEvent | None = None,
-    ) -> Steps[Answer]:
-        """Wait at a breakpoint, if it waits; whatever ends that before an answer withdraws it.
-
-        Args:
-            messages: What to send.
-            point: The breakpoint, one of them.
-            closing: The event that ends with the wait.
-        """
-        try:
-            answer: Answer = yield Ask(messages, point.id)
-        except (GeneratorExit, ConnectionLostError, ProtocolError):
-            raise
-        except BaseException as error:
-            yield Send((Withdraw(breakpoint=point.id),))
-            if closing is not None:
-                yield from self.give_up(closing, error)
-            raise
-        return answer
-
-    def _refuse(self, event: OpenEvent, answer: Answer) -> Steps[NoReturn]:
-        """The person doesn't let the call happen: the event ends, and the agent hears why."""
-        try:
-            _obey(answer)
-        except BaseException as order:
-            yield from self.give_up(event, order)
-            raise
-        raise AssertionError("unreachable")
-
-    def _failed_point(
-        self, event: OpenEvent, error: BaseException, waits: bool
-    ) -> BreakpointReached:
-        return _point(
-            event.id,
-            Side.END,
-            _NULL,
-            waits,
-            outcome=Outcome.ERROR if isinstance(error, Exception) else Outcome.STOPPED,
-            failure=None if isinstance(error, AgentStopped) else self._packer.failure(error),
-        )
 
     def _in_force(self, answer: Answer, value: Any, packed: Packed) -> Ended:
         """The edit where there is one, else the value itself: the same object."""
@@ -335,52 +295,6 @@ class Flow:
             changes=packed.changes,
         )
 
-
-def new_id() -> str:
-    """A UUIDv7."""
-    return str(uuid_utils.uuid7())
-
-
-def _obey(answer: Answer, cause: BaseException | None = None) -> None:
-    """Raise what an answer orders to raise."""
-    match answer:
-        case Resume():
-            return
-        case Deny(reason=reason):
-            raise ToolDeniedError(reason) from cause
-        case Raise(message=message):
-            raise InjectedError(message) from cause
-        case Stop():
-            raise AgentStopped("The person pressed Stop.") from cause
-
-
-def _point(
-    event: str,
-    side: Side,
-    data: Raw,
-    waits: bool,
-    *,
-    summary: str | None = None,
-    outcome: Outcome | None = None,
-    failure: Failure | None = None,
-    usage: Usage | None = None,
-) -> BreakpointReached:
-    return BreakpointReached(
-        id=new_id(),
-        event=event,
-        side=side,
-        waits=waits,
-        at=time.time(),
-        clock=_clock(),
-        data=data,
-        summary=summary,
-        outcome=outcome,
-        failure=failure,
-        usage=usage,
-    )
-
-
-_clock = time.monotonic
 
 _WORDS: Final = {
     (EventKind.LLM_QUERY, Side.BEGIN): Word.PROMPT,

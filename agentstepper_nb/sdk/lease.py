@@ -188,7 +188,8 @@ class Leasehold:
             self._keep(point)
             return message
         hits, halts, error = self._stops.reach(point)
-        waits = message.waits and (halts or lease.mode is not Mode.CONTINUE)
+        asks = message.approval is not None
+        waits = message.waits and (halts or asks or lease.mode is not Mode.CONTINUE)
         return replace(message, waits=waits, epoch=lease.epoch, stops=hits, stop_error=error)
 
     def _keep(self, point: Point) -> None:

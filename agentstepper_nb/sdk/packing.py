@@ -37,6 +37,7 @@ class Word:
     EVENT = "event"  # what a custom event begins with
     EVENT_RESULT = "event_result"
     DEBUG_MESSAGE = "debug_message"
+    APPROVAL = "approval"  # what a person is asked before a call, and why they denied it
     ERROR = "error"
     COMMIT = "commit"
 
@@ -82,6 +83,13 @@ class Packer:
     def unpack(self, raw: Raw, originals: dict[str, str]) -> Any:
         """Give the value of an edit, with the secrets that were masked for the person."""
         return unmask(load(bytes(raw)), originals)
+
+    def texts(self, word: str, texts: dict[str, str], longest: int) -> dict[str, str]:
+        """Pack a few texts that stand together, each cut to so many characters."""
+        if self._redact is not None:
+            texts = self._redact(word, texts)
+        mask = Mask()
+        return {name: _cut(plain(mask.text(str(text))), longest) for name, text in texts.items()}
 
     def failure(self, error: BaseException) -> Failure:
         """Pack an exception."""
@@ -162,6 +170,10 @@ def _message(error: BaseException) -> str:
     except Exception:
         text = "(its text can't be made)"
     return text if len(text) <= _LONGEST_ERROR else text[:_LONGEST_ERROR] + "…"
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def _within_limit(changes: tuple[FileChange, ...]) -> tuple[FileChange, ...]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ..protocol.agent import Answer, Resume
 from .link import Link
-from .steps import Ask, Call, Flush, Made, Send, Step, Steps, T, Work
+from .steps import Ask, Call, Flush, Made, Send, Step, Steps, T, Until, Work
 
 _GLANCE: Final = 1.0  # seconds
 _GOES_ON: Final = Resume()
@@ -66,15 +66,19 @@ def result(future: Future[T]) -> T:
 
 def _carry_out(link: Link, step: Step) -> Any:
     match step:
-        case Ask(messages, breakpoint):
+        case Ask(messages, breakpoint, queued):
             try:
                 future = link.ask(messages, breakpoint)
+                if queued is not None:
+                    queued(link.send)
                 return _GOES_ON if future is None else result(future)
             except BaseException:
                 link.forget(breakpoint)
                 raise
         case Send(messages):
             link.send(messages)
+        case Until(future):
+            return result(future)
         case Flush():
             result(link.flush())
         case Work(function):
@@ -89,15 +93,19 @@ def _carry_out(link: Link, step: Step) -> Any:
 
 async def _acarry_out(link: Link, step: Step) -> Any:
     match step:
-        case Ask(messages, breakpoint):
+        case Ask(messages, breakpoint, queued):
             try:
                 future = link.ask(messages, breakpoint)
+                if queued is not None:
+                    queued(link.send)
                 return await (_pass() if future is None else _aresult(future))
             except BaseException:
                 link.forget(breakpoint)
                 raise
         case Send(messages):
             link.send(messages)
+        case Until(future):
+            return await _aresult(future)
         case Flush():
             await _aresult(link.flush())
         case Work(function):

@@ -18,7 +18,7 @@ from ..discover import Endpoint
 from ..errors import AgentStopped, ConnectionLostError
 from ..protocol.agent import Bye, Hello, ProcessEnded
 from ..protocol.frame import VERSION
-from ..protocol.values import Ending, Failure
+from ..protocol.values import Ending, Failure, Mode
 from .connections import OnDisconnect
 from .flow import new_id
 from .link import Link
@@ -44,6 +44,7 @@ class Session:
         workspace: The folder the agent works on.
         on_disconnect: What to do where the Core goes away.
         patient: Whether it may be away from the start, and is known to speak version 2.
+        mode: How the run begins.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Session:
         workspace: str | None = None,
         on_disconnect: OnDisconnect = "wait",
         patient: bool = False,
+        mode: Mode = Mode.STEP,
     ) -> None:
         self.program = plain(program)
         self.packer = packer
@@ -70,6 +72,7 @@ class Session:
             host=socket.gethostname(),
             boot=_boot_id(),
             workspace=None if workspace is None else plain(workspace),
+            mode=mode,
             returns=on_disconnect != "raise",
         )
         self.link = Link(endpoint, hello, on_disconnect, patient)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -24,6 +25,14 @@ class Ask(NamedTuple):
 
     messages: tuple[AgentMessage, ...]
     breakpoint: str
+    #: Called with what sends more, once these are on their way.
+    queued: Callable[[Callable[[tuple[AgentMessage, ...]], None]], None] | None = None
+
+
+class Until(NamedTuple):
+    """Wait until this is there."""
+
+    future: Future[Any]
 
 
 class Flush(NamedTuple):
@@ -52,8 +61,9 @@ class Made:
     error: BaseException | None = None
 
 
-Step = Send | Ask | Flush | Work | Call
-#: A flow that ends with a T. What is sent in is an `Answer` for Ask, a `Made` for Call, else None.
+Step = Send | Ask | Until | Flush | Work | Call
+#: A flow that ends with a T. What is sent in is an `Answer` for Ask, the future's result for Until, a
+#: `Made` for Call, else None.
 Steps = Generator[Step, Any, T]
 
 

@@ -33,8 +33,10 @@ def _host(ip: str) -> str:
 
 
 @contextmanager
-def announced(server: ServerApp, url: str, token: str) -> Iterator[Path]:
-    """Let agents find the Core at `url` for as long as this context is open."""
+def announced(
+    server: ServerApp, url: str, token: str, worker_token: str | None = None
+) -> Iterator[Path]:
+    """Let agents, and workers, find the Core at `url` for as long as this context is open."""
     file = discover.write_runtime_file(
         url=url,
         token=token,
@@ -42,6 +44,7 @@ def announced(server: ServerApp, url: str, token: str) -> Iterator[Path]:
         base_url=server.base_url,
         root_dir=server.root_dir,
         version=__version__,
+        worker_token=worker_token,
     )
     inherited = {discover.URL_VARIABLE: url, discover.TOKEN_VARIABLE: token}
     before = {name: os.environ.get(name) for name in inherited}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -10,18 +11,21 @@ from typing import Any
 
 from jupyter_server.extension.application import ExtensionApp
 from jupyter_server.serverapp import ServerApp
-from traitlets import CaselessStrEnum, Float, Int, TraitError, Unicode, default, validate
+from traitlets import CaselessStrEnum, Float, Int, List, TraitError, Unicode, default, validate
 
 from .. import discover, static_files
 from ..hub import Hub, Keep
 from ..hub.sentences import MODEL_VARIABLE, summarize_by
+from ..hub.worker_process import COMMAND, WorkerProcess
+from ..hub.workers import Workers
 from ..protocol.frame import MAX_MESSAGE
 from ..protocol.values import Durability
 from ..store import Store, lock, open_store
+from . import coding
 from .announce import agent_url, announced
 from .page import App
 from .rest import AllRuns, Export, Import, OneRun, Rows, Search
-from .sockets import AgentSocket, UiSocket
+from .sockets import AgentSocket, UiSocket, WorkerSocket
 
 
 class AgentStepperExtension(ExtensionApp):
@@ -68,6 +72,11 @@ class AgentStepperExtension(ExtensionApp):
         "in bytes.",
     ).tag(config=True)
 
+    coding_roots = List(
+        Unicode(),
+        help="Folders that coding sessions may work in, besides the server's root_dir.",
+    ).tag(config=True)
+
     @default("data_dir")
     def _default_data_dir(self) -> str:
         return str(discover.data_dir())
@@ -95,6 +104,9 @@ class AgentStepperExtension(ExtensionApp):
             store.close()
             raise
         summarize_by(self.hub, self.model)
+        command = (*COMMAND, "--data", str(self._place[0]))
+        self.worker = WorkerProcess(self.log, self._workers_environment, command)
+        self.workers = Workers(self.log, self.worker)
 
     def _open_store(self) -> Store:
         folder, held = self._place
@@ -118,6 +130,21 @@ class AgentStepperExtension(ExtensionApp):
             )
         return folder, held
 
+    @cached_property
+    def worker_token(self) -> str:
+        """What workers present: made anew at each start, since no worker outlives its server."""
+        return secrets.token_urlsafe(32)
+
+    def _workers_environment(self) -> dict[str, str]:
+        url = agent_url(self.serverapp) if self.serverapp else None
+        if url is None:
+            raise OSError("this server listens on a UNIX socket, where workers can't connect")
+        return {
+            **os.environ,
+            discover.WORKER_URL_VARIABLE: discover.worker_url(url),
+            discover.WORKER_TOKEN_VARIABLE: self.worker_token,
+        }
+
     @property
     def _what(self) -> str:
         return f"the Jupyter server in {self.serverapp.root_dir}" if self.serverapp else "Jupyter"
@@ -133,9 +160,13 @@ class AgentStepperExtension(ExtensionApp):
         """Route; Jupyter puts its base_url before each path."""
         runs = {"hub": self.hub, "max_message": self.max_message}
         run = r"/agentstepper/api/runs/([^/]+)"
+        roots = [self.serverapp.root_dir if self.serverapp else "", *self.coding_roots]
+        sessions = {**runs, "workers": self.workers, "roots": roots}
+        workers = {**runs, "token": self.worker_token, "workers": self.workers}
         self.handlers.extend(
             [
                 (r"/agentstepper/agent", AgentSocket, {**runs, "token": self.agent_token}),
+                (r"/agentstepper/worker", WorkerSocket, workers),
                 (r"/agentstepper/ui", UiSocket, runs),
                 (r"/agentstepper/app", App, {"static_url": self.static_url_prefix}),
                 (r"/agentstepper/api/runs", AllRuns, runs),
@@ -144,6 +175,7 @@ class AgentStepperExtension(ExtensionApp):
                 (rf"{run}/rows", Rows, runs),
                 (run + "/export", Export, runs),
                 (r"/agentstepper/api/search", Search, runs),
+                *coding.routes(sessions),
             ]
         )
 
@@ -157,11 +189,15 @@ class AgentStepperExtension(ExtensionApp):
                 "Start it with a port, or run `agentstepper serve` beside it."
             )
             return
-        self._announced.enter_context(announced(serverapp, url, self.agent_token))
+        self._announced.enter_context(
+            announced(serverapp, url, self.agent_token, self.worker_token)
+        )
         self.log.info("AgentStepper: agents connect to %s", url)
 
     async def stop_extension(self) -> None:
         """Withdraw the announcement and close the Hub."""
         if hasattr(self, "hub"):  # else its folder couldn't be used, and Jupyter still has to stop
             self._announced.close()
+            self.workers.close()
+            await self.worker.stop()
             await self.hub.close()

@@ -1,4 +1,4 @@
-"""The two WebSockets: agents come with a token of their own, views with a login."""
+"""The WebSockets: agents and workers come with tokens of their own, views with a login."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from jupyter_server.utils import ensure_async
 from tornado.websocket import WebSocketHandler, WebSocketProtocol, WebSocketProtocol13
 
 from ..hub import Hub, Rights, Session
+from ..hub.workers import Workers
 from ..protocol.frame import SUBPROTOCOL
 from .answers import RESOURCE, AnswersInJson, refusal
 from .outbox import Outbox, Written
@@ -118,12 +119,15 @@ class Socket(AnswersInJson, WebSocketMixin, WebSocketHandler, JupyterHandler):
         super().on_close()
 
 
-class AgentSocket(Socket):
-    """`/agentstepper/agent`: agents, who are nobody's login.
+class ProgramSocket(Socket):
+    """A door for programs of this machine, who are nobody's login.
 
     Args of `initialize`:
-        token: What an agent has to present.
+        token: What they have to present.
     """
+
+    #: What is said to who comes without the token.
+    refused = ""
 
     def initialize(self, hub: Hub, max_message: int, token: str) -> None:  # type: ignore[override]
         """Take what the extension made; tornado calls this for each request."""
@@ -132,14 +136,14 @@ class AgentSocket(Socket):
 
     @property
     def ping_timeout(self) -> int:
-        """How long a silent agent is believed in, in milliseconds: a busy one may not answer pings.
+        """How long a silent one is believed in, in milliseconds: a busy one may not answer pings.
 
         On this machine the system tells at once when it is gone.
         """
         return _AGENT_SILENCE
 
     async def prepare(self, *, _redirect_to_login: bool = False) -> None:
-        """Ask no identity provider: an agent's token is none of its business.
+        """Ask no identity provider: a program's token is none of its business.
 
         JupyterHub's would send the token to the Hub to ask whose it is.
         """
@@ -154,16 +158,11 @@ class AgentSocket(Socket):
         """Check the caller, then shake hands."""
         if "Origin" in self.request.headers:
             raise refusal(
-                403, "foreign_origin", "Agents are programs: a web page may not connect here."
+                403, "foreign_origin", "This is for programs: a web page may not connect here."
             )
         if not self._has_token():
             self.set_header("WWW-Authenticate", "Bearer")
-            raise refusal(
-                401,
-                "unauthorized",
-                "The agents' token is missing or wrong. Send it as `Authorization: Bearer TOKEN`; "
-                "it is AGENTSTEPPER_TOKEN, or in the server's runtime file.",
-            )
+            raise refusal(401, "unauthorized", self.refused)
         await super().get(*args, **kwargs)
 
     def _has_token(self) -> bool:
@@ -172,9 +171,42 @@ class AgentSocket(Socket):
             token.strip().encode(), self._token.encode()
         )
 
+
+class AgentSocket(ProgramSocket):
+    """`/agentstepper/agent`."""
+
+    refused = (
+        "The agents' token is missing or wrong. Send it as `Authorization: Bearer TOKEN`; it is "
+        "AGENTSTEPPER_TOKEN, or in the server's runtime file."
+    )
+
     def connect(self, connection: TornadoConnection, version: int) -> Session:
         """Open an agent's session."""
         return self.hub.connect_agent(connection, version)
+
+
+class WorkerSocket(ProgramSocket):
+    """`/agentstepper/worker`: the server's own workers.
+
+    Args of `initialize`:
+        workers: The Core's.
+    """
+
+    refused = (
+        "The workers' token is missing or wrong. It is made at each start of the server, which gives "
+        "it to the workers that it starts."
+    )
+
+    def initialize(  # type: ignore[override]
+        self, hub: Hub, max_message: int, token: str, workers: Workers
+    ) -> None:
+        """Take what the extension made; tornado calls this for each request."""
+        super().initialize(hub, max_message, token)
+        self._workers = workers
+
+    def connect(self, connection: TornadoConnection, version: int) -> Session:
+        """Open a worker's session."""
+        return self._workers.connect(connection)
 
 
 class UiSocket(Socket):

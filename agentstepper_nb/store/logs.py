@@ -47,6 +47,12 @@ def _breakpoint(breakpoint: Breakpoint) -> list[str]:
     lines.append(breakpoint.data)
     if breakpoint.edit is not None:
         lines.append(f"edited to: {breakpoint.edit}")
+    if breakpoint.approval is not None:
+        lines.append(
+            f"asks for approval, {breakpoint.approval.risk} risk: {breakpoint.approval.why}"
+        )
+    if breakpoint.reason:
+        lines.append(f"denied: {breakpoint.reason}")
     if breakpoint.failure:
         lines.append(f"{breakpoint.failure.type}: {breakpoint.failure.message}")
     return lines

@@ -192,7 +192,13 @@ class MemoryStore:
             case BreakpointEdited():
                 self._update(record, revision=record.revision, edit=record.edit, sentence=None)
             case BreakpointAnswered():
-                self._update(record, answer=record.answer, answered_at=record.at)
+                self._update(
+                    record,
+                    answer=record.answer,
+                    answered_at=record.at,
+                    reason=record.reason,
+                    always=record.always,
+                )
             case CommitSaved(commit=commit):
                 self._runs[commit.run].commits.append(commit)
             case NoteSaved(note=note):

@@ -22,6 +22,7 @@ from ..protocol.values import (
     EventKind,
     Run,
     RunState,
+    Side,
 )
 from .numbering import numbered
 from .unzip import corrupt
@@ -35,6 +36,7 @@ _NOTE_LENGTH: Final = 10_000
 #: What a Core keeps of stops.
 _HITS: Final = 1000
 _ERROR_LENGTH: Final = 1000
+_REASON_LENGTH: Final = 10_000
 #: Numbers that every JSON parser holds, and moments that every calendar has.
 _COUNT_END: Final = 2**53
 _TIME_END: Final = 253402300800
@@ -166,6 +168,9 @@ def _check_breakpoint(point: Breakpoint, event: Event | None, before: int) -> No
     _demand(len(point.stops) <= MOST_STOPS, "too many stops at a row")
     _demand(len(point.stop_error or "") <= _ERROR_LENGTH, "too long an error of a stop")
     _demand(all(0 < len(id) <= _ID_LENGTH for id in point.stops), "a stop without an id")
+    calls = point.kind is EventKind.TOOL_INVOCATION and point.side is Side.BEGIN
+    _demand(point.approval is None or calls, "an approval of no call")
+    _demand(len(point.reason or "") <= _REASON_LENGTH, "too long a reason")
     _check_json(point.data, strict=point.strict)
     _check_json(point.edit)
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Client, CommandError, LinkLost, type Listener } from "../src/client/client";
 import { Peer, TestTimers } from "./helpers/peer";
-import { aRun } from "./helpers/values";
+import { aBody, aRun } from "./helpers/values";
 
 function connect() {
   const peer = new Peer();
@@ -39,30 +39,15 @@ test("each answer finds its command, whatever their order, and pushes go between
   expect([one.n, two.n]).toEqual([2, 3]);
   await peer.push("run", { run: aRun("a") });
   await peer.answer(two, "ok", {});
-  const body = {
-    run: "a",
-    message: "1",
-    revision: 1,
-    data: "1.0",
-    pieces: null,
-    edit: null,
-    strict: true,
-  };
+  const body = aBody("1", { data: "1.0" });
   await peer.answer(one, "message", body);
   expect(await second).toEqual({});
   expect(await first).toEqual(body);
   expect(heard.at(-1)).toEqual(["run"]);
 });
 
-const inPieces = (number: number, then: (number | string)[], like = 0, keep = 0) => ({
-  run: "a",
-  message: "1",
-  revision: 1,
-  data: "",
-  pieces: { number, like, keep, then },
-  edit: null,
-  strict: true,
-});
+const inPieces = (number: number, then: (number | string)[], like = 0, keep = 0) =>
+  aBody("1", { data: "", pieces: { number, like, keep, then } });
 
 test("contents that come in pieces are whole when they are heard", async () => {
   const { client, peer } = await open();

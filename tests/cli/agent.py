@@ -14,7 +14,7 @@ from websockets.typing import Subprotocol
 
 from agentstepper_nb.protocol import agent as wire
 from agentstepper_nb.protocol.frame import SUBPROTOCOL, VERSION
-from agentstepper_nb.protocol.values import Ending, EventKind, FileChange, Side
+from agentstepper_nb.protocol.values import Approval, Ending, EventKind, FileChange, Side
 
 
 class Agent:
@@ -55,7 +55,14 @@ class Agent:
         self._send(wire.EventBegun(id=event, kind=kind, at=1.0, clock=1.0, name=name, **body))
         return event
 
-    def reach(self, event: str, side: Side, data: str, waits: bool = True) -> str:
+    def reach(
+        self,
+        event: str,
+        side: Side,
+        data: str,
+        waits: bool = True,
+        approval: Approval | None = None,
+    ) -> str:
         """Reach a breakpoint, with its JSON text, and return its id."""
         id = str(uuid4())
         self._send(
@@ -67,6 +74,7 @@ class Agent:
                 at=1.0,
                 clock=1.0,
                 data=Raw(data.encode()),
+                approval=approval,
             )
         )
         return id

@@ -15,11 +15,13 @@ from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.stops import Reaction, Stop
 from agentstepper_nb.protocol.values import (
     Actor,
+    Approval,
     Commit,
     Ending,
     EventKind,
     Failure,
     Mode,
+    Risk,
     Row,
     Run,
     RunState,
@@ -88,12 +90,24 @@ class Stage:
         assert command == ui.OpenRun(run=run.id)
         self.answers(ui.RunOpened(run=run, rows=rows, commits=(), notes=()))
 
-    def halts(self, data: str = '"a prompt"', revision: int = 1, message: str = "b1") -> None:
+    def halts(
+        self,
+        data: str = '"a prompt"',
+        revision: int = 1,
+        message: str = "b1",
+        approval: Approval | None = None,
+    ) -> None:
         command = self.sent[-1]
         assert command == ui.GetMessage(run="r1", message=message)
         self.answers(
             ui.MessageBody(
-                run="r1", message=message, revision=revision, data=data, edit=None, strict=True
+                run="r1",
+                message=message,
+                revision=revision,
+                data=data,
+                edit=None,
+                strict=True,
+                approval=approval,
             )
         )
 
@@ -112,6 +126,87 @@ def halted() -> Stage:
     stage.halts()
     stage.shown()
     return stage
+
+
+def asking() -> Stage:
+    """Halted by what asks for an approval."""
+    stage = Stage()
+    stage.hello(replace(HALTED, mode=Mode.CONTINUE))
+    stage.opens(replace(HALTED, mode=Mode.CONTINUE), replace(ROW, approval=True))
+    stage.halts(approval=Approval(risk=Risk.HIGH, why="It deletes files.", rule="rm -r *"))
+    return stage
+
+
+def test_what_is_asked_is_told_and_how_to_answer() -> None:
+    *_, asks, always, halted, _, prompt = asking().shown().splitlines()
+    assert asks == "Asks for approval, high risk: It deletes files."
+    assert always == "“a always” allows it from now on: rm -r *"
+    assert halted.startswith("Halted at 1")
+    assert prompt.startswith("[a]pprove [a always] [n] deny WHY")
+
+
+def test_it_is_approved_or_denied() -> None:
+    stage = asking()
+    for line, always in (("a", False), ("a always", True), ("approve always", True)):
+        stage.keys.line(line)
+        sent = stage.answers(ui.Done())
+        assert sent == ui.Approve(run="r1", breakpoint="b1", revision=1, always=always)
+    for line in ("n Not  today, 3 times.", "deny Not  today, 3 times."):
+        stage.keys.line(line)
+        sent = stage.answers(ui.Done())
+        assert sent == ui.Deny(run="r1", breakpoint="b1", revision=1, reason="Not  today, 3 times.")
+
+
+def test_the_reason_may_come_as_a_line_of_its_own() -> None:
+    stage = asking()
+    stage.keys.line("n")
+    stage.keys.line(" Not today. ")
+    assert stage.answers(ui.Done()) == ui.Deny(
+        run="r1", breakpoint="b1", revision=1, reason="Not today."
+    )
+    sent = list(stage.sent)
+    stage.shown()
+    stage.keys.line("n")
+    stage.keys.line("")
+    assert "Nothing was denied." in stage.shown()
+    stage.keys.line("n")
+    stage.session.halted = None
+    stage.keys.line("Too late.")
+    assert "The agent went on meanwhile. Nothing was denied." in stage.shown()
+    stage.keys.line("n")
+    assert "Only a call that the agent is halted at can be denied." in stage.shown()
+    assert stage.sent == sent
+
+
+def test_what_asks_for_nothing_is_not_approved() -> None:
+    stage = halted()
+    sent = list(stage.sent)
+    stage.keys.line("a")
+    assert "Nothing asks for an approval here. s steps." in stage.shown()
+    stage = asking()
+    stage.shown()
+    stage.keys.line("a never")
+    assert "a approves; “a always” also from now on." in stage.shown()
+    assert stage.sent[-1] == sent[-1]
+
+
+def test_to_continue_leaves_what_asks() -> None:
+    stage = asking()
+    stage.shown()
+    stage.keys.line("c")
+    assert stage.answers(ui.Done()) == ui.Continue(run="r1", breakpoint="b1", revision=1)
+    first, prompt = stage.shown().splitlines()
+    assert first == "Going on. What asks for an approval still waits."
+    assert prompt.startswith("[a]pprove")
+
+
+def test_keys_that_take_no_words_take_none() -> None:
+    stage = halted()
+    sent = list(stage.sent)
+    for line in ("s now", "v 1 please", "x all of them"):
+        stage.keys.line(line)
+        assert f"{line} means nothing here" in stage.shown()
+    assert stage.sent == sent
 
 
 def test_what_halted_the_run_is_told() -> None:

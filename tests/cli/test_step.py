@@ -14,11 +14,13 @@ import pytest
 
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.values import (
+    Approval,
     ChangeKind,
     Ending,
     EventKind,
     FileBody,
     FileChange,
+    Risk,
     Side,
 )
 
@@ -91,6 +93,25 @@ def test_a_whole_walk(start: Step, ui_url: str, agent: Agent) -> None:
     step.expect("Run #1 of demo: stopped")
     step.sendline("s")
     step.expect("This run has ended")
+    quits(step)
+
+
+def test_approvals(start: Step, ui_url: str, agent: Agent) -> None:
+    asks = Approval(risk=Risk.HIGH, why="It deletes files.")
+    step = start("--url", ui_url)
+    step.expect("Run #1 of demo: running")
+    step.sendline("c")
+    step.expect("Going on")
+    for typed, answer in (("a always", "resume"), ("n Not today.", "deny")):
+        event = agent.begin(EventKind.TOOL_INVOCATION, "shell")
+        call = '{"Tool": "shell", "Argument": "rm -r build"}'
+        agent.reach(event, Side.BEGIN, call, approval=asks)
+        step.expect(r"Asks: shell\(rm -r build\)")
+        step.expect("Asks for approval, high risk: It deletes files.")
+        step.expect(r"\[a\]pprove")
+        step.sendline(typed)
+        assert agent.answer() == answer
+        agent.reach(event, Side.END, "null", waits=False)
     quits(step)
 
 

@@ -25,7 +25,7 @@ from tests.docs.conftest import (
     terminal,
     type_steps,
 )
-from tests.docs.pages import GUIDE, README, Block, blocks, files, write_files
+from tests.docs.pages import GUIDE, README, ROOT, Block, blocks, files, write_files
 from tests.e2e.jupyter import Jupyter, running_jupyter
 
 ATTACH, PROCESSES, REMOTE, SAVED = (
@@ -39,6 +39,15 @@ PROGRAMS = {
     ("attach", "async_agent.py"): ("Good day.", 3),
     ("attach", "wrapped.py"): ("You said: Hello 5", 5),
     ("changes", "writer.py"): ("", 3),
+    # The person steps, which approves; from there on it halts.
+    ("stops", "approvals.py"): ("ran rm -r build this once", 2),
+}
+#: Pages whose files other tests run.
+ELSEWHERE = {
+    "coding": "tests/coding/test_coding_page.py",
+    "policy": "tests/coding/policy/test_guide.py",
+    "providers": "tests/docs/test_providers.py",
+    "tools": "tests/coding/test_tools_registry.py",
 }
 
 
@@ -61,7 +70,12 @@ def printed(page: Path, text: str) -> Block:
 
 def test_every_program_is_known() -> None:
     printed_here = {(page.stem, name) for page in GUIDE.glob("*.md") for name in files(page)}
-    assert printed_here == set(PROGRAMS)
+    assert {(page, name) for page, name in printed_here if page not in ELSEWHERE} == set(PROGRAMS)
+
+
+@pytest.mark.parametrize(("page", "test"), ELSEWHERE.items(), ids=lambda word: str(word))
+def test_pages_with_a_test_of_their_own_have_it(page: str, test: str) -> None:
+    assert f"{page}.md" in (ROOT / test).read_text()
 
 
 @pytest.mark.parametrize(("page", "name"), PROGRAMS, ids=lambda word: str(word))

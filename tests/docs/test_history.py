@@ -31,7 +31,7 @@ async def keep(folder: Path) -> None:
     store = open_store(folder)
     try:
         kept = asyncio.Event()
-        changed = replace(history, run=run, events=(history.events[0], said))
+        changed = replace(history, run=run, events=(history.events[0], said, *history.events[2:]))
         store.append([RunImported(history=changed)], synced=kept.set)
         await kept.wait()
     finally:

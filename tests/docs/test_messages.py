@@ -19,7 +19,8 @@ VIEW: Final = ROOT / "js" / "src"
 
 #: Calls by whose text a person hears what is wrong and what to do.
 TELLERS: Final = {
-    *("ConnectionLostError", "DiscoveryError", "OptionError", "UsageError", "WorkspaceError"),
+    *("ConnectionLostError", "DiscoveryError", "OptionError", "SessionError", "UsageError"),
+    "WorkspaceError",
     "_fail",
 }
 #: The doctor's findings; what to do follows the finding itself.
@@ -66,7 +67,7 @@ def said() -> tuple[str, ...]:
 
 
 def sources() -> list[Path]:
-    return [path for path in PACKAGE.rglob("*.py") if "models" not in path.parts]
+    return [path for path in PACKAGE.rglob("*.py") if "scripted" not in path.parts]
 
 
 def texts(tree: ast.AST) -> Iterator[str]:

@@ -78,7 +78,17 @@ HIGH_CONTRAST = (
 
 @pytest.mark.parametrize(
     "scene",
-    ["halted-prompt", "file", "changes", "edit-invalid", "runs", "history", "crashed", "problem"],
+    [
+        "halted-prompt",
+        "file",
+        "changes",
+        "edit-invalid",
+        "approval",
+        "runs",
+        "history",
+        "crashed",
+        "problem",
+    ],
 )
 def test_jupyterlabs_high_contrast_is_accessible(
     gallery: Gallery, screenshots: Path, scene: str

@@ -12,6 +12,7 @@ from agentstepper_nb.protocol.records import Record, RunHistory
 from agentstepper_nb.protocol.values import (
     AgentState,
     AnswerKind,
+    Approval,
     Breakpoint,
     ChangeKind,
     Commit,
@@ -24,6 +25,7 @@ from agentstepper_nb.protocol.values import (
     Mode,
     Note,
     Outcome,
+    Risk,
     Run,
     RunState,
     Side,
@@ -79,7 +81,10 @@ class _Chance:
         for _ in range(steps):
             stage.now += self._chance.random()
             self._chance.choice(
-                (self._query, self._query, self._call, self._say, self._commit, self._decorate)
+                (
+                    *(self._query, self._query, self._call, self._ask),
+                    *(self._say, self._commit, self._decorate),
+                )
             )()
         if self._chance.random() < 0.8:
             self._release()
@@ -109,6 +114,20 @@ class _Chance:
         point = self._stage.call('{"Tool": "ls", "Argument": null}', self._run)
         if self._chance.random() < 0.3:
             self._stage.withdraw(point, self._run)
+
+    def _ask(self) -> None:
+        asked = self._stage.ask(self._run)
+        always = self._chance.random() < 0.5
+        self._chance.choice(
+            (
+                lambda: self._stage.approve(asked, run=self._run, always=always),
+                lambda: self._stage.deny(asked, reason=self._data(), run=self._run),
+                lambda: self._stage.decide(
+                    asked, edit='{"Tool": "ls", "Argument": 1}', run=self._run
+                ),
+                lambda: None,  # it still waits
+            )
+        )()
 
     def _say(self) -> None:
         self._stage.say(self._data(), self._run)
@@ -142,7 +161,7 @@ def with_every_field() -> RunHistory:
         ending=Ending.CRASHED,
         failure=failure,
         can_stop=False,
-        rows=3,
+        rows=4,
         commits=1,
         workspace="/w",
         pid=4,
@@ -189,6 +208,7 @@ def with_every_field() -> RunHistory:
         answered_at=2.5,
         stops=("s",),
         stop_error="no number",
+        reason="Not today.",
     )
     end = replace(
         begin,
@@ -199,11 +219,28 @@ def with_every_field() -> RunHistory:
         failure=failure,
         usage=Usage(input_tokens=5, output_tokens=6, cost=0.125),
         duration=0.5,
+        reason=None,
+    )
+    call = Event(id="t", run="r", kind=EventKind.TOOL_INVOCATION, at=6.0, name="ls")
+    asked = Breakpoint(
+        id="a",
+        run="r",
+        event="t",
+        seq=4,
+        side=Side.BEGIN,
+        kind=EventKind.TOOL_INVOCATION,
+        name="ls",
+        at=6.0,
+        data='{"Tool": "ls", "Argument": null}',
+        answer=AnswerKind.RESUME,
+        answered_at=6.5,
+        approval=Approval(risk=Risk.HIGH, why="It lists secrets.", rule="ls *"),
+        always=True,
     )
     return RunHistory(
         run=run,
-        events=(event, said),
-        breakpoints=(begin, end),
+        events=(event, said, call),
+        breakpoints=(begin, end, asked),
         commits=(_commit(),),
         notes=(Note(run="r", message="d", text="why?", at=5.0),),
     )

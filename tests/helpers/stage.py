@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from agentstepper_nb.core import Debugger, Leased, Output, Reply, Saved
+from agentstepper_nb.core import Debugger, Leased, Output, Reply, Saved, Verdict
 from agentstepper_nb.core.fold import Runs
 from agentstepper_nb.protocol.records import Proof, Record, SentenceMade
 from agentstepper_nb.protocol.stops import Price, Stop
 from agentstepper_nb.protocol.values import (
     AnswerKind,
+    Approval,
     Breakpoint,
     Commit,
     Ending,
@@ -19,10 +20,14 @@ from agentstepper_nb.protocol.values import (
     EventKind,
     Failure,
     Note,
+    Risk,
     Run,
     RunState,
     Side,
 )
+
+#: A tool call.
+CALL = '{"Tool": "ls", "Argument": {"path": "."}}'
 
 
 class Answered(NamedTuple):
@@ -43,6 +48,7 @@ class Stage:
         self.records: list[Record] = []
         self.answers: list[Answered] = []
         self.leases: list[Leased] = []
+        self.told: list[Breakpoint] = []  # as they then stood
         self._ids = 0
 
     def new_id(self, prefix: str) -> str:
@@ -54,6 +60,8 @@ class Stage:
         for output in outputs:
             if isinstance(output, Saved):
                 self.records.append(output.record)
+                if output.breakpoint is not None:
+                    self.told.append(output.breakpoint)
             elif isinstance(output, Leased):
                 self.leases.append(output)
             else:
@@ -112,6 +120,15 @@ class Stage:
         """Begin a tool invocation and reach its begin."""
         return self.reach(self.begin(EventKind.TOOL_INVOCATION, run), data=data, run=run)
 
+    def ask(
+        self, run: str = "run", id: str | None = None, risk: Risk = Risk.MEDIUM, **fields: Any
+    ) -> str:
+        """Begin a tool invocation and reach its begin, which asks for an approval."""
+        fields.setdefault("data", CALL)
+        event = self.begin(EventKind.TOOL_INVOCATION, run)
+        asks = Approval(risk=risk, why="It deletes files.")
+        return self.reach(event, run=run, id=id, approval=asks, **fields)
+
     def say(self, text: str, run: str = "run") -> str:
         return self.begin(EventKind.DEBUG_MESSAGE, run, data=text)
 
@@ -123,6 +140,20 @@ class Stage:
 
     def withdraw(self, breakpoint: str, run: str = "run") -> None:
         self.perform(self.debugger.withdraw(run, breakpoint, self.now))
+
+    def decide(
+        self,
+        breakpoint: str,
+        denied: str | None = None,
+        edit: str | None = None,
+        run: str = "run",
+        *,
+        always: bool = False,
+    ) -> None:
+        """Somebody at the agent approves, or denies with a reason."""
+        answer = AnswerKind.RESUME if denied is None else AnswerKind.DENY
+        verdict = Verdict(answer, denied, always)
+        self.perform(self.debugger.decide(run, self.now, breakpoint, verdict, edit))
 
     def hear(self, n: int, run: str = "run") -> None:
         self.perform(self.debugger.hear(run, n))
@@ -166,6 +197,24 @@ class Stage:
         run: str = "run",
     ) -> None:
         self.perform(self.debugger.resume(run, self.now, breakpoint, revision, edit))
+
+    def approve(
+        self,
+        breakpoint: str,
+        revision: int = 1,
+        edit: str | None = None,
+        run: str = "run",
+        *,
+        always: bool = False,
+    ) -> None:
+        self.perform(
+            self.debugger.approve(run, self.now, breakpoint, revision, edit, always=always)
+        )
+
+    def deny(
+        self, breakpoint: str, revision: int = 1, reason: str = "Not today.", run: str = "run"
+    ) -> None:
+        self.perform(self.debugger.deny(run, self.now, breakpoint, revision, reason))
 
     def halt(self, run: str = "run") -> None:
         self.perform(self.debugger.halt(run))

@@ -32,7 +32,7 @@ def test_runs(folder: Path) -> None:
         "started_at": datetime.fromtimestamp(1.5, UTC),
         "ended_at": datetime.fromtimestamp(9.25, UTC),
         "duration": 7.75,
-        "rows": 3,
+        "rows": 4,
         "commits": 1,
         "input_tokens": 1,
         "output_tokens": 2,
@@ -52,14 +52,14 @@ def test_runs(folder: Path) -> None:
 
 def test_what_pandas_does_with_them(folder: Path) -> None:
     runs = agentstepper_nb.runs(folder)
-    assert runs.groupby("program")["rows"].sum()["solver"] == 3
+    assert runs.groupby("program")["rows"].sum()["solver"] == 4
     assert list(runs[runs.tags.map(lambda tags: "a" in tags)].index) == ["r"]
     assert (runs.ended_at - runs.started_at).dt.total_seconds().loc["r"] == 7.75
 
 
 def test_events(folder: Path) -> None:
     events = agentstepper_nb.run("r", folder).events()
-    assert list(events.index) == ["b", "c", "d"]
+    assert list(events.index) == ["b", "c", "d", "a"]
     row = events.loc["c"].to_dict()
     assert row.pop("at") == datetime.fromtimestamp(2.0, UTC)
     assert row == {
@@ -78,6 +78,8 @@ def test_events(folder: Path) -> None:
         "failure": "builtins.OSError: gone",
         "edited": True,
         "answer": "deny",
+        "approval": False,
+        "reason": None,
         "size": 18,
         "depth": 1,
         "event": "e",
@@ -85,8 +87,11 @@ def test_events(folder: Path) -> None:
     }
     said = events.loc["d"]
     assert (said.kind, said.side, said.note) == ("debug_message", None, "why?")
-    assert str(events.dtypes["edited"]) == "bool"
-    assert events["tokens"].isna().tolist() == [True, False, True]
+    asked = events.loc["a"]
+    assert (asked.approval, asked.answer, asked.reason) == (True, "resume", None)
+    assert events.loc["b"].reason == "Not today."
+    assert str(events.dtypes["edited"]) == str(events.dtypes["approval"]) == "bool"
+    assert events["tokens"].isna().tolist() == [True, False, True, True]
 
 
 def test_commits(folder: Path) -> None:
@@ -112,7 +117,7 @@ def test_contents(folder: Path) -> None:
     run = agentstepper_nb.run("r", folder)
     assert run.content("b") is run.content(1) is None  # as edited
     assert run.content(3) == run.content("d") == "said"
-    for missing in ("e", 4, 0):
+    for missing in ("e", 5, 0):
         with pytest.raises(CommandError, match="has no row") as error:
             run.content(missing)
         assert error.value.code == "unknown_content"
@@ -161,7 +166,7 @@ def test_no_run_or_several(folder: Path, wanted: str, says: str) -> None:
 
 def test_what_a_run_shows_of_itself(folder: Path) -> None:
     run = agentstepper_nb.run("r", folder)
-    assert repr(run) == "<StoredRun r 'Night run', crashed, 3 rows>"
+    assert repr(run) == "<StoredRun r 'Night run', crashed, 4 rows>"
     assert run.header == EVERY.run
     assert run.history() == EVERY
 

@@ -100,7 +100,11 @@ def v2(type: Any, n: Any = 1, **body: Any) -> str:
 
 
 NEW: dict[str, Refusal] = {
-    "unknown command": (v2("jump"), "unknown_command", "“jump” is none of those known here: close"),
+    "unknown command": (
+        v2("jump"),
+        "unknown_command",
+        "“jump” is none of those known here: approve",
+    ),
     "agent's message": (v2("bye"), "unknown_command", "“bye”"),
     "no text": (v2(7), "malformed", r"at `\$.type`"),
     "no number": (v2("step", "1"), "malformed", r"at `\$.n`"),

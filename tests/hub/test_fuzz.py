@@ -135,6 +135,10 @@ def agents_messages(agent: Agent, turn: int) -> list[Json]:
     said += [("event", begun | {"kind": "debug_message", "data": "look"})]
     said += [("breakpoint", reached | {"side": "begin"}), ("commit", commit)]
     said += [("breakpoint", reached | {"side": "end"} | failed)]
+    call = {"Tool": "ls", "Argument": turn}
+    asks = {"side": "begin", "data": call, "approval": {"risk": "high", "why": "w", "rule": None}}
+    decided = {"breakpoint": point, "approved": turn % 2 > 0, "reason": "no", "data": call}
+    said += [("breakpoint", reached | asks), ("decide", decided | {"always": True})]
     hello = {"version": 2, "sdk": "s", "program": "P", "run": "r", "secret": "", "pid": 1}
     said += [("withdraw", {"breakpoint": point}), ("hello", hello | {"host": "", "boot": ""})]
     said += [("get_timeline", {}), ("get_rules", {}), *rules_messages(turn)]
@@ -190,6 +194,8 @@ def uis_messages(ui: Ui, run: str, turn: int) -> list[Json]:
     body = {"run": run, "breakpoint": point, "revision": 1, "edit": '{"a": 1}', "name": "n"}
     body |= {"message": point, "commit": "c1", "path": "a", "data": "eJw=", "version": 2}
     commands = ("step", "continue", "halt", "stop", "edit", "rename_run", "delete_run", "hello")
+    body |= {"always": True, "reason": "no"}
+    commands += ("approve", "deny")
     commands += ("open_run", "close_run", "get_message", "get_change", "export_run", "import_run")
     said: list[tuple[str, Json]] = [(each, body) for each in commands]
     window = {"run": run, "first": 1, "last": 9, "around": point, "text": "hi", "limit": 9}

@@ -230,7 +230,7 @@ def test_a_core_that_does_not_let_go_is_cut_off(
         link = stepper._live().link
         point = Flow(stepper.run_id, "T", Packer()).begin(EventKind.LLM_QUERY, "x" * 30_000_000)
         ask = next(point)
-        link.ask(*ask)
+        link.ask(ask.messages, ask.breakpoint)
         point.close()
         await dbg.close()
         return link

@@ -59,7 +59,7 @@ TABLE = {
         },
     ),
     "hub": Row(
-        rooms=("protocol", "core", "store", "discover", "models.base"),
+        rooms=("protocol", "core", "store", "discover", "models.base", "worker.line"),
         packages={"websockets": "", "uuid_utils": ""},
     ),
     # Runs that are kept, for notebooks: pandas costs nothing until a table is asked for.
@@ -74,7 +74,10 @@ TABLE = {
     "runtime": Row(rooms=("protocol", "sdk", "store", "models.base")),
     # Processes that dial in and serve what the Core's own must not run.
     "worker": Row(rooms=("protocol", "discover"), packages={"websockets": ""}),
-    "coding": Row(rooms=("protocol", "sdk", "models", "llm_wire", "worker", "runtime")),
+    "coding": Row(
+        rooms=("protocol", "sdk", "models", "llm_wire", "worker", "runtime"),
+        packages={"regex": "coding.tools.matching", "pathspec": "coding.tools.search"},
+    ),
     "chat": Row(rooms=("protocol", "sdk", "models", "runtime")),
     # traitlets is how the Jupyter server and widgets are configured and synced.
     "server_ext": Row(

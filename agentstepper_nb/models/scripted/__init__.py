@@ -1,4 +1,6 @@
-"""A model that says what a script says: an OpenAI-compatible server for tests, demos and tutorials.
+"""A model that says what a script says: a server for tests, demos and tutorials.
+
+It speaks OpenAI's Chat Completions and Responses APIs and Anthropic's Messages API.
 
 ::
 

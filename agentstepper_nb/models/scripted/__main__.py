@@ -16,7 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve a script; prints what to export, and logs a line a request on standard error."""
     parser = argparse.ArgumentParser(
         prog="python -m agentstepper_nb.models.scripted",
-        description="An OpenAI-compatible server on 127.0.0.1 that says what a script says.",
+        description="A server on 127.0.0.1 that says what a script says, as OpenAI or Anthropic would.",
     )
     parser.add_argument(
         "script",
@@ -33,7 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         stop = Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
-        print(f"export OPENAI_BASE_URL={server.base_url} OPENAI_API_KEY=scripted", flush=True)
+        openai = f"OPENAI_BASE_URL={server.base_url} OPENAI_API_KEY=scripted"
+        anthropic = f"ANTHROPIC_BASE_URL={server.root_url} ANTHROPIC_API_KEY=scripted"
+        print(f"export {openai} {anthropic}", flush=True)
         stop.wait()
     return 0
 

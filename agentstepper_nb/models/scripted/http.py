@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
 
+from .apis import APIS, CHAT
 from .faults import BrokenOffError
 from .model import Answer, ScriptedModel, error_answer
 
@@ -19,7 +20,7 @@ _log = logging.getLogger(__name__)
 MAX_BODY = 64 * 1024 * 1024
 
 #: Each path, and the one method it answers.
-METHODS = {"/v1/chat/completions": "POST", "/v1/models": "GET"}
+METHODS = dict.fromkeys(APIS, "POST") | {"/v1/models": "GET"}
 
 
 class HTTPServer(ThreadingHTTPServer):
@@ -76,20 +77,28 @@ class Handler(BaseHTTPRequestHandler):
         self._send(self._misdirected("GET") or self.server.model.list_models())
 
     def do_POST(self) -> None:
-        """Answer `POST /v1/chat/completions`."""
+        """Answer a question, in the API of its path."""
         body = self._read_body()
         if body is not None:
-            self._send(self._misdirected("POST") or self.server.model.answer(body))
+            misdirected = self._misdirected("POST")
+            self._send(misdirected or self.server.model.answer(self._where, body))
+
+    @property
+    def _where(self) -> str:
+        """The path that is asked, without its query."""
+        return self.path.partition("?")[0]
 
     def _misdirected(self, method: str) -> Answer | None:
-        path = self.path.partition("?")[0]
+        path = self._where
         allowed = METHODS.get(path)
         if allowed is None:
             known = ", ".join(f"{method} {path}" for path, method in METHODS.items())
             return error_answer(404, f"Nothing is at {path}; there is {known}.", code="not_found")
         if allowed != method:
             text = f"{path} answers {allowed}, not {method}."
-            return error_answer(405, text, code="method_not_allowed", headers={"allow": allowed})
+            headers = {"allow": allowed}
+            api = APIS.get(path, CHAT)
+            return error_answer(405, text, code="method_not_allowed", headers=headers, api=api)
         return None
 
     def _read_body(self) -> bytes | None:

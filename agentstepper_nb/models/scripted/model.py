@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
 from agentstepper_nb.llm_wire import chat, sse
 
+from .apis import API, APIS, CHAT
 from .completion import complete, fingerprint
 from .faults import Gate, Hold, Refuse, with_fault
 from .script import NoRuleMatchesError, Script
@@ -37,10 +38,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class Exchange:
-    """A request that came to `/v1/chat/completions`, and how it was answered."""
+    """A question that came, and how it was answered."""
 
     body: bytes
     status: int
+    path: str = "/v1/chat/completions"
 
     @property
     def json(self) -> Any:
@@ -70,35 +72,36 @@ class ScriptedModel:
         model = chat.Model(self.script.name, created=0, owned_by="agentstepper_nb")
         return Answer(200, [chat.encode(chat.ModelList((model,)))])
 
-    def answer(self, body: bytes) -> Answer:
-        """The answer to `POST /v1/chat/completions`; what goes wrong is an answer too."""
-        answer = self._answer(body)
+    def answer(self, path: str, body: bytes) -> Answer:
+        """The answer to `POST` of one of the APIs' paths; what goes wrong is an answer too."""
+        answer = self._answer(APIS[path], body)
         with self._lock:
-            self._exchanges.append(Exchange(body, answer.status))
+            self._exchanges.append(Exchange(body, answer.status, path))
         return answer
 
-    def _answer(self, body: bytes) -> Answer:
+    def _answer(self, api: API, body: bytes) -> Answer:
         try:
-            request = chat.decode_request(body)
+            request = api.read(body)
         except ValueError as error:
-            return error_answer(400, f"The request can't be read: {error}.", code="invalid_request")
+            text = f"The request can't be read: {error}."
+            return error_answer(400, text, code="invalid_request", api=api)
         try:
             rule = self.script.rule_for(request)
             completion = complete(rule, request)
         except NoRuleMatchesError as error:
-            return error_answer(400, str(error), param="messages", code="no_rule_matches")
+            return error_answer(400, str(error), param="messages", code="no_rule_matches", api=api)
         except Exception as error:
             _log.exception("the script %r failed", self.script.name)
             text = f"The script {self.script.name!r} failed: {type(error).__name__}: {error}"
-            return error_answer(500, text, code="script_failed")
-        if isinstance(rule.fault, Refuse) and (refusal := self._refuse(rule.fault, request)):
+            return error_answer(500, text, code="script_failed", api=api)
+        if isinstance(rule.fault, Refuse) and (refusal := self._refuse(rule.fault, api, request)):
             return refusal
         if request.stream:
-            pieces = _events(completion, include_usage=request.include_usage)
+            pieces = api.events(completion, request)
             return Answer(200, with_fault(pieces, rule.fault, self.gates), sse.CONTENT_TYPE)
-        return Answer(200, with_fault(_halves(chat.encode(completion)), rule.fault, self.gates))
+        return Answer(200, with_fault(_halves(api.whole(completion)), rule.fault, self.gates))
 
-    def _refuse(self, fault: Refuse, request: chat.Request) -> Answer | None:
+    def _refuse(self, fault: Refuse, api: API, request: chat.Request) -> Answer | None:
         key = fingerprint(request)
         with self._lock:
             if fault.times is not None and self._refused[key] >= fault.times:
@@ -109,7 +112,7 @@ class ScriptedModel:
             "retry-after-ms": str(round(fault.retry_after * 1000)),
         }
         text = "Refused, as the script asks; try again."
-        return error_answer(fault.status, text, code="scripted_refusal", headers=headers)
+        return error_answer(fault.status, text, code="scripted_refusal", headers=headers, api=api)
 
 
 def error_answer(
@@ -119,8 +122,9 @@ def error_answer(
     param: str | None = None,
     code: str | None = None,
     headers: Mapping[str, str] | None = None,
+    api: API = CHAT,
 ) -> Answer:
-    """An error in the API's own form.
+    """An error in an API's own form.
 
     Args:
         status: The HTTP status.
@@ -128,16 +132,11 @@ def error_answer(
         param: The field of the request that it is about.
         code: A word for programs.
         headers: By default clients are told that trying again is of no use.
+        api: Whose form.
     """
     kind = "invalid_request_error" if status < 500 else "server_error"
-    body = chat.encode_error(chat.Error(message, kind, param, code))
+    body = api.error(status, chat.Error(message, kind, param, code))
     return Answer(status, [body], headers=headers or {"x-should-retry": "false"})
-
-
-def _events(completion: chat.Completion, *, include_usage: bool) -> Iterator[bytes]:
-    for chunk in chat.chunks(completion, include_usage=include_usage):
-        yield sse.encode_event(chat.encode(chunk))
-    yield sse.DONE
 
 
 def _halves(body: bytes) -> tuple[bytes, bytes]:

@@ -1,4 +1,4 @@
-"""The server: a script, reachable as an OpenAI-compatible endpoint on this machine."""
+"""The server: a script, reachable on this machine as the APIs that models are asked by."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from .script import Script
 class ScriptedServer:
     """Serves a script on 127.0.0.1, on threads of its own, until it is closed.
 
-    It answers `POST /v1/chat/completions`, as JSON and as a stream, and `GET /v1/models`. It asks
-    for no key. Use it as a context manager, or call `start` and `close`.
+    It answers OpenAI's `POST /v1/chat/completions` and `POST /v1/responses` and Anthropic's
+    `POST /v1/messages`, as JSON and as streams, and `GET /v1/models`. It asks for no key. Use it as a
+    context manager, or call `start` and `close`.
 
     Args:
         script: What the model says.
@@ -36,9 +37,18 @@ class ScriptedServer:
         Raises:
             RuntimeError: The server is not started.
         """
+        return f"{self.root_url}/v1"
+
+    @property
+    def root_url(self) -> str:
+        """What clients take as ANTHROPIC_BASE_URL: they add the `/v1` themselves.
+
+        Raises:
+            RuntimeError: The server is not started.
+        """
         if self._http is None:
             raise RuntimeError("the scripted server is not started")
-        return f"http://127.0.0.1:{self._http.server_port}/v1"
+        return f"http://127.0.0.1:{self._http.server_port}"
 
     @property
     def exchanges(self) -> list[Exchange]:

@@ -58,10 +58,7 @@ class Owner:
         Raises:
             GitError: git can't tell.
         """
-        git = Git(
-            self._git.git_dir, work_tree=self.top, folder=self._folder, config=self._filters()
-        )
-        status = git.run(
+        status = self.git().run(
             "status",
             "--porcelain",
             "-z",
@@ -76,6 +73,16 @@ class Owner:
             below = one_line(on_wire(os.fsencode(folder.relative_to(self.top))))
             paths += [f"{below}/{path}" for path in Owner(folder, folder).uncommitted()]
         return paths
+
+    def git(self) -> Git:
+        """The repository's git, run in the folder: none of its own filters is run.
+
+        Raises:
+            GitError: Its settings can't be read.
+        """
+        return Git(
+            self._git.git_dir, work_tree=self.top, folder=self._folder, config=self._filters()
+        )
 
     def _works(self) -> bool:
         try:

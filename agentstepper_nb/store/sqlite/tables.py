@@ -273,7 +273,13 @@ class Tables:
     def _answer(self, record: BreakpointAnswered) -> None:
         run = self._touch(record.run)
         n, _, id, body, *contents = self._find("breakpoints", run, record.breakpoint)
-        body = BREAKPOINT.changed(body, answer=record.answer, answered_at=record.at)
+        body = BREAKPOINT.changed(
+            body,
+            answer=record.answer,
+            answered_at=record.at,
+            reason=record.reason,
+            always=record.always,
+        )
         self._put_at("breakpoints", run, n, id, body, *contents)
 
     def _sentence(self, record: SentenceMade) -> None:

@@ -62,6 +62,7 @@ const SHAPES = {
     </>
   ),
   unplug: <path d="M1.8 8h3.7M10.5 8h3.7M7.2 4.2 5.4 11.8M10.6 4.2 8.8 11.8" />,
+  shield: <path d="M8 2.2 13 4v4c0 3-2 4.9-5 5.9C5 12.9 3 11 3 8V4zM8 5.5v3M8 10.6v.01" />,
   plug: <path d="M5.5 2.5V6M10.5 2.5V6M4 6h8v2.5a4 4 0 0 1-8 0zM8 12.5v1.8" />,
   spin: <path d="M8 2.5A5.5 5.5 0 1 1 2.5 8" />,
   agent: (

@@ -30,7 +30,7 @@ export function useBody(model: Model, row: Row | undefined): Loading {
     return () => {
       wanted = false;
     };
-  }, [model, row?.id, row?.revision, tries, open]);
+  }, [model, row?.id, row?.revision, row?.approval && row.answer, tries, open]);
 
   return found && found.id === row?.id ? found.state : { kind: "loading" };
 }

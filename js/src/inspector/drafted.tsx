@@ -3,11 +3,31 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import type { MessageBody, Model, Row } from "../model/model";
 import { Button } from "../view/button";
+import { shownText } from "./body";
 import { CopyButton } from "./copy";
 import { problemOf } from "./edit_problem";
 import { sameJson } from "./json/same";
 import type { Shape } from "./read/reading";
 import { NOUNS } from "./title";
+
+export interface EditFootProps {
+  model: Model;
+  row: Row;
+  shape: Shape;
+  body: MessageBody;
+}
+
+/** The foot of a row that has a draft, or whose edit is in force. */
+export function EditFoot({ model, row, shape, body }: EditFootProps) {
+  const draft = model.draft(row.id).value;
+  if (row.pending && draft)
+    return <DraftFoot model={model} row={row} shape={shape} text={draft.text} />;
+  const { from } = shownText(body, undefined, model.showOriginal.value);
+  return <EditedFoot row={row} shape={shape} original={from === "original"} />;
+}
+
+/** The button that sends a row's edit. */
+const sender = ({ approval }: Row): string => (approval ? "Approve" : "Step");
 
 interface DraftFootProps {
   model: Model;
@@ -17,8 +37,8 @@ interface DraftFootProps {
   text: string;
 }
 
-/** The foot while a draft waits to be sent. */
-export function DraftFoot({ model, row, shape, text }: DraftFootProps) {
+/** While a draft waits to be sent. */
+function DraftFoot({ model, row, shape, text }: DraftFootProps) {
   const problem = useMemo(() => problemOf(shape, text), [shape, text]);
   return (
     <div class="as-Foot">
@@ -28,7 +48,7 @@ export function DraftFoot({ model, row, shape, text }: DraftFootProps) {
           Draft
         </span>
         <span class="as-Muted as-Small as-Ellipsis">
-          {problem ? "Can’t be sent yet: press Edit to see why" : "Step sends it"}
+          {problem ? "Can’t be sent yet: press Edit to see why" : `${sender(row)} sends it`}
         </span>
         <span class="as-Spring" />
         <Discard
@@ -64,19 +84,16 @@ export function Discard({ onDiscard }: { onDiscard(): void }) {
   );
 }
 
-/** The foot of a row whose edit is in force. */
-export function EditedFoot({
-  row,
-  shape,
-  original,
-}: {
-  row: Row;
-  shape: Shape;
+interface EditedFootProps extends Pick<EditFootProps, "row" | "shape"> {
+  /** Whether the original is looked at. */
   original: boolean;
-}) {
+}
+
+/** Once an edit is in force. */
+function EditedFoot({ row, shape, original }: EditedFootProps) {
   const noun = NOUNS[shape];
   const words = row.pending
-    ? `This ${noun} is edited; Step sends the edit.`
+    ? `This ${noun} is edited; ${sender(row)} sends the edit.`
     : original
       ? `The agent never saw this original ${noun}: it went on with the edit.`
       : `The agent went on with the edited ${noun}. The original is kept with the run.`;
@@ -87,7 +104,7 @@ export function EditedFoot({
   );
 }
 
-interface ConflictProps {
+export interface ConflictProps {
   model: Model;
   row: Row;
   body: MessageBody;

@@ -1,4 +1,5 @@
 /** The inspector's bar: what this is, its views, and what can be done with it. */
+import { deniable } from "../model/controls";
 import type { MessageBody, Model, Row } from "../model/model";
 import { Button } from "../view/button";
 import { documentOf, shownText } from "./body";
@@ -47,6 +48,15 @@ export function PaneBar({ model, row, shape, body, differs, view, onView }: Pane
       >
         <span class="as-x-pane">Edit</span>
       </Button>
+      <Button
+        icon="cross"
+        class="as-x-pane"
+        hint={`Deny this ${NOUNS[shape]}… (d)`}
+        held={denyHeld(model, row)}
+        onClick={() => {
+          model.denying.value = row.id;
+        }}
+      />
       <NoteButton model={model} row={row} />
       <CopyButton
         label={copyLabel(shape, view)}
@@ -81,6 +91,11 @@ function editHeld(model: Model, row: Row, body: MessageBody | undefined): string
   if (!row.pending) return "Only what is halted can be edited";
   if (!model.control.value) return "This login may watch, not control";
   return body ? null : COMING;
+}
+
+function denyHeld(model: Model, row: Row): string | null {
+  if (!deniable(row)) return "Only what has yet to happen can be denied";
+  return model.control.value ? null : "This login may watch, not control";
 }
 
 export function OriginalButton({ model }: { model: Model }) {

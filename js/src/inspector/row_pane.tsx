@@ -1,10 +1,11 @@
 /** One row: its title, the views of its contents, and its editor while it waits. */
 import { useRef } from "preact/hooks";
-import type { MessageBody, Model, Row } from "../model/model";
+import type { Model, Row } from "../model/model";
 import { size } from "../view/words";
-import { type Loading, shownText, useBody } from "./body";
+import { type Loading, useBody } from "./body";
 import { Contents } from "./contents";
-import { Conflict, DraftFoot, EditedFoot } from "./drafted";
+import { Approval } from "./lazy_approval";
+import { Conflict, EditFoot } from "./lazy_drafted";
 import { LazyEditor } from "./lazy_editor";
 import { PaneBar } from "./pane_bar";
 import { type Shape, shapeOf } from "./read/reading";
@@ -25,13 +26,44 @@ export function RowPane({ model, row, wanted, onWanted }: RowPaneProps) {
   const asked = useRef(false);
   const shape = shapeOf(row);
   const body = loading.kind === "ready" ? loading.body : undefined;
-
-  if (body && row.pending && model.editing.value && model.control.value) {
-    return <LazyEditor model={model} row={row} body={body} shape={shape} focus={asked.current} />;
-  }
+  const edits = body && row.pending && model.editing.value && model.control.value;
   // From here on, editing begins because the person asks for it.
   if (!model.editing.value) asked.current = true;
-  const compared = body !== undefined && differs(model, row, body);
+  return (
+    <>
+      {edits ? (
+        <LazyEditor model={model} row={row} body={body} shape={shape} focus={asked.current} />
+      ) : (
+        <Reading
+          model={model}
+          row={row}
+          shape={shape}
+          loading={loading}
+          wanted={wanted}
+          onWanted={onWanted}
+        />
+      )}
+      {decides(model, row) && <Approval model={model} row={row} body={body} />}
+    </>
+  );
+}
+
+/** Whether something is asked here, was denied, or is about to be. */
+function decides(model: Model, row: Row): boolean {
+  const denies = row.pending && model.denying.value === row.id;
+  return row.approval || row.answer === "deny" || denies;
+}
+
+interface ReadingProps extends RowPaneProps {
+  shape: Shape;
+  loading: Loading;
+}
+
+function Reading({ model, row, shape, loading, wanted, onWanted }: ReadingProps) {
+  const body = loading.kind === "ready" ? loading.body : undefined;
+  const draft = model.draft(row.id).value;
+  const compared = body !== undefined && (body.edit != null || (row.pending && draft !== null));
+  const late = draft !== null && !(row.pending && draft.revision === row.revision);
   const view = wanted === "diff" && !compared ? "read" : wanted;
   return (
     <>
@@ -45,7 +77,7 @@ export function RowPane({ model, row, wanted, onWanted }: RowPaneProps) {
         onView={onWanted}
       />
       <RowNote model={model} row={row} />
-      {body && <Conflict model={model} row={row} body={body} />}
+      {body && late && <Conflict model={model} row={row} body={body} />}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keys */}
       <div key={view} class="as-Scroll" role="tabpanel" tabIndex={0} aria-label={NAMES[view]}>
         {body ? (
@@ -54,7 +86,7 @@ export function RowPane({ model, row, wanted, onWanted }: RowPaneProps) {
           <NotYet row={row} loading={loading} />
         )}
       </div>
-      {body && <Foot model={model} row={row} shape={shape} body={body} />}
+      {body && compared && <EditFoot model={model} row={row} shape={shape} body={body} />}
     </>
   );
 }
@@ -64,31 +96,6 @@ const NAMES: Record<Wanted, string> = {
   diff: "Original and edit",
   raw: "Raw JSON",
 };
-
-/** Whether there is an edit to compare with the original. */
-function differs(model: Model, row: Row, body: MessageBody): boolean {
-  return body.edit != null || (row.pending && model.draft(row.id).value !== null);
-}
-
-function Foot({
-  model,
-  row,
-  shape,
-  body,
-}: {
-  model: Model;
-  row: Row;
-  shape: Shape;
-  body: MessageBody;
-}) {
-  const draft = model.draft(row.id).value;
-  if (row.pending && draft)
-    return <DraftFoot model={model} row={row} shape={shape} text={draft.text} />;
-  const shown = shownText(body, undefined, model.showOriginal.value);
-  return body.edit == null ? null : (
-    <EditedFoot row={row} shape={shape} original={shown.from === "original"} />
-  );
-}
 
 function NotYet({ row, loading }: { row: Row; loading: Loading }) {
   if (loading.kind !== "failed") {

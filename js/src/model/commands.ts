@@ -26,15 +26,35 @@ export class Commands {
       await this.#bring();
       return;
     }
+    // Nobody approves what they haven't seen.
+    if (target.approval && !this.#model.shows(target)) {
+      this.#model.reveal(target.id);
+      return;
+    }
     await this.#answer([target], (run, aim) =>
       this.#client.request("step", { run: run.id, ...aim }),
     );
   }
 
-  /** Answer all that is pending and go on. */
+  async approve(row: Row, always: boolean): Promise<void> {
+    await this.#answer([row], (run, aim) =>
+      this.#client.request("approve", { run: run.id, ...aim, always }),
+    );
+  }
+
+  async deny({ id, revision }: Row, reason: string): Promise<void> {
+    const aim = { breakpoint: id, revision, reason };
+    await this.#send([id], (run) => this.#client.request("deny", { run: run.id, ...aim }));
+  }
+
+  /** Answer all that is pending and go on; what asks for an approval still waits. */
   async resume(): Promise<void> {
-    const target = this.#model.target.peek();
-    const pending = this.#model.pending.peek();
+    const chosen = this.#model.target.peek();
+    const sent = this.#model.sent.peek();
+    const pending = this.#model.pending
+      .peek()
+      .filter(({ approval, id }) => !approval && !sent.has(id));
+    const target = pending.find(({ id }) => id === chosen?.id) ?? pending[0];
     if (!target) {
       const nothing = { breakpoint: null, revision: null, edit: null };
       await this.#order((run) => this.#client.request("continue", { run: run.id, ...nothing }));
@@ -77,9 +97,15 @@ export class Commands {
   async #answer(rows: Row[], order: (run: Run, aim: Aim) => Promise<unknown>): Promise<void> {
     const [target] = rows;
     if (!target || rows.some((row) => !this.#sendable(row))) return;
-    const ids = rows.map(({ id }) => id);
+    await this.#send(
+      rows.map(({ id }) => id),
+      (run) => order(run, this.#aim(target)),
+    );
+  }
+
+  async #send(ids: string[], order: (run: Run) => Promise<unknown>): Promise<void> {
     this.#mark(ids, true);
-    const taken = await this.#order((run) => order(run, this.#aim(target)));
+    const taken = await this.#order(order);
     if (!taken) {
       this.#mark(ids, false);
       return;

@@ -1,6 +1,6 @@
 /** Which controls are possible now, and why the others are not. Pure. */
 import type { RunState } from "../protocol/types.gen";
-import type { Connection, Run } from "./model";
+import type { Connection, Row, Run } from "./model";
 
 export interface Control {
   /** Why it is impossible now; null where it is possible. */
@@ -38,10 +38,12 @@ export function controls({ connection, run, draftError }: Situation): Controls {
 function running(run: Run, draftError: string | null): Omit<Controls, "stop"> {
   if (stateIfHere(run) === "halted") {
     const held = draftError === null ? null : `The edit isn’t valid JSON: ${draftError}`;
+    // In CONTINUE nothing waits but what asks for an approval.
+    const asks = run.mode === "continue";
     return {
       step: { held, primary: true },
-      resume: { held },
-      halt: { held: "Already halted" },
+      resume: { held: asks ? "Runs on once what is asked is answered" : held },
+      halt: { held: asks ? null : "Already halted" },
     };
   }
   if (run.mode === "continue") {
@@ -66,6 +68,11 @@ const NOT_YET = "The agent hasn’t reached its next breakpoint yet";
 export function stateIfHere({ state, pending, mode }: Run): Exclude<RunState, "detached"> {
   if (state !== "detached") return state;
   return pending.length > 0 ? "halted" : mode;
+}
+
+/** Whether a row waits before something that a person may still forbid. */
+export function deniable({ pending, side, kind }: Row): boolean {
+  return pending && side === "begin" && kind !== "program_started";
 }
 
 function stopping(run: Run): Control {

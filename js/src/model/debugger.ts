@@ -60,7 +60,6 @@ export class Debugger extends Whereabouts implements Model, Listener {
     if (this.allCommits.value) return entriesOf(this.commits.value).length;
     return this.run.value?.commits ?? 0;
   });
-  /** Breakpoints that were answered from here; the Core has yet to say so. */
   readonly sent = signal<ReadonlySet<string>>(new Set());
 
   /** All runs, for who looks back. */
@@ -183,6 +182,8 @@ export class Debugger extends Whereabouts implements Model, Listener {
   resume = () => this.#commands.resume();
   halt = () => this.#commands.halt();
   stop = () => this.#commands.stop();
+  approve = (row: Row, always: boolean) => this.#commands.approve(row, always);
+  deny = (row: Row, reason: string) => this.#commands.deny(row, reason);
   rename = (name: string, id?: string) => this.#commands.rename(name, id);
   remove = (id?: string) => this.#commands.remove(id);
   retry = () => this.#client.retry();

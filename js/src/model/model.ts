@@ -103,6 +103,10 @@ export interface Model {
    * model drops it when the selection moves, and checks the draft itself before it sends one.
    */
   readonly draftError: Signal<string | null>;
+  /** The row whose denial is being written (key `d`); put back when the selection moves. */
+  readonly denying: Signal<string | null>;
+  /** Breakpoints that were answered from here; the Core has yet to say so. */
+  readonly sent: ReadonlySignal<ReadonlySet<string>>;
 
   /** The person picks a row. */
   select(rowId: string): void;
@@ -135,12 +139,24 @@ export interface Model {
 
   /** Show another run; resolves once it is shown, or the problem says why it can't be. */
   openRun(id: string): Promise<void>;
-  /** Answer the target, with its draft as the edit where there is one. */
+  /** Answer the target, with its draft as the edit where there is one; approve what it asks. */
   step(): Promise<void>;
-  /** Continue, with the drafts of pending rows as edits. */
+  /** Continue, with the drafts of pending rows as edits; what asks for an approval still waits. */
   resume(): Promise<void>;
   halt(): Promise<void>;
   stop(): Promise<void>;
+  /**
+   * Approve what a row asks, with its draft as the edit where there is one.
+   *
+   * @param always Whether its rule is to allow the like from now on.
+   */
+  approve(row: Row, always: boolean): Promise<void>;
+  /**
+   * Don't let the call happen that a row begins.
+   *
+   * @param reason For the agent to read.
+   */
+  deny(row: Row, reason: string): Promise<void>;
   /** Name a run; without an id the shown one. */
   rename(name: string, id?: string): Promise<void>;
   /** Delete a run that has ended; without an id the shown one. */

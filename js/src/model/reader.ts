@@ -17,9 +17,10 @@ export class Reader {
     this.#client = client;
   }
 
-  /** A row's contents. */
+  /** A row's contents; of one that asked for an approval, also what was answered. */
   body(run: string, row: Row): Promise<MessageBody> {
-    return this.#bodies.get(`${run}:${row.id}:${row.revision}`, () =>
+    const asked = row.approval ? row.answer : "";
+    return this.#bodies.get(`${run}:${row.id}:${row.revision}:${asked}`, () =>
       this.#client.request("get_message", { run, message: row.id }),
     );
   }

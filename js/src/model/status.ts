@@ -91,8 +91,13 @@ function again(ms: number): string {
 function haltStatus(run: Run, pending: readonly Row[], stops: string): Status {
   const why = stops ? `at the stop ${stops}` : "the agent waits for you";
   const detail = run.stopping ? "Stop is on its way" : why;
-  const words =
-    run.pending.length > 1 ? `Halted at ${run.pending.length} breakpoints` : haltedAt(pending[0]);
+  const asks = pending.filter(({ approval }) => approval).length;
+  const many = run.pending.length;
+  if (asks > 0 && asks === many) {
+    const words = many > 1 ? `Waiting for ${many} approvals` : "Waiting for approval";
+    return { words, detail, icon: "shield", tone: "you" };
+  }
+  const words = many > 1 ? `Halted at ${many} breakpoints` : haltedAt(pending[0]);
   return { words, detail, icon: "halted", tone: "you" };
 }
 

@@ -16,6 +16,7 @@ export abstract class Whereabouts {
   readonly editing = signal(false);
   readonly showOriginal = signal(false);
   readonly draftError = signal<string | null>(null);
+  readonly denying = signal<string | null>(null);
   /** That the shown run is searched: a new object each time it is asked for; null: it isn't. */
   readonly searched = signal<object | null>(null);
   /** The rows whose files are folded away. */
@@ -33,6 +34,12 @@ export abstract class Whereabouts {
   abstract readonly pending: ReadonlySignal<readonly Row[]>;
   abstract readonly notes: Notes;
   abstract draft(rowId: string): Signal<Draft | null>;
+
+  /** Whether the person has a row's contents before them. */
+  shows({ id }: Row): boolean {
+    const inSight = this.tab.peek() === "timeline" && this.selectedFile.peek() === null;
+    return inSight && this.selectedRow.peek() === id;
+  }
 
   select(rowId: string): void {
     this.#select(rowId, rowId !== this.rows.peek().at(-1)?.id);
@@ -151,6 +158,7 @@ export abstract class Whereabouts {
       if (this.selectedRow.peek() === id) return;
       this.selectedRow.value = id;
       this.notes.writing.value = null;
+      this.denying.value = null;
       this.draftError.value = null;
       this.showOriginal.value = false;
       const waits = this.pending.peek().some((row) => row.id === id);

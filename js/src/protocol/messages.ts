@@ -33,6 +33,8 @@ export interface Answers extends Record<CommandName, keyof ToUi> {
   get_change: "change";
   step: "ok";
   continue: "ok";
+  approve: "ok";
+  deny: "ok";
   halt: "ok";
   stop: "ok";
   edit: "ok";

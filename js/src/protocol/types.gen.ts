@@ -50,6 +50,10 @@ export type Outcome = "error" | "ok" | "stopped";
  */
 export type ChangeKind = "added" | "changed" | "deleted" | "renamed";
 /**
+ * How much a call can spoil.
+ */
+export type Risk = "high" | "low" | "medium";
+/**
  * Where a search found something.
  */
 export type Place = "commit" | "note" | "row" | "run";
@@ -71,6 +75,8 @@ export interface FromUi {
   get_change: GetChange;
   step: Step;
   continue: Continue;
+  approve: Approve;
+  deny: Deny;
   halt: Halt;
   stop: StopRun;
   edit: Edit;
@@ -161,7 +167,8 @@ export interface GetChange {
 /**
  * Answer the named breakpoint, or the oldest pending one; in CONTINUE: halt at the next.
  *
- *     With `breakpoint` and `revision`, the command is refused as stale where they aren't current.
+ *     With `breakpoint` and `revision`, the command is refused as stale where they aren't current. What
+ *     asks for an approval is approved by it.
  */
 export interface Step {
   run: string;
@@ -171,12 +178,33 @@ export interface Step {
 }
 /**
  * Answer all pending breakpoints in order and go on without halting. Fields as in `Step`.
+ *
+ *     Those that ask for an approval still wait: nobody approves what they haven't seen.
  */
 export interface Continue {
   run: string;
   breakpoint?: string | null;
   revision?: number | null;
   edit?: string | null;
+}
+/**
+ * Approve what a pending breakpoint asks; the run's mode stays.
+ */
+export interface Approve {
+  run: string;
+  breakpoint: string;
+  revision: number;
+  edit?: string | null;
+  always?: boolean;
+}
+/**
+ * Don't let the call happen that a pending breakpoint begins; the run's mode stays.
+ */
+export interface Deny {
+  run: string;
+  breakpoint: string;
+  revision: number;
+  reason: string;
 }
 /**
  * Halt at the next breakpoint.
@@ -513,6 +541,8 @@ export interface Row {
   duration: number | null;
   stops: string[];
   stop_error: string | null;
+  approval: boolean;
+  reason: string | null;
 }
 /**
  * What an agent changed in its workspace up to one moment.
@@ -646,6 +676,9 @@ export interface MessageBody {
   pieces: Pieces | null;
   edit: string | null;
   strict: boolean;
+  approval: Approval | null;
+  reason: string | null;
+  always: boolean;
 }
 /**
  * A text in pieces: joined they are the text as it was.
@@ -655,6 +688,14 @@ export interface Pieces {
   like: number;
   keep: number;
   then: (number | string)[];
+}
+/**
+ * What a person is asked before a tool is called: such a breakpoint waits in every mode.
+ */
+export interface Approval {
+  risk: Risk;
+  why: string;
+  rule: string | null;
 }
 /**
  * Answers `GetChange`.

@@ -61,6 +61,8 @@ function Controls({ model, place, run }: HeaderProps & PartProps) {
   const connection = model.connection.value;
   const possible = controls({ connection, run, draftError: model.heldBy.value });
   const drafted = model.drafted.value;
+  const asks = model.target.value?.approval;
+  const waits = model.pending.value.some(({ approval }) => approval);
   const roving = useRoving<HTMLDivElement>();
   return (
     <div class="as-Controls" role="toolbar" aria-label="Run control" {...roving}>
@@ -79,8 +81,9 @@ function Controls({ model, place, run }: HeaderProps & PartProps) {
       <Button
         {...(drafted ? {} : { icon: "step" })}
         name={drafted ? "Step with edit" : "Step"}
-        hint={drafted ? "Step, sending your edit (F10)" : "Step to the next breakpoint (F10)"}
+        hint={`${asks ? "Approve this and step" : drafted ? "Step, sending your edit" : "Step to the next breakpoint"} (F10)`}
         {...possible.step}
+        {...(asks && { primary: false })}
         onClick={() => void model.step()}
       >
         {drafted && <Icon name="step" class="as-x-narrow" />}
@@ -89,7 +92,7 @@ function Controls({ model, place, run }: HeaderProps & PartProps) {
       </Button>
       <Button
         icon="play"
-        hint="Continue without halting (F9)"
+        hint={`Continue without halting${waits ? "; what asks for approval still waits" : ""} (F9)`}
         {...possible.resume}
         onClick={() => void model.resume()}
       >

@@ -11,6 +11,8 @@ const KEYS: [string, string[]][] = [
   ["Halt", ["F6"]],
   ["Stop the agent", ["Shift", "F9"]],
   ["Edit what is halted", ["e"]],
+  ["Approve what is asked", ["a"]],
+  ["Deny what is halted", ["d"]],
   ["Show the original", ["o"]],
   ["Back to reading", ["Esc"]],
   ["Write a note on an event", ["n"]],

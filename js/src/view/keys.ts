@@ -1,8 +1,8 @@
 /** The keys of the view. They act only while the focus is inside it, and leave text fields alone. */
-import { controls } from "../model/controls";
+import { controls, deniable } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import { rowOf } from "../model/fold";
-import type { Tab } from "../model/model";
+import type { Row, Tab } from "../model/model";
 import { stopLike } from "../model/stops";
 import type { Place } from "./place";
 
@@ -22,7 +22,19 @@ const LETTERS: Record<string, Act> = {
     const field = model.tab.peek() === "runs" ? ".as-RunsSearch" : ".as-Filter";
     requestAnimationFrame(() => root.querySelector<HTMLElement>(field)?.focus());
   },
-  e: (model) => edit(model),
+  e: (model) => {
+    if (toTarget(model)) model.editing.value = true;
+  },
+  a: (model, _, root) => {
+    const target = model.target.peek();
+    const seen = target !== null && model.shows(target);
+    // The button knows what is ticked beside it, and whether it is possible.
+    if (toTarget(model) && seen) root.querySelector<HTMLElement>(".as-Approve")?.click();
+  },
+  d: (model) => {
+    const target = toTarget(model);
+    if (target && deniable(target)) model.denying.value = target.id;
+  },
   o: (model) => {
     model.showOriginal.value = !model.showOriginal.value;
   },
@@ -103,14 +115,14 @@ function back(event: KeyboardEvent, model: Debugger, place: Place, root: HTMLEle
   };
 }
 
-/** Edit the target: what `e` means wherever the person looks. */
-function edit(model: Debugger): void {
+/** Go to the target, wherever the person looks; null where nothing may be done with it. */
+function toTarget(model: Debugger): Row | null {
   const target = model.target.peek();
-  if (!target || !model.control.peek()) return;
+  if (!target || !model.control.peek()) return null;
   if (model.selectedRow.peek() !== target.id) model.reveal(target.id);
   model.tab.value = "timeline";
   model.selectedFile.value = null;
-  model.editing.value = true;
+  return target;
 }
 
 /** Write beside the selected row. */

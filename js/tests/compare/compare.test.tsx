@@ -4,7 +4,7 @@ import { Compare } from "../../src/compare";
 import type { Row } from "../../src/model/model";
 import { aModel, showing } from "../helpers/debugger";
 import { drawn, press, useLayout } from "../helpers/dom";
-import { aRow, endedRun, opened, rowsTo } from "../helpers/values";
+import { aBody, aRow, endedRun, opened, rowsTo } from "../helpers/values";
 
 useLayout();
 
@@ -41,15 +41,7 @@ async function contents({ peer }: Awaited<ReturnType<typeof comparing>>, ...text
   for (const data of texts) {
     const asked = peer.take("get_message");
     const { run, message } = asked.body;
-    await peer.answer(asked, "message", {
-      run,
-      message,
-      revision: 1,
-      data,
-      pieces: null,
-      edit: null,
-      strict: true,
-    });
+    await peer.answer(asked, "message", aBody(message, { run, data }));
   }
   await drawn();
 }

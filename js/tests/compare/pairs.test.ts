@@ -1,19 +1,11 @@
 import { expect, test } from "vitest";
 import { compare, idOf, nextDifference, verdictOf } from "../../src/compare/pairs";
 import type { MessageBody, Row } from "../../src/model/model";
-import { aRow } from "../helpers/values";
+import { aBody, aRow } from "../helpers/values";
 
 const NONE = new Map();
 const row = aRow(1, { summary: "read_file(a)", size: 12 });
-const body = (data: string, edit: string | null = null): MessageBody => ({
-  run: "a",
-  message: "r1",
-  revision: 1,
-  data,
-  pieces: null,
-  edit,
-  strict: true,
-});
+const body = (data: string, edit: string | null = null): MessageBody => aBody("r1", { data, edit });
 
 test("a row that only one run has", () => {
   expect(verdictOf({ left: row, right: null }, NONE)).toBe("left");

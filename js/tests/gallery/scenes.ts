@@ -1,5 +1,6 @@
 /** The scenes by name: what the Core knows, and what a person did before one looks. */
 import { aRun } from "../helpers/values";
+import { APPROVALS } from "./approvals";
 import type { Hand } from "./hand";
 import { HISTORY } from "./history";
 import { KEEPING } from "./keeping";
@@ -247,6 +248,7 @@ export const SCENES: Record<string, Scene> = {
     ),
   many: () => shows(manyStory().ended("finished")),
 
+  ...APPROVALS,
   ...HISTORY,
   ...KEEPING,
   ...MOVING,

@@ -1,5 +1,6 @@
 /** What an agent did, told in calls: rows, their contents and commits as a Core would send them. */
 import type {
+  Approval,
   ChangeKind,
   Commit,
   FileBody,
@@ -10,7 +11,7 @@ import type {
   Run,
   Usage,
 } from "../../src/protocol/types.gen";
-import { aCommit, aNote, aRow, aRun } from "../helpers/values";
+import { aBody, aCommit, aNote, aRow, aRun } from "../helpers/values";
 
 /** When all stories begin, in POSIX seconds: pictures of them don't change with the day. */
 export const BEGIN = Date.UTC(2026, 2, 2, 14, 2, 11) / 1000;
@@ -170,6 +171,26 @@ export class Story {
     return this;
   }
 
+  /** The last row asks for an approval. */
+  wants(risk: Approval["risk"], why: string, rule: string | null = null): this {
+    const last = this.rows.at(-1);
+    this.#said({ approval: { risk, why, rule } });
+    return this.#changed({ approval: true, summary: `Asks: ${last?.summary}` });
+  }
+
+  /** A person approved what the last row asks. */
+  approved(always = false): this {
+    const last = this.rows.at(-1);
+    this.#said({ always });
+    return this.#changed({ answer: "resume", summary: last?.summary.replace("Asks: ", "") ?? "" });
+  }
+
+  /** A person denied the last row. */
+  denied(reason: string): this {
+    this.#said({ reason });
+    return this.#changed({ answer: "deny", reason, summary: `Denied: ${reason}` });
+  }
+
   /** Stops hit at the last row. */
   hit(...stops: string[]): this {
     return this.#changed({ stops });
@@ -180,12 +201,13 @@ export class Story {
     return this.#changed({ stop_error });
   }
 
-  /** The agent waits at the last row. */
-  halted(fields: Partial<Run> = {}): this {
-    const last = this.rows.at(-1);
-    if (!last) return this;
-    this.rows[this.rows.length - 1] = { ...last, pending: true, answer: null };
-    return this.is({ state: "halted", agent_state: "halted", pending: [last.id], ...fields });
+  /** The agent waits at the last row, and maybe at some before it. */
+  halted(fields: Partial<Run> = {}, rows = 1): this {
+    const waiting = this.rows.slice(-rows);
+    const waits = waiting.map((row) => ({ ...row, pending: true, answer: null }));
+    this.rows.splice(-rows, rows, ...waits);
+    const pending = waiting.map(({ id }) => id);
+    return this.is({ state: "halted", agent_state: "halted", pending, ...fields });
   }
 
   ended(ending: NonNullable<Run["ending"]>, fields: Partial<Run> = {}): this {
@@ -203,6 +225,12 @@ export class Story {
     const last = this.rows.at(-1);
     if (last) this.rows[this.rows.length - 1] = { ...last, ...fields };
     return this;
+  }
+
+  /** What is told of the last row with its contents. */
+  #said(fields: Partial<MessageBody>): void {
+    const id = this.rows.at(-1)?.id ?? "";
+    this.bodies.set(id, { ...(this.bodies.get(id) ?? aBody(id)), ...fields });
   }
 
   /** The tokens of a query, at prices that a person set; they count for the run. */
@@ -238,15 +266,8 @@ export class Story {
     this.#at += fields.duration ?? 0.4;
     const own = { id, event, at: this.#at, size: json.length, edited: edit !== undefined };
     this.rows.push(aRow(seq, { ...own, ...fields }));
-    this.bodies.set(id, {
-      run: "a",
-      message: id,
-      revision: 1,
-      data: json,
-      pieces: null,
-      edit: edit === undefined ? null : JSON.stringify(edit),
-      strict: true,
-    });
+    const edited = edit === undefined ? null : JSON.stringify(edit);
+    this.bodies.set(id, aBody(id, { data: json, edit: edited }));
     return this;
   }
 

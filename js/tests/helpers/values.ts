@@ -4,6 +4,7 @@ import type {
   Commit,
   CoreHello,
   FileChange,
+  MessageBody,
   Note,
   Row,
   Run,
@@ -83,6 +84,25 @@ export function aRow(seq: number, fields: Partial<Row> = {}): Row {
     duration: null,
     stops: [],
     stop_error: null,
+    approval: false,
+    reason: null,
+    ...fields,
+  };
+}
+
+/** A row's contents. */
+export function aBody(message: string, fields: Partial<MessageBody> = {}): MessageBody {
+  return {
+    run: "a",
+    message,
+    revision: 1,
+    data: "null",
+    pieces: null,
+    edit: null,
+    strict: true,
+    approval: null,
+    reason: null,
+    always: false,
     ...fields,
   };
 }

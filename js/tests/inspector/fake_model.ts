@@ -13,7 +13,7 @@ import type {
 } from "../../src/model/model";
 import { Notes } from "../../src/model/notes";
 import type { Note } from "../../src/protocol/types.gen";
-import { aRow, aRun, opened } from "../helpers/values";
+import { aBody, aRow, aRun, opened } from "../helpers/values";
 
 /** A row that nobody has answered; its event is its own. */
 export const row = (more: Partial<Row> & Pick<Row, "id">): Row =>
@@ -23,6 +23,9 @@ export interface Content {
   data: string;
   edit?: string;
   strict?: boolean;
+  approval?: MessageBody["approval"];
+  reason?: string;
+  always?: boolean;
 }
 
 export interface FakeModel extends Model {
@@ -71,6 +74,8 @@ export function fakeModel(laid: [Row, Content][] = []): FakeModel {
     notes: new Notes({ kept, run, send: nothing, trouble: () => {} }),
     compare: signal(null),
     draftError: signal<string | null>(null),
+    denying: signal<string | null>(null),
+    sent: signal<ReadonlySet<string>>(new Set()),
     draft(id) {
       const known = drafts.get(id) ?? signal<Draft | null>(null);
       drafts.set(id, known);
@@ -92,8 +97,8 @@ export function fakeModel(laid: [Row, Content][] = []): FakeModel {
     body: async ({ id, revision }): Promise<MessageBody> => {
       const content = contents.get(id);
       if (!content) throw new Error(`no contents of ${id}`);
-      const { data, edit = null, strict = true } = content;
-      return { run: "r", message: id, revision, data, pieces: null, edit, strict };
+      const { data, edit = null, strict = true, ...more } = content;
+      return aBody(id, { run: "r", revision, data, edit, strict, ...more });
     },
     change: async (commit, path) => files.get(`${commit} ${path}`) ?? null,
     readRun: async (id) => opened(aRun(id), { rows: [...rows.peek()] }),
@@ -102,6 +107,8 @@ export function fakeModel(laid: [Row, Content][] = []): FakeModel {
     resume: nothing,
     halt: nothing,
     stop: nothing,
+    approve: nothing,
+    deny: nothing,
     rename: nothing,
     remove: nothing,
     retry: () => {},

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { aModel, showing } from "../helpers/debugger";
 import { settled } from "../helpers/peer";
 import {
+  aBody,
   aCommit,
   aRow,
   aRun,
@@ -349,15 +350,7 @@ describe("drafts", () => {
 describe("contents", () => {
   test("are asked for once a revision", async () => {
     const { model, peer } = await showing(aRun("a"), rowsTo(1));
-    const body = {
-      run: "a",
-      message: "r1",
-      revision: 1,
-      data: "1.0",
-      pieces: null,
-      edit: null,
-      strict: true,
-    };
+    const body = aBody("r1", { data: "1.0" });
     const both = [model.body(aRow(1)), model.body(aRow(1))];
     await peer.answer(peer.take("get_message"), "message", body);
     expect(await Promise.all(both)).toEqual([body, body]);

@@ -16,9 +16,7 @@ from agentstepper_nb.protocol.values import (
     RunState,
     Side,
 )
-from tests.helpers.stage import Answered, Stage
-
-CALL = '{"Tool": "ls", "Argument": {"path": "."}}'
+from tests.helpers.stage import CALL, Answered, Stage
 
 
 @pytest.fixture

@@ -63,6 +63,7 @@ run_ids = st.sampled_from(RUNS)
 few = st.integers(0, 7)
 revisions = st.sampled_from([None, 1, 1, 2, 3])
 edits = st.sampled_from(EDITS)
+reasons = st.sampled_from([None, None, "Not today.", ""])
 stop_ids = st.sampled_from(("s", "t", "u"))
 
 
@@ -104,9 +105,10 @@ class Anything(RuleBasedStateMachine):
     def begin_one(self) -> str:
         return self.stage.start("one")
 
-    @rule(target=runs, run=run_ids, old=st.booleans())
-    def start(self, run: str, old: bool) -> str:
-        self.tries(self.stage.start, run, can_stop=not old)
+    @rule(target=runs, run=run_ids, old=st.booleans(), mode=st.sampled_from(Mode))
+    def start(self, run: str, old: bool, mode: Mode) -> str:
+        mode = Mode.STEP if old else mode
+        self.tries(self.stage.start, run, can_stop=not old, mode=mode)
         return run
 
     @rule(target=points, run=runs, kind=st.sampled_from(CALLS), waits=st.sampled_from([1, 1, 0]))
@@ -149,6 +151,18 @@ class Anything(RuleBasedStateMachine):
         said = {"waits": waits, "stops": tuple(stops), "stop_error": error}
         point = event and self.tries(self.stage.reach, event, run=run, leased=True, **said)
         return run, point or "none"
+
+    @rule(target=points, run=runs, waits=st.sampled_from([1, 1, 1, 0]), leased=st.booleans())
+    def ask(self, run: str, waits: int, leased: bool) -> Named:
+        """A call that asks for an approval."""
+        return run, self.tries(self.stage.ask, run, waits=bool(waits), leased=leased) or "none"
+
+    @rule(point=points, number=few, denied=reasons, edit=edits, always=st.booleans())
+    def decide(
+        self, point: Named, number: int, denied: str | None, edit: str | None, always: bool
+    ) -> None:
+        run, id = self.meant(point, number)
+        self.tries(self.stage.decide, id, denied, edit, run, always=always)
 
     @rule(point=points, number=few)
     def withdraw(self, point: Named, number: int) -> None:
@@ -205,6 +219,18 @@ class Anything(RuleBasedStateMachine):
     def edit(self, point: Named, number: int, revision: int | None, edit: str | None) -> None:
         run, id = self.meant(point, number)
         self.tries(self.stage.edit, id, edit, revision, run)
+
+    @rule(point=points, number=few, revision=st.integers(1, 2), edit=edits, always=st.booleans())
+    def approve(
+        self, point: Named, number: int, revision: int, edit: str | None, always: bool
+    ) -> None:
+        run, id = self.meant(point, number)
+        self.tries(self.stage.approve, id, revision, edit, run, always=always)
+
+    @rule(point=points, number=few, revision=st.integers(1, 2))
+    def deny(self, point: Named, number: int, revision: int) -> None:
+        run, id = self.meant(point, number)
+        self.tries(self.stage.deny, id, revision, run=run)
 
     @rule(run=runs)
     def halt(self, run: str) -> None:
@@ -280,17 +306,20 @@ class Anything(RuleBasedStateMachine):
             assert run.state is shown_state(run.mode, pending=bool(pending), ended=ended, away=away)
             assert (run.agent_state is AgentState.HALTED) == bool(pending)
             assert all(point.waits and point.answer is None for point in pending)
-            assert run.mode is Mode.STEP or not pending
+            asks = all(point.approval is not None for point in pending)
+            assert run.mode is Mode.STEP or asks
 
     @invariant()
     def each_agent_has_the_lease_that_holds(self) -> None:
         """As it would: it gets one when it connects, and each change."""
         told = {each.run: each for each in self.stage.leases}
+        started = (each.run for each in self.stage.records if isinstance(each, RunStarted))
+        began = {run.id: run.mode for run in started}
         for run in self.stage.debugger.runs:
             if run.live and run.id in told:
                 assert told[run.id] == self.stage.debugger.lease(run.id)
             elif run.live:
-                assert self.stage.debugger.lease(run.id).mode is Mode.STEP
+                assert self.stage.debugger.lease(run.id).mode is began[run.id]
 
     @invariant()
     def hits_are_those_of_the_rows(self) -> None:
@@ -320,6 +349,20 @@ class Anything(RuleBasedStateMachine):
         pending = {(run.id, id) for run in self.stage.debugger.runs for id in run.pending}
         assert waiting - set(ends) == pending
         assert pending.isdisjoint(ends)
+
+    @invariant()
+    def what_asks_for_an_approval_is_not_passed(self) -> None:
+        for record in self.stage.records:
+            if isinstance(record, BreakpointSaved) and record.breakpoint.approval is not None:
+                asks = record.breakpoint.waits
+                assert not asks or record.breakpoint.answer in (None, AnswerKind.STOP)
+
+    @invariant()
+    def only_denials_have_reasons(self) -> None:
+        for record in self.stage.records:
+            if isinstance(record, BreakpointAnswered):
+                assert (record.reason is not None) == (record.answer is AnswerKind.DENY)
+                assert not record.always or record.answer is AnswerKind.RESUME
 
     @invariant()
     def agents_hear_what_was_answered_and_nothing_else(self) -> None:

@@ -31,6 +31,13 @@ def halted_state() -> Stage:
     return stage
 
 
+def asking_state() -> Stage:
+    """Halted as `halted_state`, but only by what asks for an approval, in CONTINUE."""
+    stage = continue_state()
+    stage.ask(id="first")
+    return stage
+
+
 def continue_state() -> Stage:
     stage = step_state()
     stage.resume()
@@ -66,8 +73,11 @@ SENT: dict[Signal, Callable[[Stage], object]] = {
     Signal.HIT: lambda stage: stage.reach(
         stage.begin(id="e-new"), id="new", leased=True, stop_error="It can't be told."
     ),
+    Signal.ASKED: lambda stage: stage.ask(id="new"),
     Signal.STEP: lambda stage: stage.step(),
     Signal.CONTINUE: lambda stage: stage.resume(),
+    Signal.APPROVE: lambda stage: stage.approve("first"),
+    Signal.DENY: lambda stage: stage.deny("first"),
     Signal.HALT: lambda stage: stage.halt(),
     Signal.STOP: lambda stage: stage.stop(),
     Signal.WITHDRAWN: lambda stage: stage.withdraw("first"),
@@ -79,6 +89,7 @@ S, H, C, IDLE = RunState.STEP, RunState.HALTED, RunState.CONTINUE, RunState.IDLE
 EXPECTED: dict[tuple[RunState, Signal], tuple[RunState, tuple[str, ...], dict[str, AnswerKind]]] = {
     (S, Signal.BREAKPOINT): (H, ("new",), {}),
     (S, Signal.HIT): (H, ("new",), {}),
+    (S, Signal.ASKED): (H, ("new",), {}),
     (S, Signal.STEP): (S, (), {}),
     (S, Signal.CONTINUE): (C, (), {}),
     (S, Signal.HALT): (S, (), {}),
@@ -87,14 +98,17 @@ EXPECTED: dict[tuple[RunState, Signal], tuple[RunState, tuple[str, ...], dict[st
     (S, Signal.END): (IDLE, (), {}),
     (H, Signal.BREAKPOINT): (H, ("first", "new"), {}),
     (H, Signal.HIT): (H, ("first", "new"), {}),
+    (H, Signal.ASKED): (H, ("first", "new"), {}),
     (H, Signal.STEP): (S, (), {"first": AnswerKind.RESUME}),
     (H, Signal.CONTINUE): (C, (), {"first": AnswerKind.RESUME}),
+    (H, Signal.DENY): (S, (), {"first": AnswerKind.DENY}),
     (H, Signal.HALT): (H, ("first",), {}),
     (H, Signal.STOP): (S, (), {"first": AnswerKind.STOP}),
     (H, Signal.WITHDRAWN): (S, (), {}),
     (H, Signal.END): (IDLE, (), {}),
     (C, Signal.BREAKPOINT): (C, (), {"new": AnswerKind.RESUME}),
     (C, Signal.HIT): (H, ("new",), {}),
+    (C, Signal.ASKED): (H, ("new",), {}),
     (C, Signal.STEP): (S, (), {}),
     (C, Signal.CONTINUE): (C, (), {}),
     (C, Signal.HALT): (S, (), {}),
@@ -102,6 +116,30 @@ EXPECTED: dict[tuple[RunState, Signal], tuple[RunState, tuple[str, ...], dict[st
     (C, Signal.WITHDRAWN): (C, (), {}),
     (C, Signal.END): (IDLE, (), {}),
 }
+#: The same where it is halted by an approval alone: its mode is CONTINUE.
+ASKING: dict[Signal, tuple[RunState, tuple[str, ...], dict[str, AnswerKind]]] = {
+    Signal.BREAKPOINT: (H, ("first",), {"new": AnswerKind.RESUME}),
+    Signal.HIT: (H, ("first", "new"), {}),
+    Signal.ASKED: (H, ("first", "new"), {}),
+    Signal.STEP: (S, (), {"first": AnswerKind.RESUME}),
+    Signal.CONTINUE: (H, ("first",), {}),
+    Signal.APPROVE: (C, (), {"first": AnswerKind.RESUME}),
+    Signal.DENY: (C, (), {"first": AnswerKind.DENY}),
+    Signal.HALT: (H, ("first",), {}),
+    Signal.STOP: (C, (), {"first": AnswerKind.STOP}),
+    Signal.WITHDRAWN: (C, (), {}),
+    Signal.END: (IDLE, (), {}),
+}
+#: The mode afterwards, where that isn't as before.
+SETS: dict[Signal, Mode] = {
+    Signal.HIT: Mode.STEP,
+    Signal.STEP: Mode.STEP,
+    Signal.HALT: Mode.STEP,
+}
+#: What a person decides of one breakpoint, where there is none that they could mean.
+ABOUT_ONE = {(S, Signal.APPROVE), (S, Signal.DENY), (C, Signal.APPROVE), (C, Signal.DENY)}
+#: The first breakpoint of these states asks for nothing.
+UNASKED = {(H, Signal.APPROVE)}
 
 
 @pytest.mark.parametrize("signal", Signal)
@@ -119,11 +157,30 @@ def test_a_signal_in_a_state(state: RunState, signal: Signal) -> None:
         assert (state, signal) not in EXPECTED
         return
 
+    if (state, signal) in ABOUT_ONE | UNASKED:
+        with pytest.raises(AgentStepperError) as refused:
+            SENT[signal](stage)
+        assert refused.value.code == ("stale" if state is not H else "cannot_approve")
+        assert (stage.run(), stage.records) == before
+        return
+
     SENT[signal](stage)
     after, pending, answered = EXPECTED[state, signal]
     assert stage.state() is after
     assert stage.run().pending == pending
     assert {each.breakpoint: each.answer for each in stage.answers} == answered
+
+
+@pytest.mark.parametrize("signal", Signal)
+def test_a_signal_while_only_an_approval_is_asked(signal: Signal) -> None:
+    stage = asking_state()
+    assert (stage.state(), stage.run().mode) == (H, Mode.CONTINUE)
+    SENT[signal](stage)
+    after, pending, answered = ASKING[signal]
+    assert stage.state() is after
+    assert stage.run().pending == pending
+    assert {each.breakpoint: each.answer for each in stage.answers} == answered
+    assert stage.run().mode is SETS.get(signal, Mode.CONTINUE)
 
 
 @pytest.mark.parametrize("signal", Signal)
@@ -133,6 +190,8 @@ def test_a_signal_while_the_agent_is_away(state: RunState, signal: Signal) -> No
     stage = away(REACHED[state])()
     assert stage.state() is RunState.DETACHED
     assert rules(stage.run()) == RULES[state]
+    if (state, signal) in ABOUT_ONE | UNASKED:
+        return
     SENT[signal](stage)
     after, pending, answered = EXPECTED[state, signal]
     assert stage.state() is (IDLE if after is IDLE else RunState.DETACHED)

@@ -20,6 +20,7 @@ from agentstepper_nb.protocol.agent import (
     BreakpointReached,
     Bye,
     CommitMade,
+    Decide,
     Deny,
     EventBegun,
     GetRules,
@@ -43,6 +44,7 @@ from agentstepper_nb.protocol.agent import (
 )
 from agentstepper_nb.protocol.pieces import Pieces
 from agentstepper_nb.protocol.values import (
+    Approval,
     ChangeKind,
     Ending,
     EventKind,
@@ -51,6 +53,7 @@ from agentstepper_nb.protocol.values import (
     FileChange,
     Mode,
     Outcome,
+    Risk,
     Run,
     Side,
     Usage,
@@ -63,7 +66,8 @@ A_STOP = (
 
 FROM_AGENT: dict[str, Struct] = {
     '{"n":1,"type":"hello","body":{"version":2,"sdk":"agentstepper_nb 0.1.0","program":"fix_tests",'
-    '"run":"r1","secret":"s","pid":7,"host":"here","boot":"b","workspace":"/tmp/w","returns":true,"sent":9,'
+    '"run":"r1","secret":"s","pid":7,"host":"here","boot":"b","workspace":"/tmp/w","mode":"continue",'
+    '"returns":true,"sent":9,'
     '"acknowledged":7,"waiting":["b1"]}}': Hello(
         version=2,
         sdk="agentstepper_nb 0.1.0",
@@ -74,6 +78,7 @@ FROM_AGENT: dict[str, Struct] = {
         host="here",
         boot="b",
         workspace="/tmp/w",
+        mode=Mode.CONTINUE,
         sent=9,
         acknowledged=7,
         waiting=("b1",),
@@ -88,7 +93,8 @@ FROM_AGENT: dict[str, Struct] = {
     ),
     '{"n":1,"type":"breakpoint","body":{"id":"b1","event":"e1","side":"begin","waits":true,'
     '"at":1.5,"clock":0.25,"data":{"z": 1.0, "a": 12345678901234567890123},"epoch":0,"stops":[],'
-    '"stop_error":null,"summary":null,"outcome":null,"failure":null,"usage":null}}': BreakpointReached(
+    '"stop_error":null,"summary":null,"outcome":null,"failure":null,"usage":null,'
+    '"approval":null}}': BreakpointReached(
         id="b1",
         event="e1",
         side=Side.BEGIN,
@@ -100,7 +106,8 @@ FROM_AGENT: dict[str, Struct] = {
     '{"n":1,"type":"breakpoint","body":{"id":"b2","event":"e1","side":"end","waits":false,"at":1.5,'
     '"clock":0.25,"data":null,"epoch":4,"stops":["s1","s2"],"stop_error":"no number",'
     '"summary":"It failed","outcome":"error","failure":{"type":"OSError","message":"gone"},'
-    '"usage":{"input_tokens":3,"output_tokens":null,"cost":0.25,"estimated":true}}}': BreakpointReached(
+    '"usage":{"input_tokens":3,"output_tokens":null,"cost":0.25,"estimated":true},'
+    '"approval":null}}': BreakpointReached(
         id="b2",
         event="e1",
         side=Side.END,
@@ -118,7 +125,8 @@ FROM_AGENT: dict[str, Struct] = {
     ),
     '{"n":1,"type":"breakpoint","body":{"id":"b3","event":"e1","side":"begin","waits":false,"at":1.5,'
     '"clock":0.25,"pieces":{"number":3,"like":1,"keep":2,"then":[7,", {}"]},"epoch":4,"stops":[],'
-    '"stop_error":null,"summary":null,"outcome":null,"failure":null,"usage":null}}': BreakpointReached(
+    '"stop_error":null,"summary":null,"outcome":null,"failure":null,"usage":null,"approval":'
+    '{"risk":"high","why":"It deletes files.","rule":null}}}': BreakpointReached(
         id="b3",
         event="e1",
         side=Side.BEGIN,
@@ -127,8 +135,15 @@ FROM_AGENT: dict[str, Struct] = {
         clock=0.25,
         pieces=Pieces(number=3, like=1, keep=2, then=(7, ", {}")),
         epoch=4,
+        approval=Approval(risk=Risk.HIGH, why="It deletes files."),
     ),
     '{"n":1,"type":"withdraw","body":{"breakpoint":"b1"}}': Withdraw(breakpoint="b1"),
+    '{"n":1,"type":"decide","body":{"breakpoint":"b1","approved":true,"reason":"",'
+    '"data":{"Tool":"ls","Argument":1.0},"always":true}}': Decide(
+        breakpoint="b1", approved=True, data=Raw(b'{"Tool":"ls","Argument":1.0}'), always=True
+    ),
+    '{"n":1,"type":"decide","body":{"breakpoint":"b1","approved":false,"reason":"no",'
+    '"always":false}}': Decide(breakpoint="b1", approved=False, reason="no"),
     '{"n":1,"type":"commit","body":{"id":"abc","at":1.5,"title":"Add b","description":"","event":null,'
     '"snapshot":false,"ruled":true,"changes":[{"path":"b","kind":"renamed","previous_path":"a","added":1,"removed":2,'
     '"binary":false,"size":null,"digest":null,"body":{"diff":"d","content":"c",'
@@ -212,6 +227,9 @@ TO_AGENT: dict[str, Struct] = {
     '{"n":1,"type":"acknowledged","body":{"received":9}}': Acknowledged(received=9),
     ANSWER % '{"kind":"resume"}': answer(Resume()),
     ANSWER % '{"kind":"resume","data":null}': answer(Resume(data=Raw(b"null"))),
+    ANSWER % '{"kind":"resume","approved":true,"always":true}': answer(
+        Resume(approved=True, always=True)
+    ),
     ANSWER % '{"kind":"skip","result":{"z": 1.0}}': answer(Skip(result=Raw(b'{"z": 1.0}'))),
     ANSWER % '{"kind":"deny","reason":"no"}': answer(Deny(reason="no")),
     ANSWER % '{"kind":"raise","message":"m"}': answer(Raise(message="m")),
@@ -291,8 +309,17 @@ FAILS = '{"n":1,"type":"%s","body":%s}'
             REACHED | {"pieces": {"number": 1, "then": [[]]}},
             r"at `\$.pieces.then\[0\]`",
         ),
+        ("hello", HELLO | {"mode": "run"}, r"'run' - at `\$.mode`"),
+        ("breakpoint", REACHED | {"approval": {"why": ""}}, "field `risk` - at `..approval`"),
+        (
+            "breakpoint",
+            REACHED | {"approval": {"risk": "low", "why": "x" * 1001}},
+            r"<= 1000 - at `\$.approval.why`",
+        ),
+        ("decide", {"breakpoint": "b"}, "field `approved`"),
+        ("decide", {"breakpoint": "b", "approved": False, "reason": "x" * 10_001}, r"`\$.reason`"),
     ],
-    ids=range(23),
+    ids=range(28),
 )
 def test_a_wrong_field_is_named(type: str, body: object, says: str) -> None:
     with pytest.raises(ProtocolError, match=says) as refused:

@@ -17,6 +17,7 @@ from agentstepper_nb.protocol.stops import Price, Reaction, Stop, StopTrial, Tok
 from agentstepper_nb.protocol.values import (
     Actor,
     AnswerKind,
+    Approval,
     ChangeKind,
     Commit,
     Durability,
@@ -26,6 +27,7 @@ from agentstepper_nb.protocol.values import (
     Hit,
     Note,
     Place,
+    Risk,
     Row,
     Run,
     Side,
@@ -88,6 +90,10 @@ FROM_UI: dict[str, Struct] = {
     ),
     '{"n":1,"type":"continue","id":"c","body":{"run":"r","breakpoint":"b","revision":1,'
     '"edit":"\\"\\""}}': (ui.Continue(run="r", breakpoint="b", revision=1, edit='""')),
+    '{"n":1,"type":"approve","id":"c","body":{"run":"r","breakpoint":"b","revision":2,"edit":"{}",'
+    '"always":true}}': (ui.Approve(run="r", breakpoint="b", revision=2, edit="{}", always=True)),
+    '{"n":1,"type":"deny","id":"c","body":{"run":"r","breakpoint":"b","revision":2,'
+    '"reason":"Not today."}}': (ui.Deny(run="r", breakpoint="b", revision=2, reason="Not today.")),
     '{"n":1,"type":"halt","id":"c","body":{"run":"r"}}': ui.Halt(run="r"),
     '{"n":1,"type":"stop","id":"c","body":{"run":"r"}}': ui.StopRun(run="r"),
     '{"n":1,"type":"edit","id":"c","body":{"run":"r","breakpoint":"b","revision":1,"edit":null}}': (
@@ -133,8 +139,8 @@ run = json.loads(RUN)
 ROW = (
     '{"id":"b","seq":1,"event":"e","kind":"llm_query","side":"begin","source":"agent","target":"llm",'
     '"summary":"Hi","at":1.5,"size":4,"name":null,"depth":0,"pending":false,"revision":2,'
-    '"edited":true,"answer":"resume","outcome":null,"failure":null,"usage":null,"duration":null,'
-    '"stops":["s"],"stop_error":"no number"}'
+    '"edited":true,"answer":"deny","outcome":null,"failure":null,"usage":null,"duration":null,'
+    '"stops":["s"],"stop_error":"no number","approval":true,"reason":"Not today."}'
 )
 COMMIT = (
     '{"id":"k","run":"r","at":1.5,"title":"t","description":"","event":"e","seq":1,"snapshot":false,'
@@ -171,9 +177,11 @@ the_row = Row(
     size=4,
     revision=2,
     edited=True,
-    answer=AnswerKind.RESUME,
+    answer=AnswerKind.DENY,
     stops=("s",),
     stop_error="no number",
+    approval=True,
+    reason="Not today.",
 )
 the_commit = Commit(
     id="k",
@@ -246,12 +254,20 @@ TO_UI: dict[str, Struct] = {
         ui.RunOpened(run=the_run, rows=(the_row,), commits=(the_commit,), notes=(the_note,))
     ),
     '{"n":1,"type":"message","id":"c","body":{"run":"r","message":"b","revision":2,'
-    '"data":"{\\"z\\": 1.0}","pieces":null,"edit":"null","strict":true}}': ui.MessageBody(
-        run="r", message="b", revision=2, data='{"z": 1.0}', edit="null", strict=True
+    '"data":"{\\"z\\": 1.0}","pieces":null,"edit":"null","strict":true,"approval":{"risk":"high",'
+    '"why":"It deletes files.","rule":"rm *"},"reason":null,"always":true}}': ui.MessageBody(
+        run="r",
+        message="b",
+        revision=2,
+        data='{"z": 1.0}',
+        edit="null",
+        strict=True,
+        approval=Approval(risk=Risk.HIGH, why="It deletes files.", rule="rm *"),
+        always=True,
     ),
     '{"n":1,"type":"message","id":"c","body":{"run":"r","message":"b","revision":2,"data":"",'
     '"pieces":{"number":1,"like":0,"keep":0,"then":["[","7]"]},"edit":null,'
-    '"strict":true}}': ui.MessageBody(
+    '"strict":true,"approval":null,"reason":"no","always":false}}': ui.MessageBody(
         run="r",
         message="b",
         revision=2,
@@ -259,6 +275,7 @@ TO_UI: dict[str, Struct] = {
         edit=None,
         strict=True,
         pieces=Pieces(number=1, then=("[", "7]")),
+        reason="no",
     ),
     '{"n":1,"type":"change","id":"c","body":{"run":"r","commit":"k","path":"a.py","body":{"diff":"d",'
     '"content":"c","previous_content":"p"}}}': ui.ChangeBody(
@@ -327,8 +344,10 @@ def test_every_kind_of_message_is_above() -> None:
         ("list_runs", {"before": "r", "limit": 2001}, r"<= 2000 - at `\$.limit`"),
         ("get_rows", {"run": "r", "first": -1}, r">= 0 - at `\$.first`"),
         ("get_commits", {"run": "r", "limit": 0}, r">= 1 - at `\$.limit`"),
+        ("approve", {"run": "r", "breakpoint": "b"}, "field `revision`"),
+        ("deny", {"run": "r", "breakpoint": "b", "revision": 1}, "field `reason`"),
     ],
-    ids=range(24),
+    ids=range(26),
 )
 def test_a_wrong_field_is_named(type: str, body: object, says: str) -> None:
     with pytest.raises(ProtocolError, match=says) as refused:
@@ -337,6 +356,6 @@ def test_a_wrong_field_is_named(type: str, body: object, says: str) -> None:
 
 
 def test_an_unknown_command_is_its_own_error() -> None:
-    with pytest.raises(ProtocolError, match="“jump” is none of those known here: close_run") as no:
+    with pytest.raises(ProtocolError, match="“jump” is none of those known here: approve") as no:
         ui.from_ui.decode('{"n":1,"type":"jump","body":{}}')
     assert no.value.code == "unknown_command"

@@ -202,6 +202,8 @@ def test_what_is_no_archive(data: bytes, says: str) -> None:
         ("breakpoints.jsonl", {"stops": ["s"] * 201}, "too many stops"),
         ("breakpoints.jsonl", {"stops": [""]}, "a stop without an id"),
         ("breakpoints.jsonl", {"stop_error": "x" * 1001}, "too long an error"),
+        ("breakpoints.jsonl", {"reason": "x" * 10_001}, "too long a reason"),
+        ("breakpoints.jsonl", {"approval": {"risk": "low", "why": "w"}}, "an approval of no call"),
         ("commits.jsonl", {"id": ""}, "an id"),
         ("commits.jsonl", {"seq": -1}, "at no row"),
         ("commits.jsonl", {"changes": [{"path": "a", "kind": "added", "added": -1}]}, "counts"),
@@ -338,12 +340,12 @@ def replace_run(history: RunHistory, **changes: Any) -> RunHistory:
 
 def test_rows_with_gaps_between_their_numbers_are_numbered_anew() -> None:
     whole = with_every_field()
-    begin, end = whole.breakpoints
-    event, said = whole.events
+    begin, end, asked = whole.breakpoints
+    event, said, call = whole.events
     gaps = replace(
         whole,
-        events=(event, replace(said, seq=900)),
-        breakpoints=(replace(begin, seq=7), replace(end, seq=40)),
+        events=(event, replace(said, seq=900), call),
+        breakpoints=(replace(begin, seq=7), replace(end, seq=40), replace(asked, seq=1000)),
         commits=(replace(whole.commits[0], seq=50),),
         run=replace(whole.run, hits=(replace(whole.run.hits[0], last=40),)),
     )

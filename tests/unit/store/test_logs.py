@@ -8,10 +8,12 @@ from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.protocol.values import (
     AnswerKind,
+    Approval,
     Breakpoint,
     Ending,
     EventKind,
     Failure,
+    Risk,
     Run,
     RunState,
     Side,
@@ -78,6 +80,28 @@ def test_a_run_that_crashed_says_how() -> None:
         "null",
         'edited to: "mended"',
         "OSError: gone",
+    ]
+
+
+def test_what_was_asked_and_denied() -> None:
+    run = Run(id="r", name="N", program="P", started_at=0.0)
+    point = Breakpoint(
+        id="b",
+        run="r",
+        event="e",
+        seq=1,
+        side=Side.BEGIN,
+        kind=EventKind.TOOL_INVOCATION,
+        at=60.0,
+        data="null",
+        answer=AnswerKind.DENY,
+        approval=Approval(risk=Risk.HIGH, why="It deletes files."),
+        reason="Not today.",
+    )
+    assert readable(RunHistory(run=run, breakpoints=(point,))).splitlines()[-3:] == [
+        "null",
+        "asks for approval, high risk: It deletes files.",
+        "denied: Not today.",
     ]
 
 

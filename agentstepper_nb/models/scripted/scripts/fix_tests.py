@@ -1,14 +1,18 @@
-"""What the model says to `examples/fix_tests.py`.
+"""What the model says to `examples/fix_tests.py`, and to `agentstepper code` in that example's project.
 
 It runs the tests, reads the code, writes a fix that looks right and isn't, runs the tests again,
-and says honestly how it ended. A person who corrects the arguments of `write_file` in the debugger
-(`GUESS` to `RIGHT`) sees the tests go green; so does one who tells it of cents in the prompt. One who
-asks it to "only list the files" gets a list.
+and says honestly how it ended. A person who corrects the arguments of `write_file` (the coding agent's
+`edit_file`) in the debugger, `GUESS` to `RIGHT`, sees the tests go green; so does one who tells it of
+cents in the prompt. One who asks it to "only list the files" gets a list.
 """
+
+import json
+from collections.abc import Callable
 
 from agentstepper_nb.llm_wire.chat import Request
 from agentstepper_nb.models.scripted import (
     Call,
+    Condition,
     Reply,
     Rule,
     Script,
@@ -17,6 +21,7 @@ from agentstepper_nb.models.scripted import (
     says,
     tool_says,
     turn,
+    where,
 )
 
 FILE = "cart.py"
@@ -25,6 +30,23 @@ FILE = "cart.py"
 WRONG = "    return sum(price * quantity for price, quantity in items)"
 GUESS = "    return round(sum(price * quantity for price, quantity in items))"
 RIGHT = "    return round(sum(price * quantity for price, quantity in items), 2)"
+
+
+def has_tool(name: str) -> Condition:
+    """The model is offered a tool of this name."""
+    return where(
+        f"has {name}",
+        lambda request: any(tool["function"]["name"] == name for tool in request.tools or ()),
+    )
+
+
+coding = has_tool("edit_file")
+
+
+def run_tests(text: str) -> Callable[[Request], Reply]:
+    """Say something and run the tests, by the tool that there is."""
+    command = Call("run_command", {"command": "python -m pytest -q"})
+    return lambda request: say(text, command if coding(request) else Call("run_tests"))
 
 
 def guess(request: Request) -> Reply:
@@ -38,33 +60,36 @@ def fix(request: Request) -> Reply:
 
 
 def rewrite(request: Request, line: str) -> Call:
-    """Write the file that was read, with the one line changed."""
+    """Change the one line: in the file, or in what was read of it, which is written anew."""
+    if coding(request):
+        return Call("edit_file", {"path": FILE, "old": WRONG, "new": line})
     code = last_tool_result(request, "read_file") or ""
     return Call("write_file", {"path": FILE, "content": code.replace(WRONG, line)})
 
 
 def name_files(request: Request) -> Reply:
     """Say which files there are."""
-    files = (last_tool_result(request, "list_files") or "").split()
+    listed = last_tool_result(request, "list_files") or ""
+    files = json.loads(listed)["entries"] if coding(request) else listed.split()
     return say(f"There are {len(files)} files: {', '.join(files)}.")
 
 
 only_list = says("user", r"(?i)\bonly list\b")
 told = says("user", r"(?i)\bcents\b")
 listed = tool_says("list_files", "")
-green = tool_says("run_tests", r"^exit code 0\b")
+green = tool_says("run_tests", r"^exit code 0\b") | tool_says("run_command", r'"exit_code":0\b')
 
 script = Script(
     "fix_tests",
     [
         Rule(only_list & listed, name_files),
         Rule(only_list, say("I only look.", Call("list_files"))),
-        Rule(turn(0), say("I run the tests, to see what fails.", Call("run_tests"))),
+        Rule(turn(0), run_tests("I run the tests, to see what fails.")),
         Rule(green, say("All tests pass.")),
         Rule(turn(1), say("A total is off. I read the code.", Call("read_file", {"path": FILE}))),
         Rule(turn(2) & told, fix),
         Rule(turn(2), guess),
-        Rule(turn(3), say("Let me see whether that was it.", Call("run_tests"))),
+        Rule(turn(3), run_tests("Let me see whether that was it.")),
         Rule(turn(4), say("The tests still fail. My fix was wrong, and I stop here.")),
     ],
     about="A coding agent on a small project with a failing test.",

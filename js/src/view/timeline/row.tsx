@@ -13,6 +13,9 @@ import { hasStopMark, StopMarks } from "./stop_mark";
 /** Deeper than this the guides would crowd out the words. */
 const MOST_GUIDES = 5;
 
+/** So the Core begins a call that asks for an approval; here its mark says it. */
+const ASKS = /^Asks: /;
+
 /** Where a line stands in the timeline. */
 export interface PlaceProps {
   /** From 1. */
@@ -57,6 +60,8 @@ export function RowLine(props: RowLineProps) {
   const summary = visible(row.summary);
   const marked =
     row.edited ||
+    row.approval ||
+    row.answer === "deny" ||
     row.answer === "stop" ||
     row.outcome === "error" ||
     hasStopMark(row) ||
@@ -81,7 +86,7 @@ export function RowLine(props: RowLineProps) {
       </span>
       <Actors row={row} />
       <span class="as-Row-what as-Ellipsis" role="gridcell" title={summary}>
-        <Summary name={row.name} summary={summary} />
+        <Summary name={row.name} summary={row.approval ? summary.replace(ASKS, "") : summary} />
       </span>
       <span class="as-Row-marks" role="gridcell">
         <StopMarks row={row} stops={stops} />
@@ -196,6 +201,7 @@ function Marks({ row }: { row: Row }) {
           <Icon name="pencil" small />
         </span>
       )}
+      {(row.approval || row.answer === "deny") && <Decision row={row} />}
       {row.answer === "stop" && (
         <span class="as-Muted" role="img" aria-label="stopped" title="Stopped here">
           <Icon name="stop" small />
@@ -207,6 +213,26 @@ function Marks({ row }: { row: Row }) {
         </span>
       )}
     </>
+  );
+}
+
+/** What is asked of a person here, or what they said. */
+function Decision({ row: { pending, answer, reason } }: { row: Row }) {
+  if (pending) {
+    return (
+      <span class="as-You" role="img" aria-label="asks for approval" title="Asks for approval">
+        <Icon name="shield" small />
+        <span class="as-x-wide">Approval</span>
+      </span>
+    );
+  }
+  const denied = answer === "deny";
+  const words = denied ? `denied${reason ? `: ${visible(reason)}` : ""}` : "approved";
+  if (!denied && answer !== "resume") return null;
+  return (
+    <span class={denied ? "as-Bad" : "as-Muted"} role="img" aria-label={words} title={words}>
+      <Icon name={denied ? "cross" : "check"} small />
+    </span>
   );
 }
 

@@ -10,7 +10,6 @@ Encoding writes what the API writes, nulls included: an absent `tool_calls` is l
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
@@ -18,10 +17,9 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
+from .. import cutting
 
-#: Characters of a tool call's arguments that one chunk carries.
-ARGUMENTS_PER_CHUNK = 16
+FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
 
 
 class FunctionCall(Struct, frozen=True):
@@ -242,12 +240,10 @@ def chunks(completion: Completion, *, include_usage: bool = False) -> Iterator[C
 
 def _deltas(message: Message) -> Iterator[Delta]:
     yield Delta(role=message.role, content=None if message.content is None else "")
-    for words in re.findall(r"\s*\S+\s*|\s+", message.text):
+    for words in cutting.words(message.text):
         yield Delta(content=words)
     for index, call in enumerate(message.calls):
         first = FunctionDelta(name=call.function.name, arguments="")
         yield Delta(tool_calls=(ToolCallDelta(index, first, id=call.id, type=call.type),))
-        arguments = call.function.arguments
-        for start in range(0, len(arguments), ARGUMENTS_PER_CHUNK):
-            more = FunctionDelta(arguments=arguments[start : start + ARGUMENTS_PER_CHUNK])
-            yield Delta(tool_calls=(ToolCallDelta(index, more),))
+        for fragment in cutting.fragments(call.function.arguments):
+            yield Delta(tool_calls=(ToolCallDelta(index, FunctionDelta(arguments=fragment)),))

@@ -7,7 +7,7 @@ from typing import Final
 import openai
 from openai.types.chat import ChatCompletion
 
-from ..errors import ModelError
+from ...errors import ModelError
 
 #: Seconds that one attempt may take.
 TIMEOUT: Final = 20.0
@@ -15,7 +15,7 @@ TIMEOUT: Final = 20.0
 RETRIES: Final = 1
 #: Where the longest answer goes by the API's newer name: its models refuse the older one, which is
 #: all that many other servers know.
-_OPENAIS_OWN: Final = "api.openai.com"
+OPENAIS_OWN: Final = "api.openai.com"
 
 
 class OpenAIText:
@@ -85,7 +85,7 @@ class OpenAIText:
         return f"The model {self._name} at {self._client.base_url}"
 
     async def _complete(self, system: str, prompt: str, max_tokens: int) -> ChatCompletion:
-        own = self._client.base_url.host == _OPENAIS_OWN
+        own = self._client.base_url.host == OPENAIS_OWN
         body = {
             "model": self._name,
             "messages": [

@@ -1,0 +1,171 @@
+"""`agentstepper code`: the coding agent in a terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import Final
+
+from ..coding.entries import Mode
+from ..coding.folders import Folders
+from ..coding.limits import Limits
+from ..coding.orchestrator import RunResult
+from ..coding.session import CodingSession, Options
+from ..discover import data_dir
+from ..errors import AgentStepperError
+from ..models.base import MODEL_VARIABLE
+from . import FAILED, INTERRUPTED, OK, USAGE
+from .code_asking import TerminalApprover
+from .code_lines import end_line, session_line
+from .code_screen import FlowScreen
+from .code_talk import Talk
+from .code_typed import Typed
+from .code_view import CodeView
+from .editing import edit
+from .screen import wants_colour
+from .text import inert
+
+#: The exit code where a prompt was not done within its iterations.
+LIMIT: Final = 3
+_PROVIDER_VARIABLE: Final = "AGENTSTEPPER_PROVIDER"
+_PROVIDER: Final = "openai"
+_CODES: Final = {"done": OK, "max_iterations": LIMIT, "cancelled": INTERRUPTED, "error": FAILED}
+
+
+class UsageError(Exception):
+    """It was called wrongly, in words for a person."""
+
+
+def run(given: Namespace) -> int:
+    """Run the command.
+
+    Args:
+        given: What the command line says.
+
+    Returns:
+        The exit code.
+    """
+    folders = Folders(_data(given))
+    if given.list:
+        for session in folders.sessions():
+            print(inert(session_line(session)))
+        return OK
+    try:
+        prompt = _prompt(given)
+        return asyncio.run(_converse(given, folders, prompt))
+    except UsageError as error:
+        return _fail(f"{error}", USAGE)
+    except AgentStepperError as error:
+        return _fail(f"{error}", FAILED)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        return INTERRUPTED
+
+
+def _prompt(given: Namespace) -> str | None:
+    """What it is to do; None where a person is asked for it."""
+    if given.prompt is None and sys.stdin.isatty():
+        return None
+    prompt = sys.stdin.read() if given.prompt is None else str(given.prompt)
+    if not prompt.strip():
+        raise UsageError("Say what it is to do: agentstepper code 'fix the failing test'.")
+    return prompt.strip()
+
+
+async def _converse(given: Namespace, folders: Folders, prompt: str | None) -> int:
+    screen = _screen()
+    typed = Typed(sys.stdin.fileno()) if sys.stdin.isatty() else None
+    approver = None if typed is None else TerminalApprover(screen, typed, edit)
+    view = CodeView(screen, asks=approver is not None)
+    options = Options(
+        approver=approver,
+        listener=view.hear,
+        auto_approve=given.yes,
+        max_iterations=given.max_iterations,
+        approval_timeout=given.approval_timeout,
+        debugger=not given.no_debugger,
+        step=given.step,
+        shell=given.shell,
+        policy=given.policy,
+        limits=Limits(command_time=given.command_timeout, output=given.output_limit),
+    )
+    async with await _open(given, folders, prompt, options) as session:
+        _introduce(screen, session, given)
+        talk = Talk(screen, session)
+        with talk.interruptible():
+            if prompt is not None:
+                return _tell(screen, await talk.answer(prompt))
+            if typed is not None:
+                await talk.converse(typed, lambda result: _tell(screen, result))
+    return OK
+
+
+async def _open(
+    given: Namespace, folders: Folders, prompt: str | None, options: Options
+) -> CodingSession:
+    mode: Mode = "repl" if prompt is None else "run"
+    workspace = _workspace(given)
+    if given.resume is not None:
+        kept = folders.find(given.resume) if given.resume else folders.latest(workspace)
+        return await CodingSession.resume(
+            kept.id,
+            data_dir=_data(given),
+            mode=mode,
+            workspace=workspace if given.workspace else None,
+            provider=given.provider,
+            model=given.model,
+            **options,
+        )
+    model = given.model or os.environ.get(MODEL_VARIABLE)
+    if not model:
+        raise UsageError(f"Say which model: --model NAME, or set {MODEL_VARIABLE}.")
+    return await CodingSession.create(
+        workspace=workspace,
+        provider=given.provider or os.environ.get(_PROVIDER_VARIABLE) or _PROVIDER,
+        model=model,
+        data_dir=_data(given),
+        mode=mode,
+        **options,
+    )
+
+
+def _introduce(screen: FlowScreen, session: CodingSession, given: Namespace) -> None:
+    screen.say(f"Session {session.id}", "dim")
+    if session.run_id is not None:
+        screen.say(f"In the debugger: {session.run_name or session.run_id}", "dim")
+    elif given.step:
+        screen.say(f"Not stepping: {session.no_debugger}", "yellow")
+    elif not given.no_debugger:
+        screen.say("No debugger is running: start one to see and edit each step.", "dim")
+
+
+def _tell(screen: FlowScreen, result: RunResult) -> int:
+    """Say how a prompt was answered; gives the exit code for that."""
+    style = {"done": "dim", "error": "red"}.get(result.reason, "yellow")
+    screen.say(end_line(result), style)
+    if result.reason == "cancelled" and result.error:
+        screen.say(result.error, "yellow")
+    return _CODES[result.reason]
+
+
+def _screen() -> FlowScreen:
+    out = sys.stdout
+    if hasattr(out, "reconfigure"):
+        out.reconfigure(errors="backslashreplace")  # not every terminal speaks UTF-8
+    terminal = out.isatty() and sys.stdin.isatty()
+    return FlowScreen(out, colour=wants_colour(out), terminal=terminal)
+
+
+def _workspace(given: Namespace) -> Path:
+    return Path(given.workspace or Path.cwd()).expanduser()
+
+
+def _data(given: Namespace) -> Path:
+    return Path(given.data).expanduser() if given.data else data_dir()
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"agentstepper code: {inert(message)}", file=sys.stderr)
+    return code

@@ -1,0 +1,107 @@
+"""Tool calls, results and sessions as lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ..coding.log_reader import SessionSummary
+from ..coding.orchestrator import RunResult
+from ..coding.tool import ToolResult
+from .figures import usage_figures
+
+#: Characters of a call or an error in a line.
+WIDTH: Final = 160
+#: Lines of a diff, and of a command's output, that are shown.
+DIFF_LINES: Final = 60
+OUTPUT_LINES: Final = 8
+_PROMPT: Final = 60
+
+Line = tuple[str, str]  # a text and its style
+_DIFF_STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
+_ENDS: Final = {
+    "done": "Done",
+    "max_iterations": "Stopped at the limit of iterations; say “go on” to go on",
+    "cancelled": "Cancelled",
+    "error": "Failed",
+}
+
+
+def call_line(name: str, args: Any) -> str:
+    """A call as one line: its tool, and its arguments as far as they fit."""
+    if isinstance(args, dict):
+        shown = ", ".join(f"{key}={_short(value)}" for key, value in args.items())
+    else:
+        shown = _short(args)
+    return cut(f"{name}({shown})")
+
+
+def written_call_line(name: str, args_json: str) -> str:
+    """`call_line` of arguments as a model wrote them."""
+    try:
+        return call_line(name, json.loads(args_json or "{}"))
+    except (ValueError, RecursionError):
+        return cut(f"{name}({args_json})")
+
+
+def result_lines(result: ToolResult) -> Iterator[Line]:
+    """What a call came to: whether it did what it should, and its diff or the end of its output."""
+    if result.ok:
+        yield "  ✓", "green"
+    else:
+        yield f"  ✗ {cut(result.error or 'It failed.')}", "red"
+    if isinstance(result.data, dict):
+        diff, output = result.data.get("diff"), result.data.get("output")
+        if isinstance(diff, str):
+            yield from _diff(diff)
+        if isinstance(output, str):
+            yield from _output(output)
+
+
+def end_line(result: RunResult) -> str:
+    """How a prompt was answered, and what that took."""
+    queries = "1 query" if result.iterations == 1 else f"{result.iterations} queries"
+    figures = [_ENDS[result.reason], queries, usage_figures(result.usage)]
+    return " · ".join(figure for figure in figures if figure)
+
+
+def session_line(session: SessionSummary) -> str:
+    """A session as one line: when it was used, its id, what it was asked first, where, and whom."""
+    when = session.latest[:16].replace("T", " ")
+    prompt = _one_line(session.prompt)
+    prompt = prompt if len(prompt) <= _PROMPT else f"{prompt[: _PROMPT - 1]}…"
+    model = f"{session.provider} {session.model}"
+    return f"{when}  {session.id}  {prompt}  ({session.workspace}, {model})"
+
+
+def cut(text: str) -> str:
+    """A text as one line that isn't too long."""
+    text = _one_line(text)
+    return text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}…"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, str):
+        return cut(value) if value == _one_line(value) else json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _diff(diff: str) -> Iterator[Line]:
+    lines = diff.splitlines()
+    for line in lines[:DIFF_LINES]:
+        yield f"  {line}", _DIFF_STYLES.get(line[:1], "")
+    if len(lines) > DIFF_LINES:
+        yield f"  … {len(lines) - DIFF_LINES} more lines", "dim"
+
+
+def _output(output: str) -> Iterator[Line]:
+    lines = output.rstrip().splitlines()
+    if len(lines) > OUTPUT_LINES:
+        yield f"  … {len(lines) - OUTPUT_LINES} lines before", "dim"
+    for line in lines[-OUTPUT_LINES:]:
+        yield f"  {line[:WIDTH]}", "dim"

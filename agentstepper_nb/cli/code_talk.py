@@ -1,0 +1,94 @@
+"""The conversation of `agentstepper code`: prompts, answers, and Ctrl+C."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from ..coding.orchestrator import RunResult
+from ..coding.session import CodingSession
+from .code_screen import FlowScreen
+from .code_typed import Typed
+
+_PROMPT: Final = "> "
+_HELP: Final = """\
+What you write is told to the agent. /quit or Ctrl+D ends, /help shows this.
+Ctrl+C cancels an answer; twice, it ends.\
+"""
+
+
+class Talk:
+    """Takes turns with a session.
+
+    Args:
+        screen: Where it is shown.
+        session: The session.
+    """
+
+    def __init__(self, screen: FlowScreen, session: CodingSession) -> None:
+        self._screen = screen
+        self._session = session
+        self._answering = False
+        self._pressed = False  # Ctrl+C, since the last prompt or answer began
+        self._task: asyncio.Task[object] | None = None
+        self._cancelling: asyncio.Task[None] | None = None
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Inside, Ctrl+C cancels an answer, and twice it ends this task."""
+        loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        try:
+            yield
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
+
+    async def answer(self, prompt: str) -> RunResult:
+        """Answer a prompt."""
+        self._pressed, self._answering = False, True
+        try:
+            return await self._session.run(prompt)
+        finally:
+            self._answering = False
+            self._screen.end_flow()
+
+    async def converse(self, typed: Typed, tell: Callable[[RunResult], object]) -> None:
+        """Answer prompts until the person has enough.
+
+        Args:
+            typed: Where they come from.
+            tell: Called with how each was answered.
+        """
+        while True:
+            self._pressed = False
+            self._screen.ask(_PROMPT)
+            line = await typed.text()
+            if line is None:
+                self._screen.say()
+                return
+            self._screen.answered()
+            match line.strip():
+                case "":
+                    continue
+                case "/quit" | "/exit":
+                    return
+                case "/help":
+                    self._screen.say(_HELP)
+                case prompt:
+                    tell(await self.answer(prompt))
+
+    def _interrupt(self) -> None:
+        if self._pressed:
+            if self._task is not None:
+                self._task.cancel()
+            return
+        self._pressed = True
+        if self._answering:
+            self._screen.say("Cancelling; Ctrl+C again ends.", "yellow")
+            self._cancelling = asyncio.create_task(self._session.cancel())
+        else:
+            self._screen.say("Ctrl+C again, or Ctrl+D, ends.", "dim")
+            self._screen.ask(_PROMPT)

@@ -1,0 +1,53 @@
+"""Lines that a person types, for a program that goes on meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import termios
+
+from .step import Keyboard
+
+
+class Typed:
+    """The lines of a terminal, for one task at a time.
+
+    Args:
+        descriptor: The terminal.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._keyboard = Keyboard(descriptor)
+
+    async def line(self) -> str | None:
+        """The next line; None where the person has closed the terminal's input."""
+        keyboard = self._keyboard
+        while not keyboard.lines and not keyboard.ended:
+            await self._readable()
+            keyboard.read()
+        if keyboard.lines:
+            return keyboard.lines.popleft()
+        keyboard.ended = False  # Ctrl+D ends a question; a terminal goes on after it
+        return None
+
+    async def text(self) -> str | None:
+        """The next line, with those that came at once with it: what is pasted is one text."""
+        first = await self.line()
+        if first is None:
+            return None
+        rest = list(self._keyboard.lines)
+        self._keyboard.lines.clear()
+        return "\n".join([first, *rest])
+
+    def forget(self) -> None:
+        """Drop what was typed before now: it was not meant for the question that comes."""
+        self._keyboard.lines.clear()
+        termios.tcflush(self._descriptor, termios.TCIFLUSH)
+
+    async def _readable(self) -> None:
+        loop, ready = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(self._descriptor, ready.set)
+        try:
+            await ready.wait()
+        finally:
+            loop.remove_reader(self._descriptor)

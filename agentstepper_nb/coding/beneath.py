@@ -1,0 +1,221 @@
+"""Walking down from a folder by descriptors, so that no link leads out of it.
+
+A path that was checked may lead elsewhere a moment later: somebody puts a link in a folder's place.
+So nothing is checked beforehand. Each folder is opened in the one above it, never through a link. A
+link is read and its target walked by the same rules, so that it may lead about inside and never out;
+what is opened is what was walked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from ..errors import UnsafePathError
+from .paths import DEPTH_LIMIT
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+# Links that one path may lead through, and folders that may change into links under our eyes.
+_LINKS: Final = 40
+# What systems say where O_DIRECTORY | O_NOFOLLOW meets a link.
+_MAYBE_LINK: Final = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
+#: git's own folder: hooks and settings in it are run by git.
+GIT: Final = ".git"
+
+
+class Spot(NamedTuple):
+    """Where a walk ended."""
+
+    folder: int  # a descriptor, open as long as the walk's context
+    name: str  # in that folder; `.` where the path is the folder itself
+    names: tuple[str, ...]  # from the root to here, without links and `..`
+
+
+class Beneath:
+    """A folder that is held open, and walks that begin there. Safe from any thread.
+
+    Args:
+        root: The folder, with all links resolved.
+
+    Raises:
+        OSError: It can't be opened.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._lock = threading.Lock()
+        self._descriptor: int | None = os.open(root, _FOLDER)
+
+    def close(self) -> None:
+        """Let go of the folder. Walks that are under way go on to their ends."""
+        with self._lock:
+            descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def _again(self) -> int:
+        """Another descriptor of the folder: once closed, its number may be any other folder's."""
+        with self._lock:
+            if self._descriptor is None:
+                raise OSError(errno.EBADF, "The workspace was closed")
+            return os.dup(self._descriptor)
+
+    @contextlib.contextmanager
+    def spot(
+        self,
+        names: Sequence[str],
+        *,
+        follow: bool = True,
+        make: bool = False,
+        spare_git: bool = False,
+    ) -> Iterator[Spot]:
+        """Walk to what a path names, which needn't be there.
+
+        Args:
+            names: The names in the path.
+            follow: Whether the last name is walked through where it is a link.
+            make: Make the folders that are missing on the way.
+            spare_git: Refuse what lies in a `.git`.
+
+        Raises:
+            UnsafePathError: It leads out.
+            OSError: A folder on the way can't be entered.
+        """
+        walk = _Walk(self.root, self._again(), names, make=make, spare_git=spare_git)
+        try:
+            yield walk.run(follow)
+        finally:
+            walk.close()
+
+    def resolve(self, names: Sequence[str]) -> Path:
+        """Where a path leads, its links resolved. What isn't there is taken by its name.
+
+        Raises:
+            UnsafePathError: It leads out.
+            OSError: A folder on the way can't be entered.
+        """
+        walk = _Walk(self.root, self._again(), names)
+        try:
+            return self.root.joinpath(*walk.run(follow=True).names)
+        except FileNotFoundError:
+            return self.root.joinpath(*walk.expected())
+        finally:
+            walk.close()
+
+
+class _Walk:
+    """One walk. It holds the folders it went through, so that `..` leads to where it came from."""
+
+    def __init__(
+        self,
+        root: Path,
+        descriptor: int,  # of the root; closed with the walk
+        names: Sequence[str],
+        *,
+        make: bool = False,
+        spare_git: bool = False,
+    ) -> None:
+        self._root = root
+        self._path = "/".join(names) or "."
+        self._open = [descriptor]  # the first is the root's
+        self._names: list[str] = []  # of the others
+        self._todo = list(reversed(names))
+        self._links = 0
+        self._make = make
+        self._spare_git = spare_git
+
+    def run(self, follow: bool) -> Spot:
+        """Go to the last name."""
+        while self._todo:
+            name = self._todo.pop()
+            if name == "..":
+                self._up()
+                continue
+            if self._spare_git and name.casefold() == GIT:
+                raise UnsafePathError(self._path, "what is in `.git` is written by git alone")
+            last = not self._todo
+            target = self._target(name) if follow or not last else None
+            if target is not None:
+                self._follow(target)
+            elif last:
+                return Spot(self._open[-1], name, (*self._names, name))
+            else:
+                self._enter(name)
+        return Spot(self._open[-1], ".", tuple(self._names))
+
+    def expected(self) -> tuple[str, ...]:
+        """Where the walk would have ended, had it not met a name that isn't there."""
+        if ".." in self._todo:
+            raise UnsafePathError(self._path, "`..` follows a folder that isn't there")
+        return (*self._names, *reversed(self._todo))
+
+    def close(self) -> None:
+        """Let go of the folders."""
+        while self._open:
+            os.close(self._open.pop())
+
+    def _target(self, name: str) -> str | None:
+        """Where a link leads; None for what is no link, or isn't there."""
+        try:
+            return os.readlink(name, dir_fd=self._open[-1])
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            if error.errno == errno.EINVAL:
+                return None
+            raise
+
+    def _follow(self, target: str) -> None:
+        self._count()
+        names = [name for name in target.split("/") if name not in ("", ".")]
+        if target.startswith("/"):
+            top = self._root.parts[1:]
+            if tuple(names[: len(top)]) != top:
+                raise self._outside()
+            names = names[len(top) :]
+            while self._names:
+                self._up()
+        self._todo.extend(reversed(names))
+
+    def _up(self) -> None:
+        if not self._names:
+            raise self._outside()
+        self._names.pop()
+        os.close(self._open.pop())
+
+    def _enter(self, name: str) -> None:
+        if len(self._names) >= DEPTH_LIMIT:
+            raise UnsafePathError(self._path, f"it leads more than {DEPTH_LIMIT} folders down")
+        try:
+            folder = self._open_folder(name)
+        except FileNotFoundError:
+            if not self._make or ".." in self._todo:
+                self._todo.append(name)  # see `expected`
+                raise
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(name, dir_fd=self._open[-1])
+            folder = self._open_folder(name)
+        except OSError as error:
+            if error.errno not in _MAYBE_LINK or self._target(name) is None:
+                raise
+            self._count()  # a link was put there since: it is walked as one
+            self._todo.append(name)
+            return
+        self._open.append(folder)
+        self._names.append(name)
+
+    def _open_folder(self, name: str) -> int:
+        return os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=self._open[-1])
+
+    def _count(self) -> None:
+        self._links += 1
+        if self._links > _LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), self._path)
+
+    def _outside(self) -> UnsafePathError:
+        return UnsafePathError(self._path, "it leads out of the workspace")

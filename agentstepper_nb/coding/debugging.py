@@ -1,0 +1,53 @@
+"""The debugger's run that shows a session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..errors import AgentStepperError, AgentStopped, WorkspaceError
+from ..sdk.aclient import AsyncAgentStepper
+from ..sdk.pumps import in_thread
+
+
+class NoDebuggerError(AgentStepperError):
+    """There is none to be had; the text says why."""
+
+
+async def open_run(name: str, workspace: Path, *, step: bool) -> AsyncAgentStepper:
+    """Open a run in the debugger that is found here.
+
+    Args:
+        name: What the agent is called there.
+        workspace: The folder whose changes are shown, if that can be done.
+        step: Whether it begins stepping; else it goes on until a stop or an approval halts it.
+
+    Raises:
+        NoDebuggerError: There is none, or there are several, or it refuses.
+    """
+    try:
+        try:
+            return await _connect(name, workspace, step)
+        except WorkspaceError:  # what can't be watched can be worked in
+            return await _connect(name, None, step)
+    except (AgentStepperError, OSError) as error:
+        raise NoDebuggerError(str(error)) from None
+
+
+async def run_name(dbg: AsyncAgentStepper) -> str | None:
+    """What the debugger calls a run, as `Run #3 of code`; None where it doesn't say."""
+    timeline = await in_thread(dbg._timeline)
+    return None if timeline is None else timeline.run.name
+
+
+async def end_stopped(dbg: AsyncAgentStepper) -> None:
+    """End a run in which Stop was pressed, and say that it ends by that."""
+    await dbg.__aexit__(AgentStopped, AgentStopped("The person pressed Stop."), None)
+
+
+async def _connect(name: str, workspace: Path | None, step: bool) -> AsyncAgentStepper:
+    return await AsyncAgentStepper.connect(
+        name,
+        agent_workspace_path=workspace,
+        stop_on_entry=False,
+        mode="step" if step else "continue",
+    )

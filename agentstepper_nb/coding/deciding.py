@@ -1,0 +1,108 @@
+"""Whether a person lets a call happen: whoever is asked and answers first decides."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+
+from ..sdk.approvals import Approval
+from .approvals import ApprovalRequest, Approver, Decision
+
+log = logging.getLogger("agentstepper_nb.coding")
+
+_NOBODY: Final = (
+    "It needs a person's approval, and nobody can be asked: run `agentstepper code` in a terminal or "
+    "beside a debugger, or with --yes."
+)
+#: Characters of why something is asked that the debugger takes.
+_WHY: Final = 1000
+
+
+class Deciding:
+    """Asks people.
+
+    Args:
+        approver: Somebody besides the debugger's view; None for nobody.
+        patience: Seconds that they have together; None is without end.
+    """
+
+    def __init__(self, approver: Approver | None, patience: float | None) -> None:
+        self.approver = approver
+        self.patience = patience
+
+    async def alone(self, request: ApprovalRequest) -> Decision:
+        """Ask where no debugger is there. Whatever goes wrong is a denial."""
+        if self.approver is None:
+            return Decision(approved=False, reason=_NOBODY)
+        try:
+            async with asyncio.timeout(self.patience):
+                return await self.approver.ask(request)
+        except TimeoutError:
+            return Decision(approved=False, reason=self.too_late)
+        except Exception as error:
+            log.exception("Asking for an approval failed.")
+            return Decision(approved=False, reason=f"Asking a person failed: {error}")
+
+    @property
+    def too_late(self) -> str:
+        """Why a call is denied that nobody answered in time."""
+        return f"Nobody answered within {self.patience:g} seconds."
+
+
+class Beside:
+    """Asks others while the debugger's view is asked at the breakpoint of `approval`.
+
+    They are asked once the breakpoint waits; leaving the context takes the question back.
+
+    Args:
+        deciding: Who they are.
+        request: What is asked.
+    """
+
+    def __init__(self, deciding: Deciding, request: ApprovalRequest) -> None:
+        self._deciding = deciding
+        self._request = request
+        self._waits = asyncio.Event()
+        self._asking: asyncio.Task[None] | None = None
+        alone = deciding.approver is None and deciding.patience is None
+        self.approval = Approval(
+            request.why[:_WHY],
+            request.risk.value,
+            request.rule,
+            on_waiting=None if alone else self._waits.set,
+        )
+
+    async def __aenter__(self) -> Approval:
+        self._asking = asyncio.create_task(self._ask())
+        return self.approval
+
+    async def __aexit__(self, *exception: object) -> None:
+        if self._asking is not None:
+            self._asking.cancel()
+            await asyncio.wait([self._asking])
+
+    async def _ask(self) -> None:
+        await self._waits.wait()
+        try:
+            async with asyncio.timeout(self._deciding.patience):
+                decision = await self._first()
+        except TimeoutError:
+            self.approval.deny(self._deciding.too_late)
+            return
+        if not decision.approved:
+            self.approval.deny(decision.reason)
+        elif decision.edited:
+            self.approval.approve(decision.args, always=decision.always)
+        else:
+            self.approval.approve(always=decision.always)
+
+    async def _first(self) -> Decision:
+        """The approver's answer; never, where there is none or it fails: the view has the question."""
+        if self._deciding.approver is not None:
+            try:
+                return await self._deciding.approver.ask(self._request)
+            except Exception:
+                log.exception("Asking for an approval beside the debugger failed.")
+        await asyncio.Event().wait()
+        raise AssertionError("unreachable")

@@ -1,0 +1,251 @@
+"""The loop: ask the model, carry out what it calls, tell it the results, until it is done."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec import Struct
+
+from ..errors import AgentStopped, ModelError, ToolDeniedError
+from ..llm_wire.conversation import ChatMessage, ModelRequest
+from ..llm_wire.events import TraceEvent
+from ..protocol.values import Usage
+from .answers import clean, total
+from .approvals import Approver
+from .calls import Calls, Remember, Tools
+from .deciding import Deciding
+from .limits import Limits
+from .outputs import OutputStore
+from .policy.base import PolicyEngine
+from .prompt import system_prompt
+from .queries import Queries
+from .session_log import SessionLog
+from .tool import ToolContext, ToolResult
+from .transcript import Listener, Transcript
+from .workspace import Workspace
+
+if TYPE_CHECKING:
+    from ..models.base import ModelProvider
+    from ..sdk.aclient import AsyncAgentStepper
+
+log = logging.getLogger("agentstepper_nb.coding")
+
+Reason = Literal["done", "max_iterations", "cancelled", "error"]
+
+_STOPPED: Final = "A person pressed Stop in the debugger."
+_UNANSWERED: Final = ToolResult.failure("This call was not carried out: the answer was cancelled.")
+_UNCERTAIN: Final = ToolResult.failure(
+    "This call was cancelled before it had a result: what it did until then is done. Look before you "
+    "call it again."
+)
+
+
+class RunResult(Struct, frozen=True, kw_only=True):
+    """How a prompt was answered."""
+
+    reason: Reason
+    messages: tuple[ChatMessage, ...]  # the whole conversation, to go on from
+    usage: Usage | None  # of all queries together, as far as it was told
+    iterations: int  # queries to the model
+    error: str | None = None  # for a person: why, where the reason isn't `done`
+    stopped: bool = False  # whether Stop was pressed, so that the debugger's run is over
+
+
+class AgentOrchestrator:
+    """Runs prompts, one at a time.
+
+    ::
+
+        agent = AgentOrchestrator(provider, "gpt-5-mini", workspace, default_tools(), policy)
+        result = await agent.run("Fix the failing test.")
+        result = await agent.run("Now add one more.", result.messages)
+
+    Args:
+        provider: Serves the model.
+        model: The model's name there.
+        workspace: The folder that tools may touch.
+        tools: What the model may call.
+        policy: Judges each call.
+        approver: Somebody to ask, besides the debugger's view; None for nobody.
+        dbg: An open `AsyncAgentStepper`, in which each step is to be seen; None for none.
+        session_log: Where everything is kept; None keeps nothing.
+        listeners: Called with each event as it happens.
+        limits: How far it may go.
+        outputs: Keeps results that are too long for the model; None drops their middle.
+        remember: Called with a tool's name and arguments which a person allows from now on.
+        system: What the model is told first; `prompt.system_prompt` where none is given.
+    """
+
+    def __init__(
+        self,
+        provider: ModelProvider,
+        model: str,
+        workspace: Workspace,
+        tools: Tools,
+        policy: PolicyEngine,
+        *,
+        approver: Approver | None = None,
+        dbg: AsyncAgentStepper | None = None,
+        session_log: SessionLog | None = None,
+        listeners: Sequence[Listener] = (),
+        limits: Limits | None = None,
+        outputs: OutputStore | None = None,
+        remember: Remember | None = None,
+        system: str | None = None,
+    ) -> None:
+        self.dbg = dbg  # may be another one for the next prompt
+        self.model = model
+        self._provider = provider
+        self._workspace = workspace
+        self._tools = tools
+        self._policy = policy
+        self._approver = approver
+        self._log = session_log
+        self._listeners = tuple(listeners)
+        self._limits = limits or Limits()
+        self._outputs = outputs
+        self._remember = remember
+        self._system = system
+        self._work: asyncio.Task[RunResult] | None = None
+        self._cancel = asyncio.Event()
+        self._transcript = Transcript()
+
+    @property
+    def messages(self) -> tuple[ChatMessage, ...]:
+        """The conversation of the newest prompt, as far as it has come."""
+        return tuple(self._transcript.messages)
+
+    @property
+    def running(self) -> bool:
+        """Whether a prompt is being answered."""
+        return self._work is not None
+
+    async def run(self, prompt: str, messages: Sequence[ChatMessage] | None = None) -> RunResult:
+        """Answer a prompt.
+
+        What goes wrong is in the result, and in the log. Cancelling the task cancels the answer, and
+        is raised; `cancel` does so too, and is a result. Either way `messages` stays a conversation
+        that can be gone on with.
+
+        Args:
+            prompt: What a person asks for.
+            messages: The conversation to go on with; None begins one.
+
+        Raises:
+            RuntimeError: Another prompt is being answered.
+        """
+        if self._work is not None:
+            raise RuntimeError("This agent is answering already: wait for it, or cancel it.")
+        self._cancel = asyncio.Event()
+        self._transcript = Transcript(messages or (), self._log, self._listeners)
+        turns = _Turns(self, self._transcript, self._cancel)
+        self._work = asyncio.create_task(turns.run(clean(prompt)))
+        try:
+            return await self._work
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not self._cancel.is_set() or (task is not None and task.cancelling()):
+                raise
+            return turns.result("cancelled")
+        finally:
+            self._work = None
+
+    def cancel(self) -> None:
+        """End the answer that is being given: the request is taken back, and a command killed."""
+        if self._work is not None:
+            self._cancel.set()
+            self._work.cancel()
+
+
+class _Turns:
+    """The turns of one prompt."""
+
+    def __init__(
+        self, agent: AgentOrchestrator, transcript: Transcript, cancel: asyncio.Event
+    ) -> None:
+        self._agent = agent
+        self._transcript = transcript
+        self._limits = limits = agent._limits
+        self._system = agent._system or system_prompt(agent._workspace)
+        self._usage: Usage | None = None
+        self._iterations = 0
+        self._queries = Queries(agent._provider, transcript, agent.dbg, limits.silence)
+        context = ToolContext(
+            workspace=agent._workspace,
+            cancel=cancel,
+            emit=transcript.tell,
+            output_limit=limits.output,
+            command_timeout=limits.command_time,
+            outputs=agent._outputs,
+        )
+        self._calls = Calls(
+            agent._tools,
+            agent._policy,
+            context,
+            transcript,
+            Deciding(agent._approver, limits.approval_time),
+            agent.dbg,
+            limits.tool_time,
+            agent._remember,
+        )
+
+    async def run(self, prompt: str) -> RunResult:
+        self._transcript.prompt(prompt)
+        try:
+            return self.result(await self._loop())
+        except AgentStopped:
+            return self.result("cancelled", _STOPPED, stopped=True)
+        except ToolDeniedError as denied:  # a query: a denied call is a result
+            return self.result("cancelled", f"A person denied the query: {denied}")
+        except ModelError as error:
+            return self.result("error", str(error))
+        except Exception as error:
+            log.exception("A prompt failed.")
+            text = f"{type(error).__name__}: {error}"
+            self._transcript.tell(TraceEvent("error", {"kind": "internal", "message": text}))
+            return self.result("error", text)
+        finally:
+            self._close_calls()
+
+    def result(self, reason: Reason, error: str | None = None, stopped: bool = False) -> RunResult:
+        self._close_calls()
+        return RunResult(
+            reason=reason,
+            messages=tuple(self._transcript.messages),
+            usage=self._usage,
+            iterations=self._iterations,
+            error=error,
+            stopped=stopped,
+        )
+
+    async def _loop(self) -> Reason:
+        while self._iterations < self._limits.iterations:
+            self._iterations += 1
+            answer = await self._queries.ask(self._request())
+            self._usage = total(self._usage, answer.usage)
+            self._transcript.answer(answer.message)
+            for call in answer.message.tool_calls:
+                self._transcript.result(call.call_id, await self._calls.carry_out(call))
+            if not answer.message.tool_calls:
+                return "done"
+        return "max_iterations"
+
+    def _request(self) -> ModelRequest:
+        agent = self._agent
+        return ModelRequest(
+            model=agent.model,
+            messages=tuple(self._transcript.messages),
+            tools=agent._tools.specs(),
+            system=self._system,
+            max_tokens=self._limits.answer_tokens,
+        )
+
+    def _close_calls(self) -> None:
+        """Give the calls that an end left open a result, so that every model takes the conversation."""
+        result = _UNCERTAIN  # the first was under way
+        for call_id in self._transcript.open_calls:
+            self._transcript.result(call_id, result)
+            result = _UNANSWERED

@@ -1,0 +1,234 @@
+"""What a shell would run, read from the syntax tree: calls, redirections, variables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from msgspec import Struct
+
+from .shfmt import Tree, UnparsableError
+from .verdict import shortened
+from .words import Assignment, Call, Redirect, Word
+
+# What stands in double quotes with a backslash, and loses it.
+_ESCAPED = re.compile(r"\\([$`\"\\])")
+# Expansions that the parser left in plain text: it took them for something else than the shell will.
+_LEFT = re.compile(r"(?:^|[^\\])(?:\\\\)*(?:`|\$[({])")
+_CODE = re.compile(r"\$\(|`")
+_CALCULATES: Final = {"ArithmExp", "ArithmCmd", "LetClause", "CStyleLoop"}
+_COMPARES: Final = {"-eq", "-ne", "-lt", "-le", "-gt", "-ge"}
+# Their patterns are left unparsed.
+_OPAQUE: Final = {"ExtGlob", "TestDecl"}
+
+
+class Reading(Struct):
+    """What stands in a command.
+
+    Args:
+        calls: The programs that it may run, wherever they stand.
+        redirects: Files that are read and written.
+        assignments: Variables that are set, in whatever way.
+    """
+
+    calls: list[Call]
+    redirects: list[Redirect]
+    assignments: list[Assignment]
+
+
+def read(tree: Tree, source: str) -> Reading:
+    """Read a syntax tree.
+
+    Args:
+        tree: As `shfmt.tree` gives it.
+        source: What it is of.
+
+    Raises:
+        UnparsableError: Something in it can't be told from the text.
+    """
+    text = source.encode()
+    reading = Reading([], [], [])
+    calculates = holds_code = False
+    for node in _nodes(tree):
+        kind = node.get("Type")
+        if kind in _OPAQUE:
+            raise UnparsableError("the command has patterns that only bash knows")
+        calculates = calculates or _calculates(node)
+        value = node.get("Value")
+        holds_code = holds_code or (isinstance(value, str) and bool(_CODE.search(value)))
+        if "Redirs" in node or "Cmd" in node:
+            _read_statement(node, text, reading)
+    if calculates and holds_code:
+        # bash computes a[$(…)] where a variable holds that text.
+        raise UnparsableError(
+            "the command computes, and has text that bash could run as part of that"
+        )
+    return reading
+
+
+def _nodes(tree: Tree) -> Iterator[Tree]:
+    """Every object of the tree, in the order of the text."""
+    rest: list[Any] = [tree]
+    while rest:
+        node = rest.pop()
+        if isinstance(node, dict):
+            yield node
+            rest.extend(reversed(node.values()))
+        elif isinstance(node, list):
+            rest.extend(reversed(node))
+
+
+def _calculates(node: Tree) -> bool:
+    return (
+        node.get("Type") in _CALCULATES
+        or node.get("Op") in _COMPARES
+        or "Index" in node
+        or "Slice" in node
+    )
+
+
+def _read_statement(node: Tree, text: bytes, reading: Reading) -> None:
+    redirects = node.get("Redirs", [])
+    for each in redirects:
+        if not each["Op"].startswith("<<"):
+            reading.redirects.append(Redirect(each["Op"], word(each["Word"])))
+    command = node.get("Cmd")
+    if not command or command["Type"] not in ("CallExpr", "DeclClause"):
+        return
+    if command["Type"] == "CallExpr":
+        words = [word(each) for each in command.get("Args", [])]
+        assignments = [_assignment(each) for each in command.get("Assigns", [])]
+    else:
+        # export, declare and the like: what isn't an assignment is a word of the call.
+        args = command.get("Args", [])
+        words = [Word(command["Variant"]["Value"])]
+        words += [word(each["Value"]) for each in args if each.get("Naked") and "Value" in each]
+        assignments = [_assignment(each) for each in args if "Name" in each]
+    reading.assignments.extend(assignments)
+    if words:
+        part = text[command["Pos"]["Offset"] : command["End"]["Offset"]].decode(errors="replace")
+        call = Call(tuple(words), shortened(part), tuple(assignments), _stdin(redirects))
+        reading.calls.append(call)
+
+
+def _assignment(node: Tree) -> Assignment:
+    value = word(node["Value"]) if "Value" in node else Word("", sure="Array" not in node)
+    return Assignment(node["Name"]["Value"], value)
+
+
+def _stdin(redirects: list[Tree]) -> Word | None:
+    """What a call reads, where it stands in the command; of several the last."""
+    found = None
+    for each in redirects:
+        if each["Op"] in ("<<", "<<-"):
+            found = _here_document(each)
+        elif each["Op"] in ("<<<", "<"):
+            found = word(each["Word"]) if each["Op"] == "<<<" else None
+    return found
+
+
+def _here_document(redirect: Tree) -> Word:
+    body = redirect.get("Hdoc", {}).get("Parts", [])
+    if any(part["Type"] != "Lit" for part in body):
+        return Word("", sure=False)
+    quoted = _quoted(redirect["Word"])
+    lines = "".join(part["Value"] for part in body)
+    if redirect["Op"] == "<<-":
+        lines = re.sub(r"(?m)^\t+", "", lines)
+    return Word(lines if quoted else _ESCAPED.sub(r"\1", lines))
+
+
+def _quoted(delimiter: Tree) -> bool:
+    parts = delimiter.get("Parts", [])
+    return any(part["Type"] != "Lit" or "\\" in part["Value"] for part in parts)
+
+
+# ---- words -----------------------------------------------------------------------------------------
+
+
+def word(node: Tree) -> Word:
+    """A word of the tree, as far as its text says what it will be.
+
+    Args:
+        node: The node of a word.
+
+    Raises:
+        UnparsableError: The parser left something in it unparsed.
+    """
+    builder = _Builder()
+    for part in node.get("Parts", []):
+        builder.add(part)
+    return builder.word()
+
+
+def _is_list(part: Tree) -> bool:
+    """Whether it may be several words even in double quotes, as `"$@"`."""
+    return part.get("Param", {}).get("Value") == "@" or "Index" in part or "Excl" in part
+
+
+def _has_braces(bare: str) -> bool:
+    """Whether bash may make several words of it, as of `{a,b}` and `{1..3}`."""
+    inside = bare.partition("{")[2].rpartition("}")[0]
+    return "," in inside or ".." in inside
+
+
+class _Builder:
+    """Puts a word together from its parts."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._bare = ""  # without what is quoted: braces count there only
+        self._sure = True
+        self._many = False
+        self._glob = False
+
+    def add(self, part: Tree, quoted: bool = False) -> None:
+        kind = part["Type"]
+        if kind == "Lit":
+            self._add_literal(part["Value"], quoted)
+        elif kind == "SglQuoted" and not part.get("Dollar"):
+            self._add_text(part.get("Value", ""))
+        elif kind == "DblQuoted":
+            for inner in part.get("Parts", []):
+                self.add(inner, quoted=True)
+            self._bare += "q"
+        elif kind == "SglQuoted":
+            self._end()  # $'…': shells differ in whether they know it
+        else:
+            self._end(many=not quoted or _is_list(part))
+
+    def word(self) -> Word:
+        if self._bare in ("[", "[["):
+            return Word(self._bare)  # the command: no pattern without its end
+        if _has_braces(self._bare):
+            return Word(self._text.partition("{")[0], sure=False, many=True)
+        return Word(self._text, self._sure, self._many, self._glob and not self._many)
+
+    def _add_literal(self, value: str, quoted: bool) -> None:
+        if _LEFT.search(value):
+            raise UnparsableError("the command has an expansion that can't be parsed")
+        if quoted:
+            self._add_text(_ESCAPED.sub(r"\1", value))
+            return
+        characters = iter(value)
+        for character in characters:
+            if character == "\\":
+                self._add_text(next(characters, ""))
+            elif character in "*?[":
+                self._bare += character
+                self._glob = self._glob or self._sure
+                self._sure = False
+            else:
+                self._bare += character
+                self._text += character if self._sure else ""
+
+    def _add_text(self, text: str) -> None:
+        self._bare += "q"
+        if self._sure:
+            self._text += text
+
+    def _end(self, many: bool = False) -> None:
+        """Nothing is known of the word from here on."""
+        self._sure = self._glob = False
+        self._many = self._many or many

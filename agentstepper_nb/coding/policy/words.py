@@ -1,0 +1,154 @@
+"""Commands as a program gets them: words, as far as they are known before anything runs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from itertools import pairwise
+
+from msgspec import Struct
+
+_VERSION = re.compile(r"-?\d[\d.]*$")
+#: No program that is known has a longer name.
+_NAME_LIMIT = 64
+
+
+class Word(Struct, frozen=True):
+    """One word of a command, with its quotes taken off.
+
+    Args:
+        text: The word; where it isn't sure, what it begins with.
+        sure: Whether the text is all of it. Else a variable, a pattern or a command gives the rest.
+        many: Whether it may become several words, or none.
+        glob: Whether file names alone give the rest.
+    """
+
+    text: str
+    sure: bool = True
+    many: bool = False
+    glob: bool = False
+
+    @property
+    def may_be_option(self) -> bool:
+        """Whether a program may take it for an option."""
+        if self.sure:
+            return self.text.startswith("-") and self.text != "-"
+        return self.many or not self.text or self.text.startswith("-")
+
+
+class Assignment(Struct, frozen=True):
+    """A variable that is set."""
+
+    name: str
+    value: Word
+
+
+class Redirect(Struct, frozen=True):
+    """A file that input comes from or output goes to."""
+
+    operator: str
+    target: Word
+
+
+class Call(Struct, frozen=True):
+    """One program that is run, or a builtin of the shell.
+
+    Args:
+        words: Its name and what it is given.
+        part: As it stands in the command, for people.
+        assignments: Variables that are set for it.
+        stdin: What it reads, where that stands in the command.
+    """
+
+    words: tuple[Word, ...]
+    part: str
+    assignments: tuple[Assignment, ...] = ()
+    stdin: Word | None = None
+
+    @property
+    def name(self) -> str:
+        """The program's name, without its folder; in lower case, as some disks don't tell them apart."""
+        return self.words[0].text.rpartition("/")[2].lower()
+
+    @property
+    def plain_name(self) -> str:
+        """The same without a version: `python` for `python3.12`, `mkfs` for `mkfs.ext4`."""
+        return _VERSION.sub("", self.name.partition(".")[0][:_NAME_LIMIT])
+
+    @property
+    def args(self) -> tuple[Word, ...]:
+        """What it is given."""
+        return self.words[1:]
+
+
+def names(text: str) -> frozenset[str]:
+    """A table of names, as text with white space between them."""
+    return frozenset(text.split())
+
+
+def of_argv(argv: list[str]) -> Call:
+    """A program that is run without a shell: each word is what it is.
+
+    Args:
+        argv: Its name and arguments.
+    """
+    return Call(tuple(Word(text) for text in argv), shlex.join(argv))
+
+
+# ---- options ---------------------------------------------------------------------------------------
+
+
+def options(args: tuple[Word, ...]) -> tuple[Word, ...]:
+    """The words that may be options: those before `--` that may begin with a hyphen."""
+    found: list[Word] = []
+    for word in args:
+        if word.sure and word.text == "--":
+            break
+        if word.may_be_option:
+            found.append(word)
+    return tuple(found)
+
+
+def operands(args: tuple[Word, ...]) -> tuple[Word, ...]:
+    """The words that may be something else than options."""
+    found: list[Word] = []
+    for index, word in enumerate(args):
+        if word.sure and word.text == "--":
+            found.extend(args[index + 1 :])
+            break
+        if not (word.sure and word.may_be_option):
+            found.append(word)
+    return tuple(found)
+
+
+def given(args: tuple[Word, ...], *longs: str, shorts: str = "") -> Word | None:
+    """The first option that is one of these, or None.
+
+    Long ones may be abbreviated, as most programs let them; short ones may stand in a cluster.
+
+    Args:
+        args: What a program is given.
+        longs: Long options, with their hyphens.
+        shorts: The letters of short ones.
+    """
+    for word in options(args):
+        if is_long(word.text, *longs) or is_short(word.text, shorts):
+            return word
+    return None
+
+
+def pairs(args: tuple[Word, ...]) -> Iterator[tuple[Word, Word]]:
+    """Each word with the one behind it, which may be its value; behind the last an empty one."""
+    return pairwise((*args, Word("")))
+
+
+def is_long(text: str, *longs: str) -> bool:
+    """Whether a word is one of these long options, or short for one."""
+    stem = text.partition("=")[0]
+    return len(stem) > 2 and stem.startswith("--") and any(long.startswith(stem) for long in longs)
+
+
+def is_short(text: str, letters: str) -> bool:
+    """Whether a word is a cluster of short options with one of these letters."""
+    return text.startswith("-") and not text.startswith("--") and bool(set(text[1:]) & set(letters))

@@ -1,0 +1,217 @@
+"""The service `coding` of a worker: all its sessions, and what HTTP asks of them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ..errors import AgentStepperError, CommandError, ProtocolError
+from ..protocol import coding as wire
+from ..worker.service import Service, ServiceContext
+from .hosted import Conversation, Hosted, Opener, Opening
+
+#: Sessions that are open at a time.
+MOST_SESSIONS: Final = 100
+#: Seconds that a call waits for an approval before that is a denial.
+APPROVAL_TIMEOUT: Final = 300.0
+
+#: What a session's id may be: it is part of a file's name.
+_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", re.ASCII)
+
+Params = TypeVar("Params")
+
+
+def create(context: ServiceContext) -> Service:
+    """Make the service; what the entry point names."""
+
+    async def opened(opening: Opening, kept: str | None) -> Conversation:
+        # Models, tools and the debugger are imported where somebody needs them.
+        from .folders import Folders
+        from .session import CodingSession, Options
+
+        how = opening.how
+        options: Options = {
+            "auto_approve": how.auto_approve,
+            "max_iterations": how.max_iterations,
+            "approver": opening.approver,
+            "approval_timeout": APPROVAL_TIMEOUT,
+            "listener": opening.listener,
+        }
+        folder, workspace = context.data_dir, Path(how.workspace_path)
+        if kept is None:
+            return await CodingSession.create(
+                workspace=workspace,
+                provider=how.provider,
+                model=how.model,
+                data_dir=folder,
+                mode="server",
+                **options,
+            )
+        if not Folders(folder).log(kept).exists():
+            raise _no_session(kept)
+        return await CodingSession.resume(
+            kept,
+            workspace=workspace,
+            provider=how.provider,
+            model=how.model,
+            data_dir=folder,
+            mode="server",
+            **options,
+        )
+
+    return CodingService(opened, context)
+
+
+@dataclass(frozen=True)
+class _Method(Generic[Params]):
+    """One that is answered once.
+
+    Args:
+        params: The class of what it takes.
+        answer: Answers it.
+    """
+
+    params: type[Params]
+    answer: Callable[[Params], Awaitable[Struct | None]]
+
+
+class CodingService:
+    """Many sessions at once, on one event loop.
+
+    Args:
+        opener: Opens a session.
+        context: The worker's.
+        most: Sessions that may be open.
+    """
+
+    def __init__(self, opener: Opener, context: ServiceContext, most: int = MOST_SESSIONS) -> None:
+        self._opener = opener
+        self._log = context.log
+        self._most = most
+        self._open: dict[str, Hosted] = {}
+        self._opening: set[str] = set()  # sessions that are being resumed
+        self._coming = 0  # sessions that are being opened, those among them
+        self._methods: dict[str, _Method[Any]] = {
+            "create": _Method(wire.CreateSession, self._create),
+            "resume": _Method(wire.ResumeSession, self._resume),
+            "list": _Method(type(None), self._list),
+            "chat": _Method(wire.SendChat, self._chat),
+            "approve": _Method(wire.AnswerCall, self._approve),
+            "cancel": _Method(wire.InSession, self._cancel),
+            "close": _Method(wire.InSession, self._close),
+        }
+
+    # ---- a worker's service -------------------------------------------------------------------------
+
+    async def call(self, method: str, params: Raw) -> Struct | None:
+        """Answer once; see `Service.call`."""
+        known = self._methods.get(method)
+        if known is None:
+            raise _unknown(method)
+        return await known.answer(_read(params, known.params))
+
+    async def stream(self, method: str, params: Raw) -> AsyncGenerator[Struct, None]:
+        """Give a session's events; see `Service.stream`."""
+        if method != "events":
+            raise _unknown(method)
+        watch = _read(params, wire.Watch)
+        async with aclosing(self._session(watch.session).feed.read(watch.last)) as events:
+            async for event in events:
+                yield event
+
+    async def close(self) -> None:
+        """Close every session; see `Service.close`."""
+        sessions, self._open = list(self._open.values()), {}
+        closed = await asyncio.gather(*(each.close() for each in sessions), return_exceptions=True)
+        for failed in closed:
+            if isinstance(failed, BaseException):
+                self._log.error("a session didn't close well", exc_info=failed)
+
+    # ---- what is asked ------------------------------------------------------------------------------
+
+    async def _create(self, how: wire.CreateSession) -> wire.SessionCreated:
+        return await self._host(how, None)
+
+    async def _resume(self, params: wire.ResumeSession) -> wire.SessionCreated:
+        id = params.session
+        if not _ID.fullmatch(id):
+            raise _no_session(id)
+        if id in self._open or id in self._opening:
+            raise CommandError(
+                "session_open", "This session is open: use it as it is, or DELETE it first."
+            )
+        self._opening.add(id)
+        try:
+            return await self._host(params.how, id)
+        finally:
+            self._opening.discard(id)
+
+    async def _list(self, _: None) -> wire.Sessions:
+        return wire.Sessions(sessions=tuple(each.info() for each in self._open.values()))
+
+    async def _chat(self, params: wire.SendChat) -> None:
+        self._session(params.session).chat(params.message)
+
+    async def _approve(self, params: wire.AnswerCall) -> None:
+        session = self._session(params.session)
+        session.approver.answer(params.session, params.call, params.answer)
+
+    async def _cancel(self, params: wire.InSession) -> None:
+        await self._session(params.session).cancel()
+
+    async def _close(self, params: wire.InSession) -> None:
+        session = self._session(params.session)
+        del self._open[params.session]
+        await session.close()
+
+    # ---- sessions -----------------------------------------------------------------------------------
+
+    def _session(self, id: str) -> Hosted:
+        session = self._open.get(id)
+        if session is None:
+            raise _no_session(id)
+        return session
+
+    async def _host(self, how: wire.CreateSession, kept: str | None) -> wire.SessionCreated:
+        if len(self._open) + self._coming >= self._most:
+            raise CommandError(
+                "too_many", f"{self._most} sessions are open: DELETE those that are done."
+            )
+        session = Hosted(how, self._log)
+        self._coming += 1
+        try:
+            id = await session.open(self._opener, kept)
+        except (AgentStepperError, ValueError, LookupError, OSError) as error:
+            if isinstance(error, CommandError | ProtocolError):
+                raise
+            self._log.warning("a session can't be opened", exc_info=error)
+            raise CommandError("session_failed", f"The session can't be opened: {error}") from None
+        finally:
+            self._coming -= 1
+        self._open[id] = session
+        return wire.SessionCreated(id=id)
+
+
+def _read(params: Raw, kind: type[Params]) -> Params:
+    try:
+        return msgspec.json.decode(params, type=kind)
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        raise ProtocolError("invalid_message", f"{error}.") from None
+
+
+def _unknown(method: str) -> CommandError:
+    return CommandError("unknown_service", f"The coding service has no {method[:80]!r}.")
+
+
+def _no_session(id: str) -> CommandError:
+    return CommandError(
+        "unknown_session", f"No session {id[:80]!r} is open. One that was kept can be resumed."
+    )

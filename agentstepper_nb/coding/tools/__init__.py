@@ -1,0 +1,38 @@
+"""The tools of the coding agent."""
+
+from __future__ import annotations
+
+from .apply_patch import ApplyPatch
+from .edit_file import EditFile
+from .git import GitDiff, GitStatus
+from .list_files import ListFiles
+from .read_file import ReadFile
+from .registry import ToolRegistry, add_installed
+from .run_command import RunCommand
+from .search import Search
+from .write_file import WriteFile
+
+__all__ = ["ToolRegistry", "default_tools"]
+
+
+def default_tools(*, shell: bool = False) -> ToolRegistry:
+    """The tools that a session has where nobody says otherwise: ours, then those of other packages.
+
+    Args:
+        shell: Whether `run_command` may be asked for a shell.
+    """
+    registry = ToolRegistry()
+    for tool in (
+        ListFiles(),
+        ReadFile(),
+        Search(),
+        EditFile(),
+        WriteFile(),
+        ApplyPatch(),
+        RunCommand(shell=shell),
+        GitStatus(),
+        GitDiff(),
+    ):
+        registry.register(tool)
+    add_installed(registry)
+    return registry

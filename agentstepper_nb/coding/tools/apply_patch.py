@@ -1,0 +1,64 @@
+"""The tool that applies a patch."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from ..tool import Risk, ToolContext, ToolPolicy, ToolResult
+from .base import FileTool
+from .patches import FilePatch, PatchError, parse
+from .patching import carry_out, plan
+
+
+class ApplyPatchArgs(Struct):
+    """Arguments of `apply_patch`."""
+
+    patch: Annotated[str, Meta(description="Unified diffs, of one file or several.")]
+
+
+class ApplyPatch(FileTool[ApplyPatchArgs]):
+    """Applies a unified diff."""
+
+    name = "apply_patch"
+    description = (
+        "Apply a patch: unified diffs of one file or several, as `git diff` writes them. "
+        "`--- /dev/null` creates a file, `+++ /dev/null` deletes one, `rename from` and `rename to` "
+        "rename one. All of it is applied or nothing. Lines of context must stand there exactly."
+    )
+    policy = ToolPolicy(risk=Risk.MEDIUM)
+    arguments = ApplyPatchArgs
+
+    def work(self, args: ApplyPatchArgs, ctx: ToolContext) -> ToolResult:
+        """Apply it."""
+        try:
+            patches = parse(args.patch)
+            changes = plan(ctx.workspace, patches)
+        except PatchError as error:
+            return ToolResult.failure(f"Nothing was changed. {error}")
+        carry_out(ctx.workspace, changes)
+        return ToolResult.success({"files": [_told(patch) for patch in patches]})
+
+
+def _told(patch: FilePatch) -> dict[str, str | None]:
+    if patch.new is None:
+        return {"path": patch.old, "done": "deleted"}
+    if patch.old is None:
+        return {"path": patch.new, "done": "created"}
+    renamed = patch.old != patch.new
+    return {"path": patch.new, "done": f"renamed from {patch.old}" if renamed else "changed"}
+
+
+def touched(patch: str) -> tuple[str, ...]:
+    """The paths that a patch is about, for who judges it; none where it can't be read.
+
+    Args:
+        patch: As `apply_patch` takes it.
+    """
+    try:
+        files = parse(patch)
+    except PatchError:
+        return ()
+    paths = [path for file in files for path in (file.old, file.new) if path is not None]
+    return tuple(dict.fromkeys(paths))

@@ -1,0 +1,99 @@
+"""The tool that changes a part of a file."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+
+from ..tool import Risk, ToolContext, ToolPolicy, ToolResult
+from .base import FileTool, Path
+from .write_file import changed
+
+# Places that are named where a text isn't unique.
+_NAMED: Final = 10
+
+
+class EditFileArgs(Struct):
+    """Arguments of `edit_file`."""
+
+    path: Path
+    old: Annotated[
+        str, Meta(description="What stands there now, to the character, without line numbers.")
+    ]
+    new: Annotated[str, Meta(description="What is to stand there.")]
+    all: Annotated[bool, Meta(description="Replace it wherever it stands, not only once.")] = False
+
+
+class EditFile(FileTool[EditFileArgs]):
+    """Replaces a text in a file by another."""
+
+    name = "edit_file"
+    description = (
+        "Replace a text in a file by another. `old` must stand there exactly, spaces and line breaks "
+        "included, and only once unless `all` is true: take in lines around it until it is unique. "
+        "Gives the change as a diff."
+    )
+    policy = ToolPolicy(risk=Risk.LOW)
+    arguments = EditFileArgs
+
+    def work(self, args: EditFileArgs, ctx: ToolContext) -> ToolResult:
+        """Replace it."""
+        before = ctx.workspace.read_bytes(args.path)
+        try:
+            text = before.decode()
+        except UnicodeDecodeError:
+            return ToolResult.failure(f"{args.path} is no UTF-8 text, so that it can't be edited.")
+        if not args.old:
+            return ToolResult.failure("`old` is empty. To write a whole file use write_file.")
+        old, new = _with_its_breaks(text, args.old, args.new)
+        if problem := _problem(args, text, old):
+            return ToolResult.failure(problem)
+        after = text.replace(old, new).encode()
+        ctx.workspace.write_bytes(args.path, after)
+        return ToolResult.success(
+            changed(args.path, before, after) | {"replaced": text.count(old) if args.all else 1}
+        )
+
+
+def _with_its_breaks(text: str, old: str, new: str) -> tuple[str, str]:
+    """The same edit with the file's line breaks: models write LF where it has CRLF."""
+    if "\r\n" not in text or "\r" in old or old in text:
+        return old, new
+    return old.replace("\n", "\r\n"), new.replace("\r\n", "\n").replace("\n", "\r\n")
+
+
+def _problem(args: EditFileArgs, text: str, old: str) -> str | None:
+    """Why the edit can't be made, and what to do about it."""
+    count = text.count(old)
+    if count == 1 or (count and args.all):
+        return None
+    if count:
+        return (
+            f"`old` stands in {args.path} {count} times, at lines {_places(text, old)}. Take in lines "
+            "around it until it is unique, or set `all`."
+        )
+    return f"`old` doesn't stand in {args.path}.{_hint(text, old)} Read the file again."
+
+
+def _places(text: str, old: str) -> str:
+    found: list[str] = []
+    at = text.find(old)
+    while at >= 0 and len(found) < _NAMED:
+        found.append(str(text.count("\n", 0, at) + 1))
+        at = text.find(old, at + len(old))
+    return ", ".join(found) + (", …" if at >= 0 else "")
+
+
+def _hint(text: str, old: str) -> str:
+    """What is likely wrong with it: mostly spaces."""
+    wanted = [line.split() for line in old.strip().split("\n")]
+    stands = [line.split() for line in text.split("\n")]
+    if not any(wanted):
+        return ""
+    for number in range(len(stands) - len(wanted) + 1):
+        if stands[number : number + len(wanted)] == wanted:
+            return f" Lines {number + 1} to {number + len(wanted)} differ from it in spaces alone."
+    first = wanted[0]
+    near = [str(number) for number, line in enumerate(stands, 1) if first and line == first]
+    return f" Its first line stands at {', '.join(near[:_NAMED])}." if near else ""

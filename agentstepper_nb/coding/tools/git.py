@@ -1,0 +1,122 @@
+"""The tools that ask git."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+
+from msgspec import Meta, Struct
+
+from ...errors import UnsafePathError, WorkspaceError
+from ...sdk.workspace.command import Git, GitError, end
+from ..tool import ToolContext, ToolPolicy, ToolResult
+from .base import FileTool, Path
+from .inside import only_inside
+from .repository import below, repository
+
+#: Bytes of git's answer that are read.
+LIMIT: Final = 4 * 1024 * 1024
+
+# Of submodules only their commits: for what is in them git would call itself, without our care.
+_SUBMODULES: Final = "--ignore-submodules=dirty"
+
+
+class GitStatusArgs(Struct):
+    """Arguments of `git_status`."""
+
+
+class GitStatus(FileTool[GitStatusArgs]):
+    """Says what isn't committed."""
+
+    name = "git_status"
+    description = (
+        "The branch and the files that aren't as last committed, as `git status --short --branch`."
+    )
+    policy = ToolPolicy(read_only=True)
+    arguments = GitStatusArgs
+
+    def work(self, args: GitStatusArgs, ctx: ToolContext) -> ToolResult:
+        """Ask git."""
+        options = ("status", "--short", "--branch", "--untracked-files=normal", _SUBMODULES)
+        return _asked(ctx, "status", [*options, "--", "."])
+
+
+class GitDiffArgs(Struct):
+    """Arguments of `git_diff`."""
+
+    path: Path = "."
+    staged: Annotated[bool, Meta(description="What is staged, and not what isn't.")] = False
+    base: Annotated[
+        str | None, Meta(description="The commit to compare with, as `HEAD~1` or a branch.")
+    ] = None
+
+
+class GitDiff(FileTool[GitDiffArgs]):
+    """Says how files differ from what is committed or staged."""
+
+    name = "git_diff"
+    description = (
+        "How tracked files differ from what is staged, or from a commit, as `git diff`. Files that git "
+        "doesn't track aren't in it."
+    )
+    policy = ToolPolicy(read_only=True)
+    arguments = GitDiffArgs
+
+    def work(self, args: GitDiffArgs, ctx: ToolContext) -> ToolResult:
+        """Ask git."""
+        path = below(ctx.workspace, args.path)
+        if path is None:
+            raise UnsafePathError(args.path, "it leads out of the workspace")
+        options = ["--literal-pathspecs", "diff", "--no-color", "--no-ext-diff", "--no-textconv"]
+        options += [_SUBMODULES, "--relative"]
+        if args.staged:
+            options.append("--cached")
+        result = _asked(ctx, "diff", [*options, "--", path], args.base)
+        if result.ok and not args.staged:
+            result.data["diff"] = only_inside(result.data["diff"], ctx.workspace)
+        return result
+
+
+def _asked(
+    ctx: ToolContext, name: str, command: Sequence[str], base: str | None = None
+) -> ToolResult:
+    """Ask git, as one field of the result."""
+    try:
+        git = repository(ctx.workspace)
+        if git is None:
+            return ToolResult.failure("The workspace is in no git repository.")
+        if base is not None:
+            commit = _commit(git, base)
+            if commit is None:
+                return ToolResult.failure(f"There is no commit {base!r}.")
+            at = command.index("--")
+            command = [*command[:at], commit, *command[at:]]
+        return ToolResult.success(_answer(git, name, command))
+    except (GitError, WorkspaceError) as error:
+        return ToolResult.failure(str(error))
+
+
+def _commit(git: Git, name: str) -> str | None:
+    """A commit's hash; None where there is none."""
+    if "\0" in name:
+        return None
+    options = ("--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    found = git.run("rev-parse", *options, allowed=(0, 1, 128)).decode().strip()
+    return found or None
+
+
+def _answer(git: Git, name: str, command: Sequence[str]) -> dict[str, Any]:
+    """What git says, up to the limit."""
+    # Warnings on line breaks, one a file, would fill a pipe that nobody reads meanwhile.
+    process = git.start("-c", "core.safecrlf=false", *command)
+    try:
+        assert process.stdout is not None and process.stderr is not None
+        out = process.stdout.read(LIMIT + 1)
+        if len(out) > LIMIT:
+            return {name: out[:LIMIT].decode("utf-8", "replace"), "more": "Ask for one path."}
+        said = process.stderr.read()
+        if process.wait() != 0:
+            raise git.failure(name, process.returncode, said)
+    finally:
+        end(process)
+    return {name: out.decode("utf-8", "replace")}

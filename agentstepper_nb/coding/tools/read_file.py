@@ -1,0 +1,125 @@
+"""The tool that reads a file by pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, BinaryIO, Final
+
+from msgspec import Meta, Struct
+
+from ..outputs import PREFIX, size
+from ..tool import ToolContext, ToolPolicy, ToolResult
+from .base import PROBE, FileTool, binary_kind
+
+#: Lines of a page where the model doesn't say how many.
+PAGE: Final = 2000
+#: Bytes of one line that are shown.
+LINE_LIMIT: Final = 4000
+#: Lines that are counted beyond the page, so that the model knows how many there are.
+_COUNTED: Final = 1_000_000
+# Bytes of a page's JSON that aren't its text.
+_AROUND: Final = 1024
+
+
+class ReadFileArgs(Struct):
+    """Arguments of `read_file`."""
+
+    path: Annotated[
+        str,
+        Meta(
+            description="Relative to the workspace, parted by `/`; or a long output, as `output:3`."
+        ),
+    ]
+    start: Annotated[int, Meta(ge=1, description="The first line.")] = 1
+    lines: Annotated[int, Meta(ge=1, description="How many lines.")] = PAGE
+
+
+class ReadFile(FileTool[ReadFileArgs]):
+    """Reads lines of a file."""
+
+    name = "read_file"
+    description = (
+        "Read a text file, or some of its lines. Each line comes with its number and a tab, which "
+        "aren't in the file. Of a long file you get a page and where the next begins."
+    )
+    policy = ToolPolicy(read_only=True)
+    arguments = ReadFileArgs
+
+    def work(self, args: ReadFileArgs, ctx: ToolContext) -> ToolResult:
+        """Read them."""
+        with _open(args.path, ctx) as file:
+            probe = file.read(PROBE)
+            if kind := binary_kind(probe):
+                file.seek(0, 2)
+                return ToolResult.failure(
+                    f"{args.path} is {kind} of {file.tell():,} bytes, which can't be read as text."
+                )
+            file.seek(0)
+            page = _Page(args, max(ctx.output_limit - _AROUND, _AROUND))
+            page.read(file, ctx.cancel.is_set)
+        if args.start > max(page.last, 1):
+            return ToolResult.failure(f"{args.path} has only {page.last} lines.")
+        return ToolResult.success(page.told())
+
+
+def _open(path: str, ctx: ToolContext) -> BinaryIO:
+    if path.startswith(PREFIX) and ctx.outputs is not None:
+        return ctx.outputs.open(path)
+    return ctx.workspace.open(path)
+
+
+class _Page:
+    """The lines of one answer, as many as there is room for."""
+
+    def __init__(self, args: ReadFileArgs, room: int) -> None:
+        self._args = args
+        self._room = room
+        self._shown: list[str] = []
+        self.last = 0  # the number of the last line that was read
+        self._next: int | None = None  # where the next page begins
+        self._ended = False
+
+    def read(self, file: BinaryIO, cancelled: Callable[[], bool]) -> None:
+        """Read up to the page's end, and count what follows."""
+        stop = self._args.start + self._args.lines
+        while not cancelled() and (line := file.readline(LINE_LIMIT + 1)):
+            self.last += 1
+            cut = len(line) > LINE_LIMIT and not line.endswith(b"\n")
+            dropped = _skip_line(file) if cut else 0
+            if self.last < self._args.start:
+                continue
+            if self._next is None and (self.last >= stop or not self._add(line, dropped)):
+                self._next = self.last
+            if self._next is not None and self.last >= self._next + _COUNTED:
+                return
+        self._ended = True
+
+    def _add(self, line: bytes, dropped: int) -> bool:
+        text = line.decode("utf-8", "replace").rstrip("\n").removesuffix("\r")
+        if dropped:
+            text += f" [… {dropped:,} more bytes in this line]"
+        text = f"{self.last}\t{text}\n"
+        cost = size(text)
+        if self._shown and cost > self._room:
+            return False
+        self._room -= cost
+        self._shown.append(text)
+        return True
+
+    def told(self) -> dict[str, Any]:
+        """What the model is told."""
+        data: dict[str, Any] = {"path": self._args.path, "text": "".join(self._shown)}
+        data["lines"] = self.last if self._ended else f"more than {self.last}"
+        if self._next is not None:
+            data["more"] = f"Go on with start={self._next}."
+        return data
+
+
+def _skip_line(file: BinaryIO) -> int:
+    """Go to the end of a line; gives how many bytes were left out."""
+    dropped = 0
+    while piece := file.readline(PROBE):
+        dropped += len(piece)
+        if piece.endswith(b"\n"):
+            break
+    return dropped

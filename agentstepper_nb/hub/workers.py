@@ -1,0 +1,225 @@
+"""The Core's side of its workers: which of them serves what, and asking them.
+
+A service is served by the worker that offered it first, as its state is there; another that offers it
+too takes over where that one is gone. A worker that isn't there yet is started by who asks first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Final, Protocol, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from .._version import __version__
+from ..core.summaries import one_line
+from ..errors import CommandError, ProtocolError
+from ..protocol.worker import WORKER_VERSION, WorkerHello, WorkerWelcome, both_ways
+from ..worker.line import Line
+from .connection import Connection
+
+#: Seconds that a worker has from its start to its hello: it imports all it serves.
+_PATIENCE: Final = 60.0
+_LOST: Final = (
+    "The worker is gone before it had answered: the server's log says how it ended. Ask again, and it "
+    "is started again."
+)
+
+Value = TypeVar("Value")
+
+
+class Starter(Protocol):
+    """Starts a worker process."""
+
+    async def start(self) -> asyncio.Future[str]:
+        """Start it, unless it runs.
+
+        Returns:
+            Done when it ends, with how, for a person.
+
+        Raises:
+            OSError: It can't be started.
+        """
+
+
+class Workers:
+    """All workers of one Core.
+
+    Args:
+        log: Gets a line for each that comes and goes.
+        starter: Starts one where nobody serves what is asked for; None: none is.
+    """
+
+    def __init__(self, log: logging.Logger, starter: Starter | None = None) -> None:
+        self.log = log
+        self._starter = starter
+        self._sessions: list[WorkerSession] = []  # that have greeted, in their order
+        self._came = asyncio.Event()
+
+    def connect(self, connection: Connection) -> WorkerSession:
+        """A worker connected; its first message says what it serves.
+
+        Args:
+            connection: Its socket.
+        """
+        return WorkerSession(self, connection)
+
+    def serves(self, service: str) -> bool:
+        """Whether a service can be asked without starting a worker."""
+        return self._find(service) is not None
+
+    async def call(
+        self, service: str, method: str, params: Struct | None, kind: type[Value]
+    ) -> Value:
+        """Ask a service.
+
+        Args:
+            service: Its name.
+            method: What is asked.
+            params: With what.
+            kind: The answer's class; `type(None)` where there is none.
+
+        Raises:
+            CommandError: It was refused; `worker_failed`, `worker_lost` and `unknown_service` are ours.
+        """
+        line = await self._line(service)
+        return _read(await line.call(service, method, params), kind)
+
+    async def stream(
+        self, service: str, method: str, params: Struct | None, kind: type[Value]
+    ) -> AsyncGenerator[Value, None]:
+        """Ask a service for a stream: it goes as fast as it is read. Arguments and errors as `call`."""
+        line = await self._line(service)
+        async with aclosing(line.stream(service, method, params)) as items:
+            async for item in items:
+                yield _read(item, kind)
+
+    def close(self) -> None:
+        """Close every connection: workers end by themselves."""
+        for session in list(self._sessions):
+            session.connection.close(1001, "The Core is stopping.")
+
+    # ---- for sessions -------------------------------------------------------------------------------
+
+    def came(self, session: WorkerSession, hello: WorkerHello) -> None:
+        """A worker has greeted. An older connection of the same process is of no use any more."""
+        for other in list(self._sessions):
+            if other.pid == hello.pid:
+                other.connection.close(1000, "replaced by a newer connection")
+                other.closed()
+        self._sessions.append(session)
+        self.log.info("worker %d serves %s", hello.pid, one_line(", ".join(hello.services)))
+        self._came.set()
+        self._came = asyncio.Event()
+
+    def left(self, session: WorkerSession) -> None:
+        """A worker is gone."""
+        if session in self._sessions:
+            self._sessions.remove(session)
+            self.log.info("worker %d disconnected", session.pid)
+
+    # ---- finding ------------------------------------------------------------------------------------
+
+    def _find(self, service: str) -> Line | None:
+        return next((each.line for each in self._sessions if service in each.services), None)
+
+    async def _line(self, service: str) -> Line:
+        line = self._find(service)
+        if line is not None:
+            return line
+        if self._starter is None:
+            raise CommandError("unknown_service", f"No worker serves {service!r} here.")
+        try:
+            ended = await self._starter.start()
+            async with asyncio.timeout(_PATIENCE):
+                return await self._await_line(service, ended)
+        except OSError as error:  # a TimeoutError is one
+            why = str(error) or f"it said nothing for {_PATIENCE:g} seconds"
+            raise CommandError("worker_failed", f"The worker can't be started: {why}.") from None
+
+    async def _await_line(self, service: str, ended: asyncio.Future[str]) -> Line:
+        """Wait until somebody serves it, or the process is gone."""
+        while (line := self._find(service)) is None:
+            if ended.done():
+                raise CommandError(
+                    "worker_failed",
+                    f"The worker {ended.result()} before it served anything: see the server's log.",
+                )
+            came = asyncio.ensure_future(self._came.wait())
+            await asyncio.wait((came, ended), return_when=asyncio.FIRST_COMPLETED)
+            came.cancel()
+        return line
+
+
+class WorkerSession:
+    """One worker's connection.
+
+    Args:
+        workers: All of them.
+        connection: Its socket.
+    """
+
+    def __init__(self, workers: Workers, connection: Connection) -> None:
+        self.connection = connection
+        self.pid = 0
+        self.services: tuple[str, ...] = ()
+        self.line = Line(connection.send, {}, workers.log)
+        self._workers = workers
+        self._greeted = False
+
+    def receive(self, text: str) -> None:
+        """A text frame came."""
+        if self._greeted:
+            self.line.receive(text)
+        else:
+            self._greet(text)
+
+    def receive_binary(self) -> None:
+        """A binary frame came: it is refused, and the connection goes on."""
+        self.line.receive_binary()
+
+    def closed(self) -> None:
+        """The connection is gone. Idempotent."""
+        self._workers.left(self)
+        self.line.lost(_LOST)
+
+    def _greet(self, text: str) -> None:
+        try:
+            hello = _hello(text)
+        except ProtocolError as error:
+            self._workers.log.warning(
+                "a worker's message was refused, %s: %s", error.code, one_line(error.message)
+            )
+            self.line.complain(error)
+            return
+        self._greeted = True
+        self.pid, self.services = hello.pid, hello.services
+        self.line.say(WorkerWelcome(version=WORKER_VERSION, core=__version__))
+        self._workers.came(self, hello)
+
+
+def _read(value: msgspec.Raw, kind: type[Value]) -> Value:
+    try:
+        return msgspec.json.decode(value, type=kind)
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        raise CommandError(
+            "worker_failed",
+            f"The worker's answer can't be read, are both of one version? It says: {error}.",
+        ) from None
+
+
+def _hello(text: str) -> WorkerHello:
+    _, message = both_ways.decode(text)
+    if not isinstance(message, WorkerHello):
+        raise ProtocolError("hello_expected", "A worker's connection opens with hello.")
+    if message.version != WORKER_VERSION:
+        raise ProtocolError(
+            "version_mismatch",
+            f"This Core speaks version {WORKER_VERSION} with workers, not {message.version}: "
+            "upgrade the older of the two.",
+        )
+    return message

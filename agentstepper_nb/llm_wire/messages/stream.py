@@ -1,0 +1,270 @@
+"""The events of a streamed message, as ours; a message in one piece, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, get_args
+
+import msgspec
+from msgspec import Struct
+
+from ...protocol.values import Usage as Cost
+from ..events import AgentEvent, TraceEvent
+from ..streaming import AnswerStream, OpenCall, problem, said, thought
+from .arguments import from_input
+
+_REASONS: Final = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "pause_turn": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
+#: Blocks and pieces of them that are known, and nothing to tell of.
+_SILENT: Final = {"text", "thinking", "redacted_thinking"}
+_SILENT_DELTAS: Final = {"signature_delta", "citations_delta"}
+
+
+class _Event(Struct, tag_field="type"):
+    pass
+
+
+class _Usage(Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    # What the first number leaves out.
+    cache_creation_input_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+
+
+class _Block(Struct):
+    type: str
+    id: str = ""
+    name: str = ""
+    text: str = ""
+    thinking: str = ""
+    input: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _Message(_Event, tag="message"):
+    content: tuple[_Block, ...]
+    stop_reason: str | None = None
+    usage: _Usage | None = None
+
+
+class _Header(Struct):
+    usage: _Usage | None = None
+
+
+class _MessageStart(_Event, tag="message_start"):
+    message: _Header
+
+
+class _BlockStart(_Event, tag="content_block_start"):
+    index: int
+    content_block: _Block
+
+
+class _Piece(Struct):
+    type: str
+    text: str = ""
+    thinking: str = ""
+    partial_json: str = ""
+
+
+class _BlockDelta(_Event, tag="content_block_delta"):
+    index: int
+    delta: _Piece
+
+
+class _BlockStop(_Event, tag="content_block_stop"):
+    index: int
+
+
+class _Stopped(Struct):
+    stop_reason: str | None = None
+
+
+class _MessageDelta(_Event, tag="message_delta"):
+    delta: _Stopped
+    usage: _Usage | None = None
+
+
+class _MessageStop(_Event, tag="message_stop"):
+    pass
+
+
+class _Ping(_Event, tag="ping"):
+    pass
+
+
+class _Error(Struct):
+    message: str = ""
+    type: str | None = None
+
+
+class _Failure(_Event, tag="error"):
+    error: _Error
+
+
+_Known = (
+    _Message
+    | _MessageStart
+    | _BlockStart
+    | _BlockDelta
+    | _BlockStop
+    | _MessageDelta
+    | _MessageStop
+    | _Ping
+    | _Failure
+)
+_KNOWN: Final = {kind.__struct_config__.tag for kind in get_args(_Known)}
+
+
+class _Typed(Struct):
+    type: str = ""
+
+
+_typed = msgspec.json.Decoder(_Typed)
+_known: msgspec.json.Decoder[_Known] = msgspec.json.Decoder(_Known)
+
+
+class Stream(AnswerStream):
+    """A streamed message; see `AnswerStream`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls: dict[int, OpenCall] = {}  # open, by their block
+        # Ended, with arguments that are no JSON: the model's fault, or cut off, as what follows says.
+        self._doubtful: OpenCall | None = None
+        self._called = False
+        self._reason: str | None = None
+        self._usage = _Usage()
+
+    def _read(self, data: str) -> Iterator[AgentEvent]:
+        if _typed.decode(data).type in _KNOWN:
+            yield from self._told(_known.decode(data))
+        else:
+            yield TraceEvent("unknown", msgspec.json.decode(data))
+
+    def _told(self, event: _Known) -> Iterator[AgentEvent]:
+        match event:
+            case _MessageStart(message=message):
+                self._count(message.usage)
+            case _BlockStart(index=index, content_block=block):
+                yield from self._begun(index, block)
+            case _BlockDelta(index=index, delta=piece):
+                yield from self._more(index, piece)
+            case _BlockStop(index=index):
+                yield from self._block_ended(index)
+            case _MessageDelta(delta=stopped, usage=usage):
+                self._count(usage)
+                yield from self._stopped(stopped.stop_reason)
+            case _MessageStop():
+                yield from self._stopped(None if self._reason else "end_turn")
+                yield self._done()
+            case _Message():
+                yield from self._whole(event)
+            case _Failure(error=error):
+                yield from self._failed(problem(error.message, error.type))
+
+    def _begun(self, index: int, block: _Block) -> Iterator[AgentEvent]:
+        yield from self._cleared()  # the model went on, so that was whole
+        if block.type == "tool_use":
+            call = self._calls[index] = OpenCall(block.id, block.name)
+            self._called = True
+            yield call.started()
+            arguments = from_input(block.input)
+            if arguments != "{}":  # what it begins with where the rest is to follow
+                yield from call.more(arguments)
+        elif block.type not in _SILENT:
+            yield TraceEvent("unknown", {"content_block": block.type})
+        yield from said(block.text)
+        yield from thought(block.thinking)
+
+    def _more(self, index: int, piece: _Piece) -> Iterator[AgentEvent]:
+        match piece.type:
+            case "text_delta":
+                yield from said(piece.text)
+            case "thinking_delta":
+                yield from thought(piece.thinking)
+            case "input_json_delta" if index in self._calls:
+                yield from self._calls[index].more(piece.partial_json)
+            case kind if kind not in _SILENT_DELTAS:
+                yield TraceEvent("unknown", msgspec.to_builtins(piece))
+
+    def _block_ended(self, index: int) -> Iterator[AgentEvent]:
+        call = self._calls.pop(index, None)
+        if call is None:
+            return
+        if _is_json(call.written):
+            yield call.ready()
+        else:
+            self._doubtful = call
+
+    def _cleared(self) -> Iterator[AgentEvent]:
+        if self._doubtful is not None:
+            yield self._doubtful.ready()
+        self._doubtful = None
+
+    def _stopped(self, word: str | None) -> Iterator[AgentEvent]:
+        if word is None:
+            return
+        self._reason = _REASONS.get(word)
+        if self._reason is None:
+            self._reason = "stop"
+            yield TraceEvent("unknown", {"stop_reason": word})
+        if self._reason != "length":
+            yield from self._cleared()
+
+    def _whole(self, message: _Message) -> Iterator[AgentEvent]:
+        self._count(message.usage)
+        for index, block in enumerate(message.content):
+            yield from self._begun(index, block)
+            yield from self._block_ended(index)
+        yield from self._stopped(message.stop_reason)
+        yield self._done()
+
+    def _done(self) -> AgentEvent:
+        """Others that speak this API end by `end_turn` where there are calls, too."""
+        called = self._called and self._reason == "stop"
+        return self._completed("tool_calls" if called else self._reason or "stop", self._cost())
+
+    def _ended(self, problem: dict[str, Any]) -> Iterator[AgentEvent]:
+        """Whole all the same once the reason is known: only the last event is missing."""
+        if self._reason is None:
+            yield from self._failed(problem)
+        else:
+            yield self._done()
+
+    def _count(self, usage: _Usage | None) -> None:
+        """Each number is of the answer so far: the newest holds."""
+        if usage is not None:
+            newest = {
+                name: number
+                for name, number in msgspec.structs.asdict(usage).items()
+                if number is not None
+            }
+            self._usage = msgspec.structs.replace(self._usage, **newest)
+
+    def _cost(self) -> Cost | None:
+        usage = self._usage
+        if usage == _Usage():
+            return None
+        parts = (
+            usage.input_tokens,
+            usage.cache_creation_input_tokens,
+            usage.cache_read_input_tokens,
+        )
+        read = [part for part in parts if part is not None]
+        return Cost(input_tokens=sum(read) if read else None, output_tokens=usage.output_tokens)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except (ValueError, RecursionError):
+        return False
+    return True

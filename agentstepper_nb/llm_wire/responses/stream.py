@@ -1,0 +1,240 @@
+"""The events of a streamed response, as ours; a response in one piece, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, get_args
+
+import msgspec
+from msgspec import Struct
+
+from ...protocol.values import Usage as Cost
+from ..events import AgentEvent, TraceEvent
+from ..streaming import AnswerStream, OpenCall, problem, said, thought
+
+_REASONS: Final = {"max_output_tokens": "length", "content_filter": "content_filter"}
+
+#: What says nothing that other events don't.
+_SILENT: Final = {
+    "response.created",
+    "response.queued",
+    "response.in_progress",
+    "response.content_part.added",
+    "response.content_part.done",
+    "response.output_text.done",
+    "response.output_text.annotation.added",
+    "response.refusal.done",
+    "response.function_call_arguments.done",
+    "response.reasoning_summary_part.added",
+    "response.reasoning_summary_part.done",
+    "response.reasoning_summary_text.done",
+    "response.reasoning_text.done",
+    "keepalive",
+}
+
+
+class _Event(Struct, tag_field="type"):
+    pass
+
+
+class _Text(_Event, tag="response.output_text.delta"):
+    delta: str
+
+
+class _Refusal(_Event, tag="response.refusal.delta"):
+    delta: str
+
+
+class _Summary(_Event, tag="response.reasoning_summary_text.delta"):
+    delta: str
+
+
+class _Reasoning(_Event, tag="response.reasoning_text.delta"):
+    delta: str
+
+
+class _Arguments(_Event, tag="response.function_call_arguments.delta"):
+    delta: str
+    output_index: int
+
+
+class _Part(Struct):
+    text: str = ""
+    refusal: str = ""
+
+
+class _Item(Struct):
+    type: str
+    status: str | None = None
+    call_id: str = ""
+    name: str = ""
+    arguments: str = ""
+    content: tuple[_Part, ...] | None = None
+
+
+class _Begun(_Event, tag="response.output_item.added"):
+    item: _Item
+    output_index: int
+
+
+class _Done(_Event, tag="response.output_item.done"):
+    item: _Item
+    output_index: int
+
+
+class _Usage(Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+class _Error(Struct):
+    message: str | None = None
+    code: str | None = None
+    type: str | None = None
+
+
+class _Details(Struct):
+    reason: str | None = None
+
+
+class _Response(Struct):
+    status: str | None = None
+    output: tuple[_Item, ...] = ()
+    usage: _Usage | None = None
+    error: _Error | None = None
+    incomplete_details: _Details | None = None
+
+
+class _Completed(_Event, tag="response.completed"):
+    response: _Response
+
+
+class _Incomplete(_Event, tag="response.incomplete"):
+    response: _Response
+
+
+class _Failed(_Event, tag="response.failed"):
+    response: _Response
+
+
+class _Failure(_Event, tag="error"):
+    message: str | None = None
+    code: str | None = None
+    error: _Error | None = None
+
+
+_Known = (
+    _Text
+    | _Refusal
+    | _Summary
+    | _Reasoning
+    | _Arguments
+    | _Begun
+    | _Done
+    | _Completed
+    | _Incomplete
+    | _Failed
+    | _Failure
+)
+_KNOWN: Final = {kind.__struct_config__.tag for kind in get_args(_Known)}
+
+
+class _Typed(Struct):
+    type: str = ""
+    object: str = ""
+    error: _Error | None = None
+
+
+_typed = msgspec.json.Decoder(_Typed)
+_known: msgspec.json.Decoder[_Known] = msgspec.json.Decoder(_Known)
+_response = msgspec.json.Decoder(_Response)
+
+
+class Stream(AnswerStream):
+    """A streamed response; see `AnswerStream`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls: dict[int, OpenCall] = {}  # by the item's place among the output
+        self._finished: set[int] = set()  # items of which nothing more is to be told
+
+    def _read(self, data: str) -> Iterator[AgentEvent]:
+        typed = _typed.decode(data)
+        if typed.type in _KNOWN:
+            yield from self._told(_known.decode(data))
+        elif typed.object == "response":
+            yield from self._over(_response.decode(data))
+        elif typed.error is not None:  # some servers know no types of errors
+            yield from self._failed(_problem(typed.error))
+        elif typed.type not in _SILENT and data.strip() != "[DONE]":
+            yield TraceEvent("unknown", msgspec.json.decode(data))
+
+    def _told(self, event: _Known) -> Iterator[AgentEvent]:
+        match event:
+            case _Text(delta=text) | _Refusal(delta=text):
+                yield from said(text)
+            case _Summary(delta=text) | _Reasoning(delta=text):
+                yield from thought(text)
+            case _Begun(item=item, output_index=index):
+                yield from self._begun(index, item)
+            case _Arguments(delta=text, output_index=index) if index in self._calls:
+                yield from self._calls[index].more(text)
+            case _Arguments():
+                yield TraceEvent("unknown", msgspec.to_builtins(event))
+            case _Done(item=item, output_index=index):
+                yield from self._whole(index, item)
+            case _Completed(response=response) | _Incomplete(response=response):
+                yield from self._over(response)
+            case _Failed(response=response):
+                yield from self._failed(_problem(response.error))
+            case _Failure(error=error, message=message, code=code):
+                yield from self._failed(_problem(error or _Error(message, code)))
+
+    def _begun(self, index: int, item: _Item) -> Iterator[AgentEvent]:
+        if item.type == "function_call" and index not in self._calls:
+            self._calls[index] = OpenCall(item.call_id, item.name)
+            yield self._calls[index].started()
+
+    def _whole(self, index: int, item: _Item) -> Iterator[AgentEvent]:
+        """A call is whole once its item is; one that was cut off never gets to be."""
+        self._finished.add(index)
+        if item.type != "function_call" or item.status == "incomplete":
+            return
+        yield from self._begun(index, item)
+        call = self._calls[index]
+        yield from call.all(item.arguments)
+        yield call.ready()
+
+    def _over(self, response: _Response) -> Iterator[AgentEvent]:
+        if response.status == "failed" or response.error is not None:
+            yield from self._failed(_problem(response.error))
+            return
+        for index, item in enumerate(response.output):
+            if index not in self._finished:
+                yield from self._untold(index, item)
+        details = response.incomplete_details
+        if details is None and response.status != "incomplete":
+            reason = "tool_calls" if self._calls else "stop"
+        else:
+            reason = _REASONS.get((details and details.reason) or "", "length")
+        yield self._completed(reason, _cost(response.usage))
+
+    def _untold(self, index: int, item: _Item) -> Iterator[AgentEvent]:
+        """An item that no event before has told of: of a response in one piece, all of them."""
+        if item.type == "function_call":
+            yield from self._whole(index, item)
+        elif item.type == "message":
+            for part in item.content or ():
+                yield from said(part.text or part.refusal)
+
+
+def _cost(usage: _Usage | None) -> Cost | None:
+    if usage is None:
+        return None
+    return Cost(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
+
+
+def _problem(error: _Error | None) -> dict[str, Any]:
+    if error is None:
+        return problem("")
+    return problem(error.message or "", error.code or error.type)

@@ -1,0 +1,91 @@
+"""Models behind Anthropic's Messages API, or servers that speak it, streamed."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Final, cast
+
+import anthropic
+import msgspec
+
+from ..errors import ModelError
+from ..llm_wire import messages
+from ..llm_wire.conversation import ModelRequest
+from ..llm_wire.streaming import AnswerStream
+from .problems import Problems
+from .streaming import NO_KEY, Failures, HTTPProvider, Patience, Response
+
+KEY_VARIABLE: Final = "ANTHROPIC_API_KEY"
+URL_VARIABLE: Final = "ANTHROPIC_BASE_URL"
+
+_OWN_HOST: Final = "api.anthropic.com"
+_OWN_URL: Final = f"https://{_OWN_HOST}"
+
+
+class AnthropicProvider(HTTPProvider):
+    """Streams answers of the Messages API.
+
+    Args:
+        base_url: The endpoint, without a `/v1`. None: ANTHROPIC_BASE_URL, else Anthropic's own.
+        api_key: None: ANTHROPIC_API_KEY, unless `base_url` is given. Needed for Anthropic's own
+            endpoint alone.
+        patience: How long it is waited for.
+
+    Raises:
+        ModelError: The address can't be one, or there is no key.
+    """
+
+    name: Final = "anthropic"
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        *,
+        patience: Patience | None = None,
+    ) -> None:
+        patience = patience or Patience()
+        url = base_url or os.environ.get(URL_VARIABLE)
+        # Of another address, the environment's key isn't.
+        key = api_key or (None if base_url else os.environ.get(KEY_VARIABLE))
+        if not url and not key:
+            raise ModelError("invalid", f"There is no key for Anthropic: set {KEY_VARIABLE}.")
+        try:
+            self._client = anthropic.AsyncAnthropic(
+                base_url=url or _OWN_URL,
+                api_key=key or NO_KEY,
+                max_retries=patience.retries,
+                timeout=anthropic.Timeout(patience.silence, connect=patience.connecting),
+            )
+        except Exception as error:  # the HTTP client's own tree, too, which isn't ours to import
+            raise ModelError("invalid", f"No model can be asked at {url}: {error}") from None
+
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._client.close()
+
+    @property
+    def _failures(self) -> Failures:
+        return cast(Failures, anthropic)
+
+    async def _post(self, request: ModelRequest) -> Response:
+        # Not by `messages.create`, which an agent in this process may have traced as its own.
+        stream = await self._client.post(
+            "/v1/messages",
+            body=msgspec.json.decode(self._question(request)),
+            cast_to=object,
+            stream=True,
+            stream_cls=anthropic.AsyncStream[Any],
+        )
+        return stream.response
+
+    def _question(self, request: ModelRequest) -> bytes:
+        # Others that speak this API may not know how to be told what to keep.
+        cached = self._client.base_url.host == _OWN_HOST
+        return messages.encode_request(request, cached=cached)
+
+    def _reader(self) -> AnswerStream:
+        return messages.Stream()
+
+    def _problems(self, model: str) -> Problems:
+        return Problems(f"The model {model} at {self._client.base_url}", KEY_VARIABLE, URL_VARIABLE)

@@ -1,0 +1,101 @@
+"""Providers by name, as `--provider` takes them: ours, and those that other packages bring.
+
+Another package brings one as an entry point: a name, and a function that is given the model's name and
+makes the provider::
+
+    [project.entry-points."agentstepper_nb.providers"]
+    echo = "my_package:EchoProvider"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
+from typing import Final
+
+from ..errors import ModelError
+from .base import ModelProvider
+
+GROUP: Final = "agentstepper_nb.providers"
+
+Factory = Callable[[str], ModelProvider]
+
+
+def _openai(model: str) -> ModelProvider:
+    from .openai import OpenAIProvider
+
+    return OpenAIProvider("chat")
+
+
+def _openai_responses(model: str) -> ModelProvider:
+    from .openai import OpenAIProvider
+
+    return OpenAIProvider("responses")
+
+
+def _anthropic(model: str) -> ModelProvider:
+    try:
+        from .anthropic import AnthropicProvider
+    except ModuleNotFoundError as error:
+        if error.name != "anthropic":
+            raise
+        text = "Anthropic's client isn't installed: pip install 'agentstepper_nb[anthropic]'."
+        raise ModelError("invalid", text) from None
+    return AnthropicProvider()
+
+
+def _scripted(model: str) -> ModelProvider:
+    from .scripted.provider import ScriptedProvider
+
+    return ScriptedProvider(model)
+
+
+def _local(model: str) -> ModelProvider:
+    from .local import LocalProvider
+
+    return LocalProvider(model or None)
+
+
+#: Each imports its client when it is asked for, and not before.
+_OURS: Final[dict[str, Factory]] = {
+    "openai": _openai,
+    "openai-responses": _openai_responses,
+    "anthropic": _anthropic,
+    "scripted": _scripted,
+    "local": _local,
+}
+
+
+def names() -> list[str]:
+    """The providers that can be named, ours first."""
+    return [*_OURS, *sorted({point.name for point in entry_points(group=GROUP)} - set(_OURS))]
+
+
+def create(name: str, model: str) -> ModelProvider:
+    """Make a provider.
+
+    Args:
+        name: Which; ours can't be replaced by another package's.
+        model: The model that it will be asked for.
+
+    Raises:
+        ModelError: There is none of that name, or it lacks what it needs: a key, a package.
+    """
+    if name in _OURS:
+        return _OURS[name](model)
+    point = next(iter(entry_points(group=GROUP, name=name)), None)
+    if point is None:
+        text = f"There is no provider {name!r}; there are {', '.join(names())}."
+        raise ModelError("invalid", text)
+    return _brought(point, model)
+
+
+def _brought(point: EntryPoint, model: str) -> ModelProvider:
+    try:
+        factory: Factory = point.load()
+        return factory(model)
+    except ModelError:
+        raise
+    except Exception as error:  # whatever their code does
+        text = f"The provider {point.name!r}, which is {point.value}, can't be used: {error!r}"
+        raise ModelError("invalid", text) from error

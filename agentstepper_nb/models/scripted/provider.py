@@ -1,0 +1,74 @@
+"""A script as a provider: the model of demos, tutorials and tests of agents."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Final, Literal
+
+from ...errors import ModelError
+from ...llm_wire.conversation import ModelRequest
+from ...llm_wire.events import AgentEvent
+from ..streaming import HTTPProvider
+from .library import load
+from .script import Script
+from .server import ScriptedServer
+
+API = Literal["chat", "responses", "messages"]
+
+#: Asked for by nobody: servers of scripts know no keys.
+_KEY: Final = "scripted"
+
+
+class ScriptedProvider:
+    """Streams what a script says, over real HTTP, from a server in this process.
+
+    Args:
+        script: It, the name of one that ships with the package, or the path of a Python file.
+        api: The API that is spoken in between; the events are the same.
+
+    Raises:
+        ModelError: There is no such script, or its file fails.
+    """
+
+    name: Final = "scripted"
+
+    def __init__(self, script: Script | str, api: API = "chat") -> None:
+        self.server = ScriptedServer(script if isinstance(script, Script) else _loaded(script))
+        """What answers; listens from the first question on."""
+        self._api = api
+        self._asking: HTTPProvider | None = None
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[AgentEvent, None]:
+        """Ask the script once; see `ModelProvider.stream`."""
+        if self._asking is None:
+            self._asking = _provider(self._api, self.server.start())
+        async with aclosing(self._asking.stream(request)) as events:
+            async for event in events:
+                yield event
+
+    async def close(self) -> None:
+        """End the server."""
+        asking, self._asking = self._asking, None
+        if asking is not None:
+            await asking.close()
+        await asyncio.to_thread(self.server.close)  # it waits for its threads
+
+
+def _loaded(name: str) -> Script:
+    try:
+        return load(name)
+    except Exception as error:  # a file's own code may do anything
+        raise ModelError("invalid", f"The script {name!r} can't be used: {error}") from error
+
+
+def _provider(api: API, server: ScriptedServer) -> HTTPProvider:
+    """A client of an API; it is imported for this alone."""
+    if api == "messages":
+        from ..anthropic import AnthropicProvider
+
+        return AnthropicProvider(server.root_url, _KEY)
+    from ..openai import OpenAIProvider
+
+    return OpenAIProvider(api, server.base_url, _KEY)

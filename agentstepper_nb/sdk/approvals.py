@@ -1,0 +1,226 @@
+"""A call that a person is to approve first: what they are asked, and the hand of whoever else is asked.
+
+The debugger's view asks at the call's breakpoint. A terminal, say, may ask at the same time: what is
+said there goes to the Core, and whoever is first is heard. Where no Core can ask, it is all that counts.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from msgspec import UNSET, Raw, UnsetType
+
+from ..errors import ConnectionLostError
+from ..protocol import values
+from ..protocol.agent import AgentMessage, Answer, Decide, Deny, Resume
+from .packing import Packed, Packer, Word
+from .waiting import new_future
+
+#: Sends messages on the run's link.
+Sender = Callable[[tuple[AgentMessage, ...]], None]
+
+_USED: Final = "This Approval was asked for another call: make one for each call."
+#: What the agent is told where nobody could be asked: silence is no.
+NOBODY: Final = "Nobody could be asked to approve this call, so that it wasn't made."
+#: Characters that travel of what is asked, and of why it is denied.
+_ASKED: Final = 1000
+_REASON: Final = 10_000
+
+
+@dataclass(frozen=True)
+class Said:
+    """What somebody said who was asked elsewhere."""
+
+    approved: bool
+    args: Any = UNSET
+    reason: str = ""
+    always: bool = False
+
+
+@dataclass
+class AskedCall:
+    """The call that an approval is asked for.
+
+    Args:
+        breakpoint: The id of its begin breakpoint.
+        tool: The tool's name.
+        packer: Makes what is said ready to travel.
+    """
+
+    breakpoint: str
+    tool: str
+    packer: Packer
+    send: Sender | None = None  # while the breakpoint waits
+    edited: Packed | None = None  # what was approved elsewhere, where it was edited
+
+    def message(self, said: Said) -> Decide:
+        """What was said, as the Core is told."""
+        return Decide(
+            breakpoint=self.breakpoint,
+            approved=said.approved,
+            reason=self.reason(said),
+            data=self.data(said),
+            always=said.always,
+        )
+
+    def answer(self, said: Said) -> Answer:
+        """What was said, as a Core would answer it."""
+        if not said.approved:
+            return Deny(reason=self.reason(said))
+        return Resume(data=self.data(said), approved=True, always=said.always)
+
+    def reason(self, said: Said) -> str:
+        """Why it was denied, ready to travel."""
+        return self.packer.texts(Word.APPROVAL, {"reason": said.reason}, _REASON)["reason"]
+
+    def data(self, said: Said) -> Raw | UnsetType:
+        """The call as it was edited, ready to travel."""
+        if isinstance(said.args, UnsetType):
+            return UNSET
+        call = {"Tool": self.tool, "Argument": said.args}
+        self.edited = self.packer.pack(Word.TOOL_CALL, call)
+        return self.edited.raw
+
+    def shown(self, answer: Answer, packed: Packed) -> Packed:
+        """What stood before whoever gave an answer: its masks stand for what they do there.
+
+        Args:
+            answer: The answer.
+            packed: What the debugger shows.
+        """
+        edited = self.edited
+        if edited is None or not isinstance(answer, Resume) or answer.data is UNSET:
+            return packed
+        return edited if bytes(answer.data) == bytes(edited.raw) else packed
+
+
+class Approval:
+    """Asks for an approval: `dbg.tool(name, args, approval=Approval("deletes files", "high"))`.
+
+    The call's begin then waits, however the run continues, until somebody approves it or denies it: a
+    person in the debugger, or `approve` and `deny`, which any thread or task may call, before the call
+    begins too. The first of them counts; what comes later does nothing.
+
+    Args:
+        why: What is asked, in words: the rule that wants a person to look.
+        risk: How much the call can spoil.
+        rule: What "always allow this here" would allow, in words; None where that can't be said.
+        on_waiting: Called on the waiting thread or task once it waits, to ask somebody elsewhere too.
+            Where no Core can ask (it is away, and `on_disconnect` is "continue"; it is of version 1),
+            that answer is waited for, and without `on_waiting` the call is denied.
+
+    Raises:
+        ValueError: There is no such risk.
+    """
+
+    def __init__(
+        self,
+        why: str,
+        risk: Literal["low", "medium", "high"] = "medium",
+        rule: str | None = None,
+        *,
+        on_waiting: Callable[[], None] | None = None,
+    ) -> None:
+        self.why = why
+        self.risk = values.Risk(risk)
+        self.rule = rule
+        self.on_waiting = on_waiting
+        #: Whether the like needn't be asked again here; known inside the block.
+        self.always = False
+        # Held for a moment, so that what is said is sent once; a signal's handler may say it too.
+        self._lock = threading.RLock()
+        self._said: Future[Said] = new_future()
+        self._call: AskedCall | None = None  # once it is asked
+        self._told = False  # `on_waiting` was called
+
+    def approve(self, args: Any = UNSET, *, always: bool = False) -> None:
+        """Let the call be made.
+
+        Args:
+            args: Its arguments, edited; as the agent gave them where this is left out.
+            always: Whether the like needn't be asked again.
+
+        Raises:
+            NotJSONError: JSON can't carry the arguments.
+        """
+        self._say(Said(True, args=args, always=always))
+
+    def deny(self, reason: str) -> None:
+        """Don't let the call be made: the agent gets a ToolDeniedError.
+
+        Args:
+            reason: What it says.
+        """
+        self._say(Said(False, reason=reason))
+
+    def _say(self, said: Said) -> None:
+        if self._call is not None and not self._said.done():
+            self._call.message(said)  # what can't travel raises before it counts
+        with self._lock:
+            if self._said.done():
+                return
+            self._said.set_result(said)
+            send = None if self._call is None else self._call.send
+        self._send(send)
+
+    # ---- the block's side ---------------------------------------------------------------------------
+
+    @property
+    def said(self) -> Future[Said]:
+        """What is said elsewhere, once it is."""
+        return self._said
+
+    def begin(self, call: AskedCall) -> values.Approval:
+        """The call is about to be asked for; what is asked, ready to travel.
+
+        Raises:
+            RuntimeError: Another one was.
+            NotJSONError: JSON can't carry the arguments that were approved before.
+        """
+        with self._lock:
+            if self._call is not None:
+                raise RuntimeError(_USED)
+            if self._said.done():
+                call.answer(self._said.result())  # what can't travel raises before anything is sent
+            self._call = call
+        asked = {"why": self.why} if self.rule is None else {"why": self.why, "rule": self.rule}
+        shown = call.packer.texts(Word.APPROVAL, asked, _ASKED)
+        return values.Approval(risk=self.risk, why=shown["why"], rule=shown.get("rule"))
+
+    def queued(self, send: Sender) -> None:
+        """The breakpoint is on its way: what was decided before follows it, and what is from now on."""
+        with self._lock:
+            if self._call is not None:
+                self._call.send = send
+            decided = self._said.done()
+        if decided:
+            self._send(send)
+        self.ask_elsewhere()
+
+    def _send(self, send: Sender | None) -> None:
+        """Tell the Core what was said; not under our lock, since sending has one of its own."""
+        if send is not None and self._call is not None:
+            with suppress(ConnectionLostError):  # who waits at the breakpoint hears of it
+                send((self._call.message(self._said.result()),))
+
+    def ask_elsewhere(self) -> None:
+        """Call `on_waiting`, once, where nothing is decided yet."""
+        if self.on_waiting is not None and not self._told and not self._said.done():
+            self._told = True
+            self.on_waiting()
+
+    def end(self, *, always: bool = False) -> None:
+        """The breakpoint doesn't wait any more.
+
+        Args:
+            always: Whether it was approved for the like as well.
+        """
+        with self._lock:
+            if self._call is not None:
+                self._call.send = None
+        self.always = always

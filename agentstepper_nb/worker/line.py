@@ -1,0 +1,246 @@
+"""A worker's connection on an event loop: the same at the Core's end and at the worker's."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from functools import partial
+from typing import Final, cast
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ..errors import AgentStepperError, CommandError, ProtocolError
+from ..protocol.frame import MAX_MESSAGE
+from ..protocol.worker import Failed
+from .peer import (
+    WINDOW,
+    Answered,
+    Asked,
+    Broke,
+    Came,
+    Cancelled,
+    Complained,
+    Happening,
+    Peer,
+    Refused,
+    Room,
+)
+from .service import Service
+
+#: Bytes of a value that still fit into a message, with the envelope.
+_LARGEST: Final = MAX_MESSAGE - 4096
+#: Characters of what the other end wrote that the log shows.
+_SHOWN: Final = 300
+
+_CANCELLED: Final = Failed(code="cancelled", message="It was cancelled before it was answered.")
+
+#: What ends a stream that is read here: its result or an error, after its last item.
+_Arrival = Came | Answered | Broke
+
+
+class Line:
+    """Asks the other end, and has it served.
+
+    Args:
+        send: Sends a text frame in order; never blocks.
+        services: What the other end may ask for.
+        log: Gets what was not understood, and what failed here.
+    """
+
+    def __init__(
+        self,
+        send: Callable[[str], None],
+        services: Mapping[str, Service],
+        log: logging.Logger,
+    ) -> None:
+        self._send = send
+        self._services = services
+        self._log = log
+        self._peer = Peer()
+        self._arrivals: dict[str, asyncio.Queue[_Arrival]] = {}
+        self._serving: dict[str, asyncio.Task[Raw | Failed]] = {}
+        self._room: dict[str, asyncio.Event] = {}
+        self._lost: str | None = None
+
+    # ---- the connection -----------------------------------------------------------------------------
+
+    def say(self, message: Struct) -> None:
+        """Send a message of the greeting."""
+        self._peer.say(message)
+        self._flush()
+
+    def complain(self, error: ProtocolError) -> None:
+        """Say that a message of the greeting was refused."""
+        self.say(Failed(code=error.code, message=error.message))
+
+    def receive(self, text: str) -> None:
+        """A text frame came, after the greeting. Nothing is raised for what it holds."""
+        self._react(self._peer.receive(text))
+        self._flush()
+
+    def receive_binary(self) -> None:
+        """A binary frame came."""
+        self._react(self._peer.refuse_binary())
+        self._flush()
+
+    def lost(self, why: str) -> None:
+        """The connection is gone: what was asked breaks off, and what is served here is cancelled.
+
+        Args:
+            why: For who asked, what happened.
+        """
+        self._lost = why
+        for id, arrivals in self._arrivals.items():
+            arrivals.put_nowait(Broke(id, "worker_lost", why))
+        for task in self._serving.values():
+            task.cancel()
+
+    # ---- asking -------------------------------------------------------------------------------------
+
+    async def call(self, service: str, method: str, params: Struct | None = None) -> Raw:
+        """Ask for a result.
+
+        Args:
+            service: Whom.
+            method: What.
+            params: With what.
+
+        Returns:
+            The result, as JSON.
+
+        Raises:
+            CommandError: It was refused, or the connection is gone (`worker_lost`).
+        """
+        id, arrivals = self._ask(service, method, params, 0)
+        try:
+            return self._ended(await arrivals.get())
+        finally:
+            self._forget(id)
+
+    async def stream(
+        self, service: str, method: str, params: Struct | None = None
+    ) -> AsyncGenerator[Raw, None]:
+        """Ask for a stream of items, as JSON; closing it cancels. Arguments and errors as `call`."""
+        id, arrivals = self._ask(service, method, params, WINDOW)
+        try:
+            while isinstance(arrival := await arrivals.get(), Came):
+                yield arrival.value
+                self._peer.took(id)
+                self._flush()
+            self._ended(arrival)
+        finally:
+            self._forget(id)
+
+    def _ask(
+        self, service: str, method: str, params: Struct | None, window: int
+    ) -> tuple[str, asyncio.Queue[_Arrival]]:
+        if self._lost is not None:
+            raise CommandError("worker_lost", self._lost)
+        id = self._peer.ask(service, method, _encoded(params), window)
+        arrivals = self._arrivals[id] = asyncio.Queue()  # bounded by the window
+        self._flush()
+        return id, arrivals
+
+    def _ended(self, arrival: _Arrival) -> Raw:
+        if isinstance(arrival, Broke):
+            raise CommandError(arrival.code, arrival.message)
+        return arrival.value
+
+    def _forget(self, id: str) -> None:
+        del self._arrivals[id]
+        self._peer.cancel(id)
+        self._flush()
+
+    # ---- being asked --------------------------------------------------------------------------------
+
+    async def _serve(self, asked: Asked) -> Raw | Failed:
+        """Carry a request out, and give what it is answered with."""
+        request = asked.request
+        try:
+            service = self._services.get(request.service)
+            if service is None:
+                raise CommandError("unknown_service", f"There is no {request.service[:80]!r} here.")
+            if request.window:
+                return await self._serve_stream(asked.id, service, asked)
+            return _encoded(await service.call(request.method, request.params))
+        except (CommandError, ProtocolError) as error:
+            return Failed(code=error.code, message=error.message)
+        except Exception as error:
+            what = f"{request.service}.{request.method}"[:_SHOWN]
+            self._log.error("%r failed", what, exc_info=error)
+            told = str(error) if isinstance(error, AgentStepperError) else type(error).__qualname__
+            return Failed(code="internal", message=f"The worker failed, the log says how: {told}")
+
+    def _served(self, id: str, task: asyncio.Task[Raw | Failed]) -> None:
+        """Answer a request once all that served it is over; where that was cancelled, it is the peer's
+        to know that nobody is told.
+        """
+        del self._serving[id]
+        answer = _CANCELLED if task.cancelled() else task.result()
+        if isinstance(answer, Failed):
+            self._peer.fail(id, answer.code, answer.message)
+        else:
+            self._peer.result(id, answer)
+        self._flush()
+
+    async def _serve_stream(self, id: str, service: Service, asked: Asked) -> Raw:
+        room = self._room[id] = asyncio.Event()
+        generator = service.stream(asked.request.method, asked.request.params)
+        try:
+            async with aclosing(cast(AsyncGenerator[Struct, None], generator)) as items:
+                async for item in items:
+                    while not self._peer.credit(id):
+                        room.clear()
+                        await room.wait()
+                    self._peer.item(id, _encoded(item))
+                    self._flush()
+        finally:
+            del self._room[id]
+        return _encoded(None)
+
+    # ---- what comes ---------------------------------------------------------------------------------
+
+    def _react(self, happening: Happening | None) -> None:
+        match happening:
+            case Came(id=id) | Answered(id=id) | Broke(id=id):
+                if id in self._arrivals:
+                    self._arrivals[id].put_nowait(happening)
+            case Asked(id=id):
+                task = asyncio.get_running_loop().create_task(self._serve(happening))
+                self._serving[id] = task
+                task.add_done_callback(partial(self._served, id))
+            case Cancelled(id=id):
+                if id in self._serving:
+                    self._serving[id].cancel()
+            case Room(id=id):
+                if id in self._room:
+                    self._room[id].set()
+            case Refused():
+                self._log.warning(
+                    "a message between Core and worker was refused, %s: %r",
+                    happening.code,
+                    happening.message[:_SHOWN],
+                )
+            case Complained():
+                self._log.warning(
+                    "the other end refused a message, %r: %r",
+                    happening.code[:_SHOWN],
+                    happening.message[:_SHOWN],
+                )
+
+    def _flush(self) -> None:
+        for text in self._peer.drain():
+            if self._lost is None:
+                self._send(text)
+
+
+def _encoded(value: Struct | None) -> Raw:
+    encoded = msgspec.json.encode(value)
+    if len(encoded) > _LARGEST:
+        raise CommandError(
+            "too_large", f"{len(encoded)} bytes don't fit into a message of {MAX_MESSAGE}."
+        )
+    return Raw(encoded)

@@ -1,0 +1,309 @@
+"""One end of a worker's connection, without I/O: text in, what it means and what to send out.
+
+Both ends are alike once they have greeted each other: each may ask the other. A request is open until it
+is answered, refused or cancelled. What crosses a cancellation on its way is passed over.
+
+A stream can't flood its reader: its sender has credit, which the request and `more` give, and each
+item takes one. So what waits at the reader is bounded by the window, and what the sender holds back is
+its own to bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ..errors import CommandError, ProtocolError
+from ..protocol.worker import Cancel, Failed, Item, More, Request, Result, both_ways
+
+#: Requests that one end may have open at the other.
+MOST_OPEN: Final = 1000
+#: Items of a stream that may be on their way to its reader, or wait there.
+WINDOW: Final = 64
+
+_NOTHING: Final = Raw(b"null")
+
+
+class Asked(Struct, frozen=True):
+    """The other end asks; answer with `item`s, where it has a window, and `result` or `fail`."""
+
+    id: str
+    request: Request
+
+
+class Cancelled(Struct, frozen=True):
+    """The other end wants no more of what it asked."""
+
+    id: str
+
+
+class Room(Struct, frozen=True):
+    """A stream of ours may go on."""
+
+    id: str
+
+
+class Came(Struct, frozen=True):
+    """An item of what we asked for; `took` says that it was taken."""
+
+    id: str
+    value: Raw
+
+
+class Answered(Struct, frozen=True):
+    """What we asked is answered, or its stream is over."""
+
+    id: str
+    value: Raw
+
+
+class Broke(Struct, frozen=True):
+    """What we asked was refused, or broke off."""
+
+    id: str
+    code: str
+    message: str
+
+
+class Refused(Struct, frozen=True):
+    """A message was not understood, and its sender is told so; for the log."""
+
+    code: str
+    message: str
+
+
+class Complained(Struct, frozen=True):
+    """The other end didn't understand a message of ours; for the log."""
+
+    code: str
+    message: str
+
+
+Happening = Asked | Cancelled | Room | Came | Answered | Broke | Refused | Complained
+
+
+@dataclass
+class _Open:
+    """A request of ours.
+
+    Args:
+        window: The most items that may be under way to us.
+    """
+
+    window: int
+    room: int  # items that may still come
+    taken: int = 0  # since we said `more` last
+
+
+@dataclass
+class _Served:
+    """A request of the other end's; until it is done with here, also after it was cancelled.
+
+    Args:
+        credit: Items that may be sent.
+    """
+
+    credit: int
+    cancelled: bool = False
+
+
+class _Kind(Struct):
+    """What of a message that can't be read tells whom it concerns."""
+
+    type: str = ""
+    id: str | None = None
+
+
+class Peer:
+    """The rules of one end, after the greeting."""
+
+    def __init__(self) -> None:
+        self._asked: dict[str, _Open] = {}
+        self._serving: dict[str, _Served] = {}
+        self._last_id = 0
+        self._last_n = 0
+        self._outgoing: list[str] = []
+
+    # ---- in and out ---------------------------------------------------------------------------------
+
+    def receive(self, text: str) -> Happening | None:
+        """Take a message in.
+
+        Args:
+            text: As it came.
+
+        Returns:
+            What it means; None where it is of no consequence any more.
+        """
+        try:
+            envelope, message = both_ways.decode(text)
+            id = envelope.id if isinstance(envelope.id, str) else None
+            return self._take(id, message)
+        except ProtocolError as error:
+            return self._refuse(error, text)
+
+    def refuse_binary(self) -> Refused:
+        """A binary frame came: say that only text is taken."""
+        refused = Refused("binary_frame", "Send text frames: this one was binary.")
+        self._send(Failed(code=refused.code, message=refused.message))
+        return refused
+
+    def drain(self) -> list[str]:
+        """What is to be sent, in order; it is forgotten here."""
+        outgoing, self._outgoing = self._outgoing, []
+        return outgoing
+
+    def say(self, message: Struct) -> None:
+        """Send a message of the greeting."""
+        self._send(message)
+
+    # ---- as who asks --------------------------------------------------------------------------------
+
+    def ask(self, service: str, method: str, params: Raw = _NOTHING, window: int = 0) -> str:
+        """Ask the other end.
+
+        Args:
+            service: Whom.
+            method: What.
+            params: With what, as JSON.
+            window: The most items that may be under way; 0 asks for a result alone.
+
+        Returns:
+            The request's id.
+
+        Raises:
+            CommandError: `too_many`.
+        """
+        if len(self._asked) >= MOST_OPEN:
+            raise CommandError(
+                "too_many", f"{MOST_OPEN} requests are open: wait until some are answered."
+            )
+        self._last_id += 1
+        id = str(self._last_id)
+        self._asked[id] = _Open(window, window)
+        self._send(Request(service=service, method=method, params=params, window=window), id)
+        return id
+
+    def took(self, id: str) -> None:
+        """An item was taken, so that there is room for another. Nothing where the stream is over."""
+        open = self._asked.get(id)
+        if open is None:
+            return
+        open.taken += 1
+        if (
+            open.taken * 2 >= open.window
+        ):  # half a window at a time: few messages, and no standstill
+            self._send(More(items=open.taken), id)
+            open.room += open.taken
+            open.taken = 0
+
+    def cancel(self, id: str) -> None:
+        """Want no more of it. Nothing where it is over."""
+        if self._asked.pop(id, None) is not None:
+            self._send(Cancel(), id)
+
+    # ---- as who is asked ----------------------------------------------------------------------------
+
+    def credit(self, id: str) -> int:
+        """How many items may be sent now."""
+        return self._serving[id].credit
+
+    def item(self, id: str, value: Raw) -> None:
+        """Send one of a stream, for which there has to be credit."""
+        served = self._serving[id]
+        if served.credit < 1:
+            raise ValueError(f"There is no room for an item of request {id}.")
+        served.credit -= 1
+        if not served.cancelled:
+            self._send(Item(value=value), id)
+
+    def result(self, id: str, value: Raw = _NOTHING) -> None:
+        """Answer a request, or end its stream."""
+        self._answer(id, Result(value=value))
+
+    def fail(self, id: str, code: str, message: str) -> None:
+        """Refuse a request, or break its stream off."""
+        self._answer(id, Failed(code=code, message=message))
+
+    def _answer(self, id: str, answer: Result | Failed) -> None:
+        if not self._serving.pop(id).cancelled:
+            self._send(answer, id)
+
+    # ---- each message -------------------------------------------------------------------------------
+
+    def _take(self, id: str | None, message: Struct) -> Happening | None:
+        if isinstance(message, Failed):
+            return self._take_failure(id, message)
+        if id is None:
+            raise ProtocolError("invalid_message", "The envelope needs the request's `id`.")
+        match message:
+            case Request():
+                return self._take_request(id, message)
+            case Cancel():
+                return self._take_cancel(id)
+            case More():
+                return self._take_credit(id, message.items)
+            case Item():
+                return self._take_item(id, message.value)
+            case Result():
+                return None if self._asked.pop(id, None) is None else Answered(id, message.value)
+        raise ProtocolError("already_open", "This connection has greeted already.")
+
+    def _take_failure(self, id: str | None, failed: Failed) -> Happening | None:
+        if id is None:
+            return Complained(failed.code, failed.message)
+        known = self._asked.pop(id, None)
+        return None if known is None else Broke(id, failed.code, failed.message)
+
+    def _take_request(self, id: str, request: Request) -> Happening:
+        if id in self._serving:
+            raise ProtocolError("duplicate", f"Request {id[:80]} is open already.")
+        if len(self._serving) >= MOST_OPEN:
+            raise ProtocolError("too_many", f"No more than {MOST_OPEN} requests may be open.")
+        self._serving[id] = _Served(request.window)
+        return Asked(id, request)
+
+    def _take_cancel(self, id: str) -> Happening | None:
+        served = self._serving.get(id)
+        if served is None or served.cancelled:
+            return None
+        served.cancelled = True
+        return Cancelled(id)
+
+    def _take_credit(self, id: str, items: int) -> Happening | None:
+        if id not in self._serving:
+            return None
+        self._serving[id].credit += items
+        return Room(id)
+
+    def _take_item(self, id: str, value: Raw) -> Happening | None:
+        open = self._asked.get(id)
+        if open is None:
+            return None
+        if open.room < 1:
+            self.cancel(id)
+            return Broke(id, "invalid_message", "An item came for which there was no room.")
+        open.room -= 1
+        return Came(id, value)
+
+    def _refuse(self, error: ProtocolError, text: str) -> Happening:
+        """Tell the sender that its message wasn't understood; whom it concerns doesn't wait on."""
+        try:
+            kind = msgspec.json.decode(text, type=_Kind)
+        except (msgspec.DecodeError, RecursionError, UnicodeError):
+            kind = _Kind()
+        refused = kind.type == "request" and kind.id not in self._serving
+        # A failure under an id is for the request of that id, and of its sender.
+        failed = Failed(code=error.code, message=error.message)
+        self._send(failed, kind.id if refused else None)
+        answers = kind.type in ("item", "result", "failed")
+        if answers and kind.id is not None and self._asked.pop(kind.id, None) is not None:
+            return Broke(kind.id, error.code, error.message)
+        return Refused(error.code, error.message)
+
+    def _send(self, message: Struct, id: str | None = None) -> None:
+        self._last_n += 1
+        self._outgoing.append(both_ways.encode(message, self._last_n, id))

@@ -1,0 +1,25 @@
+/** What a row asks a person and how it is answered; the field of a denial. Below: nothing moves for it. */
+import type { MessageBody, Model, Row } from "../model/model";
+import { Decided } from "./decided";
+import { Denial } from "./denial";
+import { Question } from "./question";
+
+export { default as styles } from "../styles/approval.css";
+
+export interface ApprovalProps {
+  model: Model;
+  row: Row;
+  /** Undefined until it is here. */
+  body: MessageBody | undefined;
+}
+
+export function Approval({ model, row, body }: ApprovalProps) {
+  if (!body) return <div class="as-Foot as-Asks" />;
+  if (!row.pending) return <Decided row={row} body={body} />;
+  if (body.approval) return <Question model={model} row={row} approval={body.approval} />;
+  return (
+    <section class="as-Foot" aria-label="Deny">
+      <Denial model={model} row={row} />
+    </section>
+  );
+}

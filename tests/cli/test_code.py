@@ -1,0 +1,410 @@
+"""`agentstepper code` in a real terminal, through pipes, and its lines."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pexpect
+import pytest
+
+from agentstepper_nb.cli import main
+from agentstepper_nb.cli.code_lines import call_line, end_line, result_lines, written_call_line
+from agentstepper_nb.cli.code_screen import FlowScreen
+from agentstepper_nb.cli.code_view import CodeView
+from agentstepper_nb.coding.orchestrator import RunResult
+from agentstepper_nb.coding.tool import ToolResult
+from agentstepper_nb.hub import AgentStepperCore
+from agentstepper_nb.llm_wire.events import (
+    ResponseCompleted,
+    TextDelta,
+    ToolCallReady,
+    ToolResultEvent,
+    TraceEvent,
+)
+from agentstepper_nb.protocol.values import Usage
+from tests.sdk.person import Person
+
+CODE = [sys.executable, "-m", "agentstepper_nb", "code"]
+
+#: Does what the prompt says.
+SCRIPT = """\
+from agentstepper_nb.models.scripted import *
+
+def run(request):
+    words = [message.text for message in request.messages if message.role == "user"][-1].split()
+    return Call("run_command", {"command": " ".join(words[1:])})
+
+done = where("done", lambda request: request.messages[-1].role == "tool")
+script = Script("obey", [
+    Rule(last_says("^hold"), say("Wait for me."), fault=Hold("gate", after=2)),
+    Rule(done & tool_says("run_command", "denied"), say("Then I won't.")),
+    Rule(done, say("I did it.")),
+    Rule(last_says("^run "), run),
+    Rule(last_says("^again"), Call("git_status", {})),
+    Rule(last_says("^fail"), say("Never said."), fault=Refuse(status=401, times=None)),
+    Rule(always, lambda request: say(f"You said {len(request.messages) - 1} things.")),
+])
+"""
+
+Start = Callable[..., pexpect.spawn]
+
+
+@pytest.fixture(autouse=True)
+def folder(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (home / "script.py").write_text(SCRIPT)
+    (home / "repo" / "build").mkdir(parents=True)
+    monkeypatch.setenv("AGENTSTEPPER_PROVIDER", "scripted")
+    monkeypatch.setenv("AGENTSTEPPER_MODEL", str(home / "script.py"))
+    monkeypatch.delenv("EDITOR", raising=False)
+    monkeypatch.chdir(home / "repo")
+    return home / "repo"
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts it on a terminal."""
+    with ExitStack() as stack:
+
+        def started(*arguments: str) -> pexpect.spawn:
+            terminal = pexpect.spawn(
+                CODE[0],
+                [*CODE[1:], *arguments],
+                encoding="utf-8",
+                timeout=30,
+                dimensions=(50, 200),
+            )
+            terminal.delaybeforesend = None
+            stack.callback(terminal.close, force=True)
+            return terminal
+
+        yield started
+
+
+def ends(terminal: pexpect.spawn, code: int) -> None:
+    terminal.expect(pexpect.EOF)
+    assert terminal.wait() == code
+
+
+class Piped:
+    """Runs it in this process, between pipes."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self._capsys = capsys
+        self._monkeypatch = monkeypatch
+
+    def __call__(self, *arguments: str, given: str = "") -> tuple[int, str, str]:
+        """Give it arguments and input; its exit code, output and error output."""
+        self._monkeypatch.setattr(sys, "stdin", io.StringIO(given))
+        code = main(["code", *arguments])
+        said = self._capsys.readouterr()
+        return code, said.out, said.err
+
+
+@pytest.fixture
+def piped(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Piped:
+    return Piped(capsys, monkeypatch)
+
+
+# ---- a conversation ----------------------------------------------------------------------------------
+
+
+def test_a_conversation_with_every_answer_to_an_approval(
+    start: Start, folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editor = home / "editor.py"
+    editor.write_text(
+        "import sys, pathlib\npath = pathlib.Path(sys.argv[1])\n"
+        "path.write_text(path.read_text().replace('build', 'kept'))\n"
+    )
+    monkeypatch.setenv("EDITOR", f"{sys.executable} {editor}")
+    terminal = start()
+    terminal.expect("Session ([0-9a-f-]{36})")
+    terminal.expect("No debugger is running")
+    terminal.expect("> ")
+    terminal.sendline("hello")
+    terminal.expect("You said 1 things.")
+    terminal.expect("Done · 1 query · .* tokens")
+
+    terminal.expect("> ")
+    terminal.sendline("run rm -rf build")
+    terminal.expect("Asks for approval · high risk")
+    terminal.expect(r"\[a\]lways: the command `rm -rf build` in this workspace: ")
+    terminal.sendline("what?")
+    terminal.expect("let it happen")
+    terminal.expect(": ")
+    terminal.sendline("e {broken")
+    terminal.expect("This isn't JSON: line 1")
+    terminal.expect(": ")
+    terminal.sendline("n keep it")
+    terminal.expect("denied: keep it")
+    terminal.expect("✗ A person denied this: keep it")
+    terminal.expect("Then I won't.")
+    assert (folder / "build").is_dir()
+
+    terminal.expect("> ")
+    terminal.sendline("run rm -rf build")
+    terminal.expect(r"\[a\]lways: .*: ")
+    terminal.sendline("e")
+    terminal.expect(r"now: run_command\(command=rm -rf kept\)")
+    terminal.expect(": ")
+    terminal.sendline("y")
+    terminal.expect("edited: ")
+    terminal.expect("I did it.")
+    assert (folder / "build").is_dir()
+
+    terminal.expect("> ")
+    terminal.sendline("run rm -rf build")
+    terminal.expect(r"\[a\]lways: .*: ")
+    terminal.sendline("a")
+    terminal.expect("approved")
+    terminal.expect("I did it.")
+    assert not (folder / "build").exists()
+    terminal.expect("> ")
+    terminal.sendline("run rm -rf build")  # the rule
+    terminal.expect("✓")
+    terminal.expect("I did it.")
+
+    terminal.expect("> ")
+    terminal.send("two\nlines\n")  # as pasted
+    terminal.expect("You said 17 things.")
+    terminal.expect("> ")
+    terminal.sendline("/help")
+    terminal.expect("twice, it ends")
+    terminal.sendline("")
+    terminal.expect("> ")
+    terminal.sendline("/quit")
+    ends(terminal, 0)
+
+
+def test_a_session_is_resumed_and_listed(start: Start, folder: Path, piped: Piped) -> None:
+    code, out, _ = piped("one")
+    assert code == 0
+    assert "You said 1 things." in out
+    terminal = start("--resume")
+    terminal.expect("> ")
+    terminal.sendline("two")
+    terminal.expect("You said 3 things.")
+    terminal.expect("> ")
+    terminal.sendeof()
+    ends(terminal, 0)
+    _, listed, _ = piped("--list")
+    (line,) = listed.splitlines()
+    _, _, id, prompt, place = line.split(maxsplit=4)
+    assert prompt == "one"
+    assert place.startswith(f"({folder}, scripted ")
+    _, out, _ = piped("three", "--resume", id[:20])
+    assert "You said 5 things." in out
+    code, _, error = piped("four", "--resume", "nothing")
+    assert code == 1
+    assert "no session's id begins" in error
+
+
+def test_ctrl_c_cancels_an_answer_and_twice_it_ends(start: Start) -> None:
+    terminal = start()
+    terminal.expect("> ")
+    terminal.sendline("hold on")
+    terminal.expect("Wait")
+    terminal.sendintr()
+    terminal.expect("Cancelling; Ctrl\\+C again ends.")
+    terminal.expect("Cancelled · 1 query")
+    terminal.expect("> ")
+    terminal.sendline("hello")
+    terminal.expect("You said 2 things.")
+    terminal.expect("> ")
+    terminal.sendintr()
+    terminal.expect("Ctrl\\+C again, or Ctrl\\+D, ends.")
+    terminal.expect("> ")
+    terminal.sendintr()
+    ends(terminal, 130)
+
+
+def test_ctrl_c_at_an_approval_takes_the_question_back(start: Start) -> None:
+    terminal = start("run rm -rf build")
+    terminal.expect(r"\[y\]es")
+    terminal.sendintr()
+    terminal.expect("decided elsewhere, or the answer was cancelled")
+    terminal.expect("Cancelled · 1 query")
+    ends(terminal, 130)
+
+
+# ---- through pipes -----------------------------------------------------------------------------------
+
+
+def test_a_prompt_through_a_pipe_and_an_approval_that_nobody_can_give(
+    folder: Path, piped: Piped
+) -> None:
+    code, out, _ = piped(given="run rm -rf build\n")
+    assert code == 0
+    assert "Asks for approval: " in out
+    assert "denied: It needs a person's approval, and nobody can be asked" in out
+    assert "Then I won't." in out
+    assert "\x1b" not in out
+    assert (folder / "build").is_dir()
+
+
+def test_yes_approves(folder: Path, piped: Piped) -> None:
+    _, out, _ = piped("run rm -rf build", "--yes")
+    assert "I did it." in out
+    assert not (folder / "build").exists()
+
+
+def test_exit_codes(piped: Piped) -> None:
+    code, out, _ = piped("fail")
+    assert code == 1
+    assert "Failed · 1 query" in out
+    assert "Error: " in out
+    code, out, _ = piped("run true", "--max-iterations", "1")
+    assert code == 3
+    assert "limit of iterations" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        ([], 2, "Say what it is to do"),
+        (["  "], 2, "Say what it is to do"),
+        (["x", "--workspace", "none"], 1, "The workspace .*none can't be used"),
+        (["x", "--provider", "nobody"], 1, "There is no provider 'nobody'"),
+        (["x", "--model", "nothing"], 1, "nothing"),
+        (["x", "--resume"], 1, "There is no session to resume in"),
+    ],
+)
+def test_what_is_wrong_is_said(arguments: list[str], code: int, says: str, piped: Piped) -> None:
+    ended, _, error = piped(*arguments)
+    assert ended == code
+    assert re.search(says, error)
+
+
+def test_a_wrong_number_is_refused(piped: Piped, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        piped("x", "--max-iterations", "0")
+    assert "0 is not between 1 and 1000" in capsys.readouterr().err
+
+
+def test_a_model_has_to_be_named(monkeypatch: pytest.MonkeyPatch, piped: Piped) -> None:
+    monkeypatch.delenv("AGENTSTEPPER_MODEL")
+    code, _, error = piped("x")
+    assert code == 2
+    assert "Say which model: --model NAME" in error
+
+
+# ---- beside a debugger -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def person(core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch) -> Iterator[Person]:
+    monkeypatch.setenv("AGENTSTEPPER_URL", f"ws://127.0.0.1:{core.client_port}")
+    with Person(core.ui_port) as person:
+        yield person
+
+
+def test_the_debugger_answers_first(start: Start, person: Person, folder: Path) -> None:
+    terminal = start("run rm -rf build")
+    terminal.expect("In the debugger: Run #1 of code repo")
+    terminal.expect(r"\[y\]es")
+    person.step({"Tool": "run_command", "Argument": {"command": "true"}})
+    terminal.expect("decided elsewhere")
+    terminal.expect("approved")
+    terminal.expect(r"edited: run_command\(command=true\)")
+    person.go_on()
+    terminal.expect("Done")
+    ends(terminal, 0)
+    assert (folder / "build").is_dir()
+
+
+def test_it_begins_stepping_and_is_stopped(start: Start, person: Person) -> None:
+    terminal = start("hello", "--step")
+    terminal.expect("In the debugger: ")
+    person.halted()
+    person.stop()
+    terminal.expect("Cancelled")
+    terminal.expect("A person pressed Stop in the debugger.")
+    ends(terminal, 130)
+    assert person.over().ending == "stopped"
+
+
+def test_no_debugger_is_looked_for(person: Person, piped: Piped) -> None:
+    code, out, _ = piped("hello", "--no-debugger")
+    assert code == 0
+    assert "debugger" not in out
+    assert person.runs == {}
+
+
+# ---- lines -------------------------------------------------------------------------------------------
+
+
+def shown(*events: Any, asks: bool = True) -> str:
+    out = io.StringIO()
+    view = CodeView(FlowScreen(out, colour=False, terminal=False), asks=asks)
+    for event in events:
+        view.hear(event)
+    return out.getvalue()
+
+
+def test_text_flows_and_lines_begin_anew() -> None:
+    diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
+    result = ToolResult.success({"path": "x", "diff": diff})
+    assert shown(
+        TextDelta("I ed"),
+        TextDelta("it.\x1b[2J\r"),
+        TextDelta("\n"),
+        TextDelta("Now."),
+        ToolCallReady("1", "edit_file", '{"path": "x", "new": "a\\nb"}'),
+        ToolResultEvent("1", result),
+        ResponseCompleted("length"),
+    ) == (
+        "I edit.\\x1b[2J\nNow.\n"
+        '→ edit_file(path=x, new="a\\nb")\n'
+        "  ✓\n  --- a/x\n  +++ b/x\n  @@ -1 +1 @@\n  -a\n  +b\n"
+        "(The answer was cut at the model's limit.)\n"
+    )
+
+
+def test_traces_that_a_person_should_see() -> None:
+    edit = {"what": "call", "name": "t", "args": {"a": 1}}
+    assert shown(
+        TraceEvent("error", {"message": "No key."}),
+        TraceEvent("warning", {"message": "Line 3."}),
+        TraceEvent("approval_required", {"why": "It deletes."}),
+        TraceEvent("approval", {"decision": "denied", "reason": "no"}),
+        TraceEvent("edited", edit),
+        *(TraceEvent("edited", {"what": what}) for what in ("prompt", "answer", "result")),
+        TraceEvent("unknown", {"message": "?"}),
+        TraceEvent("parse_error", "x"),
+        asks=False,
+    ).splitlines() == [
+        "Error: No key.",
+        "Note: Line 3.",
+        "Asks for approval: It deletes.",
+        "  denied: no",
+        "  edited: t(a=1)",
+        "  The prompt was edited in the debugger.",
+        "  The answer was edited in the debugger.",
+        "  The result was edited in the debugger.",
+    ]
+
+
+def test_long_things_are_cut() -> None:
+    output = "\n".join(f"line {n}" for n in range(20))
+    failed = ToolResult(ok=False, error="Exit code 1.", data={"output": output})
+    lines = [text for text, _ in result_lines(failed)]
+    assert lines[:2] == ["  ✗ Exit code 1.", "  … 12 lines before"]
+    assert lines[-1] == "  line 19"
+    diff = "\n".join(["+x"] * 100)
+    assert len(list(result_lines(ToolResult.success({"diff": diff})))) == 62
+    assert len(call_line("t", {"a": "x" * 1000})) == 160
+    assert written_call_line("t", '{"half') == 't({"half)'
+    assert written_call_line("t", json.dumps([1])) == "t([1])"
+
+
+def test_how_it_ended() -> None:
+    usage = Usage(input_tokens=1200, output_tokens=30)
+    result = RunResult(reason="done", messages=(), usage=usage, iterations=2)
+    assert end_line(result) == "Done · 2 queries · 1,200 → 30 tokens"

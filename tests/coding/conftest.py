@@ -1,0 +1,3 @@
+"""What the agent works on in these tests is not ours to run."""
+
+collect_ignore = ["repos", "scripts"]

@@ -1,0 +1,22 @@
+"""A workspace, and a book of rules outside of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentstepper_nb.coding.policy import RuleBook
+from agentstepper_nb.coding.workspace import LocalWorkspace
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> LocalWorkspace:
+    root = tmp_path / "ws"
+    root.mkdir()
+    return LocalWorkspace(root)
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> RuleBook:
+    return RuleBook(tmp_path / "data" / "coding" / "rules.json")

@@ -1,0 +1,313 @@
+"""The default policy: which rule decides, in which order, and what `--yes` may do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.coding.policy import DefaultPolicyEngine, Judgement, PolicyDecision, RuleBook
+from agentstepper_nb.coding.tool import Risk, Tool
+from agentstepper_nb.coding.workspace import LocalWorkspace
+from agentstepper_nb.errors import RulesError
+
+from .tools import ASKING, PATCH, READ, RISKY, RUN, WRITE
+
+ALLOWED = PolicyDecision.ALLOWED
+ASKS = PolicyDecision.REQUIRES_APPROVAL
+DENIED = PolicyDecision.DENIED
+
+
+def judged(engine: DefaultPolicyEngine, tool: Tool, **args: Any) -> Judgement:
+    return read(engine, tool, json.dumps(args))
+
+
+def read(engine: DefaultPolicyEngine, tool: Tool, text: str) -> Judgement:
+    return asyncio.run(engine.evaluate(tool, text))
+
+
+@pytest.fixture
+def engine(book: RuleBook, workspace: LocalWorkspace) -> DefaultPolicyEngine:
+    return DefaultPolicyEngine(book, workspace)
+
+
+@pytest.fixture
+def yes(book: RuleBook, workspace: LocalWorkspace) -> DefaultPolicyEngine:
+    return DefaultPolicyEngine(book, workspace, auto_approve=True)
+
+
+# ---- the default rules -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "decision", "why"),
+    [
+        (READ, {"path": "x"}, ALLOWED, "`read_file` only reads."),
+        (WRITE, {"path": "x"}, ALLOWED, "It stays inside the workspace."),
+        (ASKING, {}, ASKS, "`deploy` always asks."),
+        (RISKY, {}, ASKS, "`format` can do much harm."),
+        (RUN, {"command": "ls"}, ALLOWED, "It stays inside the workspace."),
+        (RUN, {"command": "rm -r x"}, ASKS, "`rm -r x` deletes folders and all that is in them."),
+        (RUN, {"command": "echo ; rm -r x"}, ALLOWED, "It stays inside the workspace."),
+        (
+            RUN,
+            {"command": "echo 'x"},
+            ASKS,
+            "The command can't be parsed: No closing quotation.",
+        ),
+        (
+            RUN,
+            {"command": "ls; rm -r x", "shell": True},
+            ASKS,
+            "`rm -r x` deletes folders and all that is in them.",
+        ),
+        (
+            WRITE,
+            {"path": ".git/hooks/pre-commit"},
+            ASKS,
+            "It changes files in `.git`, from where git runs programs.",
+        ),
+        (READ, {"path": ".git/config"}, ALLOWED, "`read_file` only reads."),
+    ],
+)
+def test_the_first_rule_that_matches_decides(
+    engine: DefaultPolicyEngine, tool: Tool, args: dict[str, Any], decision: object, why: str
+) -> None:
+    said = judged(engine, tool, **args)
+    assert (said.decision, said.why) == (decision, why)
+
+
+@pytest.mark.parametrize(
+    ("command", "risk"),
+    [("ls", Risk.MEDIUM), ("python -c 'x()'", Risk.MEDIUM), ("rm -r x", Risk.HIGH)],
+)
+def test_the_risk_is_told(engine: DefaultPolicyEngine, command: str, risk: Risk) -> None:
+    assert (judged(engine, RUN, command=command)).risk is risk
+
+
+def test_words_are_judged_as_words(engine: DefaultPolicyEngine) -> None:
+    assert (judged(engine, RUN, command=["echo", "; rm -r x"])).decision is ALLOWED
+    assert (judged(engine, RUN, command=["rm", "-r", "x"])).decision is ASKS
+
+
+@pytest.mark.parametrize("shell", [1, "true", "yes", [], None])
+def test_what_may_be_a_shell_is_judged_as_one(engine: DefaultPolicyEngine, shell: object) -> None:
+    assert (judged(engine, RUN, command="ls; rm -r x", shell=shell)).decision is ASKS
+
+
+@pytest.mark.parametrize("path", ["../x", "/etc/passwd", "C:\\x", "~/x", "x\x00", "a/../../x"])
+@pytest.mark.parametrize("tool", [READ, WRITE, ASKING])
+def test_a_path_that_the_workspace_refuses_is_denied(
+    engine: DefaultPolicyEngine, yes: DefaultPolicyEngine, tool: Tool, path: str
+) -> None:
+    for each in (engine, yes):
+        said = judged(each, tool, path=path)
+        assert said.decision is DENIED
+        assert repr(path) in said.why
+
+
+def test_so_are_those_in_a_patch(engine: DefaultPolicyEngine) -> None:
+    patch = "--- a/x\n+++ b/../../y\n@@ -1 +1 @@\n-a\n+b\n"
+    assert (judged(engine, PATCH, patch=patch)).decision is DENIED
+    patch = "--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+b\n"
+    assert (judged(engine, PATCH, patch=patch)).decision is ALLOWED
+
+
+def test_so_is_the_folder_of_a_command(engine: DefaultPolicyEngine) -> None:
+    assert (judged(engine, RUN, command="ls", folder="../..")).decision is DENIED
+
+
+@pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "nul", '{"path": "\ud800'])
+def test_what_is_no_json_is_denied(
+    engine: DefaultPolicyEngine, yes: DefaultPolicyEngine, text: str
+) -> None:
+    for each in (engine, yes):
+        said = read(each, READ, text)
+        assert said.decision is DENIED
+        assert "not JSON" in said.why
+
+
+@pytest.mark.parametrize("args", [None, [], "rm -rf x", 1, {}, {"command": 1}, {"command": None}])
+def test_odd_arguments_are_judged_too(engine: DefaultPolicyEngine, args: object) -> None:
+    for tool in (RUN, READ, WRITE, PATCH, ASKING):
+        said = read(engine, tool, json.dumps(args))
+        assert said.decision in (ALLOWED, ASKS)
+
+
+# ---- --yes -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tool", "args"),
+    [(ASKING, {}), (RISKY, {}), (RUN, {"command": "rm -rf x"}), (RUN, {"command": "$x 'y"})],
+)
+def test_yes_allows_what_asks(yes: DefaultPolicyEngine, tool: Tool, args: dict[str, Any]) -> None:
+    said = judged(yes, tool, **args)
+    assert said.decision is ALLOWED
+    assert said.why.startswith("Approved without being seen (--yes): ")
+
+
+def test_yes_allows_nothing_that_is_denied(book: RuleBook, yes: DefaultPolicyEngine) -> None:
+    book.deny("deploy")
+    book.deny(command="git push")
+    book.deny("write_file", path="secrets/*")
+    for tool, args in [
+        (ASKING, {}),
+        (RUN, {"command": "git push"}),
+        (RUN, {"command": "env A=1 git -C . push origin main"}),
+        (RUN, {"command": "ls && (git push)", "shell": True}),
+        (WRITE, {"path": "./secrets/../secrets/key"}),
+    ]:
+        assert (judged(yes, tool, **args)).decision is DENIED
+
+
+def test_yes_allows_nothing_that_may_be_denied(book: RuleBook, yes: DefaultPolicyEngine) -> None:
+    """Where a rule denies a command, one that can't be told isn't let pass unseen."""
+    book.deny(command="git push")
+    said = judged(yes, RUN, command="x='git push'; $x", shell=True)
+    assert said.decision is DENIED
+    assert "It may be a command that a rule denies." in said.why
+
+
+# ---- rules of people -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rule", "tool", "args", "denied"),
+    [
+        ({"tool": "write_*"}, WRITE, {"path": "x"}, True),
+        ({"tool": "write_*"}, READ, {"path": "x"}, False),
+        ({}, READ, {"path": "x"}, True),
+        ({"path": "*.env"}, READ, {"path": "a/.env"}, True),
+        ({"path": "*.env"}, READ, {"path": "a/env"}, False),
+        ({"path": "*.env"}, PATCH, {"patch": "--- a/x.env\n+++ b/x.env\n"}, True),
+        ({"command": "git push"}, RUN, {"command": "git push origin"}, True),
+        ({"command": "git push"}, RUN, {"command": "/usr/bin/git -q push"}, True),
+        ({"command": "git push"}, RUN, {"command": "git commit -m push"}, False),
+        ({"command": "git push"}, RUN, {"command": "git pull"}, False),
+        ({"command": "git push"}, RUN, {"command": "git"}, False),
+        ({"command": "git push"}, RUN, {"command": "sh -c 'git push'"}, True),
+        ({"command": "make $x"}, RUN, {"command": "make"}, False),
+        ({"command": "npm run"}, RUN, {"command": "npm $x", "shell": True}, True),
+        ({"command": "ls"}, WRITE, {"path": "ls"}, False),
+        ({"command": "''"}, RUN, {"command": "ls"}, False),
+    ],
+)
+def test_a_denial(
+    book: RuleBook,
+    engine: DefaultPolicyEngine,
+    rule: dict[str, Any],
+    tool: Tool,
+    args: dict[str, Any],
+    denied: bool,
+) -> None:
+    written = book.deny(**rule)
+    said = judged(engine, tool, **args)
+    assert (said.decision is DENIED) == denied
+    assert (str(written) in said.why) == denied
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "words", "same", "other"),
+    [
+        (
+            RUN,
+            {"command": "rm -r build"},
+            "the command `rm -r build` in this workspace",
+            [{"command": "rm -r build"}, {"command": "rm -r build", "timeout": 5}],
+            [
+                {"command": "rm -r build src"},
+                {"command": "rm  -r build "},
+                {"command": "rm -r build", "shell": True},
+                {"command": "rm -r build", "folder": "a"},
+            ],
+        ),
+        (ASKING, {"to": "x"}, "`deploy` in this workspace", [{"to": "y"}, {}], []),
+        (RISKY, {}, "`format` in this workspace", [{}], []),
+        (
+            WRITE,
+            {"path": ".git/a[b]"},
+            "`write_file` on `.git/a[b]` in this workspace",
+            [{"path": ".git/a[b]"}, {"path": "./.git//a[b]"}],
+            [{"path": ".git/ab"}, {"path": ".git/a[b]", "file": ".git/c"}],
+        ),
+    ],
+)
+def test_always_allows_what_the_judgement_promised(
+    book: RuleBook,
+    workspace: LocalWorkspace,
+    engine: DefaultPolicyEngine,
+    tool: Tool,
+    args: dict[str, Any],
+    words: str,
+    same: list[dict[str, Any]],
+    other: list[dict[str, Any]],
+) -> None:
+    said = judged(engine, tool, **args)
+    assert (said.decision, said.rule) == (ASKS, words)
+    rule = book.always(tool.name, args, workspace)
+    for each in same:
+        said = judged(engine, tool, **each)
+        assert (said.decision, said.why) == (ALLOWED, f"A rule says: {rule}.")
+    for each in other:
+        assert (judged(engine, tool, **each)).decision is ASKS
+
+
+def test_always_for_a_tool_leaves_git_out(
+    book: RuleBook, workspace: LocalWorkspace, engine: DefaultPolicyEngine
+) -> None:
+    book.always("write_file", {"path": "x"}, workspace)
+    assert judged(engine, WRITE, path="sub/.git/config").decision is ASKS
+
+
+def test_several_files_in_git_have_no_rule(
+    book: RuleBook, workspace: LocalWorkspace, engine: DefaultPolicyEngine
+) -> None:
+    args = {"patch": "--- a/.git/x\n+++ b/.git/y\n"}
+    said = judged(engine, PATCH, **args)
+    assert (said.decision, said.rule) == (ASKS, None)
+    with pytest.raises(RulesError, match="No rule allows several files"):
+        book.always("apply_patch", args, workspace)
+
+
+def test_a_denial_comes_before_always(
+    book: RuleBook, workspace: LocalWorkspace, engine: DefaultPolicyEngine
+) -> None:
+    book.always("deploy", {}, workspace)
+    book.deny("dep*")
+    assert (judged(engine, ASKING)).decision is DENIED
+
+
+def test_rules_hold_where_they_were_made(
+    book: RuleBook, workspace: LocalWorkspace, engine: DefaultPolicyEngine
+) -> None:
+    other = workspace.root.parent / "other"
+    other.mkdir()
+    elsewhere = DefaultPolicyEngine(book, LocalWorkspace(other))
+    book.always("deploy", {}, workspace)
+    book.deny("read_file", workspace=workspace.root)
+    assert (judged(elsewhere, ASKING)).decision is ASKS
+    assert (judged(elsewhere, READ)).decision is ALLOWED
+    assert (judged(engine, ASKING)).decision is ALLOWED
+    assert (judged(engine, READ)).decision is DENIED
+
+
+def test_where_the_rules_are_damaged_all_asks(
+    book: RuleBook, engine: DefaultPolicyEngine, yes: DefaultPolicyEngine
+) -> None:
+    book.deny("write_file")
+    book.path.write_text("{")
+    for each in (engine, yes):
+        for tool in (READ, WRITE, ASKING):
+            said = judged(each, tool, path="x")
+            assert (said.decision, said.rule) == (ASKS, None)
+            assert f"The rules in {book.path} can't be read" in said.why
+        assert (judged(each, READ, path="../x")).decision is DENIED
+
+
+def test_without_rules_and_workspace() -> None:
+    engine = DefaultPolicyEngine()
+    assert (judged(engine, WRITE, path="x")).decision is ALLOWED
+    assert (judged(engine, RUN, command="rm -rf x")).decision is ASKS

@@ -1,0 +1,130 @@
+"""The book of rules: private, whole, shared by several processes, and told where it is damaged."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from agentstepper_nb.coding.policy import RuleBook
+from agentstepper_nb.coding.workspace import LocalWorkspace
+from agentstepper_nb.errors import RulesError
+
+
+def test_without_a_file_there_are_no_rules(book: RuleBook) -> None:
+    assert book.rules() == []
+    assert not book.path.exists()
+
+
+def test_rules_are_kept(book: RuleBook, workspace: LocalWorkspace) -> None:
+    rules = [
+        book.always("run_command", {"command": "rm -r x", "shell": True, "folder": "a"}, workspace),
+        book.always("edit_file", {"path": "x"}, workspace),
+        book.deny(command="git push"),
+        book.deny("write_*", path="*.env", workspace=workspace.root),
+    ]
+    again = RuleBook(book.path)
+    assert again.rules() == again.rules(workspace.root) == rules
+    assert again.rules(workspace.root.parent) == [rules[2]]
+    assert [str(rule) for rule in rules] == [
+        "allow the command `rm -r x` in this workspace",
+        "allow `edit_file` in this workspace",
+        "deny commands like `git push` everywhere",
+        "deny `write_*` on `*.env` in this workspace",
+    ]
+
+
+def test_the_same_rule_is_written_once(book: RuleBook, workspace: LocalWorkspace) -> None:
+    first = book.always("edit_file", {}, workspace)
+    assert book.always("edit_file", {"other": 1}, workspace) == first
+    assert book.rules() == [first]
+
+
+def test_a_rule_is_removed(book: RuleBook) -> None:
+    kept, removed = book.deny("a"), book.deny("b")
+    assert book.remove(removed.id)
+    assert not book.remove(removed.id)
+    assert book.rules() == [kept]
+
+
+def test_only_this_user_can_read_it(book: RuleBook) -> None:
+    book.deny("a")
+    assert book.path.stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in book.path.parent.iterdir()] == [book.path.name]
+
+
+def test_a_call_without_a_command_can_not_be_allowed(
+    book: RuleBook, workspace: LocalWorkspace
+) -> None:
+    with pytest.raises(RulesError, match="no command that a rule could allow"):
+        book.always("run_command", {}, workspace)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "{", "null", "[]", '{"rules": 1}', '{"version": 2, "rules": []}', '{"rule": []}'),
+        '{"rules": [{"id": "a", "effect": "maybe", "tool": "x"}]}',
+        '{"rules": [{"id": "a", "effect": "deny", "tool": "x", "comand": "y"}]}',
+        '{"rules": [{"id": "a", "effect": "deny"}]}',
+    ],
+)
+def test_a_damaged_file_is_told_and_left_alone(
+    book: RuleBook, workspace: LocalWorkspace, text: str
+) -> None:
+    book.path.parent.mkdir(parents=True)
+    book.path.write_text(text)
+    for use in (
+        book.rules,
+        lambda: book.deny("x"),
+        lambda: book.remove("x"),
+        lambda: book.always("x", {}, workspace),
+    ):
+        with pytest.raises(RulesError, match=r"can't be read .*Repair the file, or delete it"):
+            use()
+    assert book.path.read_text() == text
+
+
+def test_what_can_not_be_written_is_told(tmp_path: Path, workspace: LocalWorkspace) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RulesError, match="can't be written"):
+        RuleBook(tmp_path / "file" / "rules.json").always("x", {}, workspace)
+
+
+def test_a_failed_write_leaves_the_old_rules(
+    book: RuleBook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule = book.deny("a")
+
+    def fail(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("agentstepper_nb.coding.policy.rulebook.os.fsync", fail)
+        with pytest.raises(RulesError, match="the disk is full"):
+            book.deny("b")
+    assert book.rules() == [rule]
+    assert [path.name for path in book.path.parent.iterdir()] == [book.path.name]
+
+
+def test_threads_lose_no_rule(book: RuleBook) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: RuleBook(book.path).deny(f"tool_{n}"), range(40)))
+    assert {rule.tool for rule in book.rules()} == {f"tool_{n}" for n in range(40)}
+
+
+def test_processes_lose_no_rule(book: RuleBook) -> None:
+    program = (
+        "import sys; from pathlib import Path; from agentstepper_nb.coding.policy import RuleBook\n"
+        "for n in range(10): RuleBook(Path(sys.argv[1])).deny(f'{sys.argv[2]}_{n}')"
+    )
+    running = [
+        subprocess.Popen([sys.executable, "-c", program, str(book.path), name]) for name in "ab"
+    ]
+    assert [process.wait() for process in running] == [0, 0]
+    assert len(book.rules()) == 20
+    json.loads(book.path.read_text())

@@ -1,0 +1,29 @@
+"""Tools for the policy's tests: what they say of themselves counts, what they do never happens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentstepper_nb.coding.tool import Risk, ToolContext, ToolPolicy, ToolResult
+
+
+class Said:
+    """A tool that says something of itself."""
+
+    description = "For tests."
+
+    def __init__(self, name: str, **policy: Any) -> None:
+        self.name = name
+        self.policy = ToolPolicy(**policy)
+        self.input_schema: dict[str, Any] = {"type": "object"}
+
+    async def execute(self, args: Any, ctx: ToolContext) -> ToolResult:
+        raise AssertionError("judging runs nothing")
+
+
+RUN = Said("run_command", risk=Risk.MEDIUM)
+READ = Said("read_file", read_only=True)
+WRITE = Said("write_file")
+PATCH = Said("apply_patch")
+ASKING = Said("deploy", requires_approval=True)
+RISKY = Said("format", risk=Risk.HIGH)

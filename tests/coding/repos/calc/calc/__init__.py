@@ -1,0 +1,5 @@
+"""Sums written as text."""
+
+from .evaluate import evaluate
+
+__all__ = ["evaluate"]

@@ -1,0 +1,33 @@
+"""What the model says in the repository `bill`: it writes the whole file anew."""
+
+from agentstepper_nb.models.scripted import Call, Rule, Script, say, tool_says, turn
+
+TESTS = Call("run_command", {"command": "python -m unittest"})
+GREEN = tool_says("run_command", r'"exit_code":0')
+
+FILE = '''\
+"""Bills, in cents."""
+
+
+def total(prices, tip=0):
+    """What is to be paid, with a tip in percent; half a cent goes up."""
+    cents = sum(prices)
+    return cents + (cents * tip + 50) // 100
+'''
+
+RULES = [
+    Rule(turn(0), say("I run the tests.", TESTS)),
+    Rule(turn(1), say("It is the tip.", Call("read_file", {"path": "bill.py"}))),
+    Rule(turn(2), Call("write_file", {"path": "bill.py", "content": FILE})),
+    Rule(turn(3), say("Let me see whether that was it.", TESTS)),
+    Rule(
+        turn(4) & GREEN,
+        say("It was. I clean up.", Call("run_command", {"command": "rm -rf build"})),
+    ),
+    Rule(
+        turn(5) & tool_says("run_command", "edited_by_a_person"),
+        say("All tests pass. Of `build` only the cache is gone, as you wanted."),
+    ),
+]
+
+script = Script("bill", RULES)

@@ -1,0 +1,38 @@
+"""What the model says of colorama with a wrong letter: it searches before it reads."""
+
+from agentstepper_nb.models.scripted import Call, Rule, Script, say, tool_says, turn
+
+TESTS = Call("run_command", {"command": "python -m unittest colorama.tests.ansi_test"})
+GREEN = tool_says("run_command", r'"exit_code":0')
+
+RULES = [
+    Rule(turn(0), say("I run the tests.", TESTS)),
+    Rule(
+        turn(1),
+        say(
+            "Where are codes made?", Call("search", {"pattern": "def code_to_chars", "context": 2})
+        ),
+    ),
+    Rule(
+        turn(2),
+        Call(
+            "edit_file",
+            {
+                "path": "colorama/ansi.py",
+                "old": "return CSI + str(code) + 'M'",
+                "new": "return CSI + str(code) + 'm'",
+            },
+        ),
+    ),
+    Rule(turn(3), say("Let me see whether that was it.", TESTS)),
+    Rule(
+        turn(4) & GREEN,
+        say("It was. I clean up.", Call("run_command", {"command": "rm -rf build"})),
+    ),
+    Rule(
+        turn(5) & tool_says("run_command", "edited_by_a_person"),
+        say("All tests pass. Of `build` only the cache is gone, as you wanted."),
+    ),
+]
+
+script = Script("colorama", RULES)

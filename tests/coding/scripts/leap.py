@@ -1,0 +1,37 @@
+"""What the model says in the repository `leap`: it mends the rule by a patch."""
+
+from agentstepper_nb.models.scripted import Call, Rule, Script, say, tool_says, turn
+
+TESTS = Call("run_command", {"command": "python -m unittest"})
+GREEN = tool_says("run_command", r'"exit_code":0')
+
+PATCH = """\
+--- a/calendars.py
++++ b/calendars.py
+@@ -3,7 +3,7 @@
+
+ def is_leap(year: int) -> bool:
+     \"\"\"Whether a year has a 29th of February.\"\"\"
+-    return year % 4 == 0
++    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+
+
+ def days(year: int) -> int:
+"""
+
+RULES = [
+    Rule(turn(0), say("I run the tests.", TESTS)),
+    Rule(turn(1), say("1900 fails.", Call("read_file", {"path": "calendars.py"}))),
+    Rule(turn(2), Call("apply_patch", {"patch": PATCH})),
+    Rule(turn(3), say("Let me see whether that was it.", TESTS)),
+    Rule(
+        turn(4) & GREEN,
+        say("It was. I clean up.", Call("run_command", {"command": "rm -rf build"})),
+    ),
+    Rule(
+        turn(5) & tool_says("run_command", "edited_by_a_person"),
+        say("All tests pass. Of `build` only the cache is gone, as you wanted."),
+    ),
+]
+
+script = Script("leap", RULES)

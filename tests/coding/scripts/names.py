@@ -1,0 +1,56 @@
+"""What the model says in the repository `names`: it reads and edits two files at once."""
+
+from agentstepper_nb.models.scripted import Call, Rule, Script, say, tool_says, turn
+
+TESTS = Call("run_command", {"command": "python -m unittest"})
+GREEN = tool_says("run_command", r'"exit_code":0')
+
+RULES = [
+    Rule(turn(0), say("I run the tests.", TESTS)),
+    Rule(
+        turn(1),
+        say(
+            "Two things are wrong.",
+            Call("read_file", {"path": "people.py"}),
+            Call("read_file", {"path": "lists.py"}),
+        ),
+    ),
+    Rule(
+        turn(2),
+        say(
+            "A list as a default is shared by all calls, and the names are sorted by the first.",
+            Call(
+                "edit_file",
+                {
+                    "path": "people.py",
+                    "old": '''titles=[]):
+    """A name with its titles before it."""
+    titles.append(first)
+    return " ".join([*titles, last])''',
+                    "new": '''titles=()):
+    """A name with its titles before it."""
+    return " ".join([*titles, first, last])''',
+                },
+            ),
+            Call(
+                "edit_file",
+                {
+                    "path": "lists.py",
+                    "old": "sorted(people))",
+                    "new": "sorted(people, key=lambda name: name[::-1]))",
+                },
+            ),
+        ),
+    ),
+    Rule(turn(3), say("Let me see whether that was it.", TESTS)),
+    Rule(
+        turn(4) & GREEN,
+        say("It was. I clean up.", Call("run_command", {"command": "rm -rf build"})),
+    ),
+    Rule(
+        turn(5) & tool_says("run_command", "edited_by_a_person"),
+        say("All tests pass. Of `build` only the cache is gone, as you wanted."),
+    ),
+]
+
+script = Script("names", RULES)

@@ -1,0 +1,246 @@
+"""Small repositories with planted bugs are mended, with an approval edited on the way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import tarfile
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import nbformat
+import pexpect
+import pytest
+from nbclient import NotebookClient
+
+from agentstepper_nb import AgentStepperCore
+from agentstepper_nb.coding.approvals import Decision
+from agentstepper_nb.coding.folders import Folders
+from agentstepper_nb.coding.session import CodingSession
+from agentstepper_nb.llm_wire.events import AgentEvent
+from agentstepper_nb.protocol import ui
+from agentstepper_nb.protocol.values import Run
+from tests.coding import scenes
+from tests.coding.playing import Answering
+from tests.sdk.person import Person
+
+#: What is unpacked from PyPI, and the line that is changed in it.
+SDIST: Final = "colorama==0.4.6"
+RIGHT: Final = "return CSI + str(code) + 'm'"
+WRONG: Final = "return CSI + str(code) + 'M'"
+ITS_TESTS: Final = "colorama.tests.ansi_test"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Nothing of whoever runs the tests is read or written."""
+    for name, value in scenes.environment().items():
+        monkeypatch.setenv(name, value)
+    for name in ("JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+    for name in ("AGENTSTEPPER_TOKEN", "AGENTSTEPPER_MODEL", "NO_COLOR", "EDITOR", "VISUAL"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def person(monkeypatch: pytest.MonkeyPatch) -> Iterator[Person]:
+    """Somebody at a debugger that is found."""
+    with AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core:
+        monkeypatch.setenv("AGENTSTEPPER_URL", f"ws://127.0.0.1:{core.client_port}")
+        with Person(core.ui_port) as person:
+            yield person
+
+
+@pytest.mark.parametrize("repo", scenes.REPOS)
+def test_by_the_session_alone(repo: str, home: Path, person: Person) -> None:
+    copy = scenes.prepare(repo, home)
+    assert not scenes.passes(copy)
+    heard: list[AgentEvent] = []
+
+    async def scene() -> Path:
+        session = await CodingSession.create(
+            workspace=copy,
+            provider="scripted",
+            model=scenes.script(repo),
+            data_dir=home / "data",
+            mode="run",
+            approver=Answering(Decision(approved=True, edited=True, args=scenes.EDITED)),
+            listener=heard.append,
+        )
+        async with session:
+            assert (await session.run(scenes.PROMPT)).reason == "done"
+        return Folders(home / "data").log(session.id)
+
+    log = asyncio.run(scene())
+    assert scenes.is_mended(copy)
+    person.until(lambda run: True)
+    person.over()
+    scenes.check_log(log)
+    scenes.check_stream(log, heard)
+    scenes.check_run(log, person)
+
+
+@pytest.mark.parametrize(
+    "repo",
+    [pytest.param(repo, marks=[] if repo == "calc" else pytest.mark.soak) for repo in scenes.REPOS],
+)
+def test_in_a_terminal(repo: str, home: Path, person: Person) -> None:
+    copy = scenes.prepare(repo, home)
+    mend_in_terminal(copy, scenes.script(repo), scenes.PROMPT, home / "data")
+    assert scenes.is_mended(copy)
+    person.until(lambda run: True)
+    person.over()
+    (kept,) = Folders(home / "data").sessions()
+    log = Folders(home / "data").log(kept.id)
+    scenes.check_log(log)
+    scenes.check_run(log, person)
+
+
+def mend_in_terminal(copy: Path, script: str, prompt: str, data: Path) -> None:
+    """`agentstepper code`, whose approval is edited and given on its terminal."""
+    options = ["--provider", "scripted", "--model", script, "--data", str(data)]
+    terminal = pexpect.spawn(
+        sys.executable,
+        ["-m", "agentstepper_nb", "code", prompt, *options],
+        cwd=str(copy),
+        encoding="utf-8",
+        timeout=60,
+        dimensions=(50, 200),
+    )
+    terminal.delaybeforesend = None
+    try:
+        terminal.expect(r"In the debugger: Run #\d+ of code")
+        terminal.expect(r"→ run_command\(command=python -m unittest.*\)")
+        terminal.expect("exit code 1")
+        terminal.expect("✓")
+        terminal.expect("Asks for approval · high risk · ")
+        terminal.expect(r"\[y\]es .*: ")
+        terminal.sendline('e {"command": "rm -rf build/cache"}')
+        terminal.expect(r"now: run_command\(command=rm -rf build/cache\)")
+        terminal.expect(r"\[y\]es .*: ")
+        terminal.sendline("y")
+        terminal.expect("approved")
+        terminal.expect("All tests pass")
+        terminal.expect("Done · 6 queries")
+        terminal.expect(pexpect.EOF)
+        assert terminal.wait() == 0
+    finally:
+        terminal.close(force=True)
+
+
+# ---- in a notebook -----------------------------------------------------------------------------------
+
+CELL: Final = """\
+from pathlib import Path
+
+import msgspec
+from agentstepper_nb.coding.session import CodingSession
+
+heard = []
+async with await CodingSession.create(
+    workspace=Path({copy!r}),
+    provider="scripted",
+    model={script!r},
+    data_dir=Path({data!r}),
+    mode="repl",
+    session_id={repo!r},
+    listener=heard.append,
+) as session:
+    result = await session.run({prompt!r})
+assert result.reason == "done", result
+print(msgspec.json.encode(heard).decode())
+"""
+
+
+@pytest.mark.soak
+def test_in_a_notebook(home: Path, person: Person) -> None:
+    copies = {repo: scenes.prepare(repo, home) for repo in scenes.REPOS}
+    cells = [
+        nbformat.v4.new_code_cell(
+            CELL.format(
+                copy=str(copy),
+                script=scenes.script(repo),
+                data=str(home / "data"),
+                repo=repo,
+                prompt=scenes.PROMPT,
+            )
+        )
+        for repo, copy in copies.items()
+    ]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    approving = threading.Thread(target=approve_each, args=(person, len(cells)))
+    approving.start()
+    NotebookClient(notebook, timeout=60).execute()
+    approving.join()
+    person.over()
+    for cell, (repo, copy) in zip(notebook.cells, copies.items(), strict=True):
+        assert scenes.is_mended(copy)
+        log = Folders(home / "data").log(repo)
+        heard = json.loads(cell.outputs[0].text)
+        scenes.check_log(log)
+        scenes.check_stream(log, heard)
+    scenes.check_run(Folders(home / "data").log(scenes.REPOS[-1]), person)
+
+
+def approve_each(person: Person, times: int) -> None:
+    """Edit and approve what asks, in run after run, as a person at the view does."""
+    edit = json.dumps({"Tool": "run_command", "Argument": scenes.EDITED})
+    for number in range(1, times + 1):
+        run = person.until(partial(asks, person, number))
+        (halted,) = run.pending
+        person._command(ui.Approve(run=run.id, breakpoint=halted, revision=1, edit=edit))
+        person.until(lambda run: not run.pending)
+
+
+def asks(person: Person, number: int, run: Run) -> bool:
+    """Whether the run of a number is there, and waits."""
+    return len(person.runs) == number and bool(run.pending)
+
+
+# ---- a package of others -----------------------------------------------------------------------------
+
+
+@pytest.mark.soak
+def test_a_package_from_pypi(home: Path, person: Person) -> None:
+    copy = unpacked(home)
+    scenes.dirty(copy)
+    ansi = copy / "colorama" / "ansi.py"
+    ansi.write_text(ansi.read_text().replace(RIGHT, WRONG))
+    assert not scenes.passes(copy, ITS_TESTS)
+    mend_in_terminal(copy, scenes.script("colorama"), scenes.PROMPT, home / "data")
+    assert scenes.is_mended(copy, ITS_TESTS)
+    person.until(lambda run: True)
+    person.over()
+    (kept,) = Folders(home / "data").sessions()
+    log = Folders(home / "data").log(kept.id)
+    scenes.check_log(log)
+    scenes.check_run(log, person)
+
+
+def unpacked(folder: Path) -> Path:
+    """The package's source, which pip fetches once for this environment."""
+    cache = Path(sys.prefix) / "agentstepper-tests"
+    name = SDIST.replace("==", "-")
+    archive = cache / f"{name}.tar.gz"
+    if not archive.exists():
+        options = [
+            "--no-deps",
+            "--no-binary",
+            ":all:",
+            "--no-build-isolation",
+            "--dest",
+            str(cache),
+        ]
+        command = [sys.executable, "-m", "pip", "download", "--quiet", *options, SDIST]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+        if done.returncode:
+            pytest.skip(f"{SDIST} can't be fetched here: {done.stderr.strip().splitlines()[-1]}")
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder, filter="data")
+    return folder / name

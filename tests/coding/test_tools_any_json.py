@@ -1,0 +1,151 @@
+"""Whatever a model writes, a tool gives a result: nothing is raised, and nothing outside is touched."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agentstepper_nb.coding.tools import default_tools
+from tests.coding.desk import Desk
+
+NAMES: Final = [tool.name for tool in default_tools()]
+
+#: Any JSON.
+VALUES: Final = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+PATHS: Final = st.sampled_from(
+    [
+        "a.txt",
+        "src/b.py",
+        "inside/b.py",
+        "out/a.txt",
+        "../a.txt",
+        "new/x.txt",
+        ".",
+        "loop",
+        "output:1",
+    ]
+)
+PATCH: Final = "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
+#: Text as it may stand in the field of a name.
+TEXTS: Final = {
+    "path": PATHS | st.text(max_size=20),
+    "folder": PATHS | st.text(max_size=20),
+    "patch": st.lists(st.sampled_from(PATCH.splitlines(True)) | st.text(max_size=10)).map("".join),
+    "pattern": st.text(max_size=12) | st.sampled_from(["o", "(a+)+$", "[", "(?<=o)n", ".*"]),
+    "glob": st.text(max_size=12) | st.sampled_from(["*.py", "{a,b}.txt", "!*", "[", "{{{{"]),
+    # Nothing that does something.
+    "command": st.text(max_size=12).map(lambda text: f"echo {text}")
+    | st.sampled_from(["true", "false", "", "'", "a\0b", "A=1 b", "ls | wc", "missing-program"]),
+}
+
+
+def fitting(schema: dict[str, Any], name: str = "") -> st.SearchStrategy[Any]:
+    """Values that a schema of ours allows."""
+    if "anyOf" in schema:
+        return st.one_of([fitting(each, name) for each in schema["anyOf"]])
+    match schema["type"]:
+        case "object":
+            needed = {key: fitting(schema["properties"][key], key) for key in schema["required"]}
+            rest = {
+                key: fitting(each, key)
+                for key, each in schema["properties"].items()
+                if key not in needed
+            }
+            return st.fixed_dictionaries(needed, optional=rest)
+        case "string":
+            return TEXTS.get(name, st.text(max_size=30) | st.sampled_from(["two", "one\n", "\r\n"]))
+        case "integer":
+            return st.integers(schema.get("minimum"), schema.get("maximum"))
+        case "number":
+            return st.floats(min_value=0.01, max_value=5)
+        case "boolean":
+            return st.booleans()
+        case "null":
+            return st.none()
+    raise AssertionError(schema)
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    desk = Desk(tmp_path_factory.mktemp("desk"), command_timeout=20.0)
+    assert desk.ctx.outputs is not None
+    desk.ctx.outputs.keep("kept\n")
+    yield desk
+    desk.assert_outside_is_unchanged()
+
+
+FEW: Final = settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def has_a_result(desk: Desk, name: str, args: Any) -> None:
+    desk.ctx.cancel = asyncio.Event()
+    result = asyncio.run(desk.acall(name, args))
+    assert result.ok == (result.error is None)
+    json.dumps(result.data)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@FEW
+@given(args=VALUES)
+def test_any_json(desk: Desk, name: str, args: Any) -> None:
+    has_a_result(desk, name, args)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@FEW
+@given(data=st.data())
+def test_arguments_that_fit(desk: Desk, name: str, data: st.DataObject) -> None:
+    has_a_result(desk, name, data.draw(fitting(desk.tool(name).input_schema)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@FEW
+@given(data=st.data())
+def test_arguments_that_nearly_fit(desk: Desk, name: str, data: st.DataObject) -> None:
+    properties = desk.tool(name).input_schema["properties"]
+    keys = st.sampled_from([*properties, "another"])
+    has_a_result(desk, name, data.draw(st.dictionaries(keys, VALUES, max_size=5)))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", NAMES)
+def test_much_json(desk: Desk, name: str) -> None:
+    schema = desk.tool(name).input_schema
+
+    @settings(FEW, max_examples=400)
+    @given(args=VALUES | fitting(schema))
+    def many(args: Any) -> None:
+        has_a_result(desk, name, args)
+
+    many()
+
+
+def test_the_schemas_are_of_objects_and_say_what_is_needed() -> None:
+    for tool in default_tools():
+        schema = tool.input_schema
+        assert schema["type"] == "object" and isinstance(schema["required"], list)
+        assert set(schema["required"]) <= set(schema["properties"])
+        assert "title" in schema and "$defs" not in schema
+
+
+def test_nothing_else_is_raised_by_a_tools_own_fault(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    tool = desk.tool("read_file")
+    result = asyncio.run(tool.execute({"path": "a.txt"}, object()))  # type: ignore[arg-type]
+    assert not result.ok and result.error and result.diagnostics == {"type": "AttributeError"}

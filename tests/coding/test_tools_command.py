@@ -1,0 +1,262 @@
+"""`run_command`: what it runs, and that nothing of it is left."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from agentstepper_nb.coding.outputs import shortened
+from agentstepper_nb.coding.tool import ToolResult
+from agentstepper_nb.coding.tools import default_tools, processes
+from agentstepper_nb.coding.tools.processes import Kept
+from tests.coding.desk import Desk
+
+PYTHON: Final = sys.executable
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    desk = Desk(tmp_path)
+    desk.tools = default_tools(shell=True)
+    return desk
+
+
+def run(desk: Desk, command: str, **args: Any) -> ToolResult:
+    return desk.call("run_command", command=command, **args)
+
+
+def output(result: ToolResult) -> str:
+    assert result.ok, result.error
+    text: str = result.data["output"]
+    return text
+
+
+def refused(result: ToolResult) -> str:
+    assert not result.ok and result.data is None
+    return result.error or ""
+
+
+# ---- what it runs ----------------------------------------------------------------------------------
+
+
+def test_words_are_parted_as_by_a_shell_and_none_reads_them(desk: Desk) -> None:
+    assert output(run(desk, "echo 'a  b' \"c\" d\\ e '|' '$HOME' *")) == "a  b c d e | $HOME *\n"
+
+
+def test_both_streams_are_one_and_there_is_no_input(desk: Desk) -> None:
+    desk.write("p.py", "import sys; print(1, flush=True); print(sys.stdin.read(), file=sys.stderr)")
+    assert output(run(desk, f"{PYTHON} p.py")) == "1\n\n"
+
+
+def test_it_runs_where_it_is_told(desk: Desk) -> None:
+    assert output(run(desk, "pwd")) == f"{desk.root}\n"
+    assert output(run(desk, "pwd", folder="inside")) == f"{desk.root}/src\n"
+    for folder in ("out", "..", "/", "a.txt", "missing"):
+        assert "There is no folder" in refused(run(desk, "pwd", folder=folder))
+
+
+def test_a_failure_says_how_it_ended_and_what_it_printed(desk: Desk) -> None:
+    failed = run(desk, "echo bad; exit 3", shell=True)
+    assert (failed.ok, failed.error) == (False, "It ended with exit code 3.")
+    assert failed.data == {"exit_code": 3, "output": "bad\n"}
+    killed = run(desk, "kill -KILL $$", shell=True)
+    assert killed.error == f"It was ended by signal {signal.SIGKILL.value}."
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (" ", "is empty"),
+        ("''", "is empty"),
+        ("echo 'a", "can't be read: No closing quotation"),
+        ("no-such-program x", "There is no program 'no-such-program'"),
+        ("./a.txt", "isn't executable"),
+        ("echo a\0b", "NUL"),
+        ("ls | wc", "'|' is a plain word"),
+        ("ls && ls", "'&&' is a plain word"),
+        ("ls > x", "'>' is a plain word"),
+        ("ls 2>&1", "'2>&1' is a plain word"),
+        ("A=1 ls", "put `env` before it"),
+    ],
+)
+def test_what_cannot_be_run(desk: Desk, command: str, says: str) -> None:
+    assert says in refused(run(desk, command))
+
+
+def test_a_shell_only_where_it_is_allowed(desk: Desk) -> None:
+    assert output(run(desk, "echo a | tr a b", shell=True)) == "b\n"
+    desk.tools = default_tools()
+    assert "A shell isn't allowed here" in refused(run(desk, "echo a", shell=True))
+    assert "no pipes" in desk.tool("run_command").description
+
+
+def test_the_environment_has_no_secrets(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = ("OPENAI_API_KEY", "MY_TOKEN", "aws_secret", "DB_PASSWORD", "AGENTSTEPPER_URL")
+    for name in (*secret, "GIT_DIR", "PLAIN"):
+        monkeypatch.setenv(name, "value")
+    names = {line.partition("=")[0] for line in output(run(desk, "env")).splitlines()}
+    assert not names & {*secret, "GIT_DIR"}
+    assert {"PLAIN", "PATH", "NO_COLOR"} <= names
+
+
+# ---- how it ends -----------------------------------------------------------------------------------
+
+
+class Family:
+    """A command whose grandchild outlives its child: a pipe says when the last of them is gone.
+
+    Args:
+        desk: Where.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        path = desk.root / "pipe"
+        os.mkfifo(path)
+        self.read_end = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        # Deaf to being asked to end, and with the output's pipe in its hands.
+        alone = "trap '' TERM HUP INT; echo >&9; sleep 1000; sleep 1000"
+        self.command = f'sh -c "{alone}" & sh -c "{alone}" 9>pipe'.replace(" &", " 9>pipe &", 1)
+
+    async def is_there(self) -> None:
+        """Wait until both have written."""
+        await self._read_until(lambda seen: len(seen) >= 2)
+
+    async def is_gone(self) -> None:
+        """Wait until nobody has the pipe any more."""
+        await self._read_until(lambda seen: False)
+        os.close(self.read_end)
+
+    async def _read_until(self, enough: Callable[[bytes], bool]) -> None:
+        loop = asyncio.get_running_loop()
+        over = loop.create_future()
+        seen = bytearray()
+
+        def readable() -> None:
+            data = os.read(self.read_end, 100)
+            seen.extend(data)
+            if (not data or enough(bytes(seen))) and not over.done():
+                over.set_result(None)
+
+        loop.add_reader(self.read_end, readable)
+        await over
+        loop.remove_reader(self.read_end)
+
+
+def test_a_cancelled_call_ends_all_that_it_started(desk: Desk) -> None:
+    async def scene() -> ToolResult:
+        family = Family(desk)
+        args = {"command": family.command, "shell": True}
+        call = asyncio.create_task(desk.acall("run_command", args))
+        await family.is_there()
+        desk.ctx.cancel.set()
+        result = await call
+        await family.is_gone()
+        return result
+
+    result = asyncio.run(scene())
+    assert result.error == "It was ended, for the call was cancelled."
+    assert result.data["exit_code"] is None
+
+
+def test_a_cancelled_task_ends_all_that_it_started(desk: Desk) -> None:
+    async def scene() -> None:
+        family = Family(desk)
+        args = {"command": family.command, "shell": True}
+        call = asyncio.create_task(desk.acall("run_command", args))
+        await family.is_there()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        await family.is_gone()
+
+    asyncio.run(scene())
+
+
+def test_a_time_out_ends_all_that_it_started(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene() -> ToolResult:
+        family = Family(desk)
+        wait = processes._first
+
+        async def out_of_time(seconds: float, *waiting: Any) -> bool:
+            if seconds != 1000.0:
+                return await wait(seconds, *waiting)
+            await family.is_there()  # the time is over when they run, however long that takes
+            return await wait(0.0, *waiting)
+
+        monkeypatch.setattr(processes, "_first", out_of_time)
+        desk.ctx.command_timeout = 2000.0
+        args = {"command": family.command, "shell": True, "timeout": 1000}
+        result = await desk.acall("run_command", args)
+        await family.is_gone()
+        return result
+
+    result = asyncio.run(scene())
+    assert result.error == "It took more than 1000 seconds and was ended."
+
+
+def test_time_runs_out(desk: Desk) -> None:
+    result = run(desk, "echo early; exec sleep 1000", shell=True, timeout=0.3)
+    assert result.error == "It took more than 0.3 seconds and was ended."
+
+
+def test_nobody_gets_more_time_than_the_session_allows(desk: Desk) -> None:
+    desk.ctx.command_timeout = 0.1
+    assert (
+        run(desk, "sleep 1000", timeout=500).error == "It took more than 0.1 seconds and was ended."
+    )
+
+
+def test_what_is_left_in_the_background_is_ended(desk: Desk) -> None:
+    async def scene() -> ToolResult:
+        family = Family(desk)
+        # Both in the background; the shell goes when both are there, and leaves them.
+        desk.write("go", "")
+        command = family.command + " & while [ -e go ]; do sleep 0.01; done"
+        call = asyncio.create_task(desk.acall("run_command", {"command": command, "shell": True}))
+        await family.is_there()
+        (desk.root / "go").unlink()
+        result = await call
+        await family.is_gone()
+        return result
+
+    assert asyncio.run(scene()).ok
+
+
+# ---- what it prints --------------------------------------------------------------------------------
+
+
+def test_a_flood_is_bounded_while_it_flows(desk: Desk) -> None:
+    line = "x" * 99 + "\n"
+    desk.write("flood.py", f"print('first'); print({line!r} * 200_000, end=''); print('last')")
+    result = run(desk, f"{PYTHON} flood.py")
+    text = output(result)
+    assert len(text) < processes.HEAD + processes.TAIL + 100
+    assert text.startswith("first\nxxx") and text.endswith("xxx\nlast\n")
+    dropped = 20_000_011 - processes.HEAD - processes.TAIL
+    assert f"\n[… {dropped:,} bytes were dropped …]\n" in text
+    short = shortened(result, desk.ctx).data
+    assert len(short["output"].encode()) < desk.ctx.output_limit and "output:1" in short["output"]
+
+
+def test_what_is_kept() -> None:
+    for size in (1, 3, 7, 1000):
+        kept = Kept(head=10, tail=5)
+        data = bytes(range(65, 91)) * 4
+        for at in range(0, len(data), size):
+            kept.add(data[at : at + size])
+        assert kept.text() == "ABCDEFGHIJ\n[… 89 bytes were dropped …]\nVWXYZ"
+    kept = Kept(head=10, tail=5)
+    kept.add(b"ABCDEFGHIJKLMNO")
+    assert kept.text() == "ABCDEFGHIJKLMNO"
+
+
+def test_what_is_no_utf8_is_printed_all_the_same(desk: Desk) -> None:
+    desk.write("p.py", "import sys; sys.stdout.buffer.write(b'\\xff\\x1b[1m')")
+    assert output(run(desk, f"{PYTHON} p.py")) == "\ufffd\x1b[1m"

@@ -1,0 +1,370 @@
+"""Listing, reading, searching, editing and writing files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentstepper_nb.coding.tool import ToolResult
+from agentstepper_nb.coding.tools import list_files, read_file, search
+from agentstepper_nb.coding.tools.diffs import lines, unified
+from agentstepper_nb.coding.tools.matching import InPython, SearchTimeoutError, Wanted, ripgrep
+from agentstepper_nb.coding.tools.patches import parse
+from agentstepper_nb.coding.tools.patching import with_hunks
+from tests.coding.desk import Desk
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def data(result: ToolResult) -> Any:
+    assert result.ok, result.error
+    return result.data
+
+
+def error(result: ToolResult) -> str:
+    assert result.error is not None
+    return result.error
+
+
+def git(desk: Desk, *arguments: str) -> None:
+    config = ("-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "init.defaultBranch=main")
+    subprocess.run(["git", *config, *arguments], cwd=desk.root, check=True, capture_output=True)
+
+
+# ---- list_files ------------------------------------------------------------------------------------
+
+
+def listed(desk: Desk, **args: Any) -> list[str]:
+    entries: list[str] = data(desk.call("list_files", **args))["entries"]
+    return entries
+
+
+def test_list_names_folders_and_links_as_such(desk: Desk) -> None:
+    links = ["absolute@", "gone@", "inside@", "loop@", "out@", "up@"]
+    assert listed(desk) == sorted(["a.txt", *links, "src/", "src/b.py", "src/out.txt@"])
+    assert listed(desk, path="src") == listed(desk, path="./src//") == ["src/b.py", "src/out.txt@"]
+    assert listed(desk, path="inside") == ["inside/b.py", "inside/out.txt@"]
+
+
+def test_list_goes_as_deep_as_told(desk: Desk) -> None:
+    desk.write("d/e/f/g.txt", "")
+    assert "d/e/" in listed(desk, depth=2) and "d/e/f/" not in listed(desk, depth=2)
+    assert "d/e/f/g.txt" in listed(desk, depth=4)
+
+
+def test_list_leaves_out_what_is_hidden_or_ignored(desk: Desk) -> None:
+    git(desk, "init")
+    for name in (".hidden", "x.log", "build/out.o", "kept.log", "sub/x.log", "sub/y.txt"):
+        desk.write(name, "")
+    desk.write(".gitignore", "*.log\nbuild/\n")
+    git(desk, "add", "-f", "kept.log")
+    files = [name for name in listed(desk) if "@" not in name]
+    assert files == ["a.txt", "kept.log", "src/", "src/b.py", "sub/", "sub/y.txt"]
+    assert {".hidden", ".gitignore"} <= set(listed(desk, hidden=True))
+    assert {"x.log", "build/out.o"} <= set(listed(desk, ignored=True))
+    assert not [name for name in listed(desk, hidden=True, ignored=True) if ".git/" in name]
+    assert listed(desk, path="sub") == ["sub/y.txt"]
+
+
+def test_list_looks_into_repositories_in_the_repository(desk: Desk) -> None:
+    git(desk, "init")
+    desk.write("own/x.txt", "")
+    subprocess.run(["git", "init", "-q", desk.root / "own"], check=True)
+    assert {"own/", "own/x.txt"} <= set(listed(desk))
+
+
+def test_list_stops_at_its_limit_and_says_so(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(list_files, "LIMIT", 5)
+    told = data(desk.call("list_files"))
+    assert len(told["entries"]) == 5 and "more than 5" in told["more"]
+    assert not any("/b.py" in name for name in told["entries"])  # the deepest are left out
+
+
+def test_list_says_what_is_no_folder(desk: Desk) -> None:
+    assert "a.txt" in error(desk.call("list_files", path="a.txt"))
+    assert "leads out" in error(desk.call("list_files", path="out"))
+    assert "No such file" in error(desk.call("list_files", path="missing"))
+
+
+def test_names_that_are_no_utf8_are_shown_all_the_same(desk: Desk) -> None:
+    Path(os.fsdecode(os.fsencode(desk.root) + b"/\xff.txt")).touch()
+    assert "\ufffd.txt" in listed(desk)
+
+
+# ---- read_file -------------------------------------------------------------------------------------
+
+
+def test_read_numbers_lines(desk: Desk) -> None:
+    told = data(desk.call("read_file", path="a.txt"))
+    assert told == {"path": "a.txt", "text": "1\tone\n2\ttwo\n3\tthree\n", "lines": 3}
+
+
+def test_read_gives_pages(desk: Desk) -> None:
+    first = data(desk.call("read_file", path="a.txt", lines=2))
+    assert (first["text"], first["lines"]) == ("1\tone\n2\ttwo\n", 3)
+    assert first["more"] == "Go on with start=3."
+    last = data(desk.call("read_file", path="a.txt", start=3))
+    assert last["text"] == "3\tthree\n" and "more" not in last
+    assert "has only 3 lines" in error(desk.call("read_file", path="a.txt", start=4))
+
+
+def test_a_page_fits_into_what_the_model_is_given(desk: Desk) -> None:
+    desk.ctx.output_limit = 4096
+    desk.write("long.txt", "".join(f"line {number} \x1b\n" for number in range(1000)))
+    seen, start = "", 1
+    while start:
+        result = desk.call("read_file", path="long.txt", start=start)
+        told = data(result)
+        seen += told["text"]
+        start = int(told["more"].rpartition("=")[2].rstrip(".")) if "more" in told else 0
+    assert seen == "".join(f"{number + 1}\tline {number} \x1b\n" for number in range(1000))
+
+
+def test_a_long_line_is_cut(desk: Desk) -> None:
+    desk.write("one.js", "x" * 10_000 + "\nshort\n" + "y" * 5000)
+    told = data(desk.call("read_file", path="one.js"))["text"].split("\n")
+    assert told[0].endswith("x [… 6,000 more bytes in this line]") and told[1] == "2\tshort"
+    assert told[2].endswith("y [… 999 more bytes in this line]")
+    assert len(told[0]) < read_file.LINE_LIMIT + 60
+
+
+def test_empty_files_and_those_without_a_last_line_break(desk: Desk) -> None:
+    desk.write("empty", "")
+    assert data(desk.call("read_file", path="empty")) == {"path": "empty", "text": "", "lines": 0}
+    desk.write("crlf", "a\r\nb")
+    assert data(desk.call("read_file", path="crlf"))["text"] == "1\ta\n2\tb\n"
+
+
+@pytest.mark.parametrize(
+    ("held", "kind"),
+    [
+        (b"\x89PNG\r\n", "a PNG picture"),
+        (b"PK\x03\x04", "a ZIP archive"),
+        (b"\xff\xfeh\0i\0", "UTF-16 text"),
+        (b"a\0b", "binary"),
+    ],
+)
+def test_what_is_no_text_is_named(desk: Desk, held: bytes, kind: str) -> None:
+    desk.write("blob", held)
+    said = error(desk.call("read_file", path="blob"))
+    assert said == f"blob is {kind} of {len(held)} bytes, which can't be read as text."
+
+
+def test_other_encodings_are_read_as_well_as_can_be(desk: Desk) -> None:
+    desk.write("latin", "Käse".encode("latin-1"))
+    assert data(desk.call("read_file", path="latin"))["text"] == "1\tK\ufffdse\n"
+
+
+# ---- search ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["ripgrep", "python"])
+def searched(desk: Desk, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """A desk whose search goes either way."""
+    if request.param == "python":
+        monkeypatch.setattr(search, "ripgrep", lambda: None)
+    else:
+        assert ripgrep(), "The tests' own requirements have one."
+        monkeypatch.setattr(InPython, "matches", lambda *args: pytest.fail("not by ripgrep"))
+    desk.write("x.txt", "alpha\nBeta\r\n\ngamma delta\nalpha\n")
+    desk.write("sub/y.py", "def alpha():\n    pass\n")
+    desk.write("sub/deep/z.md", "alpha")
+    desk.write("blob", b"alpha\0")
+    return desk
+
+
+def found(desk: Desk, pattern: str, **args: Any) -> list[str]:
+    told = data(desk.call("search", pattern=pattern, **args))
+    rows: list[str] = told["text"].splitlines()
+    return rows
+
+
+def test_search_names_each_line(searched: Desk) -> None:
+    assert found(searched, "alpha") == [
+        "x.txt:1: alpha",
+        "x.txt:5: alpha",
+        "sub/y.py:1: def alpha():",
+        "sub/deep/z.md:1: alpha",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "args", "rows"),
+    [
+        ("^alpha$", {}, ["x.txt:1: alpha", "x.txt:5: alpha", "sub/deep/z.md:1: alpha"]),
+        ("Beta$", {}, ["x.txt:2: Beta"]),  # its line ends with CR LF
+        ("beta", {}, []),
+        ("beta", {"ignore_case": True}, ["x.txt:2: Beta"]),
+        ("gamma|pass", {}, ["x.txt:4: gamma delta", "sub/y.py:2:     pass"]),
+        (r"\bdelta\b", {}, ["x.txt:4: gamma delta"]),
+        ("alpha()", {"literal": True}, ["sub/y.py:1: def alpha():"]),
+        ("-alpha", {}, []),
+        ("alpha", {"path": "sub/deep"}, ["sub/deep/z.md:1: alpha"]),
+        ("alpha", {"path": "sub/y.py"}, ["sub/y.py:1: def alpha():"]),
+        ("def", {"path": "inside"}, ["src/b.py:1: def f():"]),
+        ("alpha", {"glob": "*.py"}, ["sub/y.py:1: def alpha():"]),
+        ("alpha", {"glob": "sub/**"}, ["sub/y.py:1: def alpha():", "sub/deep/z.md:1: alpha"]),
+        ("alpha", {"glob": "/*.{txt,md}"}, ["x.txt:1: alpha", "x.txt:5: alpha"]),
+        ("alpha", {"glob": "deep"}, ["sub/deep/z.md:1: alpha"]),
+        ("canary", {}, []),  # behind the links
+    ],
+)
+def test_search_finds_the_same_either_way(
+    searched: Desk, pattern: str, args: dict[str, Any], rows: list[str]
+) -> None:
+    assert found(searched, pattern, **args) == rows
+
+
+def test_search_shows_lines_around(searched: Desk) -> None:
+    assert found(searched, "gamma", context=1) == [
+        "x.txt-3- ",
+        "x.txt:4: gamma delta",
+        "x.txt-5- alpha",
+    ]
+    rows = found(searched, "alpha", path="x.txt", context=1)
+    assert rows == [
+        *("x.txt:1: alpha", "x.txt-2- Beta", "--", "x.txt-4- gamma delta", "x.txt:5: alpha"),
+    ]
+
+
+def test_search_is_bounded(searched: Desk) -> None:
+    searched.write("a.bin", b"omega\n" * 300 + b"\0")  # which isn't counted
+    searched.write("many.txt", "omega\n" * 300 + "omega" * 1000)
+    told = data(searched.call("search", pattern="omega"))
+    assert told["matches"] == told["text"].count("\n") == 100 and "There are more" in told["more"]
+    last = found(searched, "omegaomega")
+    assert last[0].endswith("[… 5,000 characters]") and len(last[0]) < 600
+
+
+def test_search_says_what_is_no_expression(desk: Desk) -> None:
+    assert "no regular expression" in error(desk.call("search", pattern="(a"))
+
+
+def test_search_goes_on_in_python_where_ripgrep_cannot(desk: Desk) -> None:
+    assert found(desk, r"(?<=def )f") == ["src/b.py:1: def f():"]
+    assert found(desk, r"(e)\1") == ["a.txt:3: three"]
+
+
+def test_search_leaves_out_what_git_ignores(searched: Desk) -> None:
+    git(searched, "init")
+    searched.write(".gitignore", "sub/\n")
+    assert found(searched, "alpha") == ["x.txt:1: alpha", "x.txt:5: alpha"]
+    assert len(found(searched, "alpha", ignored=True)) == 4
+
+
+def test_search_gives_up_on_what_takes_too_long(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agentstepper_nb.coding.tools.matching.PATIENCE", 0.0)
+    with pytest.raises(SearchTimeoutError):
+        list(InPython(desk.workspace).matches(Wanted(pattern="o"), ["a.txt"], lambda: False))
+    assert "use a simpler expression" in error(desk.call("search", pattern=r"(?=o)o"))
+
+
+# ---- edit_file and write_file ----------------------------------------------------------------------
+
+
+def test_edit_replaces_and_shows_the_change(desk: Desk) -> None:
+    told = data(desk.call("edit_file", path="a.txt", old="two", new="2"))
+    assert desk.text() == "one\n2\nthree\n"
+    assert told["replaced"] == 1 and told["done"] == "changed"
+    assert told["diff"] == "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
+
+
+def test_edit_wants_one_place_or_all(desk: Desk) -> None:
+    desk.write("a.txt", "x\ny\nx\n")
+    said = error(desk.call("edit_file", path="a.txt", old="x", new="z"))
+    assert "2 times, at lines 1, 3" in said and desk.text() == "x\ny\nx\n"
+    assert data(desk.call("edit_file", path="a.txt", old="x", new="z", all=True))["replaced"] == 2
+    assert desk.text() == "z\ny\nz\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "hint"),
+    [
+        ("def f():\n  return 1", "Lines 1 to 2 differ from it in spaces alone"),
+        ("def f():\n    return 2", "Its first line stands at 1"),
+        ("nothing like it", "doesn't stand in src/b.py. Read the file again."),
+        ("\t", "doesn't stand in src/b.py. Read"),
+        ("", "`old` is empty"),
+    ],
+)
+def test_edit_says_why_not(desk: Desk, old: str, hint: str) -> None:
+    before = desk.text("src/b.py")
+    desk.write("src/b.py", before.replace("    ", "    "))
+    said = error(
+        desk.call("edit_file", path="src/b.py", old=old if old != "   " else "\t", new="x")
+    )
+    assert hint in said
+    assert desk.text("src/b.py") == before
+
+
+def test_edit_keeps_the_files_line_breaks(desk: Desk) -> None:
+    desk.write("dos.txt", "one\r\ntwo\r\nthree\r\n")
+    data(desk.call("edit_file", path="dos.txt", old="one\ntwo\n", new="1\n2\n2a\n"))
+    assert desk.text("dos.txt") == "1\r\n2\r\n2a\r\nthree\r\n"
+
+
+def test_edit_of_what_is_no_text_is_refused(desk: Desk) -> None:
+    desk.write("blob", b"\xff\0")
+    assert "no UTF-8 text" in error(desk.call("edit_file", path="blob", old="a", new="b"))
+
+
+def test_write_creates_changes_or_leaves(desk: Desk) -> None:
+    assert data(desk.call("write_file", path="n/new.txt", content="x\n"))["done"] == "created"
+    told = data(desk.call("write_file", path="n/new.txt", content="y"))
+    assert told["done"] == "changed" and told["diff"].endswith(
+        "@@ -1 +1 @@\n-x\n+y\n\\ No newline at end of file\n"
+    )
+    assert data(desk.call("write_file", path="n/new.txt", content="y")) == {
+        "path": "n/new.txt",
+        "done": "nothing to change",
+        "diff": "",
+    }
+
+
+def test_write_replaces_what_is_no_text(desk: Desk) -> None:
+    desk.write("blob", b"\xff\0")
+    assert data(desk.call("write_file", path="blob", content="x"))["diff"].startswith("One side")
+    assert desk.text("blob") == "x"
+
+
+def test_a_very_long_diff_is_cut(desk: Desk) -> None:
+    told = data(desk.call("write_file", path="long", content="line\n" * 100_000))
+    assert len(told["diff"]) < 21_000 and "characters in all" in told["diff"]
+
+
+# ---- diffs -----------------------------------------------------------------------------------------
+
+SMALL = st.lists(st.sampled_from(["a\n", "b\n", "\n", "c", "\r\n", "é\n"]), max_size=12).map(
+    "".join
+)
+
+
+@settings(deadline=None)
+@given(old=SMALL, new=SMALL)
+def test_a_diff_leads_from_one_text_to_the_other(old: str, new: str) -> None:
+    diff = unified("x", old, new)
+    if old == new:
+        assert diff == ""
+    else:
+        (patch,) = parse(diff)
+        assert "".join(with_hunks("x", lines(old), patch.hunks)) == new
+
+
+def test_a_diff_of_very_long_texts_is_made_quickly() -> None:
+    old, new = "same\n" * 50_000, "other\n" * 50_000
+    diff = unified("x", f"head\n{old}tail\n", f"head\n{new}tail\n")
+    assert diff.startswith("--- a/x\n+++ b/x\n@@ -1,50002 +1,50002 @@\n head\n-same\n")
+    assert diff.endswith("+other\n tail\n")
+    far = old + "x\n" + old
+    assert unified("x", far, far.replace("x", "y")).count("\n") == 11

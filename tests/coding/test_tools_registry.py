@@ -1,0 +1,118 @@
+"""The registry, tools of other packages, and the page that says how to write one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from msgspec import Struct
+
+from agentstepper_nb.coding.tool import Risk, StructTool, ToolContext, ToolPolicy, ToolResult
+from agentstepper_nb.coding.tools import ToolRegistry, default_tools, registry
+from tests.coding.desk import Desk
+from tests.docs.pages import GUIDE, blocks, files
+
+PAGE = GUIDE / "tools.md"
+NAMES = ("list_files", "read_file", "search", "edit_file", "write_file", "apply_patch")
+NAMES += ("run_command", "git_status", "git_diff")
+
+
+class NoArgs(Struct):
+    pass
+
+
+class Hello(StructTool[NoArgs]):
+    name = "hello"
+    description = "Says hello."
+    arguments = NoArgs
+
+    async def run(self, args: NoArgs, ctx: ToolContext) -> ToolResult:
+        return ToolResult.success("hello")
+
+
+def test_the_tools_there_are() -> None:
+    tools = default_tools()
+    assert tuple(tool.name for tool in tools) == NAMES and len(tools) == len(NAMES)
+    assert tools.get("no_such_tool") is None
+    read_only = {tool.name for tool in tools if tool.policy.read_only}
+    assert read_only == {"list_files", "read_file", "search", "git_status", "git_diff"}
+    assert not any(tool.policy.requires_approval for tool in tools)
+    command = tools.get("run_command")
+    assert command is not None and command.policy.risk is Risk.MEDIUM
+
+
+def test_specs_are_json_and_bring_all_that_a_model_needs() -> None:
+    specs = default_tools().specs()
+    assert tuple(spec.name for spec in specs) == NAMES
+    for spec in specs:
+        json.dumps(spec.input_schema)
+        assert spec.description.endswith(".")
+        assert "$ref" not in json.dumps(spec.input_schema)
+
+
+@pytest.mark.parametrize("name", ["", "1x", "a b", "a-b", "x" * 65, "ä"])
+def test_a_tools_name_is_a_word(name: str) -> None:
+    tool = Hello()
+    tool.name = name
+    with pytest.raises(ValueError, match="is no tool's name"):
+        ToolRegistry().register(tool)
+
+
+def test_a_name_is_given_once() -> None:
+    tools = ToolRegistry()
+    tools.register(Hello())
+    with pytest.raises(ValueError, match="hello is there already"):
+        tools.register(Hello())
+
+
+def test_what_is_no_tool_is_refused() -> None:
+    with pytest.raises(TypeError, match="has no description"):
+        ToolRegistry().register(SimpleNamespace(name="x"))  # type: ignore[arg-type]
+
+
+def test_tools_of_other_packages(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def installed(group: str) -> EntryPoints:
+        assert group == "agentstepper_nb.tools"
+        here = __name__
+        named = {"good": f"{here}:Hello", "gone": "no_such_module:x", "again": f"{here}:Hello"}
+        return EntryPoints(EntryPoint(name, value, group) for name, value in named.items())
+
+    monkeypatch.setattr(registry, "entry_points", installed)
+    monkeypatch.setitem(__import__("sys").modules, __name__, SimpleNamespace(Hello=Hello))
+    with caplog.at_level(logging.ERROR):
+        tools = default_tools()
+    assert tools.get("hello") is not None and len(tools) == len(NAMES) + 1
+    said = [record.getMessage() for record in caplog.records]
+    assert said == [f"The tool {name} can't be used and is left out." for name in ("gone", "again")]
+
+
+# ---- the page --------------------------------------------------------------------------------------
+
+
+def test_the_tool_of_the_page_runs_as_it_is_printed(tmp_path: Path) -> None:
+    block = next(block for block in blocks(PAGE) if block.name == "count_lines.py")
+    assert len(block.lines) <= 15
+    names: dict[str, Any] = {"__name__": "count_lines"}
+    exec(compile(block.text, "count_lines.py", "exec"), names)
+    tool = names["CountLines"]()
+    desk = Desk(tmp_path)
+    desk.tools.register(tool)
+    assert desk.call("count_lines", path="a.txt") == ToolResult.success(3)
+    assert "leads out" in (desk.call("count_lines", path="out/a.txt").error or "")
+    assert "Wrong arguments" in (desk.call("count_lines", paths=1).error or "")
+    assert tool.policy == ToolPolicy(read_only=True)
+    assert asyncio.run(tool.execute(None, desk.ctx)).ok is False
+
+
+def test_the_page_names_each_tool() -> None:
+    text = PAGE.read_text()
+    assert all(f"`{name}`" in text for name in NAMES)
+    assert "agentstepper_nb.tools" in files(PAGE)["pyproject.toml"]

@@ -1,0 +1,85 @@
+"""`examples/coding_client.py` as a person runs it, against a live server."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+
+import pexpect
+import pytest
+
+from tests.e2e.jupyter import ROOT, running
+from tests.server.live import Live
+
+CLIENT = ROOT / "examples" / "coding_client.py"
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    live = Live(tmp_path_factory.mktemp("jupyter"))
+    with running(live.server):
+        yield live
+
+
+def client(live: Live, *more: str) -> pexpect.spawn[str]:
+    how = live.how
+    return pexpect.spawn(
+        sys.executable,
+        [
+            *(str(CLIENT), live.jupyter.url, "--token", live.jupyter.token),
+            *("--workspace", how["workspacePath"], "--provider", how["provider"]),
+            *("--model", how["model"], *more),
+        ],
+        encoding="utf-8",
+        echo=False,
+        timeout=60,
+    )
+
+
+def test_it_fits_on_a_screen_or_two() -> None:
+    assert len(CLIENT.read_text().splitlines()) <= 120
+
+
+def test_a_person_talks_to_the_agent(live: Live) -> None:
+    child = client(live)
+    child.expect(r"session ([\w-]+)")
+    session = str(child.match[1])  # type: ignore[index]
+    child.expect("you: ")
+    child.sendline("hello")
+    child.expect(r"Hello to you\.")
+    child.expect(r"\[done\]")
+    child.expect("you: ")
+    child.sendline("run rm -rf build")
+    child.expect(re.escape('? run_command {"command": "rm -rf build"}'))
+    child.expect("instead: ")
+    child.sendline('{"command": "echo kept"}')
+    child.expect(r'"output": "kept\\n"')
+    child.expect("you: ")
+    child.sendline("run rm -rf build")
+    child.expect("instead: ")
+    child.sendline("n it is needed")
+    child.expect("it is needed")
+    child.expect("you: ")
+    child.sendeof()
+    child.expect(pexpect.EOF)
+    child.close()
+
+    live.close_session(session)
+    child = client(live, "--resume", session)
+    child.expect("you: ")
+    child.sendline("count")
+    child.expect(r"\d+ messages\.")
+    live.kill_worker()
+    child.expect("you: ")
+    child.sendline("hello")
+    child.expect("!|is gone")
+    child.expect(pexpect.EOF)
+    child.close()
+
+
+def test_it_says_why_it_was_refused(live: Live) -> None:
+    child = client(live, "--workspace", "/")
+    child.expect("! .* is in none of the folders")
+    child.expect(pexpect.EOF)
+    child.close()

@@ -1,0 +1,255 @@
+"""Approvals between agents and people, in each kind of store, across a restart, and in version 1."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.protocol.v1 import runfile
+from agentstepper_nb.protocol.values import AnswerKind, Approval, Durability, Mode, Risk, RunState
+from agentstepper_nb.store import MemoryStore, Store, archive, open_store
+from tests.hub.conftest import Stand
+from tests.hub.desk import Agent, Person, a_hub
+from tests.hub.peers import AgentV2
+from tests.hub.test_reading import on_a_loop, settle
+
+Json = Any
+
+CALL = {"Tool": "shell", "Argument": "rm -r build"}
+EDITED = {"Tool": "shell", "Argument": "ls"}
+EDIT = '{"Tool":"shell","Argument":"ls"}'
+ASKS = {"risk": "high", "why": "It deletes files.", "rule": "rm -r *"}
+
+
+def ask(agent: Agent, id: str = "b", **fields: Json) -> None:
+    """Reach a call that asks for an approval."""
+    agent.begin(f"e-{id}", "tool_invocation", name="shell")
+    agent.reach(id, CALL, f"e-{id}", approval=ASKS, **fields)
+
+
+async def a_run(store: Store | None = None) -> tuple[Any, Agent]:
+    """A run that began by continuing, and asks."""
+    hub, agent = await a_hub(store), Agent()
+    await agent.connect(hub, mode="continue")
+    ask(agent)
+    await hub.recorded()
+    return hub, agent
+
+
+async def the_answer(agent: Agent) -> Json:
+    return (await agent.line.expect("answer"))["answer"]
+
+
+# ---- version 2 --------------------------------------------------------------------------------------
+
+
+@on_a_loop
+async def test_a_run_that_begins_by_continuing_is_leased_so() -> None:
+    hub, agent = await a_hub(), Agent()
+    await agent.connect(hub, mode="continue")
+    assert (await agent.line.expect("lease"))["mode"] == "continue"
+    agent.reach("passed")
+    assert await the_answer(agent) == {"kind": "resume"}
+    assert hub.run("r").state is RunState.CONTINUE
+    await hub.close()
+
+
+@on_a_loop
+async def test_approved_edited_and_for_always() -> None:
+    hub, agent = await a_run()
+    assert (hub.run("r").state, hub.run("r").mode) == (RunState.HALTED, Mode.CONTINUE)
+    person = Person(hub)
+    await person.command("open_run", run="r")
+    body = (await person.command("get_message", run="r", message="b"))["body"]
+    assert (body["approval"], body["reason"], body["always"]) == (ASKS, None, False)
+    said = {"run": "r", "breakpoint": "b", "revision": 1, "edit": EDIT, "always": True}
+    assert (await person.command("approve", **said))["type"] == "ok"
+    assert await the_answer(agent) == {
+        "kind": "resume",
+        "data": EDITED,
+        "approved": True,
+        "always": True,
+    }
+    assert hub.run("r").state is RunState.CONTINUE
+    body = (await person.command("get_message", run="r", message="b"))["body"]
+    assert (body["approval"], body["always"]) == (ASKS, True)
+    await hub.close()
+
+
+@on_a_loop
+async def test_denied_with_a_reason_that_everybody_reads() -> None:
+    hub, agent = await a_run()
+    person = Person(hub)
+    await person.command("open_run", run="r")
+    person.line.sent.clear()
+    said = {"run": "r", "breakpoint": "b", "revision": 1, "reason": "Not today."}
+    assert (await person.command("deny", **said))["type"] == "ok"
+    assert await the_answer(agent) == {"kind": "deny", "reason": "Not today."}
+    row = (await person.line.expect("row"))["row"]
+    assert (row["answer"], row["reason"], row["approval"]) == ("deny", "Not today.", True)
+    assert row["summary"] == "Denied: Not today."
+    await hub.close()
+
+
+@on_a_loop
+async def test_who_may_only_watch_decides_nothing() -> None:
+    hub, _ = await a_run()
+    person = Person(hub, control=False)
+    for name, said in (("approve", {}), ("deny", {"reason": "No."})):
+        refused = await person.command(name, run="r", breakpoint="b", revision=1, **said)
+        assert refused["body"]["code"] == "watch_only"
+    assert hub.run("r").pending == ("b",)
+    await hub.close()
+
+
+@on_a_loop
+async def test_refusals_say_what_to_do_instead() -> None:
+    hub, agent = await a_hub(), Agent()
+    await agent.connect(hub)
+    agent.reach("b")
+    person = Person(hub)
+    refused = await person.command("approve", run="r", breakpoint="b", revision=1)
+    assert (refused["body"]["code"], refused["body"]["run"]) == ("cannot_approve", "r")
+    stale = await person.command("deny", run="r", breakpoint="b", revision=2, reason="No.")
+    assert stale["body"]["code"] == "stale"
+    ask(agent, "c")
+    agent.say("decide", breakpoint="b", approved=True)
+    agent.say("decide", breakpoint="c", approved=True, data=None)
+    errors = [error["code"] for error in agent.line.take("error")]
+    assert errors == ["cannot_approve", "invalid_edit"]
+    assert hub.run("r").pending == ("b", "c")
+    await hub.close()
+
+
+@on_a_loop
+async def test_what_is_decided_at_the_agent_comes_back_as_the_answer() -> None:
+    hub, agent = await a_run()
+    agent.say("decide", breakpoint="b", approved=True, data=EDITED, always=True)
+    assert await the_answer(agent) == {
+        "kind": "resume",
+        "data": EDITED,
+        "approved": True,
+        "always": True,
+    }
+    ask(agent, "c")
+    agent.say("decide", breakpoint="c", approved=False, reason="Not today.")
+    agent.say("decide", breakpoint="c", approved=True)  # crosses
+    assert await the_answer(agent) == {"kind": "deny", "reason": "Not today."}
+    await settle()
+    assert agent.line.take("error") == agent.line.take("answer") == []
+    await hub.close()
+
+
+@on_a_loop
+async def test_the_ok_of_a_view_that_was_second_is_an_error() -> None:
+    hub, agent = await a_run()
+    first, second = Person(hub), Person(hub)
+    deny = {"run": "r", "breakpoint": "b", "revision": 1, "reason": "Not today."}
+    one = first.give("approve", run="r", breakpoint="b", revision=1)
+    other = second.give("deny", **deny)
+    assert (await first.answer(one))["type"] == "ok"
+    assert (await second.answer(other))["body"]["code"] == "stale"
+    assert (await the_answer(agent))["kind"] == "resume"
+    await hub.close()
+
+
+# ---- what is kept -----------------------------------------------------------------------------------
+
+
+def memory(folder: Path) -> Store:
+    return MemoryStore()
+
+
+def sqlite(folder: Path) -> Store:
+    return open_store(folder, Durability.DURABLE)
+
+
+@pytest.mark.parametrize("opened", [memory, sqlite])
+@on_a_loop
+async def test_all_of_it_is_kept_and_travels(
+    opened: Callable[[Path], Store], tmp_path: Path
+) -> None:
+    hub, agent = await a_run(opened(tmp_path))
+    hub.approve("r", "b", 1, EDIT, always=True)
+    ask(agent, "c")
+    hub.deny("r", "c", 1, "Not today.")
+    agent.bye()
+    await hub.recorded()
+    history = await hub.history("r")
+    approved, denied = (point for point in history.breakpoints if point.approval is not None)
+    asks = Approval(risk=Risk.HIGH, why="It deletes files.", rule="rm -r *")
+    assert (approved.approval, approved.always, approved.reason) == (asks, True, None)
+    assert (denied.answer, denied.reason) == (AnswerKind.DENY, "Not today.")
+    _, exported = await hub.export("r", "archive")
+    again = archive.load(exported)
+    assert again.breakpoints == history.breakpoints
+    _, exported = await hub.export("r")
+    assert len(runfile.load(exported, "x").breakpoints) == len(history.breakpoints)
+    await hub.close()
+
+
+@on_a_loop
+async def test_it_is_still_asked_after_a_restart(tmp_path: Path) -> None:
+    hub, agent = await a_run(sqlite(tmp_path))
+    agent.reach("passed")  # by another thread: it goes on
+    await hub.close()
+    agent.hang_up()
+
+    hub = await a_hub(sqlite(tmp_path))
+    assert (hub.run("r").state, hub.run("r").pending) == (RunState.DETACHED, ("b",))
+    await agent.connect(hub, waiting=["b"])
+    assert (hub.run("r").state, hub.run("r").mode) == (RunState.HALTED, Mode.CONTINUE)
+    person = Person(hub)
+    body = (await person.command("get_message", run="r", message="b"))["body"]
+    assert body["approval"] == ASKS
+    await person.command("approve", run="r", breakpoint="b", revision=1)
+    assert await the_answer(agent) == {"kind": "resume", "approved": True}
+    await hub.close()
+
+
+@on_a_loop
+async def test_a_denial_while_it_is_away_reaches_it_when_it_is_back(tmp_path: Path) -> None:
+    hub, agent = await a_run(sqlite(tmp_path))
+    agent.hang_up()
+    hub.deny("r", "b", 1, "Not today.")
+    await agent.connect(hub, waiting=["b"])
+    assert await the_answer(agent) == {"kind": "deny", "reason": "Not today."}
+    await hub.close()
+
+
+@on_a_loop
+async def test_an_approval_the_store_lost_is_not_given() -> None:
+    """The agent waits for what nobody knows of: it is let go on, but not told that it was approved."""
+    hub, agent = await a_hub(), Agent()
+    await agent.connect(hub)
+    agent.hang_up()
+    await agent.connect(hub, waiting=["lost"])
+    async with asyncio.timeout(30):
+        assert await the_answer(agent) == {"kind": "resume"}
+    await hub.close()
+
+
+# ---- version 1 --------------------------------------------------------------------------------------
+
+
+def test_a_view_of_version_1_steps_to_approve_and_continue_leaves_it(stand: Stand) -> None:
+    agent, ui = stand.agent(), stand.ui(1)
+    assert isinstance(agent, AgentV2)
+    agent.start()
+    run = ui.find("P")
+    agent.begin("tool_invocation", name="shell")
+    asked = agent.reach(CALL, approval=ASKS)
+    assert ui.halted(run) == asked
+    ui.resume(run)
+    assert ui.pending(run) == asked
+    agent.ask()
+    assert agent.answered()["answer"] == {"kind": "resume"}, "it continues all the same"
+    ui.step(run)
+    assert agent.answered() == {
+        "breakpoint": asked,
+        "answer": {"kind": "resume", "approved": True},
+    }

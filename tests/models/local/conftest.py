@@ -1,0 +1,49 @@
+"""A local model of which only the model is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentstepper_nb.models.local.where import GGUF_VARIABLE, KEY_VARIABLE, PACKAGE, URL_VARIABLE
+
+FAKE = Path(__file__).with_name("fake")
+
+#: What the “file of a model” says: a script, in the form that a constrained answer has.
+SCRIPT = """\
+from agentstepper_nb.models.scripted import *
+
+script = Script("local", [
+    Rule(says("user", "^call"), say('{"tool": "look", "arguments": {"path": "ü.py"}}')),
+    Rule(says("user", "^wait"), say("one two three", ), Hold("never", after=2)),
+    Rule(always, say('{"text": "Hello."}')),
+])
+"""
+
+
+@pytest.fixture
+def runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fake is what is installed, here and in processes that are started."""
+    for variable in (URL_VARIABLE, KEY_VARIABLE, GGUF_VARIABLE):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("PYTHONPATH", str(FAKE))
+    monkeypatch.syspath_prepend(str(FAKE))
+
+
+@pytest.fixture
+def weights(runtime: None, tmp_path: Path) -> Path:
+    file = tmp_path / "model.gguf"
+    file.write_text(SCRIPT)
+    return file
+
+
+@pytest.fixture
+def package(runtime: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The package that brings weights; who imports it fails."""
+    folder = tmp_path / "site" / PACKAGE
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("import llm_is_not_here")
+    (folder / "small.gguf").write_text(SCRIPT)
+    monkeypatch.syspath_prepend(str(folder.parent))
+    return folder

@@ -1,0 +1,148 @@
+"""The official clients of the three APIs, asked for the same and heard in the same words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from anthropic import Anthropic
+from openai import OpenAI
+
+from agentstepper_nb.models.scripted import ScriptedServer
+
+
+@dataclass(frozen=True)
+class Heard:
+    """An answer, as a client of any API understands it."""
+
+    text: str
+    calls: list[tuple[str, str, Any]]
+    """Of each its id, its name and its arguments, parsed."""
+    ended: str
+    usage: tuple[int, int]
+
+
+class Asker(Protocol):
+    """Asks through one client. A conversation is a list of (role, text)."""
+
+    def __init__(self, server: ScriptedServer, max_retries: int) -> None: ...
+
+    def whole(self, talk: list[tuple[str, str]]) -> Heard: ...
+
+    def streamed(self, talk: list[tuple[str, str]]) -> Heard: ...
+
+    def events(self, talk: list[tuple[str, str]]) -> Iterator[Any]: ...
+
+    def close(self) -> None: ...
+
+
+class _Chat:
+    def __init__(self, server: ScriptedServer, max_retries: int) -> None:
+        self._client = OpenAI(base_url=server.base_url, api_key="any", max_retries=max_retries)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _asked(self, talk: list[tuple[str, str]]) -> dict[str, Any]:
+        return {"model": "m", "messages": [{"role": r, "content": t} for r, t in talk]}
+
+    def whole(self, talk: list[tuple[str, str]]) -> Heard:
+        return self._heard(self._client.chat.completions.create(**self._asked(talk)))
+
+    def streamed(self, talk: list[tuple[str, str]]) -> Heard:
+        options: Any = {"stream_options": {"include_usage": True}}
+        with self._client.chat.completions.stream(**self._asked(talk), **options) as stream:
+            return self._heard(stream.get_final_completion())
+
+    def events(self, talk: list[tuple[str, str]]) -> Iterator[Any]:
+        return iter(self._client.chat.completions.create(**self._asked(talk), stream=True))
+
+    def _heard(self, said: Any) -> Heard:
+        (choice,) = said.choices
+        calls = choice.message.tool_calls or ()
+        return Heard(
+            choice.message.content or "",
+            [(call.id, call.function.name, json.loads(call.function.arguments)) for call in calls],
+            choice.finish_reason,
+            (said.usage.prompt_tokens, said.usage.completion_tokens),
+        )
+
+
+class _Responses:
+    def __init__(self, server: ScriptedServer, max_retries: int) -> None:
+        self._client = OpenAI(base_url=server.base_url, api_key="any", max_retries=max_retries)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _asked(self, talk: list[tuple[str, str]]) -> dict[str, Any]:
+        return {"model": "m", "input": [{"role": r, "content": t} for r, t in talk]}
+
+    def whole(self, talk: list[tuple[str, str]]) -> Heard:
+        return self._heard(self._client.responses.create(**self._asked(talk)))
+
+    def streamed(self, talk: list[tuple[str, str]]) -> Heard:
+        with self._client.responses.stream(**self._asked(talk)) as stream:
+            return self._heard(stream.get_final_response())
+
+    def events(self, talk: list[tuple[str, str]]) -> Iterator[Any]:
+        return iter(self._client.responses.create(**self._asked(talk), stream=True))
+
+    def _heard(self, said: Any) -> Heard:
+        calls = [item for item in said.output if item.type == "function_call"]
+        assert said.status == "completed"
+        return Heard(
+            said.output_text,
+            [(call.call_id, call.name, json.loads(call.arguments)) for call in calls],
+            "tool_calls" if calls else "stop",
+            (said.usage.input_tokens, said.usage.output_tokens),
+        )
+
+
+class _Messages:
+    def __init__(self, server: ScriptedServer, max_retries: int) -> None:
+        self._client = Anthropic(base_url=server.root_url, api_key="any", max_retries=max_retries)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _asked(self, talk: list[tuple[str, str]]) -> dict[str, Any]:
+        return {
+            "model": "m",
+            "max_tokens": 100,
+            "messages": [{"role": r, "content": t} for r, t in talk],
+        }
+
+    def whole(self, talk: list[tuple[str, str]]) -> Heard:
+        return self._heard(self._client.messages.create(**self._asked(talk)))
+
+    def streamed(self, talk: list[tuple[str, str]]) -> Heard:
+        with self._client.messages.stream(**self._asked(talk)) as stream:
+            return self._heard(stream.get_final_message())
+
+    def events(self, talk: list[tuple[str, str]]) -> Iterator[Any]:
+        return iter(self._client.messages.create(**self._asked(talk), stream=True))
+
+    def _heard(self, said: Any) -> Heard:
+        return Heard(
+            "".join(block.text for block in said.content if block.type == "text"),
+            [(b.id, b.name, b.input) for b in said.content if b.type == "tool_use"],
+            {"end_turn": "stop", "tool_use": "tool_calls"}[said.stop_reason],
+            (said.usage.input_tokens, said.usage.output_tokens),
+        )
+
+
+CLIENTS: dict[str, type[Asker]] = {"chat": _Chat, "responses": _Responses, "messages": _Messages}
+
+
+@contextmanager
+def asking(api: str, server: ScriptedServer, max_retries: int = 0) -> Iterator[Asker]:
+    """The client of an API, at a server."""
+    client = CLIENTS[api](server, max_retries)
+    try:
+        yield client
+    finally:
+        client.close()

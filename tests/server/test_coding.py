@@ -1,0 +1,340 @@
+"""`/agentstepper/api/coding/…` over HTTP. The worker is in the test's own loop, its sessions are led."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tornado.httpclient import HTTPClientError
+
+from agentstepper_nb.coding.service import CodingService
+from agentstepper_nb.llm_wire.events import TextDelta
+from agentstepper_nb.protocol.worker import WORKER_VERSION, WorkerHello, WorkerWelcome, both_ways
+from agentstepper_nb.server_ext.coding import Stream
+from agentstepper_nb.worker.line import Line
+from agentstepper_nb.worker.service import ServiceContext
+from tests.helpers.conversing import Leader
+from tests.server.coding import Client, Event, turns
+
+LOG = logging.getLogger("agentstepper_nb.test")
+
+
+class Worker:
+    """A worker on a real socket."""
+
+    def __init__(self, socket: Any, leader: Leader) -> None:
+        self.socket = socket
+        service = CodingService(leader, ServiceContext(Path("/nowhere"), LOG))
+        self.line = Line(
+            lambda text: self._writing.append(socket.write_message(text)), {"coding": service}, LOG
+        )
+        self._writing: list[Any] = []
+
+    async def serve(self) -> None:
+        hello = WorkerHello(version=WORKER_VERSION, worker="test", pid=7, services=("coding",))
+        await self.socket.write_message(both_ways.encode(hello, 1))
+        _, welcome = both_ways.decode(await self.socket.read_message())
+        assert isinstance(welcome, WorkerWelcome)
+        self.reading = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        while (message := await self.socket.read_message()) is not None:
+            self.line.receive(message)
+        self.line.lost("gone")
+
+    async def die(self) -> None:
+        self.socket.close()
+        await self.reading
+
+
+@pytest.fixture
+def leader() -> Leader:
+    return Leader()
+
+
+@pytest.fixture
+def worker(
+    extension: Any, connect: Any, leader: Leader, jp_asyncio_loop: asyncio.AbstractEventLoop
+) -> Iterator[Worker]:
+    async def connected() -> Worker:
+        token = {"Authorization": f"Bearer {extension.worker_token}"}
+        worker = Worker(await connect("worker", token), leader)
+        await worker.serve()
+        return worker
+
+    worker = jp_asyncio_loop.run_until_complete(connected())
+    yield worker
+    jp_asyncio_loop.run_until_complete(worker.die())
+
+
+@pytest.fixture
+def api(
+    extension: Any, jp_fetch: Any, http_server_client: Any, jp_base_url: str, jp_auth_header: Any
+) -> Client:
+    return Client(jp_fetch, http_server_client.get_http_port(), jp_base_url, dict(jp_auth_header))
+
+
+@pytest.fixture
+def root(jp_root_dir: Path) -> Path:
+    (jp_root_dir / "repo").mkdir()
+    return jp_root_dir
+
+
+@pytest.fixture
+def how(root: Path) -> dict[str, Any]:
+    return {"workspacePath": str(root / "repo"), "provider": "scripted", "model": "m"}
+
+
+async def opened(api: Client, how: dict[str, Any]) -> str:
+    response = await api("POST", **how)
+    assert response.code == 201
+    (id,) = json.loads(response.body).values()
+    return str(id)
+
+
+async def test_the_workflow(
+    api: Client, worker: Worker, leader: Leader, how: Any, root: Path
+) -> None:
+    id = await opened(api, how)
+    assert leader.led[id].opening.how.workspace_path == str((root / "repo").resolve())
+    async with api.stream(id) as stream:
+        assert (await api("POST", id, "chat", message="say Hello you")).code == 202
+        events = await stream.until("completed")
+        assert [(each.event, each.data) for each in events] == [
+            ("text_delta", {"text": "Hello"}),
+            ("text_delta", {"text": "you"}),
+            (
+                "completed",
+                {
+                    "reason": "done",
+                    "usage": {
+                        "input_tokens": 3,
+                        "output_tokens": 2,
+                        "cost": None,
+                        "estimated": False,
+                    },
+                },
+            ),
+        ]
+        assert stream.retry is not None
+        assert [str(each.id).partition("-")[2] for each in events] == ["1", "2", "3"]
+
+        await api("POST", id, "chat", message="ask call 1")
+        (asked,) = await stream.until("approval_required")
+        assert asked.data == {
+            "callId": "call 1",
+            "name": "run_command",
+            "args": {"command": "rm -r build"},
+            "risk": "high",
+            "why": "it deletes files",
+        }
+        listed = json.loads((await api("GET")).body)["sessions"]
+        assert [(each["id"], each["running"], each["waiting"]) for each in listed] == [
+            (id, True, ["call 1"])
+        ]
+        answer = await api("POST", id, "approvals", "call 1", approved=True)
+        assert answer.code == 204
+        await stream.until("completed")
+
+        assert (await api("DELETE", id)).code == 204
+        assert await stream.next() is None
+    assert json.loads((await api("GET")).body) == {"sessions": []}
+    assert json.loads((await api("POST", id, "resume", **how)).body) == {"id": id}
+
+
+async def test_refusals(api: Client, worker: Worker, leader: Leader, how: Any) -> None:
+    id = await opened(api, how)
+    assert await api.refused("POST", "never", "chat", message="x") == (404, "unknown_session")
+    assert await api.refused("POST", "never", "cancel") == (404, "unknown_session")
+    assert await api.refused("DELETE", "never") == (404, "unknown_session")
+    assert await api.refused("POST", "never", "resume", **how) == (404, "unknown_session")
+    assert (await api.open_stream("never"))[0] == 404
+    assert await api.refused("POST", id, "resume", **how) == (409, "session_open")
+    assert await api.refused("POST", id, "chat", message="") == (400, "invalid_message")
+    assert await api.refused("POST", id, "chat") == (400, "invalid_message")
+    other = {**how, "provider": "nobody"}
+    assert await api.refused("POST", **other) == (400, "session_failed")
+    assert await api.refused("POST", **{**how, "maxIterations": 0}) == (400, "invalid_message")
+
+    await api("POST", id, "chat", message="wait")
+    assert await api.refused("POST", id, "chat", message="x") == (409, "session_busy")
+    assert (await api("POST", id, "cancel")).code == 204
+    async with api.stream(id) as stream:
+        assert (await stream.until("completed"))[-1].data["reason"] == "cancelled"
+        await api("POST", id, "chat", message="ask c1")
+        await stream.until("approval_required")
+        approvals = (id, "approvals", "c1")
+        assert await api.refused("POST", id, "approvals", "c2", approved=True) == (
+            404,
+            "unknown_call",
+        )
+        assert await api.refused("POST", *approvals) == (400, "invalid_message")
+        leader.led[id].elsewhere.set()  # the view was first
+        await stream.until("completed")
+        assert await api.refused("POST", *approvals, approved=True) == (409, "stale")
+
+
+async def test_workspaces_lie_under_the_roots(
+    api: Client, worker: Worker, leader: Leader, how: Any, root: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (root / "link").symlink_to(outside)
+    sibling = root.with_name(root.name + "-evil")
+    sibling.mkdir()
+    for path in (outside, root / "link", sibling, root / ".." / "outside", "..", "/", "~"):
+        body = {**how, "workspacePath": str(path)}
+        assert await api.refused("POST", **body) == (403, "outside_roots"), path
+        assert await api.refused("POST", "s1", "resume", **body) == (403, "outside_roots")
+    for path in (root / "none", "a\0b", "x" * 900, ""):
+        body = {**how, "workspacePath": str(path)}
+        assert await api.refused("POST", **body) == (400, "invalid_message"), path
+    id = await opened(api, {**how, "workspacePath": "repo"})
+    assert leader.led[id].opening.how.workspace_path == str((root / "repo").resolve())
+
+
+@pytest.fixture
+def another_root(jp_server_config: Any, tmp_path: Path) -> Path:
+    """Before the server starts, which depends on the order of the arguments."""
+    (tmp_path / "more").mkdir()
+    jp_server_config.AgentStepperExtension.coding_roots = [str(tmp_path / "more")]
+    return tmp_path / "more"
+
+
+async def test_further_roots(another_root: Path, api: Client, worker: Worker, how: Any) -> None:
+    await opened(api, {**how, "workspacePath": str(another_root)})
+
+
+@pytest.mark.parametrize("granted", [{"read"}])
+async def test_who_may_read_may_watch(
+    api: Client, worker: Worker, leader: Leader, how: Any, granted: set[str]
+) -> None:
+    assert json.loads((await api("GET")).body) == {"sessions": []}
+    assert (await api.open_stream("never"))[0] == 404
+    refused = [
+        await api.refused("POST", **how),
+        await api.refused("POST", "s1", "resume", **how),
+        await api.refused("POST", "s1", "chat", message="x"),
+        await api.refused("POST", "s1", "approvals", "c1", approved=True),
+        await api.refused("POST", "s1", "cancel"),
+        await api.refused("DELETE", "s1"),
+    ]
+    assert refused == [(403, "watch_only")] * 6
+
+
+@pytest.mark.parametrize("granted", [set()])
+async def test_who_may_nothing_sees_nothing(api: Client, granted: set[str]) -> None:
+    assert await api.refused("GET") == (403, "watch_only")
+    assert (await api.open_stream("s1"))[0] == 403
+
+
+async def test_nobody_unasked(extension: Any, http_server_client: Any, jp_base_url: str) -> None:
+    with pytest.raises(HTTPClientError) as caught:
+        await http_server_client.fetch(f"{jp_base_url}agentstepper/api/coding/sessions")
+    assert caught.value.code == 403
+
+
+# ---- the stream ------------------------------------------------------------------------------------
+
+
+async def test_one_stream_and_who_was_cut_off_takes_it_over(
+    api: Client, worker: Worker, how: Any
+) -> None:
+    id = await opened(api, how)
+    async with api.stream(id) as old:
+        await api("POST", id, "chat", message="say a b")
+        first, *_ = await old.until("completed")
+        assert (await api.open_stream(id))[0] == 409
+        assert (await api.open_stream(id, "other-1"))[0] == 409
+        async with api.stream(id, first.id) as new:
+            assert next(each.data for each in await new.until("completed")) == {"text": "b"}
+            (told,) = await old.until("trace")
+            assert told.data["kind"] == "taken_over"
+            assert await old.next() is None
+            # Where it stands a client knows before anything has happened.
+            await api("POST", id, "chat", message="say c")
+            await new.until("completed")
+            async with api.stream(id, new.last) as third:
+                await api("POST", id, "chat", message="say d")
+                assert (await third.next()) == Event("text_delta", {"text": "d"}, third.last)
+
+
+async def test_a_client_that_hangs_up_makes_room(api: Client, worker: Worker, how: Any) -> None:
+    id = await opened(api, how)
+    async with api.stream(id) as stream:
+        await api("POST", id, "chat", message="say a")
+        await stream.until("completed")
+    while (again := await api.open_stream(id))[0] == 409:  # the server hears of it by and by
+        pass
+    again[1].stream.close()
+
+
+async def test_silence_is_filled(
+    api: Client, worker: Worker, how: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Stream, "beat", 0.01)
+    id = await opened(api, how)
+    async with api.stream(id) as stream:
+        reading = asyncio.create_task(stream.until("completed"))
+        while len(stream.comments) < 3:
+            await asyncio.sleep(0.01)
+        await api("POST", id, "chat", message="say a")
+        assert [each.event for each in await reading] == ["text_delta", "completed"]
+
+
+async def test_a_client_that_does_not_read_is_let_go_and_comes_back(
+    api: Client, worker: Worker, leader: Leader, how: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Stream, "stalled", 0.2)
+    id = await opened(api, how)
+    async with api.stream(id):
+        for number in range(300):
+            leader.led[id].say(TextDelta(f"{number} {'x' * 50_000}"))
+        feed = leader.led[id].opening.listener.__self__.feed  # type: ignore[attr-defined]
+        while feed._reader is not None:
+            await asyncio.sleep(0.01)
+    async with api.stream(id) as again:
+        seen = 0
+        while seen < 300:
+            event = await again.next()
+            assert event is not None
+            seen = int(event.data["text"].split()[0]) + 1
+
+
+async def test_without_its_worker_the_stream_says_so(
+    api: Client, worker: Worker, how: Any, extension: Any
+) -> None:
+    id = await opened(api, how)
+    async with api.stream(id) as stream:
+        await api("POST", id, "chat", message="wait")
+        await stream.until("text_delta")
+        await worker.die()
+        (told,) = await stream.until("error")
+        assert told.data["code"] == "worker_lost"
+        assert await stream.next() is None
+
+
+# ---- the worker's socket ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer the-agents-own"}])
+async def test_workers_need_their_own_token(connect: Any, extension: Any, headers: Any) -> None:
+    with pytest.raises(HTTPClientError) as caught:
+        await connect("worker", headers)
+    assert caught.value.code == 401
+
+
+async def test_a_worker_that_cannot_be_started_is_said(
+    api: Client, how: Any, extension: Any, jp_serverapp: Any
+) -> None:
+    extension.worker._command = ("/nowhere/python",)
+    assert await api.refused("POST", **how) == (503, "worker_failed")
+    extension.worker._command = ("false",)
+    assert await api.refused("POST", **how) == (503, "worker_failed")
+    assert json.loads((await api("GET")).body) == {"sessions": []}
+    await turns()

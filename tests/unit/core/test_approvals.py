@@ -1,0 +1,302 @@
+"""What a call asks before it is made, and whoever answers first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import permutations
+
+import pytest
+
+from agentstepper_nb.core import row
+from agentstepper_nb.errors import AgentStepperError, StaleError
+from agentstepper_nb.protocol.records import BreakpointAnswered, BreakpointEdited
+from agentstepper_nb.protocol.stops import Stop
+from agentstepper_nb.protocol.values import (
+    AgentState,
+    AnswerKind,
+    Approval,
+    EventKind,
+    Mode,
+    Risk,
+    RunState,
+    Side,
+)
+from tests.helpers.stage import CALL, Answered, Stage
+
+EDIT = '{"Tool": "ls", "Argument": {"path": "/"}}'
+
+
+@pytest.fixture
+def stage() -> Stage:
+    """A run that continues."""
+    stage = Stage()
+    stage.start(mode=Mode.CONTINUE)
+    return stage
+
+
+def answers(stage: Stage) -> list[BreakpointAnswered]:
+    return [record for record in stage.records if isinstance(record, BreakpointAnswered)]
+
+
+# ---- asking -----------------------------------------------------------------------------------------
+
+
+def test_a_run_may_begin_by_continuing(stage: Stage) -> None:
+    assert (stage.state(), stage.run().mode) == (RunState.CONTINUE, Mode.CONTINUE)
+    assert stage.debugger.lease("run").mode is Mode.CONTINUE
+    _, passed = stage.query()
+    assert stage.answers == [Answered(passed)]
+
+
+def test_what_asks_waits_and_the_rest_goes_on(stage: Stage) -> None:
+    asked = stage.ask()
+    _, passed = stage.query()
+    assert stage.run().pending == (asked,)
+    assert stage.answers == [Answered(passed)]
+    assert stage.run().agent_state is AgentState.HALTED
+    stage.approve(asked)
+    assert (stage.state(), stage.run().agent_state) == (
+        RunState.CONTINUE,
+        AgentState.TOOL_EXECUTING,
+    )
+
+
+def test_one_that_nobody_waits_at_is_passed(stage: Stage) -> None:
+    passed = stage.ask(waits=False)
+    assert stage.run().pending == ()
+    assert stage.point(passed).answer is AnswerKind.RESUME
+
+
+def test_a_stop_that_hits_where_it_is_asked_changes_the_mode(stage: Stage) -> None:
+    stage.set_stop(Stop(id="s"))
+    stage.ask()
+    assert (stage.state(), stage.run().mode) == (RunState.HALTED, Mode.STEP)
+
+
+def test_a_run_that_is_to_stop_is_not_asked(stage: Stage) -> None:
+    stage.stop()
+    asked = stage.ask()
+    assert stage.answers == [Answered(asked, AnswerKind.STOP)]
+
+
+@pytest.mark.parametrize("kind", [EventKind.LLM_QUERY, EventKind.CUSTOM, EventKind.PROGRAM_STARTED])
+def test_only_calls_of_tools_ask(stage: Stage, kind: EventKind) -> None:
+    event = stage.begin(kind, name="retrieval")
+    with pytest.raises(AgentStepperError, match="Only the begin breakpoint of a tool") as refused:
+        stage.reach(event, approval=Approval(risk=Risk.LOW, why="No reason."))
+    assert refused.value.code == "invalid_message"
+    stage.reach(event)  # nothing has happened
+
+
+def test_a_result_asks_for_nothing(stage: Stage) -> None:
+    event = stage.begin(EventKind.TOOL_INVOCATION)
+    stage.reach(event, data=CALL, waits=False)
+    with pytest.raises(AgentStepperError, match="Only the begin breakpoint of a tool"):
+        stage.reach(event, Side.END, approval=Approval(risk=Risk.LOW, why="No reason."))
+
+
+# ---- a person ---------------------------------------------------------------------------------------
+
+
+def test_it_is_approved_with_an_edit_and_for_always(stage: Stage) -> None:
+    asked = stage.ask()
+    stage.approve(asked, 1, EDIT, always=True)
+    assert stage.answers == [Answered(asked, edit=EDIT)]
+    (answered,) = answers(stage)
+    assert (answered.answer, answered.always, answered.reason) == (AnswerKind.RESUME, True, None)
+
+
+def test_an_edit_that_stands_is_approved_with_it(stage: Stage) -> None:
+    asked = stage.ask()
+    stage.edit(asked, EDIT, 1)
+    with pytest.raises(StaleError, match="edited meanwhile"):
+        stage.approve(asked, 1)
+    stage.approve(asked, 2)
+    assert stage.answers == [Answered(asked, edit=EDIT)]
+
+
+@pytest.mark.parametrize("kind", [EventKind.LLM_QUERY, EventKind.CUSTOM, EventKind.TOOL_INVOCATION])
+def test_what_begins_is_denied_whether_it_asks_or_not(kind: EventKind) -> None:
+    stage = Stage()
+    stage.start()
+    begun = stage.reach(stage.begin(kind, name="retrieval"), data=CALL)
+    stage.deny(begun, reason="Not today.")
+    assert stage.answers == [Answered(begun, AnswerKind.DENY)]
+    (answered,) = answers(stage)
+    assert (answered.answer, answered.reason) == (AnswerKind.DENY, "Not today.")
+    assert (stage.state(), stage.run().agent_state) == (RunState.STEP, AgentState.RUNNING)
+
+
+def test_an_answer_is_not_denied() -> None:
+    stage = Stage()
+    stage.start()
+    event, _ = stage.query()
+    stage.step()
+    ended = stage.reach(event, Side.END)
+    before = list(stage.records)
+    with pytest.raises(AgentStepperError, match="no call to deny") as refused:
+        stage.deny(ended)
+    assert (refused.value.code, stage.records) == ("cannot_deny", before)
+    started = stage.reach(stage.begin(EventKind.PROGRAM_STARTED))
+    with pytest.raises(AgentStepperError, match="no call to deny"):
+        stage.deny(started)
+
+
+def test_an_agent_of_version_1_can_not_be_told_of_a_denial() -> None:
+    stage = Stage()
+    stage.start(can_stop=False)
+    _, begun = stage.query()
+    with pytest.raises(AgentStepperError, match="speaks version 1") as refused:
+        stage.deny(begun)
+    assert refused.value.code == "cannot_deny"
+    assert stage.run().pending == (begun,)
+
+
+def test_what_asks_for_nothing_is_not_approved() -> None:
+    stage = Stage()
+    stage.start()
+    begun = stage.call(CALL)
+    with pytest.raises(AgentStepperError, match="doesn't ask for an approval") as refused:
+        stage.approve(begun)
+    assert refused.value.code == "cannot_approve"
+    with pytest.raises(AgentStepperError, match="doesn't ask for an approval"):
+        stage.decide(begun)
+    assert stage.run().pending == (begun,)
+
+
+def test_an_edit_that_is_no_call_approves_nothing(stage: Stage) -> None:
+    asked = stage.ask()
+    for decides in (stage.approve, stage.decide):
+        with pytest.raises(AgentStepperError, match="A tool call must stay") as refused:
+            decides(asked, edit="null")
+        assert refused.value.code == "invalid_edit"
+    assert stage.run().pending == (asked,)
+    assert stage.debugger.pending("run")[0].revision == 1
+
+
+def test_continue_leaves_what_asks_also_where_it_is_named(stage: Stage) -> None:
+    stage.halt()
+    asked = stage.ask()
+    _, other = stage.query()
+    stage.resume(asked, 1, EDIT)
+    assert stage.answers == [Answered(other)]
+    assert (stage.run().pending, stage.run().mode) == ((asked,), Mode.CONTINUE)
+    assert stage.debugger.pending("run")[0].edit == EDIT
+    stage.resume()
+    assert stage.run().pending == (asked,)
+
+
+def test_step_approves_the_oldest(stage: Stage) -> None:
+    asked, later = stage.ask(), stage.ask()
+    stage.step()
+    assert stage.answers == [Answered(asked)]
+    assert (stage.run().pending, stage.run().mode) == ((later,), Mode.STEP)
+
+
+# ---- the agent's own --------------------------------------------------------------------------------
+
+
+def test_what_is_decided_at_the_agent_is_answered_from_here(stage: Stage) -> None:
+    first, second = stage.ask(), stage.ask()
+    stage.decide(second, "Too dangerous.")
+    stage.decide(first, edit=EDIT, always=True)
+    assert stage.answers == [Answered(second, AnswerKind.DENY), Answered(first, edit=EDIT)]
+    assert [(each.reason, each.always) for each in answers(stage)] == [
+        ("Too dangerous.", False),
+        (None, True),
+    ]
+
+
+def test_who_decides_at_the_agent_approves_what_they_saw(stage: Stage) -> None:
+    """The edit that a person has made here isn't seen there."""
+    asked = stage.ask()
+    stage.edit(asked, EDIT)
+    stage.decide(asked)
+    assert stage.answers == [Answered(asked)]
+    edits = [record for record in stage.records if isinstance(record, BreakpointEdited)]
+    assert [(each.revision, each.edit) for each in edits] == [(2, EDIT), (3, None)]
+
+
+def test_the_same_call_is_no_edit(stage: Stage) -> None:
+    asked = stage.ask()
+    stage.decide(asked, edit=CALL)
+    assert stage.answers == [Answered(asked)]
+    assert not any(isinstance(record, BreakpointEdited) for record in stage.records)
+
+
+def test_what_crosses_is_no_error(stage: Stage) -> None:
+    asked = stage.ask()
+    stage.approve(asked)
+    before = list(stage.records)
+    stage.decide(asked, "Too late.")
+    stage.decide("unheard of")
+    assert stage.records == before
+
+
+Does = Callable[[Stage, str], None]
+DECISIONS: dict[str, Does] = {
+    "approve": lambda stage, asked: stage.approve(asked),
+    "deny": lambda stage, asked: stage.deny(asked),
+    "approved there": lambda stage, asked: stage.decide(asked, edit=EDIT),
+    "denied there": lambda stage, asked: stage.decide(asked, "No."),
+    "withdraw": lambda stage, asked: stage.withdraw(asked),
+    "continue": lambda stage, asked: stage.resume(),
+}
+#: Who is told that it was answered before.
+PEOPLE = ("approve", "deny")
+
+
+#: What the agent hears where one of these is first.
+HEARD: dict[str, list[Answered]] = {
+    "approve": [Answered("b")],
+    "deny": [Answered("b", AnswerKind.DENY)],
+    "approved there": [Answered("b", edit=EDIT)],
+    "denied there": [Answered("b", AnswerKind.DENY)],
+    "withdraw": [],
+}
+
+
+@pytest.mark.parametrize("first", DECISIONS)
+def test_in_whatever_order_they_come_one_decides(first: str) -> None:
+    for rest in permutations(sorted(set(DECISIONS) - {first})):
+        stage = Stage()
+        stage.start(mode=Mode.CONTINUE)
+        asked = stage.ask(id="b")
+        decided: str | None = None
+        for name in (first, *rest):
+            if decided is not None and name in PEOPLE:
+                with pytest.raises(StaleError):
+                    DECISIONS[name](stage, asked)
+                continue
+            DECISIONS[name](stage, asked)
+            if name != "continue":
+                decided = decided or name
+        assert len(answers(stage)) == 1
+        assert stage.answers == HEARD[decided or ""]
+        assert stage.state() is RunState.CONTINUE
+
+
+# ---- how it is told ---------------------------------------------------------------------------------
+
+
+def test_its_row_says_what_is_asked_and_what_came_of_it(stage: Stage) -> None:
+    asked = stage.ask()
+    (pending,) = stage.debugger.pending("run")
+    told = row(pending)
+    assert (told.summary, told.approval, told.pending) == ("Asks: ls(.)", True, True)
+    stage.deny(asked, reason="Too\ndangerous. " + "x" * 300)
+    denied = row(stage.told[-1])
+    assert (denied.summary, denied.reason) == ("Denied: Too", "Too")
+    assert denied.answer is AnswerKind.DENY
+
+
+@pytest.mark.parametrize("reason", ["", "Not today."])
+def test_a_denial_without_a_reason_names_the_call(stage: Stage, reason: str) -> None:
+    stage.deny(stage.ask(), reason=reason)
+    assert row(stage.told[-1]).summary == f"Denied: {reason or 'ls(.)'}"
+
+
+def test_an_approved_call_reads_as_any(stage: Stage) -> None:
+    stage.approve(stage.ask())
+    told = row(stage.told[-1])
+    assert (told.summary, told.approval, told.reason) == ("ls(.)", True, None)

@@ -1,0 +1,305 @@
+"""Two ends joined by hand, and one end against a peer that breaks the rules."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from msgspec import Raw
+
+from agentstepper_nb.errors import CommandError
+from agentstepper_nb.protocol.worker import (
+    Cancel,
+    Failed,
+    Item,
+    More,
+    Request,
+    Result,
+    WorkerHello,
+    both_ways,
+)
+from agentstepper_nb.worker.peer import (
+    MOST_OPEN,
+    Answered,
+    Asked,
+    Broke,
+    Came,
+    Cancelled,
+    Complained,
+    Happening,
+    Peer,
+    Refused,
+    Room,
+)
+
+
+def value(thing: object) -> Raw:
+    return Raw(msgspec.json.encode(thing))
+
+
+class Pair:
+    """Two ends; what one says, the other hears at once, where it isn't held."""
+
+    def __init__(self) -> None:
+        self.here, self.there = Peer(), Peer()
+
+    def heard_there(self) -> list[Happening | None]:
+        return [self.there.receive(text) for text in self.here.drain()]
+
+    def heard_here(self) -> list[Happening | None]:
+        return [self.here.receive(text) for text in self.there.drain()]
+
+    def asked(self, window: int = 0) -> str:
+        id = self.here.ask("coding", "create", value({"a": 1}), window)
+        (asked,) = self.heard_there()
+        assert isinstance(asked, Asked)
+        assert asked.request.params == value({"a": 1})
+        return id
+
+
+@pytest.fixture
+def pair() -> Pair:
+    return Pair()
+
+
+def test_a_request_is_answered(pair: Pair) -> None:
+    id = pair.asked()
+    pair.there.result(id, value("done"))
+    assert pair.heard_here() == [Answered(id, value("done"))]
+    assert id not in pair.there._serving
+
+
+def test_both_ends_may_ask_under_the_same_id(pair: Pair) -> None:
+    ours = pair.asked()
+    theirs = pair.there.ask("core", "runs")
+    assert ours == theirs
+    assert isinstance(pair.heard_here()[0], Asked)
+    pair.there.fail(ours, "unknown_run", "No.")
+    pair.here.result(theirs, value([]))
+    assert pair.heard_here() == [Broke(ours, "unknown_run", "No.")]
+    assert pair.heard_there() == [Answered(theirs, value([]))]
+
+
+def test_a_stream_is_as_fast_as_it_is_read(pair: Pair) -> None:
+    id = pair.asked(window=4)
+    for number in range(4):
+        pair.there.item(id, value(number))
+    assert pair.there.credit(id) == 0
+    with pytest.raises(ValueError, match="no room"):
+        pair.there.item(id, value("too much"))
+    assert pair.heard_here() == [Came(id, value(number)) for number in range(4)]
+    pair.here.took(id)
+    assert pair.heard_there() == []  # not a message an item
+    pair.here.took(id)
+    assert pair.heard_there() == [Room(id)]
+    assert pair.there.credit(id) == 2
+    pair.there.result(id)
+    assert pair.heard_here() == [Answered(id, value(None))]
+    pair.here.took(id)
+    assert pair.here.drain() == []
+
+
+def test_a_cancelled_request_is_passed_over_by_what_crosses_it(pair: Pair) -> None:
+    id = pair.asked(window=2)
+    pair.there.item(id, value("on its way"))
+    pair.here.cancel(id)
+    assert pair.heard_here() == [None]
+    assert pair.heard_there() == [Cancelled(id)]
+    assert id in pair.there._serving  # until whoever serves it has stopped
+    pair.there.item(id, value("it hadn't heard yet"))
+    pair.there.result(id)
+    assert pair.there.drain() == []
+    assert id not in pair.there._serving
+
+
+def test_what_is_open_is_bounded(pair: Pair) -> None:
+    for _ in range(MOST_OPEN):
+        pair.asked()
+    with pytest.raises(CommandError) as caught:
+        pair.here.ask("coding", "list")
+    assert caught.value.code == "too_many"
+    one_more = both_ways.encode(Request(service="coding", method="list"), 1, "more")
+    assert isinstance(pair.there.receive(one_more), Refused)
+    (told,) = pair.there.drain()
+    assert both_ways.decode(told)[1].code == "too_many"  # type: ignore[attr-defined]
+
+
+def said(peer: Peer, text: str) -> tuple[Happening | None, str | None, Failed]:
+    """What a bad message means, and the answer with the id that it is under."""
+    happening = peer.receive(text)
+    (told,) = peer.drain()
+    envelope, failed = both_ways.decode(told)
+    assert isinstance(failed, Failed)
+    return happening, envelope.id if isinstance(envelope.id, str) else None, failed
+
+
+@pytest.mark.parametrize(
+    ("text", "id", "code"),
+    [
+        ("{", None, "malformed"),
+        ("[" * 100_000, None, "malformed"),
+        ('{"n": 1, "type": "dance", "id": "7", "body": {}}', None, "unknown_message"),
+        ('{"n": 1, "type": "request", "id": "7", "body": {}}', "7", "invalid_message"),
+        (
+            '{"n": 1, "type": "request", "body": {"service": "a", "method": "b"}}',
+            None,
+            "invalid_message",
+        ),
+        (
+            '{"n": 1, "type": "request", "id": "7", "body": {"service": "a", "method": "b", '
+            '"window": -1}}',
+            "7",
+            "invalid_message",
+        ),
+        # Under an id it would be for a request of the other end's.
+        ('{"n": 1, "type": "more", "id": "7", "body": {}}', None, "invalid_message"),
+    ],
+)
+def test_what_is_not_understood_is_said(text: str, id: str | None, code: str) -> None:
+    peer = Peer()
+    happening, under, failed = said(peer, text)
+    assert isinstance(happening, Refused)
+    assert (under, failed.code) == (id, code)
+
+
+def test_a_second_hello_and_a_second_request_of_an_id_are_refused(pair: Pair) -> None:
+    hello = WorkerHello(version=1, worker="w", pid=1, services=())
+    assert said(pair.there, both_ways.encode(hello, 1, "x"))[2].code == "already_open"
+    id = pair.asked()
+    again = both_ways.encode(Request(service="coding", method="list"), 1, id)
+    assert said(pair.there, again)[1:] == (
+        None,
+        Failed(code="duplicate", message=f"Request {id} is open already."),
+    )
+    pair.there.result(id)
+    assert pair.heard_here() == [Answered(id, value(None))]
+
+
+def test_nobody_waits_for_an_answer_that_cannot_be_read(pair: Pair) -> None:
+    id = pair.asked()
+    happening, under, _ = said(pair.here, f'{{"n": 1, "type": "result", "id": "{id}", "body": 7}}')
+    assert isinstance(happening, Broke)
+    assert (happening.id, happening.code, under) == (id, "invalid_message", None)
+
+
+def test_an_item_without_room_breaks_its_stream(pair: Pair) -> None:
+    id = pair.asked()
+    happening = pair.here.receive(both_ways.encode(Item(value=value(1)), 1, id))
+    assert happening == Broke(id, "invalid_message", "An item came for which there was no room.")
+    assert pair.heard_there() == [Cancelled(id)]
+
+
+def test_a_complaint_is_for_the_log() -> None:
+    failed = both_ways.encode(Failed(code="malformed", message="What?"), 1)
+    assert Peer().receive(failed) == Complained("malformed", "What?")
+
+
+@pytest.mark.parametrize("message", [Cancel(), More(items=1), Item(value=value(1)), Result()])
+def test_what_names_nothing_open_is_passed_over(message: msgspec.Struct) -> None:
+    peer = Peer()
+    assert peer.receive(both_ways.encode(message, 1, "gone")) is None
+    assert peer.drain() == []
+
+
+class Conversations(RuleBasedStateMachine):
+    """Streams between two ends whose messages take their time: in order, none lost, none too many."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.here, self.there = Peer(), Peer()
+        self.to_there: list[str] = []
+        self.to_here: list[str] = []
+        self.windows: dict[str, int] = {}
+        self.sent: dict[str, int] = {}
+        self.came: dict[str, int] = {}
+        self.taken: dict[str, int] = {}
+        self.over: set[str] = set()
+
+    def flush(self) -> None:
+        self.to_there += self.here.drain()
+        self.to_here += self.there.drain()
+
+    @rule(window=st.integers(1, 5))
+    def ask(self, window: int) -> None:
+        id = self.here.ask("s", "m", window=window)
+        self.windows[id] = window
+        self.came[id] = self.taken[id] = 0
+        self.flush()
+
+    @precondition(lambda self: self.to_there)
+    @rule()
+    def hear_there(self) -> None:
+        happening = self.there.receive(self.to_there.pop(0))
+        match happening:
+            case Asked(id=id):
+                self.sent[id] = 0
+            case Cancelled(id=id):
+                self.there.fail(id, "cancelled", "")
+            case Refused() | Complained() | Broke():
+                raise AssertionError(happening)
+        self.flush()
+
+    @precondition(lambda self: self.to_here)
+    @rule()
+    def hear_here(self) -> None:
+        happening = self.here.receive(self.to_here.pop(0))
+        match happening:
+            case Came(id=id, value=raw):
+                assert msgspec.json.decode(raw) == self.came[id]
+                self.came[id] += 1
+                assert self.came[id] - self.taken[id] <= self.windows[id]
+            case Answered(id=id):
+                assert self.came[id] == self.sent[id]
+                self.over.add(id)
+            case Refused() | Complained() | Broke():
+                raise AssertionError(happening)
+        self.flush()
+
+    @rule(data=st.data())
+    def send(self, data: st.DataObject) -> None:
+        able = [id for id in self.sent if id in self.there._serving and self.there.credit(id)]
+        if able:
+            id = data.draw(st.sampled_from(able))
+            self.there.item(id, value(self.sent[id]))
+            self.sent[id] += 1
+            self.flush()
+
+    @rule(data=st.data())
+    def take(self, data: st.DataObject) -> None:
+        waiting = [id for id in self.came if self.taken[id] < self.came[id]]
+        if waiting:
+            id = data.draw(st.sampled_from(waiting))
+            self.taken[id] += 1
+            self.here.took(id)
+            self.flush()
+
+    @rule(data=st.data())
+    def end(self, data: st.DataObject) -> None:
+        served = [id for id in self.sent if id in self.there._serving]
+        if served:
+            self.there.result(data.draw(st.sampled_from(served)))
+            self.flush()
+
+    @rule(data=st.data())
+    def cancel(self, data: st.DataObject) -> None:
+        open = [id for id in self.came if id not in self.over]
+        if open:
+            id = data.draw(st.sampled_from(open))
+            self.here.cancel(id)
+            self.over.add(id)
+            self.flush()
+
+    @invariant()
+    def nothing_waits_for_nothing(self) -> None:
+        """Where all is heard and all is taken, every open stream may go on."""
+        if self.to_there or self.to_here or self.taken != self.came:
+            return
+        for id in self.sent:
+            if id in self.there._serving:
+                assert self.there.credit(id) > 0
+
+
+Conversations.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+test_conversations = Conversations.TestCase

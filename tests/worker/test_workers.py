@@ -1,0 +1,240 @@
+"""A Core asks its workers: answers, streams, refusals, and what becomes of them without a worker."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.errors import CommandError
+from agentstepper_nb.hub.workers import Workers
+from agentstepper_nb.worker.peer import WINDOW
+from tests.worker.joined import LOG, Echo, Said, Wire
+
+
+def run(test: Any) -> None:
+    asyncio.run(test)
+
+
+def refused(code: str) -> Any:
+    return pytest.raises(CommandError, check=lambda error: error.code == code)
+
+
+async def told(workers: Workers, method: str, said: str = "hello") -> Any:
+    return await workers.call("echo", method, Said(said), Said)
+
+
+def test_calls_and_refusals(caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        workers = Workers(LOG)
+        with refused("unknown_service"):
+            await told(workers, "echo")
+        Wire(workers, {"echo": Echo()})
+        assert workers.serves("echo")
+        assert await told(workers, "echo") == Said("hello")
+        assert await workers.call("echo", "nothing", None, type(None)) is None
+        with refused("unknown_run"):
+            await told(workers, "refuse")
+        with refused("unknown_service"):
+            await told(workers, "dance")
+        with refused("too_large"):
+            await told(workers, "echo", "x" * (64 << 20))
+        with refused("internal") as caught:
+            await told(workers, "fail")
+        assert "ZeroDivisionError" in caught.value.message
+        assert "a bug" not in caught.value.message  # that is for the log
+
+    with caplog.at_level(logging.ERROR):
+        run(test())
+    assert "'echo.fail' failed" in caplog.text
+
+
+def test_answers_may_overtake_each_other() -> None:
+    async def test() -> None:
+        workers, echo = Workers(LOG), Echo()
+        Wire(workers, {"echo": echo})
+        slow = asyncio.create_task(told(workers, "never"))
+        await echo.reached.wait()
+        said = await asyncio.gather(*(told(workers, "echo", str(n)) for n in range(100)))
+        assert said == [Said(str(n)) for n in range(100)]
+        slow.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await slow
+        assert await told(workers, "echo")  # by then the worker has heard
+        assert echo.cancelled == 1
+
+    run(test())
+
+
+async def items(stream: AsyncGenerator[Said, None]) -> list[str]:
+    return [item.text async for item in stream]
+
+
+def test_streams() -> None:
+    async def test() -> None:
+        workers = Workers(LOG)
+        Wire(workers, {"echo": Echo()})
+        assert await items(workers.stream("echo", "three", None, Said)) == ["0", "1", "2"]
+        with refused("unknown_run"):
+            await items(workers.stream("echo", "refuse", None, Said))
+        assert await told(workers, "echo")
+
+    run(test())
+
+
+def test_a_reader_that_does_not_read_holds_the_stream_up() -> None:
+    async def test() -> None:
+        workers, echo = Workers(LOG), Echo()
+        Wire(workers, {"echo": echo})
+        async with aclosing(workers.stream("echo", "endless", None, Said)) as stream:
+            assert await anext(stream) == Said("0")
+            for _ in range(10 * WINDOW):
+                await asyncio.sleep(0)
+            assert echo.given == WINDOW
+            for number in range(1, 3 * WINDOW):
+                assert await anext(stream) == Said(str(number))
+            for _ in range(10 * WINDOW):
+                await asyncio.sleep(0)
+            assert echo.given <= 4 * WINDOW
+        assert await told(workers, "echo")  # by then the worker has heard
+        assert echo.cancelled == 1
+
+    run(test())
+
+
+def test_a_worker_that_is_gone_leaves_nobody_waiting() -> None:
+    async def test() -> None:
+        workers, echo = Workers(LOG), Echo()
+        wire = Wire(workers, {"echo": echo})
+        call = asyncio.create_task(told(workers, "never"))
+        await echo.reached.wait()
+        stream = workers.stream("echo", "endless", None, Said)
+        await anext(stream)
+        wire.break_off()
+        with refused("worker_lost"):
+            await call
+        with refused("worker_lost"):
+            await items(stream)
+        with refused("unknown_service"):
+            await told(workers, "echo")
+        await asyncio.sleep(0)
+        assert echo.cancelled == 2
+
+    run(test())
+
+
+def test_the_first_that_serves_it_is_asked_and_another_takes_over() -> None:
+    async def test() -> None:
+        workers, first, second = Workers(LOG), Echo(), Echo()
+        one = Wire(workers, {"echo": first}, pid=1)
+        Wire(workers, {"echo": second}, pid=2)
+        call = asyncio.create_task(told(workers, "never"))
+        await first.reached.wait()
+        one.break_off()
+        with refused("worker_lost"):
+            await call
+        call = asyncio.create_task(told(workers, "never"))
+        await second.reached.wait()
+        call.cancel()
+
+    run(test())
+
+
+def test_a_process_that_connects_again_is_asked_there() -> None:
+    async def test() -> None:
+        workers, echo = Workers(LOG), Echo()
+        one = Wire(workers, {"echo": echo})
+        call = asyncio.create_task(told(workers, "never"))
+        await echo.reached.wait()
+        Wire(workers, {"echo": echo})
+        with refused("worker_lost"):
+            await call
+        assert one.closed_with is not None
+        assert await told(workers, "echo")
+        workers.close()
+
+    run(test())
+
+
+class Starting:
+    """Starts a worker of the same loop, or fails as it is told."""
+
+    def __init__(self) -> None:
+        self.started = 0
+        self.workers: Workers
+        self.fails: Exception | None = None
+        self.dies = False
+
+    async def start(self) -> asyncio.Future[str]:
+        if self.fails:
+            raise self.fails
+        self.started += 1
+        ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        if self.dies:
+            asyncio.get_running_loop().call_soon(ended.set_result, "exited with 3")
+        elif self.started == 1:
+            asyncio.get_running_loop().call_soon(Wire, self.workers, {"echo": Echo()})
+        return ended
+
+
+def test_a_worker_is_started_by_who_asks() -> None:
+    async def test() -> None:
+        starter = Starting()
+        starter.workers = workers = Workers(LOG, starter)
+        assert not workers.serves("echo")
+        said = await asyncio.gather(*(told(workers, "echo") for _ in range(5)))
+        assert said == [Said("hello")] * 5
+
+    run(test())
+
+
+def test_a_worker_that_does_not_start_is_said() -> None:
+    async def test() -> None:
+        starter = Starting()
+        workers = Workers(LOG, starter)
+        starter.fails = OSError("no such file")
+        with refused("worker_failed") as caught:
+            await told(workers, "echo")
+        assert "no such file" in caught.value.message
+        starter.fails, starter.dies = None, True
+        with refused("worker_failed") as caught:
+            await told(workers, "echo")
+        assert "exited with 3" in caught.value.message
+
+    run(test())
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("{", "malformed"),
+        ('{"n": 1, "type": "result", "id": "1", "body": {}}', "hello_expected"),
+        (
+            '{"n": 1, "type": "hello", "body": {"version": 9, "worker": "w", "pid": 1, "services": []}}',
+            "version_mismatch",
+        ),
+    ],
+)
+def test_a_greeting_that_is_none_is_refused(text: str, code: str) -> None:
+    async def test() -> None:
+        heard: list[str] = []
+
+        class Ear:
+            def send(self, text: str) -> None:
+                heard.append(text)
+
+            def close(self, code: int, reason: str) -> None:
+                raise AssertionError
+
+        session = Workers(LOG).connect(Ear())
+        session.receive(text)
+        assert f'"{code}"' in heard.pop()
+        session.receive_binary()
+        assert '"binary_frame"' in heard.pop()
+        session.closed()
+
+    run(test())
