@@ -32,7 +32,7 @@ class AgentStepperExtension(ExtensionApp):
     load_other_extensions = True
 
     data_dir = Unicode(
-        help="The folder that keeps the agents' token and the runs. It belongs to one server at a "
+        help="The folder that keeps the tokens and the runs. It belongs to one server at a "
         "time: a second one takes the folder 2 in it, and so on. "
         "Default: agentstepper/ in Jupyter's data folder."
     ).tag(config=True)
@@ -61,6 +61,10 @@ class AgentStepperExtension(ExtensionApp):
         help="The token that agents present; never Jupyter's own. "
         "Default: made once and kept in data_dir, readable by you alone."
     ).tag(config=True)
+    control_token = Unicode(
+        help="The token by which programs set stops and prices: the agents' doesn't do. "
+        "Default: made once and kept in data_dir, readable by you alone."
+    ).tag(config=True)
     max_message = Int(
         MAX_MESSAGE,
         min=1024,
@@ -79,6 +83,10 @@ class AgentStepperExtension(ExtensionApp):
     @default("agent_token")
     def _default_agent_token(self) -> str:
         return discover.load_or_create_token(self._place[0])
+
+    @default("control_token")
+    def _default_control_token(self) -> str:
+        return discover.load_or_create_token(self._place[0], discover.CONTROL_FILE)
 
     @default("static_paths")
     def _default_static_paths(self) -> list[str]:
@@ -132,10 +140,11 @@ class AgentStepperExtension(ExtensionApp):
     def initialize_handlers(self) -> None:
         """Route; Jupyter puts its base_url before each path."""
         runs = {"hub": self.hub, "max_message": self.max_message}
+        tokens = {"token": self.agent_token, "control_token": self.control_token}
         run = r"/agentstepper/api/runs/([^/]+)"
         self.handlers.extend(
             [
-                (r"/agentstepper/agent", AgentSocket, {**runs, "token": self.agent_token}),
+                (r"/agentstepper/agent", AgentSocket, {**runs, **tokens}),
                 (r"/agentstepper/ui", UiSocket, runs),
                 (r"/agentstepper/app", App, {"static_url": self.static_url_prefix}),
                 (r"/agentstepper/api/runs", AllRuns, runs),
@@ -157,7 +166,9 @@ class AgentStepperExtension(ExtensionApp):
                 "Start it with a port, or run `agentstepper serve` beside it."
             )
             return
-        self._announced.enter_context(announced(serverapp, url, self.agent_token))
+        self._announced.enter_context(
+            announced(serverapp, url, self.agent_token, self.control_token)
+        )
         self.log.info("AgentStepper: agents connect to %s", url)
 
     async def stop_extension(self) -> None:

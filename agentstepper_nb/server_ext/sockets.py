@@ -123,12 +123,16 @@ class AgentSocket(Socket):
 
     Args of `initialize`:
         token: What an agent has to present.
+        control_token: What a program may present in its place; it controls.
     """
 
-    def initialize(self, hub: Hub, max_message: int, token: str) -> None:  # type: ignore[override]
+    def initialize(  # type: ignore[override]
+        self, hub: Hub, max_message: int, token: str, control_token: str
+    ) -> None:
         """Take what the extension made; tornado calls this for each request."""
         super().initialize(hub, max_message)
         self._token = token
+        self._control_token = control_token
 
     @property
     def ping_timeout(self) -> int:
@@ -156,25 +160,26 @@ class AgentSocket(Socket):
             raise refusal(
                 403, "foreign_origin", "Agents are programs: a web page may not connect here."
             )
-        if not self._has_token():
+        self._rights = Rights(control=self._presents(self._control_token))
+        if not self._rights.control and not self._presents(self._token):
             self.set_header("WWW-Authenticate", "Bearer")
             raise refusal(
                 401,
                 "unauthorized",
                 "The agents' token is missing or wrong. Send it as `Authorization: Bearer TOKEN`; "
-                "it is AGENTSTEPPER_TOKEN, or in the server's runtime file.",
+                "it is AGENTSTEPPER_TOKEN (for stops and prices AGENTSTEPPER_CONTROL_TOKEN), or in the "
+                "server's runtime file.",
             )
         await super().get(*args, **kwargs)
 
-    def _has_token(self) -> bool:
-        scheme, _, token = self.request.headers.get("Authorization", "").partition(" ")
-        return scheme.lower() == "bearer" and compare_digest(
-            token.strip().encode(), self._token.encode()
-        )
+    def _presents(self, token: str) -> bool:
+        scheme, _, sent = self.request.headers.get("Authorization", "").partition(" ")
+        right = bool(token) and compare_digest(sent.strip().encode(), token.encode())
+        return right and scheme.lower() == "bearer"
 
     def connect(self, connection: TornadoConnection, version: int) -> Session:
         """Open an agent's session."""
-        return self.hub.connect_agent(connection, version)
+        return self.hub.connect_agent(connection, version, self._rights)
 
 
 class UiSocket(Socket):
