@@ -11,6 +11,8 @@ LABEXTENSION := $(VENV)/share/jupyter/labextensions/agentstepper_nb
 THIRD_PARTY := .make/third_party/.installed
 KERNELS := .make/kernels/.installed
 LOCAL_LLM := .make/local-llm/.installed
+# One process a core, each with files of its own: much of a test's time is spent waiting.
+PARALLEL := -n auto --maxprocesses=4 --dist=loadfile
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -30,10 +32,10 @@ test: ## All tests but the long ones; every part is run and timed, whatever fail
 
 # Two runs: pytest-jupyter may load its plugin only where its folder is what pytest is started on.
 test-fast: $(INSTALLED) js third-party kernels ## Everything in tests/ that needs no browser
-	$(BIN)/python -m pytest; fast=$$?; $(BIN)/python -m pytest tests/server && exit $$fast
+	$(BIN)/python -m pytest $(PARALLEL); fast=$$?; $(BIN)/python -m pytest tests/server && exit $$fast
 
 test-e2e: $(INSTALLED) js chromium kernels ## The browser tests, in a real JupyterLab
-	$(BIN)/python -m pytest tests/e2e
+	$(BIN)/python -m pytest $(PARALLEL) tests/e2e
 
 test-notebooks: $(INSTALLED) js ## Run every tutorial and compare its outputs
 	$(BIN)/python -m pytest --nbval --nbval-cell-timeout=60 \

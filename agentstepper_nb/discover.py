@@ -28,6 +28,8 @@ from .errors import DiscoveryError
 
 URL_VARIABLE: Final = "AGENTSTEPPER_URL"
 TOKEN_VARIABLE: Final = "AGENTSTEPPER_TOKEN"
+#: Set by a person, for the Core that the URL names, where no runtime file tells its control token.
+CONTROL_VARIABLE: Final = "AGENTSTEPPER_CONTROL_TOKEN"
 #: Where the Core takes workers, and the token that it asks them for.
 WORKER_URL_VARIABLE: Final = "AGENTSTEPPER_WORKER_URL"
 WORKER_TOKEN_VARIABLE: Final = "AGENTSTEPPER_WORKER_TOKEN"
@@ -37,7 +39,9 @@ NAME_VARIABLE: Final = "AGENTSTEPPER_NAME"
 DEFAULT_PORT: Final = 8765
 
 _PREFIX: Final = "agentstepper-"
-_TOKEN_FILE: Final = "agent-token"
+#: The files in a data folder that keep the agents' token and the control token.
+TOKEN_FILE: Final = "agent-token"
+CONTROL_FILE: Final = "control-token"
 #: What may stand in a header: of a damaged file something else may come.
 _SENDABLE: Final = re.compile(r"[!-~]+")
 
@@ -63,6 +67,7 @@ class RuntimeFile:
         pid: Its process.
         url: The WebSocket URL for agents.
         token: The agents' token.
+        control_token: By which its stops and prices are set, where the agents' token doesn't do.
         name: What a person calls it, for lists.
         base_url: The Jupyter server's base URL.
         root_dir: The folder that server shows.
@@ -74,6 +79,7 @@ class RuntimeFile:
     pid: int
     url: str
     token: str | None = None
+    control_token: str | None = None
     name: str = ""
     base_url: str = ""
     root_dir: str = ""
@@ -107,6 +113,16 @@ def discover(url: str | None = None, token: str | None = None) -> Endpoint:
         return Endpoint(chosen, token or _token_for(chosen, given))
     found = _chosen_server(list(running_servers()))
     return Endpoint(found.url, token or found.token)
+
+
+def discover_control() -> Endpoint:
+    """The Core that `discover` finds, with the control token in the place of the agents' where known.
+
+    Raises:
+        DiscoveryError: There is none, or there are several.
+    """
+    found = discover()
+    return Endpoint(found.url, _control_token_for(found.url) or found.token)
 
 
 def own_core() -> Endpoint | None:
@@ -181,6 +197,15 @@ def _token_for(url: str, given: str | None) -> str | None:
     return next((server.token for server in running_servers() if server.url == url), None)
 
 
+def _control_token_for(url: str) -> str | None:
+    """The control token that belongs to a URL, with the same care."""
+    for server in running_servers():
+        if server.url == url and server.control_token:
+            return server.control_token
+    given = os.environ.get(URL_VARIABLE)
+    return os.environ.get(CONTROL_VARIABLE) if given and websocket_url(given) == url else None
+
+
 def _chosen_server(servers: list[RuntimeFile]) -> RuntimeFile:
     if not servers:
         raise DiscoveryError(
@@ -240,6 +265,7 @@ def write_runtime_file(
     *,
     url: str,
     token: str | None,
+    control_token: str | None = None,
     name: str = "",
     base_url: str = "",
     root_dir: str = "",
@@ -253,6 +279,7 @@ def write_runtime_file(
     Args:
         url: The WebSocket URL for agents.
         token: The agents' token.
+        control_token: By which its stops and prices are set, where the agents' token doesn't do.
         name: What a person calls it, for lists.
         base_url: The Jupyter server's base URL.
         root_dir: The folder that server shows.
@@ -268,6 +295,7 @@ def write_runtime_file(
         pid=os.getpid() if pid is None else pid,
         url=url,
         token=token,
+        control_token=control_token,
         name=name,
         base_url=base_url,
         root_dir=root_dir,
@@ -326,36 +354,38 @@ def _runtime_dir() -> Path:
 
 
 def data_dir() -> Path:
-    """Where runs, workspaces and the agents' token are kept unless told otherwise."""
+    """Where runs, workspaces and the Core's tokens are kept unless told otherwise."""
     return Path(jupyter_data_dir()) / "agentstepper"
 
 
-def load_or_create_token(folder: Path | None = None) -> str:
-    """The agents' token of a data folder. It outlives restarts, so that agents find back.
+def load_or_create_token(folder: Path | None = None, file: str = TOKEN_FILE) -> str:
+    """A token of a data folder. It outlives restarts, so that agents find back.
 
     Args:
         folder: The data folder; `data_dir()` where none is given.
+        file: Which: `TOKEN_FILE` or `CONTROL_FILE`.
     """
     folder = data_dir() if folder is None else folder
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _locked(folder):  # of two that start at once, one makes it and both use it
-        token = read_token(folder)
+        token = read_token(folder, file)
         if token is None:
             token = secrets.token_urlsafe(32)
-            draft = folder / f"{_TOKEN_FILE}.{secrets.token_hex(4)}.tmp"
+            draft = folder / f"{file}.{secrets.token_hex(4)}.tmp"
             _write_private(draft, token + "\n")
-            draft.replace(folder / _TOKEN_FILE)
+            draft.replace(folder / file)
     return token
 
 
-def read_token(folder: Path | None = None) -> str | None:
-    """The agents' token of a data folder, where it has one.
+def read_token(folder: Path | None = None, file: str = TOKEN_FILE) -> str | None:
+    """A token of a data folder, where it has one.
 
     Args:
         folder: The data folder; `data_dir()` where none is given.
+        file: Which: `TOKEN_FILE` or `CONTROL_FILE`.
     """
     try:
-        token = ((data_dir() if folder is None else folder) / _TOKEN_FILE).read_text().strip()
+        token = ((data_dir() if folder is None else folder) / file).read_text().strip()
     except (FileNotFoundError, UnicodeDecodeError):  # a damaged one can't be sent
         return None
     return token if _SENDABLE.fullmatch(token) else None

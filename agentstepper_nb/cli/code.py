@@ -135,10 +135,8 @@ def _introduce(screen: FlowScreen, session: CodingSession, given: Namespace) -> 
     screen.say(f"Session {session.id}", "dim")
     if session.run_id is not None:
         screen.say(f"In the debugger: {session.run_name or session.run_id}", "dim")
-    elif given.step:
-        screen.say(f"Not stepping: {session.no_debugger}", "yellow")
-    elif not given.no_debugger:
-        screen.say("No debugger is running: start one to see and edit each step.", "dim")
+    elif session.no_debugger is not None:
+        screen.say(f"No debugger: {session.no_debugger}", "yellow" if given.step else "dim")
 
 
 def _tell(screen: FlowScreen, result: RunResult) -> int:

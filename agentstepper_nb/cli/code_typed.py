@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import select
 import termios
 
 from .step import Keyboard
@@ -32,11 +33,13 @@ class Typed:
 
     async def text(self) -> str | None:
         """The next line, with those that came at once with it: what is pasted is one text."""
-        first = await self.line()
+        first, keyboard = await self.line(), self._keyboard
         if first is None:
             return None
-        rest = list(self._keyboard.lines)
-        self._keyboard.lines.clear()
+        while not keyboard.ended and select.select([keyboard], [], [], 0)[0]:
+            keyboard.read()  # a terminal gives a line at a time
+        rest = list(keyboard.lines)
+        keyboard.lines.clear()
         return "\n".join([first, *rest])
 
     def forget(self) -> None:

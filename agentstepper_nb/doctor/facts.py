@@ -142,9 +142,10 @@ class Facts:
         cores: The Cores of this user that run here.
         choice: What discovery would do.
         variables: What the environment says.
-        data: Where runs and the agents' token are kept.
+        data: Where runs and tokens are kept.
         runtime: Where Cores leave the files by which they are found.
-        token_mode: The permissions of the token's file; None where there is none yet.
+        token_mode: The permissions of the agents' token's file; None where there is none yet.
+        control_mode: Those of the control token's.
         kernel: This kernel, where this process is one.
     """
 
@@ -156,4 +157,5 @@ class Facts:
     data: Folder = field(default_factory=lambda: Folder("data"))
     runtime: Folder = field(default_factory=lambda: Folder("runtime"))
     token_mode: int | None = None
+    control_mode: int | None = None
     kernel: Kernel | None = None

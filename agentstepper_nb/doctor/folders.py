@@ -22,9 +22,9 @@ def folder(path: Path) -> Folder:
     )
 
 
-def mode_of_token(data: Path) -> int | None:
-    """The permissions of the agents' token in a data folder."""
+def mode_of_token(data: Path, file: str) -> int | None:
+    """The permissions of a token's file in a data folder."""
     try:
-        return (data / "agent-token").stat().st_mode & 0o777
+        return (data / file).stat().st_mode & 0o777
     except OSError:
         return None

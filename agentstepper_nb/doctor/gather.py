@@ -51,7 +51,8 @@ def gather() -> Facts:
         ),
         data=folder(discover.data_dir()),
         runtime=folder(Path(jupyter_runtime_dir())),
-        token_mode=mode_of_token(discover.data_dir()),
+        token_mode=mode_of_token(discover.data_dir(), discover.TOKEN_FILE),
+        control_mode=mode_of_token(discover.data_dir(), discover.CONTROL_FILE),
         kernel=kernel(),
     )
 

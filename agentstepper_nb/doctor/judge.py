@@ -28,7 +28,8 @@ def judge(facts: Facts) -> list[Finding]:
         *_choice(facts.choice, facts.variables, facts.cores),
         *_folder(facts.data, "data", "Runs that end"),
         *_folder(facts.runtime, "runtime", "The files by which Cores are found"),
-        *_token(facts.token_mode, facts.data.path),
+        *_token("agents'", facts.token_mode, f"{facts.data.path}/agent-token"),
+        *_token("control", facts.control_mode, f"{facts.data.path}/control-token"),
         *(_kernel(facts.kernel) if facts.kernel else ()),
     ]
 
@@ -192,17 +193,18 @@ def _folder(folder: Folder, about: str, what: str) -> Iterator[Finding]:
         )
 
 
-def _token(mode: int | None, folder: str) -> Iterator[Finding]:
+def _token(which: str, mode: int | None, file: str) -> Iterator[Finding]:
+    about = f"{which} token"
     if mode is None:
-        yield _well("agents' token", "There is no agents' token yet; the first server makes it.")
+        yield _well(about, f"There is no {about} yet; the first server makes it.")
     elif mode & _PRIVATE:
         yield _wrong(
-            "agents' token",
-            f"Others can read the agents' token (its file has mode {mode:04o}).",
-            f"Run `chmod 600 {folder}/agent-token`; delete it and start the server again to change it.",
+            about,
+            f"Others can read the {about} (its file has mode {mode:04o}).",
+            f"Run `chmod 600 {file}`; delete it and start the server again to change it.",
         )
     else:
-        yield _well("agents' token", "Only you can read the agents' token.")
+        yield _well(about, f"Only you can read the {about}.")
 
 
 # ---- the kernel -------------------------------------------------------------------------------------

@@ -176,11 +176,11 @@ def _other_files(about: Checkup) -> Iterator[Finding]:
         yield _wrong(
             "file", f"logs/{name} isn't listed: {why}", "Put back a copy of it, or delete it."
         )
-    if about.token:
+    for name, why in about.tokens:
         yield _wrong(
-            "agents' token",
-            f"The agents' token can't be used: {about.token}.",
-            "Delete the file agent-token: the next Core makes another.",
+            "token",
+            f"The token in {name} can't be used: {why}.",
+            f"Delete the file {name}: the next Core makes another.",
         )
     if about.open_to_others:
         names = ["the folder" if name == "." else name for name in about.open_to_others]

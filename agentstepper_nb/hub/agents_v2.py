@@ -24,7 +24,7 @@ from ..protocol.records import Proof
 from ..protocol.values import AnswerKind, Breakpoint, Ending, EventKind, Run
 from . import arrivals, endings, questions
 from .agents import AgentSession, what
-from .connection import Connection
+from .connection import Connection, Rights
 from .intake import Acknowledgements, Intake, Turns
 from .presence import Who
 from .timelines import timeline
@@ -39,8 +39,9 @@ _SAID_BYE: Final = "This run said bye: open a new connection for a new run."
 class AgentSessionV2(AgentSession):
     """A connection of an agent of version 2: it opens a run, or goes on with one."""
 
-    def __init__(self, hub: Hub, connection: Connection) -> None:
+    def __init__(self, hub: Hub, connection: Connection, rights: Rights) -> None:
         super().__init__(hub, connection)
+        self._rights = rights
         self._sent = 0
         self._over = False  # it said bye, or has another connection
         self._who = Who(0, "", "")
@@ -333,7 +334,7 @@ class AgentSessionV2(AgentSession):
         self._send(await timeline(self.hub, run), id)
 
     async def _answer(self, question: questions.Question, id: str | None) -> None:
-        self._send(await questions.answer(self.hub, question), id)
+        self._send(await questions.answer(self.hub, question, self._rights), id)
 
     def _must_remember(self, run: str, message: object) -> bool:
         """Whether the run's stops are asked here, and what they saw under the Core before is unread."""

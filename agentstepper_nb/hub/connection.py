@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 
 class Connection(Protocol):
@@ -32,9 +32,17 @@ def waiting(connection: Connection) -> int:
 
 @dataclass(frozen=True)
 class Rights:
-    """What a UI's login may do. To be connected at all is the right to watch."""
+    """What a peer may do: a UI by its login, a program by its token.
+
+    Args:
+        control: Not only what its kind of peer always may: a UI watches, an agent tells of its run.
+    """
 
     control: bool = True
+
+
+#: What agents may.
+NO_CONTROL: Final = Rights(control=False)
 
 
 class Session(Protocol):

@@ -29,7 +29,7 @@ from .agents import AgentSession
 from .agents_v1 import AgentSessionV1
 from .agents_v2 import AgentSessionV2
 from .commands import PeoplesCommands
-from .connection import Connection, Rights
+from .connection import NO_CONTROL, Connection, Rights
 from .extensions import Extension, Extensions
 from .presence import Presence
 from .retention import ALL, Keep, Retention
@@ -127,17 +127,20 @@ class Hub(PeoplesCommands):
 
     # ---- connections --------------------------------------------------------------------------------
 
-    def connect_agent(self, connection: Connection, version: int) -> AgentSession:
+    def connect_agent(
+        self, connection: Connection, version: int, rights: Rights = NO_CONTROL
+    ) -> AgentSession:
         """An agent connected; its first message says who it is.
 
         Args:
             connection: Its socket.
             version: 2, or 1 where it chose no subprotocol.
+            rights: What its token lets it do.
         """
         self.log.info("agent connected, version %d", version)
         if version == 1:
             return AgentSessionV1(self, connection)
-        return AgentSessionV2(self, connection)
+        return AgentSessionV2(self, connection, rights)
 
     def connect_ui(self, connection: Connection, version: int, rights: Rights) -> UiSession:
         """A UI connected.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from ..errors import CommandError
 from ..protocol import agent as v2
 from ..protocol.stops import DeleteStop, SetPrices, SetStop, TryStop
 from ..protocol.values import Run
+from .connection import Rights
 from .trials import named, try_stop
 
 if TYPE_CHECKING:
@@ -14,20 +16,31 @@ if TYPE_CHECKING:
 
 #: Messages that need no hello.
 Question = v2.TakeRun | v2.GetRules | SetStop | DeleteStop | SetPrices | TryStop
+#: Those that reach into other programs' runs: what halts them, or what is in them.
+_Controlling = SetStop | DeleteStop | SetPrices | TryStop
+
+_MAY_NOT: Final = (
+    "Agents may not set, delete or try stops, nor set prices: that takes the server's control token. "
+    "A notebook on the server's machine finds it by itself; elsewhere set AGENTSTEPPER_CONTROL_TOKEN to "
+    "what stands in the file control-token of the server's data folder."
+)
 
 
-async def answer(hub: Hub, question: Question) -> v2.CoreToAgent:
+async def answer(hub: Hub, question: Question, rights: Rights) -> v2.CoreToAgent:
     """Carry a question out, and answer it once what it changed is recorded.
 
     Args:
         hub: Whom it asks.
         question: The question.
+        rights: What may be asked.
 
     Raises:
         ProtocolError: `invalid_stop`, or what is wrong with a run's file.
-        CommandError: `unknown_run`, `unknown_stop`, `store_failed`.
+        CommandError: `watch_only`, `unknown_run`, `unknown_stop`, `store_failed`.
         DamagedRunError: What is kept of the run is hurt.
     """
+    if isinstance(question, _Controlling) and not rights.control:
+        raise CommandError("watch_only", _MAY_NOT)
     match question:
         case v2.TakeRun(data=data):
             return v2.RunTaken(run=await hub.import_run(data.encode()))
@@ -51,7 +64,7 @@ async def answer(hub: Hub, question: Question) -> v2.CoreToAgent:
 
 
 def _known_by(run: Run) -> Run:
-    """What people know a run by: who asks has the agents' token alone, and may not read runs."""
+    """What people know a run by: who asks has a token, no login, and may not read runs."""
     return Run(
         id=run.id,
         name=run.name,

@@ -250,7 +250,9 @@ class AgentStepperCore:
         self._servers.clear()
 
     async def _on_agent(self, hub: Hub, socket: ServerConnection) -> None:
-        await converse(socket, hub.connect_agent(SocketConnection(socket), _version(socket)))
+        # One token for both ports: who has it could control as a UI does.
+        session = hub.connect_agent(SocketConnection(socket), _version(socket), Rights())
+        await converse(socket, session)
 
     async def _on_ui(self, hub: Hub, socket: ServerConnection) -> None:
         await converse(socket, hub.connect_ui(SocketConnection(socket), _version(socket), Rights()))

@@ -177,8 +177,10 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "Take the `callId` of `approval_required`.",
     ),
     "watch_only": (
-        "This login may watch, not control.",
-        "Ask whoever runs the server for the right to execute.",
+        "This login may watch, not control; or the agents' token came where it takes the control "
+        "token.",
+        "Ask whoever runs the server for the right to execute; for a program set "
+        "AGENTSTEPPER_CONTROL_TOKEN.",
     ),
     "corrupt_import": (
         "The file is neither a .run file nor an archive, or it is damaged.",

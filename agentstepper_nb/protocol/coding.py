@@ -60,7 +60,7 @@ class Approve(Struct, frozen=True, kw_only=True, rename="camel"):
     always: bool = False
 
 
-# ---- what the Core asks the coding service; the names are those of its methods --------------------------
+# ---- what the Core asks the coding service; the names are its methods' --------------------------------
 
 #: The service's name.
 SERVICE = "coding"

@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
-from ..discover import discover
+from ..discover import discover_control
 from ..errors import CommandError, ConnectionLostError, ProtocolError
 from ..protocol.agent import AgentError, from_agent, to_agent
 from ..sdk.dialing import dial, why_not_opened
@@ -16,7 +16,9 @@ Answer = TypeVar("Answer", bound=Struct)
 #: Seconds that a Core has to answer: to try a stop it reads long runs.
 _PATIENCE: Final = 60.0
 #: What a Core says that can't be carried out now; all else is the question's fault.
-_COMMANDS: Final = frozenset({"unknown_run", "unknown_stop", "store_failed", "internal"})
+_COMMANDS: Final = frozenset(
+    {"watch_only", "unknown_run", "unknown_stop", "store_failed", "internal"}
+)
 
 
 def ask(question: Struct, expected: type[Answer]) -> Answer:
@@ -29,9 +31,9 @@ def ask(question: Struct, expected: type[Answer]) -> Answer:
     Raises:
         ConnectionError: There is no Core, it can't be reached, or is older than this.
         ProtocolError: It refuses the question: `invalid_stop`, say.
-        CommandError: It can't answer now.
+        CommandError: It can't answer now; or `watch_only`: it asks for its control token.
     """
-    endpoint = discover()
+    endpoint = discover_control()
     try:
         with dial(endpoint) as connection:
             connection.send(from_agent.encode(question, 1, "ask"))

@@ -48,6 +48,7 @@ def set_price(model: str, input: float, output: float) -> Prices:
 
     Raises:
         ProtocolError: A price is negative, say.
+        CommandError: It can't be kept now; `watch_only`: the Core asks for its control token.
         ConnectionError: No Core can be reached.
     """
     kept = [price for price in prices() if price.model != model]
@@ -64,6 +65,7 @@ def delete_price(model: str) -> Prices:
         All that are left.
 
     Raises:
+        CommandError: It can't be kept now; `watch_only`: the Core asks for its control token.
         ConnectionError: No Core can be reached.
     """
     return _set(price for price in prices() if price.model != model)

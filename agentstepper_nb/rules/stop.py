@@ -60,7 +60,8 @@ class Stop:
         """Delete it.
 
         Raises:
-            CommandError: `unknown_stop`: it isn't set.
+            CommandError: `unknown_stop`: it isn't set; `watch_only`: the Core asks for its control
+                token.
             ConnectionError: No Core can be reached.
         """
         ask(protocol.DeleteStop(stop=self.value.id), Rules)
@@ -117,7 +118,7 @@ def add_stop(stop: Stop | str) -> Stop:
 
     Raises:
         ProtocolError: `invalid_stop`: the words or the condition aren't understood.
-        CommandError: It can't be kept now.
+        CommandError: It can't be kept now; `watch_only`: the Core asks for its control token.
         ConnectionError: No Core can be reached.
     """
     made = stop if isinstance(stop, Stop) else Stop(stop)

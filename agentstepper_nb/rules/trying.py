@@ -79,7 +79,7 @@ def try_stop(stop: Stop | str, run: str | None = None) -> Trials:
 
     Raises:
         ProtocolError: `invalid_stop`: the words or the condition aren't understood.
-        CommandError: `unknown_run`.
+        CommandError: `unknown_run`; `watch_only`: the Core asks for its control token.
         ConnectionError: No Core can be reached.
     """
     made = stop if isinstance(stop, Stop) else Stop(stop)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..discover import NAME_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE, Endpoint
+from ..discover import CONTROL_VARIABLE, NAME_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE, Endpoint
 
 
 def with_core(
@@ -12,11 +12,14 @@ def with_core(
 ) -> dict[str, str]:
     """An environment that names this Core, and has no token or name that was meant for another.
 
+    Nor the control token: what is started is an agent.
+
     Args:
         environment: The rest of it.
         endpoint: The Core.
         name: What the program's runs are called; what it says itself where none is given.
     """
     ours = {URL_VARIABLE: endpoint.url, TOKEN_VARIABLE: endpoint.token, NAME_VARIABLE: name}
-    rest = {key: value for key, value in environment.items() if key not in ours}
+    others = {*ours, CONTROL_VARIABLE}
+    rest = {key: value for key, value in environment.items() if key not in others}
     return rest | {key: value for key, value in ours.items() if value}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -34,27 +34,38 @@ def _host(ip: str) -> str:
 
 @contextmanager
 def announced(
-    server: ServerApp, url: str, token: str, worker_token: str | None = None
+    server: ServerApp, url: str, token: str, control_token: str, worker_token: str | None = None
 ) -> Iterator[Path]:
-    """Let agents, and workers, find the Core at `url` for as long as this context is open."""
+    """Let agents, and workers, find the Core at `url` for as long as this context is open.
+
+    The control token stands in the file alone: what is in the environment every agent inherits.
+    """
     file = discover.write_runtime_file(
         url=url,
         token=token,
+        control_token=control_token,
         name=f"Jupyter server in {server.root_dir}",
         base_url=server.base_url,
         root_dir=server.root_dir,
         version=__version__,
         worker_token=worker_token,
     )
+    # For kernels that the server starts, and what they start.
     inherited = {discover.URL_VARIABLE: url, discover.TOKEN_VARIABLE: token}
-    before = {name: os.environ.get(name) for name in inherited}
-    os.environ.update(inherited)  # kernels that the server starts, and what they start
+    variables = {**inherited, discover.CONTROL_VARIABLE: None}
+    before = {name: os.environ.get(name) for name in variables}
+    _put(variables)
     try:
         yield file
     finally:
         discover.remove_runtime_file(file)
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        _put(before)
+
+
+def _put(variables: Mapping[str, str | None]) -> None:
+    """Set variables of the environment; those without a value are taken out."""
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value

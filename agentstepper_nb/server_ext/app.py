@@ -36,7 +36,7 @@ class AgentStepperExtension(ExtensionApp):
     load_other_extensions = True
 
     data_dir = Unicode(
-        help="The folder that keeps the agents' token and the runs. It belongs to one server at a "
+        help="The folder that keeps the tokens and the runs. It belongs to one server at a "
         "time: a second one takes the folder 2 in it, and so on. "
         "Default: agentstepper/ in Jupyter's data folder."
     ).tag(config=True)
@@ -65,6 +65,10 @@ class AgentStepperExtension(ExtensionApp):
         help="The token that agents present; never Jupyter's own. "
         "Default: made once and kept in data_dir, readable by you alone."
     ).tag(config=True)
+    control_token = Unicode(
+        help="The token by which programs set stops and prices: the agents' doesn't do. "
+        "Default: made once and kept in data_dir, readable by you alone."
+    ).tag(config=True)
     max_message = Int(
         MAX_MESSAGE,
         min=1024,
@@ -88,6 +92,10 @@ class AgentStepperExtension(ExtensionApp):
     @default("agent_token")
     def _default_agent_token(self) -> str:
         return discover.load_or_create_token(self._place[0])
+
+    @default("control_token")
+    def _default_control_token(self) -> str:
+        return discover.load_or_create_token(self._place[0], discover.CONTROL_FILE)
 
     @default("static_paths")
     def _default_static_paths(self) -> list[str]:
@@ -159,13 +167,14 @@ class AgentStepperExtension(ExtensionApp):
     def initialize_handlers(self) -> None:
         """Route; Jupyter puts its base_url before each path."""
         runs = {"hub": self.hub, "max_message": self.max_message}
+        tokens = {"token": self.agent_token, "control_token": self.control_token}
         run = r"/agentstepper/api/runs/([^/]+)"
         roots = [self.serverapp.root_dir if self.serverapp else "", *self.coding_roots]
         sessions = {**runs, "workers": self.workers, "roots": roots}
         workers = {**runs, "token": self.worker_token, "workers": self.workers}
         self.handlers.extend(
             [
-                (r"/agentstepper/agent", AgentSocket, {**runs, "token": self.agent_token}),
+                (r"/agentstepper/agent", AgentSocket, {**runs, **tokens}),
                 (r"/agentstepper/worker", WorkerSocket, workers),
                 (r"/agentstepper/ui", UiSocket, runs),
                 (r"/agentstepper/app", App, {"static_url": self.static_url_prefix}),
@@ -190,7 +199,7 @@ class AgentStepperExtension(ExtensionApp):
             )
             return
         self._announced.enter_context(
-            announced(serverapp, url, self.agent_token, self.worker_token)
+            announced(serverapp, url, self.agent_token, self.control_token, self.worker_token)
         )
         self.log.info("AgentStepper: agents connect to %s", url)
 

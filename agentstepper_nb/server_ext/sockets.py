@@ -160,29 +160,50 @@ class ProgramSocket(Socket):
             raise refusal(
                 403, "foreign_origin", "This is for programs: a web page may not connect here."
             )
-        if not self._has_token():
+        if not self.admits():
             self.set_header("WWW-Authenticate", "Bearer")
             raise refusal(401, "unauthorized", self.refused)
         await super().get(*args, **kwargs)
 
-    def _has_token(self) -> bool:
-        scheme, _, token = self.request.headers.get("Authorization", "").partition(" ")
-        return scheme.lower() == "bearer" and compare_digest(
-            token.strip().encode(), self._token.encode()
-        )
+    def admits(self) -> bool:
+        """Whether the caller has what it takes."""
+        return self.presents(self._token)
+
+    def presents(self, token: str) -> bool:
+        """Whether the caller presents this token; nobody presents an empty one."""
+        scheme, _, sent = self.request.headers.get("Authorization", "").partition(" ")
+        right = bool(token) and compare_digest(sent.strip().encode(), token.encode())
+        return right and scheme.lower() == "bearer"
 
 
 class AgentSocket(ProgramSocket):
-    """`/agentstepper/agent`."""
+    """`/agentstepper/agent`.
+
+    Args of `initialize`:
+        control_token: What a program may present in the place of the agents'; it controls.
+    """
 
     refused = (
-        "The agents' token is missing or wrong. Send it as `Authorization: Bearer TOKEN`; it is "
-        "AGENTSTEPPER_TOKEN, or in the server's runtime file."
+        "The agents' token is missing or wrong. Send it as `Authorization: Bearer TOKEN`; "
+        "it is AGENTSTEPPER_TOKEN (for stops and prices AGENTSTEPPER_CONTROL_TOKEN), or in the "
+        "server's runtime file."
     )
+
+    def initialize(  # type: ignore[override]
+        self, hub: Hub, max_message: int, token: str, control_token: str
+    ) -> None:
+        """Take what the extension made; tornado calls this for each request."""
+        super().initialize(hub, max_message, token)
+        self._control_token = control_token
+
+    def admits(self) -> bool:
+        """Whether the caller has one of the two; the control token lets it control."""
+        self._rights = Rights(control=self.presents(self._control_token))
+        return self._rights.control or super().admits()
 
     def connect(self, connection: TornadoConnection, version: int) -> Session:
         """Open an agent's session."""
-        return self.hub.connect_agent(connection, version)
+        return self.hub.connect_agent(connection, version, self._rights)
 
 
 class WorkerSocket(ProgramSocket):

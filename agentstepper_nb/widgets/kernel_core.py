@@ -13,7 +13,7 @@ import secrets
 import threading
 from typing import Final
 
-from ..discover import TOKEN_VARIABLE, URL_VARIABLE, Endpoint
+from ..discover import CONTROL_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE, Endpoint
 from ..hub import AgentStepperCore, Connection, Rights, Session
 from ..protocol.values import Run
 
@@ -126,6 +126,7 @@ def start(why: str = ASKED_FOR) -> KernelCore:
             found = _running.endpoint
             os.environ[URL_VARIABLE] = found.url
             os.environ[TOKEN_VARIABLE] = found.token or ""
+            os.environ.pop(CONTROL_VARIABLE, None)  # another Core's: of this one the token controls
         return _running
 
 

@@ -126,7 +126,7 @@ def test_a_conversation_with_every_answer_to_an_approval(
     monkeypatch.setenv("EDITOR", f"{sys.executable} {editor}")
     terminal = start()
     terminal.expect("Session ([0-9a-f-]{36})")
-    terminal.expect("No debugger is running")
+    terminal.expect("No debugger: No AgentStepper Core is running.")
     terminal.expect("> ")
     terminal.sendline("hello")
     terminal.expect("You said 1 things.")
@@ -173,7 +173,10 @@ def test_a_conversation_with_every_answer_to_an_approval(
 
     terminal.expect("> ")
     terminal.send("two\nlines\n")  # as pasted
-    terminal.expect("You said 17 things.")
+    terminal.expect("You said 19 things.")
+    terminal.expect("> ")
+    terminal.sendline("three")
+    terminal.expect("You said 21 things.")
     terminal.expect("> ")
     terminal.sendline("/help")
     terminal.expect("twice, it ends")

@@ -44,7 +44,8 @@ def other() -> Iterator[int]:
 
 def test_nothing_runs() -> None:
     facts = gather()
-    assert (facts.cores, facts.kernel, facts.token_mode) == ((), None, None)
+    assert (facts.cores, facts.kernel) == ((), None)
+    assert (facts.token_mode, facts.control_mode) == (None, None)
     assert (facts.choice.url, "`agentstepper serve`" in facts.choice.why) == ("", True)
     assert facts.here.package == __version__
     assert facts.here.git
@@ -132,13 +133,24 @@ def test_network_file_systems(
     assert found.network == network
 
 
-def test_a_token_that_others_read(home: Path) -> None:
-    discover.load_or_create_token()
-    token = discover.data_dir() / "agent-token"
-    assert gather().token_mode == 0o600
-    token.chmod(0o644)
-    assert gather().token_mode == 0o644
-    assert discover.read_token() not in doctor.report()
+@pytest.mark.parametrize(
+    ("file", "fact"), [("agent-token", "token_mode"), ("control-token", "control_mode")]
+)
+def test_a_token_that_others_read(home: Path, file: str, fact: str) -> None:
+    token = discover.load_or_create_token(file=file)
+    assert getattr(gather(), fact) == 0o600
+    (discover.data_dir() / file).chmod(0o644)
+    assert getattr(gather(), fact) == 0o644
+    assert token not in doctor.report()
+
+
+def test_no_token_is_told(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTSTEPPER_CONTROL_TOKEN", "of the variable")
+    with ScriptedCore(token="t") as core:
+        discover.write_runtime_file(url=core.url, token="t", control_token="of the file")
+        facts, said = repr(gather()), doctor.report()
+    for secret in ("of the file", "of the variable"):
+        assert secret not in facts + said
 
 
 # ---- Jupyter ------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ WELL = Facts(
     cores=(CORE,),
     choice=Choice("ws://here", "it is the only one of yours that runs"),
     token_mode=0o600,
+    control_mode=0o600,
     kernel=Kernel("ipykernel 7.4.0", subshells=True, server="ws://here"),
 )
 JUPYTER = WELL.jupyter
@@ -55,6 +56,7 @@ def test_where_all_is_well_all_is_said() -> None:
         "✓ data can be written.",
         "✓ runtime can be written.",
         "✓ Only you can read the agents' token.",
+        "✓ Only you can read the control token.",
         "✓ The view connects straight to the Core at ws://here and needs no kernel: where the page is "
         "that server's, by WebSocket.",
         "✓ ipykernel 7.4.0 has subshells: it hears a view while a cell is halted.",
@@ -87,7 +89,14 @@ WRONG = {
     ),
     "data": (replace(WELL, data=Folder("/full", writable=False)), "/full can't be written."),
     "runtime": (replace(WELL, runtime=Folder("/run", writable=False)), "/run can't be written."),
-    "agents' token": (replace(WELL, token_mode=0o644), "(its file has mode 0644). Run `chmod 600"),
+    "agents' token": (
+        replace(WELL, token_mode=0o644),
+        "the agents' token (its file has mode 0644). Run `chmod 600 data/agent-token`",
+    ),
+    "control token": (
+        replace(WELL, control_mode=0o640),
+        "the control token (its file has mode 0640). Run `chmod 600 data/control-token`",
+    ),
 }
 
 
@@ -197,8 +206,9 @@ def test_a_core_in_the_kernel_is_reached_by_comm() -> None:
 
 
 def test_no_token_yet_and_no_kernel() -> None:
-    facts = replace(WELL, token_mode=None, kernel=None)
-    assert "no agents' token yet" in as_text(judge(facts))
+    facts = replace(WELL, token_mode=None, control_mode=None, kernel=None)
+    for which in ("agents'", "control"):
+        assert f"no {which} token yet" in as_text(judge(facts))
     assert about(facts, "kernel") == []
 
 

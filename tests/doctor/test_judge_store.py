@@ -77,7 +77,12 @@ def test_a_core_has_to_let_go_first() -> None:
         (replace(WELL, hurt_marks=2), "marks", Sign.NOTE, "2 marks beside the journal"),
         (replace(WELL, search="why"), "search", Sign.NOTE, "The search's file can't be used: why."),
         (replace(WELL, unread=(("a.run", "why"),)), "file", Sign.WRONG, "logs/a.run isn't listed"),
-        (replace(WELL, token="it is damaged"), "agents' token", Sign.WRONG, "it is damaged"),
+        (
+            replace(WELL, tokens=(("control-token", "it is damaged"),)),
+            "token",
+            Sign.WRONG,
+            "The token in control-token can't be used: it is damaged.",
+        ),
         (
             replace(WELL, open_to_others=(".", "b")),
             "rights",

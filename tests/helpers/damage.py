@@ -50,8 +50,8 @@ class Built:
         return folder
 
 
-#: What else lies in a folder: the search's file, a lock whose holder was killed, the agents' token.
-OTHERS = ("search.sqlite", "lock", "agent-token")
+#: What else lies in a folder: the search's file, a lock whose holder was killed, the tokens.
+OTHERS = ("search.sqlite", "lock", "agent-token", "control-token")
 
 
 def with_others(built: Built, folder: Path) -> Built:
@@ -63,6 +63,7 @@ def with_others(built: Built, folder: Path) -> Built:
         "search.sqlite": (folder / "search.sqlite").read_bytes(),
         "lock": holder,
         "agent-token": b"x" * 43 + b"\n",
+        "control-token": b"y" * 43 + b"\n",
     }
     return Built(folder, {**built.files, **others}, built.truth, built.rules)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.hub import trials
+from agentstepper_nb.hub import Rights, trials
 from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.protocol.stops import Stop, StopTrial
 from agentstepper_nb.protocol.values import Durability
@@ -154,7 +154,7 @@ async def test_a_trial_that_nobody_waits_for_ends(monkeypatch: pytest.MonkeyPatc
 
     asker = Agent()
     asker.line = Line()
-    asker.session = hub.connect_agent(asker.line, 2)
+    asker.session = hub.connect_agent(asker.line, 2, Rights())
     asker.say("try_stop", "id", stop={"id": "t"}, run=None)
     await begins()
     asker.hang_up()
@@ -192,7 +192,7 @@ async def test_trials_hold_one_run_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(trials, "tried_on", trying)
     asker = Agent()
     asker.line = Line()
-    asker.session = hub.connect_agent(asker.line, 2)
+    asker.session = hub.connect_agent(asker.line, 2, Rights())
     for number in range(20):
         asker.say("try_stop", f"q{number}", stop={"id": "t"}, run="r")
     for _ in range(20):
@@ -224,7 +224,7 @@ async def test_programs_ask_without_a_hello() -> None:
     run.reach("b")
     asker = Agent()
     asker.line = Line()
-    asker.session = hub.connect_agent(asker.line, 2)
+    asker.session = hub.connect_agent(asker.line, 2, Rights())
 
     async def ask(question: str, **body: Json) -> Json:
         asker.say(question, "id", **body)
@@ -248,6 +248,31 @@ async def test_programs_ask_without_a_hello() -> None:
     assert (await ask("delete_stop", stop="s"))["body"]["code"] == "unknown_stop"
     assert await person.line.expect("stop_gone") == {"stop": "s"}
     assert [each.id for each in hub.runs()] == ["r1"]
+    await hub.close()
+
+
+@on_a_loop
+async def test_an_agents_token_controls_nothing() -> None:
+    hub = await a_hub()
+    person = Person(hub)
+    await person.command("set_stop", stop=STOP)
+    agent = await started(hub, "r1")
+    stranger = Agent()
+    stranger.line = Line()
+    stranger.session = hub.connect_agent(stranger.line, 2)
+    controlling: Json = {
+        "set_stop": {"stop": {"id": "t"}},
+        "delete_stop": {"stop": "s"},
+        "set_prices": {"prices": PRICES},
+        "try_stop": {"stop": {"id": "t"}, "run": None},
+    }
+    for asker in (stranger, agent):  # before a hello, and after one
+        for question, body in controlling.items():
+            asker.say(question, "id", **body)
+            refused = await asker.line.expect("error", code="watch_only")
+            assert "AGENTSTEPPER_CONTROL_TOKEN" in refused["message"]
+        asker.say("get_rules", "id")
+        assert await asker.line.expect("rules") == {"stops": [whole(STOP)], "prices": []}
     await hub.close()
 
 

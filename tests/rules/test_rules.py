@@ -232,6 +232,18 @@ def test_a_query_is_priced_by_what_was_set(core: AgentStepperCore) -> None:
     assert usage == Usage(input_tokens=300, output_tokens=150, cost=0.45, estimated=True)
 
 
+# ---- with a token -----------------------------------------------------------------------------------
+
+
+def test_of_a_core_with_one_token_it_controls(monkeypatch: pytest.MonkeyPatch) -> None:
+    with AgentStepperCore(client_port=0, ui_port=None, token="the only one") as guarded:
+        with monkeypatch.context() as there:
+            there.setenv("AGENTSTEPPER_URL", f"ws://127.0.0.1:{guarded.client_port}")
+            there.setenv("AGENTSTEPPER_TOKEN", "the only one")
+            add_stop("before tool open")
+            assert len(stops()) == 1
+
+
 # ---- without a Core ---------------------------------------------------------------------------------
 
 

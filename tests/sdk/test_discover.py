@@ -13,6 +13,7 @@ import pytest
 
 from agentstepper_nb import AgentStepper, DiscoveryError, discover
 from agentstepper_nb.discover import Endpoint
+from agentstepper_nb.sdk.environment import with_core
 from tests.sdk.scripted_core import ScriptedCore
 
 
@@ -170,7 +171,14 @@ def test_a_file_of_a_newer_version_is_read_as_far_as_it_is_known(runtime: Path) 
 
 def test_what_a_runtime_file_says(runtime: Path) -> None:
     path = discover.write_runtime_file(
-        url="ws://here", token="secret", name="n", base_url="/b/", root_dir="/r", version="1"
+        url="ws://here",
+        token="secret",
+        control_token="more secret",
+        worker_token="most secret",
+        name="n",
+        base_url="/b/",
+        root_dir="/r",
+        version="1",
     )
     assert path == runtime / f"agentstepper-{os.getpid()}.json"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -180,6 +188,8 @@ def test_what_a_runtime_file_says(runtime: Path) -> None:
         "pid": os.getpid(),
         "url": "ws://here",
         "token": "secret",
+        "control_token": "more secret",
+        "worker_token": "most secret",
         "name": "n",
         "base_url": "/b/",
         "root_dir": "/r",
@@ -217,17 +227,63 @@ def test_an_agent_finds_its_core(core: ScriptedCore, runtime: Path) -> None:
     assert core.peers[0].socket.request.headers["Authorization"] == "Bearer t"
 
 
-# ---- the agents' token ------------------------------------------------------------------------------
+# ---- the control token ------------------------------------------------------------------------------
 
 
-def test_a_token_outlives_its_process(tmp_path: Path) -> None:
+def test_the_control_token_of_a_runtime_file(
+    monkeypatch: pytest.MonkeyPatch, runtime: Path, other: int
+) -> None:
+    write(os.getpid(), "ws://old")
+    discover.write_runtime_file(url="ws://here", token="t", control_token="mine", pid=other)
+    monkeypatch.setenv("AGENTSTEPPER_URL", "http://here")  # as a kernel has it
+    monkeypatch.setenv("AGENTSTEPPER_TOKEN", "of the env")
+    monkeypatch.setenv("AGENTSTEPPER_CONTROL_TOKEN", "another's")
+    assert discover.discover_control() == Endpoint("ws://here", "mine")
+    monkeypatch.setenv("AGENTSTEPPER_URL", "ws://old")
+    monkeypatch.delenv("AGENTSTEPPER_CONTROL_TOKEN")
+    assert discover.discover_control() == Endpoint("ws://old", "of the env")
+
+
+def test_a_control_token_goes_only_where_it_belongs(
+    monkeypatch: pytest.MonkeyPatch, runtime: Path
+) -> None:
+    write(os.getpid(), "ws://here")
+    monkeypatch.setenv("AGENTSTEPPER_CONTROL_TOKEN", "mine")
+    assert discover.discover_control() == Endpoint("ws://here", "t")
+    monkeypatch.setenv("AGENTSTEPPER_URL", "https://elsewhere/x")
+    assert discover.discover_control() == Endpoint("wss://elsewhere/x", "mine")
+    assert discover.discover() == Endpoint("wss://elsewhere/x", None)
+
+
+def test_agents_never_present_nor_inherit_it(
+    core: ScriptedCore, runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    discover.write_runtime_file(url=core.url, token="t", control_token="mine")
+    monkeypatch.setenv("AGENTSTEPPER_CONTROL_TOKEN", "mine")
+    with AgentStepper("T") as dbg:
+        assert dbg.begin_llm_query_breakpoint("p") == "p"
+    assert core.peers[0].socket.request is not None
+    assert core.peers[0].socket.request.headers["Authorization"] == "Bearer t"
+    inherited = with_core(os.environ, discover.discover())
+    assert inherited["AGENTSTEPPER_TOKEN"] == "t"
+    assert "mine" not in inherited.values()
+
+
+# ---- the tokens of a data folder --------------------------------------------------------------------
+
+
+def test_tokens_outlive_their_process(tmp_path: Path) -> None:
     folder = tmp_path / "data"
-    assert discover.read_token(folder) is None
-    token = discover.load_or_create_token(folder)
-    assert len(token) >= 32
-    assert discover.load_or_create_token(folder) == token == discover.read_token(folder)
-    [path] = folder.iterdir()
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    tokens = set()
+    for file in ("agent-token", "control-token"):
+        assert discover.read_token(folder, file) is None
+        token = discover.load_or_create_token(folder, file)
+        assert len(token) >= 32
+        assert discover.load_or_create_token(folder, file) == token
+        assert discover.read_token(folder, file) == token
+        assert stat.S_IMODE((folder / file).stat().st_mode) == 0o600
+        tokens.add(token)
+    assert len(tokens) == len(list(folder.iterdir())) == 2
 
 
 def test_of_many_that_start_at_once_all_get_the_same(tmp_path: Path) -> None:

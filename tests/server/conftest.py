@@ -19,6 +19,7 @@ from tests.server.peers import Agent, Ui
 pytest_plugins = ["pytest_jupyter.jupyter_server"]
 
 AGENT_TOKEN = "the-agents-own"
+CONTROL_TOKEN = "the-persons-own"
 
 Connect = Callable[..., Awaitable[WebSocketClientConnection]]
 
@@ -57,6 +58,7 @@ def jp_server_config(tmp_path: Any, granted: set[str], max_message: int) -> Conf
             "AgentStepperExtension": {
                 "data_dir": str(tmp_path / "kept"),
                 "agent_token": AGENT_TOKEN,
+                "control_token": CONTROL_TOKEN,
                 "max_message": max_message,
             },
         }

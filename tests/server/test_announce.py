@@ -16,7 +16,7 @@ from agentstepper_nb.protocol import ui as ui_wire
 from agentstepper_nb.server_ext import AgentStepperExtension
 from agentstepper_nb.server_ext.announce import agent_url
 from agentstepper_nb.store import open_store
-from tests.server.conftest import AGENT_TOKEN
+from tests.server.conftest import AGENT_TOKEN, CONTROL_TOKEN
 
 
 def server(**traits: Any) -> Any:
@@ -48,20 +48,25 @@ async def test_announced_from_start_to_stop(
 ) -> None:
     monkeypatch.setenv("AGENTSTEPPER_URL", "ws://before")
     monkeypatch.delenv("AGENTSTEPPER_TOKEN", raising=False)
+    monkeypatch.setenv("AGENTSTEPPER_CONTROL_TOKEN", "another's")
     await jp_serverapp.extension_manager.start_all_extensions()
 
     url = f"ws://127.0.0.1:{jp_serverapp.port}{jp_serverapp.base_url}agentstepper/agent"
     assert os.environ["AGENTSTEPPER_URL"] == url
     assert os.environ["AGENTSTEPPER_TOKEN"] == AGENT_TOKEN
+    assert "AGENTSTEPPER_CONTROL_TOKEN" not in os.environ
+    assert CONTROL_TOKEN not in os.environ.values()
     (file,) = jp_runtime_dir.glob("agentstepper*")
     written = json.loads(file.read_text())
     assert (written["url"], written["token"]) == (url, AGENT_TOKEN)
+    assert written["control_token"] == CONTROL_TOKEN
     assert file.stat().st_mode & 0o077 == 0
 
     await jp_serverapp.extension_manager.stop_all_extensions()
     assert not file.exists()
     assert os.environ["AGENTSTEPPER_URL"] == "ws://before"
     assert "AGENTSTEPPER_TOKEN" not in os.environ
+    assert os.environ["AGENTSTEPPER_CONTROL_TOKEN"] == "another's"
 
 
 async def test_stopping_closes_every_socket(
@@ -98,14 +103,18 @@ async def test_ended_runs_are_kept(
 
 
 @pytest.fixture
-def without_token(jp_server_config: Any) -> None:
+def without_tokens(jp_server_config: Any) -> None:
     """Before the server starts, which depends on the order of the arguments."""
-    del jp_server_config.AgentStepperExtension["agent_token"]
+    for name in ("agent_token", "control_token"):
+        del jp_server_config.AgentStepperExtension[name]
 
 
 def test_where_no_token_is_configured_it_makes_one(
-    without_token: None, extension: Any, tmp_path: Path
+    without_tokens: None, extension: Any, tmp_path: Path
 ) -> None:
-    token = (tmp_path / "kept" / "agent-token").read_text().strip()
-    assert extension.agent_token == token
+    tokens = {"agent-token": extension.agent_token, "control-token": extension.control_token}
+    for file, token in tokens.items():
+        assert (tmp_path / "kept" / file).read_text().strip() == token
+        assert (tmp_path / "kept" / file).stat().st_mode & 0o077 == 0
+    assert len(set(tokens.values())) == 2
     assert (tmp_path / "kept" / "store.sqlite").exists()

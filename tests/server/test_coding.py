@@ -239,6 +239,23 @@ async def test_nobody_unasked(extension: Any, http_server_client: Any, jp_base_u
     assert caught.value.code == 403
 
 
+async def test_a_cookie_alone_opens_nothing(
+    api: Client, worker: Worker, how: Any, jp_fetch: Any
+) -> None:
+    """A page of another site could send the cookie along, and can't read the XSRF token."""
+    login = await jp_fetch("api", "status")
+    cookie = "; ".join(each.partition(";")[0] for each in login.headers.get_list("Set-Cookie"))
+    with pytest.raises(HTTPClientError) as caught:
+        await jp_fetch(
+            *("agentstepper", "api", "coding", "sessions"),
+            method="POST",
+            body=json.dumps(how),
+            headers={"Cookie": cookie, "Authorization": "none"},
+        )
+    assert caught.value.code == 403
+    assert json.loads((await api("GET")).body) == {"sessions": []}
+
+
 # ---- the stream ------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from agentstepper_nb import __version__
 from agentstepper_nb.doctor.gather import gather
-from tests.server.conftest import AGENT_TOKEN
+from tests.server.conftest import AGENT_TOKEN, CONTROL_TOKEN
 
 
 async def test_a_server_is_found_and_asked(
@@ -25,6 +25,7 @@ async def test_a_server_is_found_and_asked(
     assert (facts.choice.url, facts.choice.problem, facts.choice.protocol) == (url, "", 2)
     assert extension.hub.runs() == []  # to ask is no run
     assert AGENT_TOKEN not in repr(facts)
+    assert CONTROL_TOKEN not in repr(facts)
 
     monkeypatch.setenv("AGENTSTEPPER_TOKEN", "wrong")
     facts = await asyncio.to_thread(gather)

@@ -7,8 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from agentstepper_nb import AgentStepper
-from agentstepper_nb.discover import TOKEN_VARIABLE, URL_VARIABLE, own_core
+from agentstepper_nb import AgentStepper, add_stop, stops
+from agentstepper_nb.discover import (
+    CONTROL_VARIABLE,
+    TOKEN_VARIABLE,
+    URL_VARIABLE,
+    discover_control,
+    own_core,
+)
 from agentstepper_nb.errors import ConnectionLostError
 from agentstepper_nb.widgets import DebuggerWidget, kernel_core, show
 from agentstepper_nb.widgets.kernel_core import KernelCore
@@ -17,9 +23,10 @@ from agentstepper_nb.widgets.kernel_view import KernelDebuggerWidget
 
 @pytest.fixture
 def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[KernelCore]:
-    # Set, so that both are put back to what they were: nothing.
+    # Set, so that they are put back to what they were: nothing.
     monkeypatch.setenv(URL_VARIABLE, "")
     monkeypatch.setenv(TOKEN_VARIABLE, "")
+    monkeypatch.setenv(CONTROL_VARIABLE, "another Core's")
     core = kernel_core.start("A test wants it.")
     yield core
     kernel_core.stop()
@@ -32,10 +39,12 @@ def test_one_a_process(core: KernelCore) -> None:
 
 
 def test_it_is_what_is_found(core: KernelCore) -> None:
-    assert own_core() == core.endpoint
+    assert own_core() == discover_control() == core.endpoint
     with AgentStepper("found", stop_on_entry=False):
         pass
     assert [run.program for run in core.runs()] == ["found"]
+    add_stop("any for nobody")
+    assert len(stops()) == 1
 
 
 def test_after_its_end_nothing_is_found(core: KernelCore) -> None:

@@ -25,13 +25,13 @@ from ..sqlite.store import SEARCH_FILE
 from .report import Aside, Checkup, HurtRun
 from .salvage import salvage
 
-#: The agents' token.
-TOKEN_FILE: Final = "agent-token"
+#: The agents' token, and the control token.
+TOKEN_FILES: Final = ("agent-token", "control-token")
 #: What follows the name of a store whose runs were brought back from it.
 SALVAGED: Final = ".salvaged-"
 
-#: A Core's files, where any of the first two is there; what else lies in a folder is a person's affair.
-_TELLING: Final = (f"{STORE_FILE}*", f"{TOKEN_FILE}*")
+#: A Core's files, where any of the first is there; what else lies in a folder is a person's affair.
+_TELLING: Final = (f"{STORE_FILE}*", *(f"{each}*" for each in TOKEN_FILES))
 _OURS: Final = (*_TELLING, f"{SEARCH_FILE}*", MARKS_FILE, LOCK_FILE)
 _OTHERS: Final = 0o077
 _TOKEN: Final = re.compile(rb"[\w-]{20,200}\s*", re.ASCII)
@@ -73,7 +73,7 @@ def examine(folder: Path, *, own: bool = False) -> Checkup:
         leftovers=tuple(each.name for each in leftovers(folder, held=owner is not None)),
         unread=tuple(_unread(folder / legacy.LOGS)),
         others=tuple(str(each.parent) for each in sorted(folder.glob(f"[0-9]*/{STORE_FILE}"))),
-        token=_token(folder / TOKEN_FILE),
+        tokens=tuple(_tokens(folder)),
     )
     return _store(about, path) if about.exists else about
 
@@ -266,14 +266,17 @@ def _unread(logs: Path) -> Iterator[tuple[str, str]]:
             yield path.name, str(error)
 
 
-def _token(path: Path) -> str:
-    try:
-        data = path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return ""
-    except OSError as error:
-        return str(error)
-    return "" if _TOKEN.fullmatch(data) else "it is damaged"
+def _tokens(folder: Path) -> Iterator[tuple[str, str]]:
+    for name in TOKEN_FILES:
+        try:
+            data = (folder / name).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            yield name, str(error)
+        else:
+            if not _TOKEN.fullmatch(data):
+                yield name, "it is damaged"
 
 
 def _size(path: Path) -> int:

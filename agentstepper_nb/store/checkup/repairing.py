@@ -82,9 +82,9 @@ def _repairs(folder: Path, about: Checkup) -> Iterator[str]:
     for each in looking.leftovers(folder, held=False):
         each.unlink(missing_ok=True)
         yield f"{each.name} is deleted: an interrupted write left it."
-    if about.token:
-        (folder / looking.TOKEN_FILE).unlink(missing_ok=True)
-        yield "The agents' token was damaged and is deleted: the next Core makes another."
+    for name, _ in about.tokens:
+        (folder / name).unlink(missing_ok=True)
+        yield f"The token in {name} was damaged and is deleted: the next Core makes another."
 
 
 def _close_to_others(folder: Path, about: Checkup) -> Iterator[str]:

@@ -69,7 +69,7 @@ class Checkup:
         leftovers: Files that an interrupted write left.
         unread: `.run` files that can't be read, each with the reason.
         others: Folders below it in which other Cores keep their runs.
-        token: What is wrong with the agents' token; empty where nothing is.
+        tokens: The files of tokens that can't be used, each with the reason.
     """
 
     folder: str
@@ -97,7 +97,7 @@ class Checkup:
     leftovers: tuple[str, ...] = ()
     unread: tuple[tuple[str, str], ...] = ()
     others: tuple[str, ...] = ()
-    token: str = ""
+    tokens: tuple[tuple[str, str], ...] = ()
 
     @property
     def hurt_store(self) -> bool:

@@ -88,7 +88,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
         path.chmod(0o644)
     about = examine(tmp_path)
     assert (about.open_to_others, about.leftovers) == ((), ())
-    assert not examine(other).token
+    assert not examine(other).tokens
     with pytest.raises(StoreError, match="No Core has kept anything in"):
         repair(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["film.part", "lock"]
@@ -341,6 +341,15 @@ def spoil_token(folder: Path) -> None:
     (folder / "agent-token").write_bytes(b"a tok\xffen\n")
 
 
+def spoil_control_token(folder: Path) -> None:
+    (folder / "control-token").write_bytes(b"")
+
+
+def open_control_token_up(folder: Path) -> None:
+    (folder / "control-token").write_text("x" * 43 + "\n")
+    (folder / "control-token").chmod(0o640)
+
+
 def open_up(folder: Path) -> None:
     (folder / "store.sqlite").chmod(0o644)
 
@@ -353,7 +362,9 @@ def interrupt(folder: Path) -> None:
     ("spoil", "field"),
     [
         (spoil_search, "search"),
-        (spoil_token, "token"),
+        (spoil_token, "tokens"),
+        (spoil_control_token, "tokens"),
+        (open_control_token_up, "open_to_others"),
         (open_up, "open_to_others"),
         (interrupt, "leftovers"),
     ],
@@ -382,6 +393,7 @@ def test_damaged_files_of_version_1_are_named_and_left(folder: Path) -> None:
     assert (folder / "logs" / "cut.run").stat().st_size == 500
 
 
-def test_a_good_token_is_no_damage(folder: Path) -> None:
-    (folder / "agent-token").write_text("x" * 43 + "\n")
-    assert examine(folder).token == ""
+def test_good_tokens_are_no_damage(folder: Path) -> None:
+    for name in ("agent-token", "control-token"):
+        (folder / name).write_text("x" * 43 + "\n")
+    assert examine(folder).tokens == ()
