@@ -154,7 +154,7 @@ class Completed(Struct, frozen=True, kw_only=True, tag="completed", rename="came
 
 
 class Failed(Struct, frozen=True, kw_only=True, tag="error", rename="camel"):
-    """Something went wrong; `completed` follows."""
+    """Something went wrong; `completed` follows, save where the stream itself breaks off by it."""
 
     code: str
     message: str

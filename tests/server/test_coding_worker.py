@@ -8,7 +8,6 @@ import re
 import signal
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
