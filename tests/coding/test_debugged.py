@@ -1,142 +1,23 @@
-"""The agent in the debugger: a real Core, somebody at its view, and what their edits come to."""
+"""The agent in the debugger: what a person edits there, and how it ends."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agentstepper_nb import AgentStepperCore, AsyncAgentStepper
-from agentstepper_nb.coding.approvals import Decision
-from agentstepper_nb.coding.limits import Limits
-from agentstepper_nb.coding.log_reader import load_messages
-from agentstepper_nb.coding.orchestrator import AgentOrchestrator, RunResult
-from agentstepper_nb.coding.session_log import SessionLog
-from agentstepper_nb.coding.workspace import LocalWorkspace
 from agentstepper_nb.llm_wire.conversation import (
     AssistantMessage,
     ChatMessage,
     ToolResultMessage,
     UserMessage,
 )
-from agentstepper_nb.llm_wire.events import AgentEvent, ToolCallReady, TraceEvent
-from agentstepper_nb.protocol import ui
+from agentstepper_nb.llm_wire.events import ToolCallReady
 from agentstepper_nb.protocol.values import Actor, RunState
-from tests.coding.playing import Answering, Box, Doing, Playing, Saying, calls, fails, says
-from tests.sdk.person import Person
-
-ASKS = ("1", "t", {"policy": "requires_approval", "n": 1})
-
-
-class View(Person):
-    """Somebody at the view, for asyncio."""
-
-    async def at(self) -> Any:
-        """Wait until the agent halts; what it halts at."""
-        return await asyncio.to_thread(self._halted)
-
-    def _halted(self) -> Any:
-        halted = self.halted()
-        return self.body(next(row for row in self.rows() if row.id == halted))
-
-    async def steps(self, edit: Any = ...) -> None:
-        await asyncio.to_thread(self.step, edit)
-
-    async def approves(self, edit: Any = None, always: bool = False) -> None:
-        await asyncio.to_thread(self._approve, edit, always)
-
-    def _approve(self, edit: Any, always: bool) -> None:
-        halted, text = self.halted(), None if edit is None else json.dumps(edit)
-        self._command(
-            ui.Approve(run=self.run.id, breakpoint=halted, revision=1, edit=text, always=always)
-        )
-
-    async def denies(self, reason: str) -> None:
-        await asyncio.to_thread(self._deny, reason)
-
-    def _deny(self, reason: str) -> None:
-        halted = self.halted()
-        self._command(ui.Deny(run=self.run.id, breakpoint=halted, revision=1, reason=reason))
-
-
-class Debugged:
-    """An agent in the debugger, and all that it told."""
-
-    def __init__(
-        self, folder: Path, model: Playing, dbg: AsyncAgentStepper, **options: Any
-    ) -> None:
-        self.tool = Doing("t", options.pop("does", lambda args: args))
-        self.events: list[AgentEvent] = []
-        self.log = SessionLog(folder / "log.jsonl")
-        root = folder / "root"
-        root.mkdir()
-        self.kept: list[Any] = []
-        self.agent = AgentOrchestrator(
-            model,
-            "m",
-            LocalWorkspace(root),
-            Box([self.tool]),
-            Saying(),
-            dbg=dbg,
-            session_log=self.log,
-            listeners=[self.events.append],
-            remember=lambda *rule: self.kept.append(rule),
-            **options,
-        )
-
-    def traces(self, kind: str) -> list[Any]:
-        events = [event for event in self.events if isinstance(event, TraceEvent)]
-        return [event.data for event in events if event.kind == kind]
-
-    def result(self, call_id: str = "1") -> ToolResultMessage:
-        return next(
-            message
-            for message in self.agent.messages
-            if isinstance(message, ToolResultMessage) and message.call_id == call_id
-        )
-
-
-@pytest.fixture
-def core() -> Iterator[AgentStepperCore]:
-    with AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core:
-        yield core
-
-
-@pytest.fixture
-def view(core: AgentStepperCore) -> Iterator[View]:
-    with View(core.ui_port) as view:
-        yield view
-
-
-Debug = Callable[..., Any]
-
-
-@pytest.fixture
-def debug(core: AgentStepperCore, tmp_path: Path) -> Debug:
-    """Opens an agent in the debugger; at its end log and conversation agree."""
-
-    @asynccontextmanager
-    async def opened(model: Playing, mode: Any = "step", **options: Any) -> AsyncIterator[Debugged]:
-        dbg = AsyncAgentStepper(
-            "coder", "127.0.0.1", core.client_port, stop_on_entry=False, mode=mode
-        )
-        async with dbg:
-            made = Debugged(tmp_path, model, dbg, **options)
-            yield made
-        made.log.close()
-        assert load_messages(made.log.path, pytest.fail) == list(made.agent.messages)
-
-    return opened
-
-
-def go(agent: AgentOrchestrator) -> asyncio.Task[RunResult]:
-    return asyncio.create_task(agent.run("Go."))
-
+from tests.coding.debugged import ASKS, Debug, View, go
+from tests.coding.playing import Playing, calls, fails, says
 
 # ---- queries -----------------------------------------------------------------------------------------
 
@@ -301,104 +182,6 @@ def test_what_the_policy_denies_is_an_event_with_the_failure(view: View, debug: 
     asyncio.run(scene())
 
 
-# ---- approvals ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("mode", ["step", "continue"])
-def test_the_view_approves_with_an_edit_and_always(view: View, debug: Debug, mode: str) -> None:
-    async def scene() -> None:
-        person = Answering(None)
-        async with debug(Playing(calls(ASKS), says("Done.")), mode, approver=person) as made:
-            running = go(made.agent)
-            if mode == "step":
-                await view.steps()
-                await view.at()
-                await view.steps()
-            assert (await view.at())["Argument"] == ASKS[2]
-            await person.waiting.wait()
-            await view.approves({"Tool": "t", "Argument": {"n": 2}}, always=True)
-            await person.taken_back.wait()
-            if mode == "step":
-                await view.at()
-                await asyncio.to_thread(view.go_on)
-            assert (await running).reason == "done"
-            assert made.tool.did == [{"n": 2}]
-            assert made.kept == [("t", {"n": 2})]
-            assert made.traces("approval") == [
-                {"call_id": "1", "decision": "approved", "reason": ""}
-            ]
-
-    asyncio.run(scene())
-
-
-def test_the_view_denies_with_a_reason(view: View, debug: Debug) -> None:
-    async def scene() -> None:
-        person = Answering(None)
-        model = Playing(calls(ASKS), says("I see."))
-        async with debug(model, "continue", approver=person) as made:
-            running = go(made.agent)
-            await person.waiting.wait()
-            await view.denies("not today")
-            assert (await running).reason == "done"
-            assert person.taken_back.is_set()
-            assert made.tool.did == []
-            assert "A person denied this: not today" in made.result().content
-            (said,) = made.traces("approval")
-            assert (said["decision"], said["reason"]) == ("denied", "not today")
-
-    asyncio.run(scene())
-
-
-@pytest.mark.parametrize(
-    ("decision", "did"),
-    [
-        (Decision(approved=True), [ASKS[2]]),
-        (Decision(approved=True, edited=True, args={"n": 3}, always=True), [{"n": 3}]),
-        (Decision(approved=False, reason="no"), []),
-    ],
-)
-def test_somebody_else_is_faster(
-    view: View, debug: Debug, decision: Decision, did: list[Any]
-) -> None:
-    async def scene() -> None:
-        model = Playing(calls(ASKS), says("I see."))
-        async with debug(model, "continue", approver=Answering(decision)) as made:
-            assert (await go(made.agent)).reason == "done"
-            assert made.tool.did == did
-            assert bool(made.kept) == decision.always
-        await asyncio.to_thread(view.over)
-        (asked,) = [row for row in await asyncio.to_thread(view.rows) if row.approval]
-        assert asked.reason == (None if decision.approved else "no")
-        assert asked.edited == decision.edited
-
-    asyncio.run(scene())
-
-
-def test_nobody_answers_in_time(view: View, debug: Debug) -> None:
-    async def scene() -> None:
-        model = Playing(calls(ASKS), says("I see."))
-        limits = Limits(approval_time=0.01)
-        async with debug(model, "continue", limits=limits) as made:
-            assert (await go(made.agent)).reason == "done"
-            assert made.tool.did == []
-            assert "Nobody answered within 0.01 seconds." in made.result().content
-
-    asyncio.run(scene())
-
-
-def test_an_approver_that_fails_leaves_it_to_the_view(view: View, debug: Debug) -> None:
-    async def scene() -> None:
-        model = Playing(calls(ASKS), says("I see."))
-        broken = Answering(EOFError("gone"))
-        async with debug(model, "continue", approver=broken) as made:
-            running = go(made.agent)
-            await view.approves()
-            assert (await running).reason == "done"
-            assert made.tool.did == [ASKS[2]]
-
-    asyncio.run(scene())
-
-
 # ---- ends --------------------------------------------------------------------------------------------
 
 
@@ -427,5 +210,74 @@ def test_cancel_withdraws_the_question(view: View, debug: Debug) -> None:
             await asyncio.to_thread(view.until, lambda run: not run.pending)
         run = await asyncio.to_thread(view.over)
         assert run.state is RunState.IDLE
+
+    asyncio.run(scene())
+
+
+def test_a_prompt_whose_call_has_lost_its_result_is_not_sent(view: View, debug: Debug) -> None:
+    async def scene() -> None:
+        model = Playing(calls(("1", "t", {})), says("Never."))
+        async with debug(model) as made:
+            running = go(made.agent)
+            for _ in range(4):
+                await view.at()
+                await view.steps()
+            prompt = await view.at()
+            assert prompt["messages"].pop()["role"] == "tool"
+            await view.steps(prompt)
+            await asyncio.to_thread(view.go_on)
+            result = await running
+            assert result.reason == "error"
+            assert "the call '1' has no result after it; leave out both" in (result.error or "")
+            assert [data["message"] for data in made.traces("error")] == [result.error]
+            assert len(model.requests) == 1
+            assert len(result.messages) == 3
+
+    asyncio.run(scene())
+
+
+def test_a_prompt_may_lose_messages(view: View, debug: Debug) -> None:
+    async def scene() -> None:
+        model = Playing(calls(("1", "t", {})), says("Done."))
+        async with debug(model) as made:
+            running = go(made.agent)
+            for _ in range(4):
+                await view.at()
+                await view.steps()
+            prompt = await view.at()
+            del prompt["messages"][2:]
+            await view.steps(prompt)
+            await asyncio.to_thread(view.go_on)
+            result = await running
+            assert result.messages == (
+                UserMessage(content="Go."),
+                AssistantMessage(content="Done."),
+            )
+
+    asyncio.run(scene())
+
+
+def test_a_call_that_a_person_copies_is_another_call(view: View, debug: Debug) -> None:
+    async def scene() -> None:
+        async with debug(Playing(calls(("1", "t", {"n": 1})), says("Done."))) as made:
+            running = go(made.agent)
+            await view.steps()
+            answer = await view.at()
+            answer["tool_calls"] *= 2
+            await view.steps(answer)
+            await asyncio.to_thread(view.go_on)
+            assert (await running).reason == "done"
+            assert made.tool.did == [{"n": 1}] * 2
+            assert made.result("1_2").ok
+
+    asyncio.run(scene())
+
+
+def test_a_query_that_is_denied_without_a_reason(view: View, debug: Debug) -> None:
+    async def scene() -> None:
+        async with debug(Playing()) as made:
+            running = go(made.agent)
+            await view.denies("")
+            assert (await running).error == "A person denied the query."
 
     asyncio.run(scene())

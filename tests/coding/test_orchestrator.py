@@ -1,25 +1,18 @@
-"""The loop: what is asked, what is done, what is told, and how it ends."""
+"""The loop: what is asked, what is told, and how it ends."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
-from agentstepper_nb.coding.approvals import Decision
 from agentstepper_nb.coding.limits import Limits
-from agentstepper_nb.coding.log_reader import load_messages, open_calls
-from agentstepper_nb.coding.orchestrator import AgentOrchestrator
-from agentstepper_nb.coding.session_log import SessionLog
-from agentstepper_nb.coding.workspace import LocalWorkspace
-from agentstepper_nb.errors import RulesError
+from agentstepper_nb.errors import InjectedError
 from agentstepper_nb.llm_wire.conversation import (
     AssistantMessage,
     ToolCall,
-    ToolResultMessage,
     UserMessage,
 )
 from agentstepper_nb.llm_wire.events import (
@@ -30,63 +23,15 @@ from agentstepper_nb.llm_wire.events import (
     TraceEvent,
 )
 from agentstepper_nb.protocol.values import Usage
+from tests.coding.made import Made, run
 from tests.coding.playing import (
     HANGS,
-    Answering,
-    Box,
     Doing,
     Playing,
-    Saying,
     calls,
     fails,
     says,
 )
-
-T = TypeVar("T")
-
-
-class Made:
-    """An agent, and all that it told."""
-
-    def __init__(self, tmp_path: Path, model: Playing, *tools: Doing, **options: Any) -> None:
-        self.events: list[AgentEvent] = []
-        self.path = tmp_path / "log.jsonl"
-        self.log = SessionLog(self.path)
-        root = tmp_path / "root"
-        root.mkdir(exist_ok=True)
-        self.agent = AgentOrchestrator(
-            model,
-            "m",
-            LocalWorkspace(root),
-            Box(tools),
-            Saying(),
-            session_log=self.log,
-            listeners=[self.events.append],
-            **options,
-        )
-
-    def __enter__(self) -> Made:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Whatever happened: log and conversation agree, and no call is without a result."""
-        self.log.close()
-        assert load_messages(self.path, pytest.fail) == list(self.agent.messages)
-        assert not open_calls(list(self.agent.messages))
-
-    def of(self, kind: type[T]) -> list[T]:
-        return [event for event in self.events if isinstance(event, kind)]
-
-    def traces(self, kind: str) -> list[Any]:
-        return [event.data for event in self.of(TraceEvent) if event.kind == kind]
-
-    def results(self) -> dict[str, ToolResultMessage]:
-        return {m.call_id: m for m in self.agent.messages if isinstance(m, ToolResultMessage)}
-
-
-def run(work: Coroutine[Any, Any, T]) -> T:
-    return asyncio.run(work)
-
 
 # ---- done -------------------------------------------------------------------------------------------
 
@@ -171,59 +116,6 @@ def test_ids_that_a_model_repeats_are_told_apart(tmp_path: Path) -> None:
     }
 
 
-# ---- what goes wrong with a call ---------------------------------------------------------------------
-
-
-def test_whatever_goes_wrong_with_a_call_is_a_result_and_the_loop_goes_on(tmp_path: Path) -> None:
-    def breaks(args: Any) -> None:
-        raise KeyError("inside")
-
-    model = Playing(
-        calls(
-            ("1", "nothing", {}),
-            ("2", "t", '{"half": '),
-            ("3", "t", {"policy": "denied"}),
-            ("4", "breaks", {}),
-            ("5", "odd", {}),
-            ("6", "t", ""),
-        ),
-        says("I see."),
-    )
-    odd = Doing("odd", lambda args: {"set": {1, 2}, "what": object()})
-    with Made(tmp_path, model, Doing("t"), Doing("breaks", breaks), odd) as made:
-        assert run(made.agent.run("Go.")).reason == "done"
-    results = made.results()
-    assert [results[id].ok for id in "123456"] == [False] * 5 + [True]
-    assert "There is no tool 'nothing'. There are: t, breaks, odd." in results["1"].content
-    assert "not JSON" in results["2"].content
-    assert "The policy denies this: So it is said." in results["3"].content
-    assert "breaks failed: 'inside'" in results["4"].content
-    assert "JSON" in results["5"].content
-    assert results["6"].content == "{}"
-
-
-def test_a_timeout_of_a_tool_or_a_provider_is_told_from_ours(tmp_path: Path) -> None:
-    def late(args: Any) -> Any:
-        raise TimeoutError("their own")
-
-    unlimited = Limits(tool_time=None, silence=None)
-    model = Playing(calls(("1", "t", {})), late)
-    with Made(tmp_path, model, Doing("t", late), limits=unlimited) as made:
-        result = run(made.agent.run("Go."))
-    assert (result.reason, result.error) == ("error", "TimeoutError: their own")
-    assert "t failed: their own" in made.results()["1"].content
-
-
-def test_a_tool_that_takes_too_long_has_failed(tmp_path: Path) -> None:
-    async def forever(args: Any) -> None:
-        await asyncio.Event().wait()
-
-    model = Playing(calls(("1", "t", {})), says("I see."))
-    with Made(tmp_path, model, Doing("t", forever), limits=Limits(tool_time=0.01)) as made:
-        assert run(made.agent.run("Go.")).reason == "done"
-    assert "took longer than 0.01 seconds" in made.results()["1"].content
-
-
 # ---- other ends --------------------------------------------------------------------------------------
 
 
@@ -251,6 +143,7 @@ def test_an_answer_without_its_end_is_none(tmp_path: Path, answer: list[AgentEve
     assert result.reason == "error"
     assert result.error
     assert result.messages == (UserMessage(content="Go."),)
+    assert [data["message"] for data in made.traces("error")] == [result.error]  # said, and once
 
 
 def test_a_provider_that_raises_is_an_error_as_well(tmp_path: Path) -> None:
@@ -261,6 +154,32 @@ def test_a_provider_that_raises_is_an_error_as_well(tmp_path: Path) -> None:
         result = run(made.agent.run("Go."))
     assert (result.reason, result.error) == ("error", "OSError: no route")
     assert made.traces("error") == [{"kind": "internal", "message": "OSError: no route"}]
+
+
+def test_a_provider_that_is_cancelled_by_its_own_is_an_error(tmp_path: Path) -> None:
+    def leaks(request: Any) -> Any:
+        raise asyncio.CancelledError
+
+    with Made(tmp_path, Playing(leaks)) as made:
+        result = run(made.agent.run("Go."))
+    assert (result.reason, made.traces("error")[0]["message"]) == ("error", result.error)
+
+
+def test_what_the_debugger_refuses_is_told_in_its_words(tmp_path: Path) -> None:
+    def fails(request: Any) -> Any:
+        raise InjectedError("no luck")
+
+    with Made(tmp_path, Playing(fails)) as made:
+        assert run(made.agent.run("Go.")).error == "no luck"
+    assert made.traces("error") == [{"kind": "debugger", "message": "no luck"}]
+
+
+def test_what_a_provider_traces_need_not_be_json(tmp_path: Path) -> None:
+    odd = TraceEvent("mine", object())
+    with Made(tmp_path, Playing([odd, *says("Fine.")])) as made:
+        assert run(made.agent.run("Go.")).reason == "done"
+    assert made.of(TraceEvent)[0] is odd
+    assert "object object" in made.path.read_text()
 
 
 def test_a_model_that_falls_silent_is_left(tmp_path: Path) -> None:
@@ -379,130 +298,6 @@ def test_a_log_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
     assert "No space left" in warning["message"]
 
 
-# ---- approvals, without a debugger -------------------------------------------------------------------
-
-ASKS = ("1", "t", {"policy": "requires_approval", "n": 1})
-
-
-def asked(tmp_path: Path, answering: Answering | None, **options: Any) -> tuple[Made, Doing]:
-    tool = Doing("t")
-    model = Playing(calls(ASKS), says("I see."))
-    with Made(tmp_path, model, tool, approver=answering, **options) as made:
-        assert run(made.agent.run("Go.")).reason == "done"
-    return made, tool
-
-
-def test_approved(tmp_path: Path) -> None:
-    person = Answering(Decision(approved=True))
-    made, tool = asked(tmp_path, person)
-    assert tool.did == [ASKS[2]]
-    (request,) = person.asked
-    assert (request.call_id, request.tool, request.args) == ASKS
-    assert (request.risk, request.why, request.rule) == ("high", "So it is said.", "all of it")
-    (required,) = made.traces("approval_required")
-    assert required["why"] == "So it is said."
-    assert made.traces("approval") == [{"call_id": "1", "decision": "approved", "reason": ""}]
-
-
-def test_denied(tmp_path: Path) -> None:
-    made, tool = asked(tmp_path, Answering(Decision(approved=False, reason="not today")))
-    assert tool.did == []
-    assert "A person denied this: not today" in made.results()["1"].content
-    assert made.traces("approval")[0]["decision"] == "denied"
-
-
-def test_edited_and_approved_runs_as_edited_and_the_model_is_told(tmp_path: Path) -> None:
-    edit = Decision(approved=True, edited=True, args={"n": 2})
-    made, tool = asked(tmp_path, Answering(edit))
-    assert tool.did == [{"n": 2}]
-    assert made.traces("edited") == [
-        {"what": "call", "call_id": "1", "name": "t", "args": {"n": 2}}
-    ]
-    assert '"edited_by_a_person":{"name":"t","arguments":{"n":2}}' in made.results()["1"].content
-
-
-def test_an_edit_is_judged_again_and_a_denial_holds(tmp_path: Path) -> None:
-    kept: list[Any] = []
-    edit = Decision(approved=True, edited=True, args={"policy": "denied"}, always=True)
-    made, tool = asked(tmp_path, Answering(edit), remember=lambda *rule: kept.append(rule))
-    assert tool.did == []
-    assert kept == []
-    assert "The policy denies this" in made.results()["1"].content
-
-
-def test_an_edit_that_asks_is_approved_by_who_made_it(tmp_path: Path) -> None:
-    args = {"policy": "requires_approval", "n": 3}
-    person = Answering(Decision(approved=True, edited=True, args=args))
-    _, tool = asked(tmp_path, person)
-    assert tool.did == [args]
-    assert len(person.asked) == 1
-
-
-def test_always_writes_a_rule(tmp_path: Path) -> None:
-    kept: list[Any] = []
-    person = Answering(Decision(approved=True, always=True))
-    asked(tmp_path, person, remember=lambda *rule: kept.append(rule))
-    assert kept == [("t", ASKS[2])]
-
-
-def test_a_rule_that_cannot_be_written_is_told_and_the_call_is_made(tmp_path: Path) -> None:
-    def full(tool: str, args: Any) -> None:
-        raise RulesError("The rules can't be written.")
-
-    made, tool = asked(tmp_path, Answering(Decision(approved=True, always=True)), remember=full)
-    assert tool.did == [ASKS[2]]
-    assert made.traces("warning") == [{"message": "The rules can't be written."}]
-
-
-def test_with_nobody_to_ask_it_is_denied_and_says_how_to_be_asked(tmp_path: Path) -> None:
-    made, tool = asked(tmp_path, None)
-    assert tool.did == []
-    assert "nobody can be asked: run `agentstepper code`" in made.results()["1"].content
-
-
-def test_no_answer_in_time_is_a_denial(tmp_path: Path) -> None:
-    async def go() -> None:
-        person, tool = Answering(None), Doing("t")
-        model = Playing(calls(ASKS), says("I see."))
-        limits = Limits(approval_time=0.01)
-        with Made(tmp_path, model, tool, approver=person, limits=limits) as made:
-            assert (await made.agent.run("Go.")).reason == "done"
-        assert tool.did == []
-        assert person.taken_back.is_set()
-        assert "Nobody answered within 0.01 seconds." in made.results()["1"].content
-
-    run(go())
-
-
-def test_an_approver_that_fails_denies(tmp_path: Path) -> None:
-    made, tool = asked(tmp_path, Answering(EOFError("gone")))
-    assert tool.did == []
-    assert "Asking a person failed: gone" in made.results()["1"].content
-
-
-def test_a_policy_that_fails_asks(tmp_path: Path) -> None:
-    person, tool = Answering(Decision(approved=True)), Doing("t")
-    model = Playing(calls(("1", "t", {"policy": "broken"})), says("I see."))
-    with Made(tmp_path, model, tool, approver=person) as made:
-        run(made.agent.run("Go."))
-    assert person.asked[0].why == "The policy failed: no idea"
-    assert len(tool.did) == 1
-
-
-def test_cancel_takes_the_question_back(tmp_path: Path) -> None:
-    async def go() -> None:
-        person = Answering(None)
-        model = Playing(calls(ASKS))
-        with Made(tmp_path, model, Doing("t"), approver=person) as made:
-            answering = asyncio.create_task(made.agent.run("Go."))
-            await person.waiting.wait()
-            made.agent.cancel()
-            assert (await answering).reason == "cancelled"
-            assert person.taken_back.is_set()
-
-    run(go())
-
-
 # ---- the notes of a repository -----------------------------------------------------------------------
 
 
@@ -530,6 +325,7 @@ def test_half_characters_do_no_harm(tmp_path: Path) -> None:
     with Made(tmp_path, model, Doing("t", lambda args: "\udcff")) as made:
         result = run(made.agent.run("b\udcff"))
     assert result.reason == "done"
+    assert made.traces("error") == []  # each event could be logged
     assert result.messages[:2] == (
         UserMessage(content="b?"),
         AssistantMessage(
