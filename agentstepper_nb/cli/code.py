@@ -20,6 +20,7 @@ from ..models.base import MODEL_VARIABLE
 from . import FAILED, INTERRUPTED, OK, USAGE
 from .code_asking import TerminalApprover
 from .code_lines import end_line, session_line
+from .code_reader import Reader
 from .code_screen import FlowScreen
 from .code_talk import Talk
 from .code_typed import Typed
@@ -79,9 +80,10 @@ async def _converse(given: Namespace, folders: Folders, prompt: str | None) -> i
     typed = Typed(sys.stdin.fileno()) if sys.stdin.isatty() else None
     approver = None if typed is None else TerminalApprover(screen, typed, edit)
     view = CodeView(screen, asks=approver is not None)
+    reader = Reader(view.hear)
     options = Options(
         approver=approver,
-        listener=view.hear,
+        listener=reader.hear,
         auto_approve=given.yes,
         max_iterations=given.max_iterations,
         approval_timeout=given.approval_timeout,
@@ -94,7 +96,7 @@ async def _converse(given: Namespace, folders: Folders, prompt: str | None) -> i
     async with await _open(given, folders, prompt, options) as session:
         _introduce(screen, session, given)
         talk = Talk(screen, session)
-        with talk.interruptible():
+        with talk.interruptible(), reader.needed():
             if prompt is not None:
                 return _tell(screen, await talk.answer(prompt))
             if typed is not None:
@@ -157,7 +159,12 @@ def _screen() -> FlowScreen:
 
 
 def _workspace(given: Namespace) -> Path:
-    return Path(given.workspace or Path.cwd()).expanduser()
+    try:
+        return Path(given.workspace or Path.cwd()).expanduser()
+    except FileNotFoundError:
+        raise UsageError(
+            "This folder is gone: go to another, or name one by --workspace."
+        ) from None
 
 
 def _data(given: Namespace) -> Path:

@@ -7,6 +7,8 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
+import msgspec
+
 from ..coding.approvals import ApprovalRequest, Decision
 from .code_lines import call_line
 from .code_screen import FlowScreen
@@ -85,10 +87,14 @@ class TerminalApprover:
                 self._screen.say(str(error), "red")
                 return
         wrong = complaint(text)
+        try:
+            args = None if wrong is not None else msgspec.json.decode(text)
+        except (ValueError, RecursionError) as error:  # numbers without end, half characters
+            wrong = str(error)
         if wrong is not None:
             self._screen.say(f"This isn't JSON: {wrong}. Nothing was changed.", "red")
             return
-        question.args = json.loads(text)
+        question.args = args
         self._screen.say(f"  now: {call_line(question.request.tool, question.args)}", "cyan")
 
 

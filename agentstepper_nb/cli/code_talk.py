@@ -14,6 +14,7 @@ from .code_screen import FlowScreen
 from .code_typed import Typed
 
 _PROMPT: Final = "> "
+_ENDS: Final = (signal.SIGTERM, signal.SIGHUP)
 _HELP: Final = """\
 What you write is told to the agent. /quit or Ctrl+D ends, /help shows this.
 Ctrl+C cancels an answer; twice, it ends.\
@@ -38,13 +39,19 @@ class Talk:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Inside, Ctrl+C cancels an answer, and twice it ends this task."""
+        """Inside, Ctrl+C cancels an answer, and twice it ends this task.
+
+        So does a terminal that is closed: what the agent runs must not outlive it.
+        """
         loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        for number in _ENDS:
+            loop.add_signal_handler(number, self._end)
         try:
             yield
         finally:
-            loop.remove_signal_handler(signal.SIGINT)
+            for number in (signal.SIGINT, *_ENDS):
+                loop.remove_signal_handler(number)
 
     async def answer(self, prompt: str) -> RunResult:
         """Answer a prompt."""
@@ -80,10 +87,13 @@ class Talk:
                 case prompt:
                     tell(await self.answer(prompt))
 
+    def _end(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
     def _interrupt(self) -> None:
         if self._pressed:
-            if self._task is not None:
-                self._task.cancel()
+            self._end()
             return
         self._pressed = True
         if self._answering:

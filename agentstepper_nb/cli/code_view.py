@@ -39,10 +39,8 @@ class CodeView:
             case ToolResultEvent(result=ToolResult() as result):
                 for line, style in result_lines(result):
                     self._screen.say(line, style)
-            case ResponseCompleted(reason=reason):
+            case ResponseCompleted():
                 self._screen.end_flow()
-                if reason == "length":
-                    self._screen.say("(The answer was cut at the model's limit.)", "yellow")
             case TraceEvent(kind=kind, data=dict(data)):
                 self._trace(kind, data)
 

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
 
 from ..errors import ModelError
-from ..llm_wire.conversation import AssistantMessage, ToolCall
-from ..llm_wire.events import AgentEvent, ResponseCompleted, TextDelta, ToolCallReady, TraceEvent
+from ..llm_wire.conversation import AssistantMessage, ChatMessage, ToolCall
+from ..llm_wire.events import (
+    AgentEvent,
+    ResponseCompleted,
+    TextDelta,
+    ToolCallArgsDelta,
+    ToolCallReady,
+    ToolCallStarted,
+    TraceEvent,
+)
 from ..protocol.values import Usage
 
-_UNKNOWN = "The model's answer failed, and nothing says why."
-_CUT = "The model's answer ended before it was complete."
+_UNKNOWN = "The model's answer failed, and nothing says why. Try again."
+_CUT = "The model's answer ended before it was complete. Try again."
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -23,28 +32,54 @@ class Answer(Struct, frozen=True, kw_only=True):
     usage: Usage | None = None
 
 
-class Gathering:
-    """Gathers one answer; `answer` gives it once its events are over."""
+class _Slot:
+    """A call's place in the answer, from its first event on."""
 
-    def __init__(self) -> None:
+    def __init__(self, said: str, call_id: str) -> None:
+        self.said = said  # its id, as the model has it
+        self.call_id = call_id
+        self.call: ToolCall | None = None  # once it is whole
+
+
+class Gathering:
+    """Gathers one answer; `answer` gives it once its events are over.
+
+    Args:
+        messages: The conversation, whose calls' ids are taken.
+    """
+
+    def __init__(self, messages: Iterable[ChatMessage] = ()) -> None:
         self._text: list[str] = []
-        self._calls: list[ToolCall] = []
+        self._ids = Ids(messages)
+        self._slots: list[_Slot] = []
         self._completed: ResponseCompleted | None = None
         self._error: Any = None
+
+    @property
+    def explained(self) -> bool:
+        """Whether the model's service said what went wrong."""
+        return self._error is not None
 
     def take(self, event: AgentEvent) -> AgentEvent:
         """Take an event in.
 
         Returns:
-            The event, as it is to be told: a call whose id was used before gets one of its own.
+            The event, as it is to be told: a call whose id was used before has one of its own, and
+            half characters are question marks.
         """
         match event:
             case TextDelta(text):
-                self._text.append(text)
-            case ToolCallReady(name=name, args_json=args_json):
-                event = ToolCallReady(self._free(event.call_id), name, args_json)
-                self._calls.append(
-                    ToolCall(call_id=event.call_id, name=clean(name), args_json=clean(args_json))
+                event = TextDelta(clean(text))
+                self._text.append(event.text)
+            case ToolCallStarted(call_id, name):
+                event = ToolCallStarted(self._begun(call_id).call_id, clean(name))
+            case ToolCallArgsDelta(call_id, fragment):
+                event = ToolCallArgsDelta(self._open(call_id, last=True).call_id, clean(fragment))
+            case ToolCallReady(call_id, name, args_json):
+                slot = self._open(call_id)
+                event = ToolCallReady(slot.call_id, clean(name), clean(args_json))
+                slot.call = ToolCall(
+                    call_id=slot.call_id, name=event.name, args_json=event.args_json
                 )
             case TraceEvent(kind="error", data=data):
                 self._error = data
@@ -53,16 +88,15 @@ class Gathering:
         return event
 
     def answer(self) -> Answer:
-        """The answer.
+        """The answer, with its calls in the order in which the model began them.
 
         Raises:
             ModelError: There is none, or only the beginning of one.
         """
         if self._completed is None or self._completed.reason == "error":
             raise self._failure()
-        message = AssistantMessage(
-            content=clean("".join(self._text)), tool_calls=tuple(self._calls)
-        )
+        calls = tuple(slot.call for slot in self._slots if slot.call is not None)
+        message = AssistantMessage(content=clean("".join(self._text)), tool_calls=calls)
         return Answer(message=message, reason=self._completed.reason, usage=self._completed.usage)
 
     def _failure(self) -> ModelError:
@@ -73,12 +107,38 @@ class Gathering:
             return ModelError("invalid", str(self._error))
         return ModelError("invalid", _CUT if self._completed is None else _UNKNOWN)
 
-    def _free(self, call_id: str) -> str:
-        """An id that no other call of this answer has: small models repeat theirs, or give none."""
-        taken = {call.call_id for call in self._calls}
+    def _begun(self, said: str) -> _Slot:
+        slot = _Slot(said, self._ids.free(clean(said)))
+        self._slots.append(slot)
+        return slot
+
+    def _open(self, said: str, *, last: bool = False) -> _Slot:
+        """The call that an event is about, of several with one id the first that isn't whole."""
+        found = [slot for slot in self._slots if slot.said == said and slot.call is None]
+        return (found[-1] if last else found[0]) if found else self._begun(said)
+
+
+class Ids:
+    """Ids of calls. Small models repeat theirs, or give none; APIs refuse a conversation for that.
+
+    Args:
+        messages: The conversation, whose ids are taken.
+    """
+
+    def __init__(self, messages: Iterable[ChatMessage]) -> None:
+        self._taken = {
+            call.call_id
+            for message in messages
+            if isinstance(message, AssistantMessage)
+            for call in message.tool_calls
+        }
+
+    def free(self, call_id: str) -> str:
+        """An id that no other call has: this one, if it can be."""
         free, number = call_id or "call", 2
-        while free in taken:
+        while free in self._taken:
             free, number = f"{call_id or 'call'}_{number}", number + 1
+        self._taken.add(free)
         return free
 
 

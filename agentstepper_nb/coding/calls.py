@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..errors import AgentStepperError, InjectedError, ToolDeniedError
 from ..llm_wire.conversation import ToolCall, ToolSpec
 from ..llm_wire.events import TraceEvent
+from ..sdk.asking import DENIED
 from .approvals import ApprovalRequest
 from .deciding import Beside, Deciding
 from .entries import EDITED
@@ -101,7 +103,7 @@ class Calls:
         except ToolDeniedError as denied:
             if judgement.decision is PolicyDecision.REQUIRES_APPROVAL:
                 self._transcript.approval(call.call_id, "denied", str(denied))
-            return _denied_by_person(str(denied))
+            return self._denied(str(denied))
         except InjectedError as error:
             return ToolResult.failure(f"{call.name} failed: {error}")
 
@@ -115,7 +117,7 @@ class Calls:
         decision = await self._deciding.alone(request)
         if not decision.approved:
             self._transcript.approval(call_id, "denied", decision.reason)
-            return _denied_by_person(decision.reason)
+            return self._denied(decision.reason)
         self._transcript.approval(call_id, "approved", decision.reason)
         edited = decision.edited and decision.args != wanted.args
         if edited:
@@ -164,6 +166,13 @@ class Calls:
 
     # ---- parts --------------------------------------------------------------------------------------
 
+    def _denied(self, reason: str) -> ToolResult:
+        if reason in ("", DENIED):
+            return ToolResult.failure("A person denied this.")
+        if self._deciding.is_silence(reason):
+            return ToolResult.failure(f"This call was denied. {reason}")
+        return ToolResult.failure(f"A person denied this: {reason}")
+
     def _wanted(self, name: str, args: Any, problem: str | None = None) -> Wanted:
         tool = self._tools.get(name)
         if tool is None:
@@ -185,10 +194,12 @@ class Calls:
             return Judgement(decision=PolicyDecision.ALLOWED, why="It can't be carried out.")
         try:
             said = await self._policy.evaluate(wanted.tool, _text(wanted.args))
+            judgement = said if isinstance(said, Judgement) else Judgement(decision=said)
+            # A word does as well; what is none of them must not pass for a yes.
+            return replace(judgement, decision=PolicyDecision(judgement.decision))
         except Exception as error:  # of a policy of somebody's own
             why = f"The policy failed: {error}"
             return Judgement(decision=PolicyDecision.REQUIRES_APPROVAL, why=why, risk=Risk.HIGH)
-        return said if isinstance(said, Judgement) else Judgement(decision=said)
 
     async def _approved(
         self, wanted: Wanted, judgement: Judgement, always: bool, edited: bool
@@ -224,8 +235,11 @@ class Calls:
             if limit.expired():
                 text = f"{wanted.name} took longer than {self._patience:g} seconds."
                 return ToolResult.failure(text)
-            kind = type(error).__qualname__
-            return ToolResult.failure(f"{wanted.name} failed: {error}", type=kind)
+            return _failed(wanted.name, error)
+        except asyncio.CancelledError as error:
+            if _cancelling():
+                raise
+            return _failed(wanted.name, error)  # something of its own was cancelled, and not we
         return shortened(plain(result), self._ctx)
 
 
@@ -243,6 +257,16 @@ def _text(args: Any) -> str:
     return json.dumps(args, ensure_ascii=False)
 
 
+def _failed(name: str, error: BaseException) -> ToolResult:
+    kind = type(error).__qualname__
+    return ToolResult.failure(f"{name} failed: {str(error) or kind}", type=kind)
+
+
+def _cancelling() -> bool:
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
+
+
 def _request(call_id: str, wanted: Wanted, judgement: Judgement) -> ApprovalRequest:
     return ApprovalRequest(
         call_id=call_id,
@@ -256,9 +280,3 @@ def _request(call_id: str, wanted: Wanted, judgement: Judgement) -> ApprovalRequ
 
 def _required(request: ApprovalRequest) -> TraceEvent:
     return TraceEvent("approval_required", msgspec.to_builtins(request))
-
-
-def _denied_by_person(reason: str) -> ToolResult:
-    return ToolResult.failure(
-        f"A person denied this: {reason}" if reason else "A person denied this."
-    )

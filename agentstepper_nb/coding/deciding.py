@@ -6,7 +6,8 @@ import asyncio
 import logging
 from typing import Final
 
-from ..sdk.approvals import Approval
+from ..errors import NotJSONError
+from ..sdk.approvals import NOBODY, Approval
 from .approvals import ApprovalRequest, Approver, Decision
 
 log = logging.getLogger("agentstepper_nb.coding")
@@ -47,7 +48,11 @@ class Deciding:
     @property
     def too_late(self) -> str:
         """Why a call is denied that nobody answered in time."""
-        return f"Nobody answered within {self.patience:g} seconds."
+        return f"Nobody answered within {self.patience or 0:g} seconds."
+
+    def is_silence(self, reason: str) -> bool:
+        """Whether a denial is for want of an answer, and not somebody's."""
+        return reason in (_NOBODY, NOBODY, self.too_late)
 
 
 class Beside:
@@ -90,6 +95,12 @@ class Beside:
         except TimeoutError:
             self.approval.deny(self._deciding.too_late)
             return
+        try:
+            self._say(decision)
+        except NotJSONError:  # of an approver of somebody's own: the view has the question
+            log.exception("An answer beside the debugger can't be used.")
+
+    def _say(self, decision: Decision) -> None:
         if not decision.approved:
             self.approval.deny(decision.reason)
         elif decision.edited:

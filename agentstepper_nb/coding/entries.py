@@ -14,6 +14,8 @@ from .tool import ToolResult
 Mode = Literal["run", "repl", "server"]
 ApprovalWord = Literal["approved", "denied"]
 
+#: Characters of an event that JSON can't carry.
+_SHOWN: Final = 1000
 #: A `TraceEvent` of this kind says that a person edited something.
 EDITED: Final = "edited"
 
@@ -112,7 +114,10 @@ def result_entry(call_id: str, result: ToolResult) -> Message:
 
 def event_entry(event: AgentEvent) -> dict[str, Any]:
     """What is logged of an event: its fields beside `type` and `eventType`."""
-    fields: dict[str, Any] = msgspec.to_builtins(event)
+    try:
+        fields: dict[str, Any] = msgspec.to_builtins(event)
+    except (TypeError, ValueError, RecursionError):  # of a provider or tool of somebody's own
+        fields = {"eventType": type(event).__name__, "data": repr(event)[:_SHOWN]}
     return {"type": "event", **fields}
 
 

@@ -200,7 +200,7 @@ def server_event(event: AgentEvent) -> wire.ServerEvent | None:
 def _arguments(args_json: str) -> Any:
     """A call's arguments; as the model wrote them where that is no JSON."""
     try:
-        return msgspec.json.decode(args_json)
+        return msgspec.json.decode(args_json or "{}")
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         return args_json
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -143,6 +143,21 @@ def open_calls(messages: list[ChatMessage]) -> list[str]:
         else:
             break
     return []
+
+
+def complaint(messages: Iterable[ChatMessage]) -> str | None:
+    """Why no model takes a conversation, for a person: a call without its result, or the reverse."""
+    waiting: list[str] = []
+    for message in (*messages, None):
+        if isinstance(message, ToolResultMessage):
+            if message.call_id not in waiting:
+                return f"the result of {message.call_id!r} has no call before it; leave out both."
+            waiting.remove(message.call_id)
+        elif waiting:
+            return f"the call {waiting[0]!r} has no result after it; leave out both."
+        elif isinstance(message, AssistantMessage):
+            waiting = [call.call_id for call in message.tool_calls]
+    return None
 
 
 def _lines(path: Path, warn: Warn) -> Iterator[tuple[int, Line]]:

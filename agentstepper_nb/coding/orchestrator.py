@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct
 
-from ..errors import AgentStopped, ModelError, ToolDeniedError
+from ..errors import AgentStepperError, AgentStopped, ModelError, ToolDeniedError
 from ..llm_wire.conversation import ChatMessage, ModelRequest
 from ..llm_wire.events import TraceEvent
 from ..protocol.values import Usage
+from ..sdk.asking import DENIED
 from .answers import clean, total
 from .approvals import Approver
 from .calls import Calls, Remember, Tools
@@ -36,6 +37,10 @@ log = logging.getLogger("agentstepper_nb.coding")
 Reason = Literal["done", "max_iterations", "cancelled", "error"]
 
 _STOPPED: Final = "A person pressed Stop in the debugger."
+_LENGTH: Final = (
+    "The answer was cut at the model's limit of tokens. Say “go on”, or ask for less at once."
+)
+_THEIR_OWN: Final = "The model's provider was cancelled by something of its own. Try again."
 _UNANSWERED: Final = ToolResult.failure("This call was not carried out: the answer was cancelled.")
 _UNCERTAIN: Final = ToolResult.failure(
     "This call was cancelled before it had a result: what it did until then is done. Look before you "
@@ -147,9 +152,11 @@ class AgentOrchestrator:
             return await self._work
         except asyncio.CancelledError:
             task = asyncio.current_task()
-            if not self._cancel.is_set() or (task is not None and task.cancelling()):
+            if task is not None and task.cancelling():
                 raise
-            return turns.result("cancelled")
+            if self._cancel.is_set():
+                return turns.result("cancelled")
+            return turns.failed("cancelled", _THEIR_OWN)  # nobody asked for it
         finally:
             self._work = None
 
@@ -199,16 +206,21 @@ class _Turns:
         except AgentStopped:
             return self.result("cancelled", _STOPPED, stopped=True)
         except ToolDeniedError as denied:  # a query: a denied call is a result
-            return self.result("cancelled", f"A person denied the query: {denied}")
-        except ModelError as error:
+            why = "." if str(denied) == DENIED else f": {denied}"
+            return self.result("cancelled", f"A person denied the query{why}")
+        except ModelError as error:  # which was told
             return self.result("error", str(error))
+        except AgentStepperError as error:
+            return self.failed("debugger", str(error))
         except Exception as error:
             log.exception("A prompt failed.")
-            text = f"{type(error).__name__}: {error}"
-            self._transcript.tell(TraceEvent("error", {"kind": "internal", "message": text}))
-            return self.result("error", text)
+            return self.failed("internal", f"{type(error).__name__}: {error}")
         finally:
             self._close_calls()
+
+    def failed(self, kind: str, text: str) -> RunResult:
+        self._tell_error(kind, text)
+        return self.result("error", text)
 
     def result(self, reason: Reason, error: str | None = None, stopped: bool = False) -> RunResult:
         self._close_calls()
@@ -221,6 +233,9 @@ class _Turns:
             stopped=stopped,
         )
 
+    def _tell_error(self, kind: str, text: str) -> None:
+        self._transcript.tell(TraceEvent("error", {"kind": kind, "message": text}))
+
     async def _loop(self) -> Reason:
         while self._iterations < self._limits.iterations:
             self._iterations += 1
@@ -230,6 +245,9 @@ class _Turns:
             for call in answer.message.tool_calls:
                 self._transcript.result(call.call_id, await self._calls.carry_out(call))
             if not answer.message.tool_calls:
+                if answer.reason == "length":
+                    self._tell_error("cut", _LENGTH)
+                    raise ModelError("cut", _LENGTH)
                 return "done"
         return "max_iterations"
 

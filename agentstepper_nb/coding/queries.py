@@ -6,11 +6,14 @@ import asyncio
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
+from msgspec.structs import replace
+
 from ..errors import ModelError
-from ..llm_wire.conversation import ModelRequest
+from ..llm_wire.conversation import AssistantMessage, ModelRequest
 from ..llm_wire.events import AgentEvent, ToolCallReady, TraceEvent
-from .answers import Answer, Gathering
+from .answers import Answer, Gathering, Ids
 from .entries import EDITED
+from .log_reader import complaint
 from .shown import answer_as_json, answer_from_json, request_as_json, request_from_json
 from .transcript import Transcript
 
@@ -70,12 +73,17 @@ class Queries:
         return self._given(answer, query.response)
 
     async def _stream(self, request: ModelRequest) -> Answer:
-        gathering = Gathering()
+        gathering = Gathering(request.messages)
         stream = cast("AsyncGenerator[AgentEvent, None]", self._provider.stream(request))
         async with aclosing(stream):
             while (event := await self._next(stream)) is not None:
                 self._transcript.tell(gathering.take(event))
-        return gathering.answer()
+        try:
+            return gathering.answer()
+        except ModelError as error:
+            if gathering.explained:
+                raise
+            raise self._failed(error.kind, str(error)) from None
 
     async def _next(self, stream: AsyncGenerator[AgentEvent, None]) -> AgentEvent | None:
         limit = asyncio.timeout(self._silence)
@@ -86,15 +94,18 @@ class Queries:
             if not limit.expired():
                 raise
             text = f"The model said nothing for {self._silence:g} s. Try again."
-            self._transcript.tell(TraceEvent("error", {"kind": "timeout", "message": text}))
-            raise ModelError("timeout", text) from None
+            raise self._failed("timeout", text) from None
 
     def _edited(self, request: ModelRequest, prompt: Any) -> ModelRequest:
         """The request as a person edited it; the conversation goes on from there."""
         try:
             edited = request_from_json(prompt, request)
         except ValueError as error:
-            raise ModelError("invalid", f"The edited prompt can't be sent: {error}.") from None
+            text = f"The edited prompt can't be sent: {error}."
+            raise self._failed("invalid", text) from None
+        wrong = complaint(edited.messages)
+        if wrong is not None:
+            raise self._failed("invalid", f"The edited prompt can't be sent: {wrong}")
         self._transcript.replace(edited.messages)
         return edited
 
@@ -103,7 +114,9 @@ class Queries:
         try:
             message = answer_from_json(response)
         except ValueError as error:
-            raise ModelError("invalid", f"The edited answer can't be used: {error}.") from None
+            text = f"The edited answer can't be used: {error}."
+            raise self._failed("invalid", text) from None
+        message = self._told_apart(message)
         data = {"what": "answer", "message": answer_as_json(message)}
         self._transcript.tell(TraceEvent(EDITED, data))
         known = () if answer is None else answer.message.tool_calls
@@ -114,3 +127,14 @@ class Queries:
         return Answer(
             message=message, reason=reason, usage=None if answer is None else answer.usage
         )
+
+    def _told_apart(self, message: AssistantMessage) -> AssistantMessage:
+        """An answer whose calls have ids of their own: a person may have copied one."""
+        ids = Ids(self._transcript.messages)
+        calls = (replace(call, call_id=ids.free(call.call_id)) for call in message.tool_calls)
+        return replace(message, tool_calls=tuple(calls))
+
+    def _failed(self, kind: str, text: str) -> ModelError:
+        """Tell why there is no answer, and give it as an error."""
+        self._transcript.tell(TraceEvent("error", {"kind": kind, "message": text}))
+        return ModelError(kind, text)

@@ -250,9 +250,11 @@ class CodingSession:
         self._closed = True
         await self.cancel()
         try:
-            await self._provider.close()
-            if self._agent.dbg is not None:
-                await self._agent.dbg.close()
+            try:
+                await self._provider.close()
+            finally:  # whatever a provider of somebody's own does
+                if self._agent.dbg is not None:
+                    await self._agent.dbg.close()
         finally:
             with suppress(OSError):  # nobody reads it but people
                 self._log.append(SessionEnd(reason="closed"))

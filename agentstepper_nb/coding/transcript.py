@@ -49,6 +49,7 @@ class Transcript:
         self._log = session_log
         self._listeners = listeners
         self._log_failed = False
+        self._failed: list[Listener] = []  # listeners that have
 
     @property
     def open_calls(self) -> list[str]:
@@ -102,7 +103,13 @@ class Transcript:
             try:
                 listener(event)
             except Exception:
-                log.exception("A listener failed at %s.", type(event).__name__)
+                self._complain(listener, event)
+
+    def _complain(self, listener: Listener, event: AgentEvent) -> None:
+        """Say that a listener failed: once, since one that fails mostly goes on so."""
+        if listener not in self._failed:
+            self._failed.append(listener)
+            log.exception("A listener failed at %s.", type(event).__name__)
 
     def _keep(self, entry: Entry | dict[str, object]) -> None:
         if self._log is None:

@@ -36,7 +36,8 @@ from .steps import Ask, Send, Steps, Until
 #: The agent's clock, in seconds.
 clock = time.monotonic
 NULL: Final = Raw(b"null")
-_DENIED: Final = "The person denied this call."
+#: What a denial says whose person gave no reason.
+DENIED: Final = "The person denied this call."
 
 
 class Asking:
@@ -148,7 +149,7 @@ def obey(answer: Answer, cause: BaseException | None = None) -> None:
         case Resume():
             return
         case Deny(reason=reason):
-            raise ToolDeniedError(reason or _DENIED) from cause
+            raise ToolDeniedError(reason or DENIED) from cause
         case Raise(message=message):
             raise InjectedError(message) from cause
         case Stop():

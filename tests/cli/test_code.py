@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import re
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -15,6 +17,7 @@ import pytest
 from agentstepper_nb.cli import main
 from agentstepper_nb.hub import AgentStepperCore
 from tests.sdk.person import Person
+from tests.worker.processes import gone
 
 CODE = [sys.executable, "-m", "agentstepper_nb", "code"]
 
@@ -127,6 +130,9 @@ def test_a_conversation_with_every_answer_to_an_approval(
     terminal.sendline("e {broken")
     terminal.expect("This isn't JSON: line 1")
     terminal.expect(": ")
+    terminal.sendline('e {"command": "\\ud800"}')
+    terminal.expect("This isn't JSON: ")
+    terminal.expect(": ")
     terminal.sendline("n keep it")
     terminal.expect("denied: keep it")
     terminal.expect("✗ A person denied this: keep it")
@@ -222,6 +228,22 @@ def test_ctrl_c_at_an_approval_takes_the_question_back(start: Start) -> None:
     ends(terminal, 130)
 
 
+@pytest.mark.parametrize("how", [signal.SIGHUP, signal.SIGTERM])
+def test_a_terminal_that_is_closed_leaves_no_command(
+    start: Start, folder: Path, how: signal.Signals
+) -> None:
+    os.mkfifo(folder / "pid")
+    (folder / "hang.py").write_text(
+        "import os, signal\nwith open('pid', 'w') as file:\n    print(os.getpid(), file=file)\n"
+        "signal.pause()\n"
+    )
+    terminal = start("run python3 hang.py", "--yes")
+    pid = int((folder / "pid").read_text())
+    terminal.kill(how)
+    ends(terminal, 130)
+    assert gone(pid)
+
+
 # ---- through pipes -----------------------------------------------------------------------------------
 
 
@@ -268,6 +290,16 @@ def test_what_is_wrong_is_said(arguments: list[str], code: int, says: str, piped
     ended, _, error = piped(*arguments)
     assert ended == code
     assert re.search(says, error)
+
+
+def test_a_folder_that_is_gone(folder: Path, piped: Piped, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = folder / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    code, _, error = piped("x")
+    assert code == 2
+    assert "This folder is gone" in error
 
 
 def test_a_wrong_number_is_refused(piped: Piped, capsys: pytest.CaptureFixture[str]) -> None:

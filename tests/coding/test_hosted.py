@@ -259,3 +259,9 @@ def test_what_json_cannot_carry_is_told_in_words() -> None:
     returned = server_event(events.ToolResultEvent("c", ToolResult.success(object())))
     assert isinstance(returned, wire.ToolReturned)
     assert not returned.ok
+
+
+def test_no_arguments_at_all_are_an_empty_object() -> None:
+    assert server_event(events.ToolCallReady("1", "t", "")) == wire.ToolCalled(
+        call_id="1", name="t", args={}
+    )

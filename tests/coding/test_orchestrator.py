@@ -17,6 +17,7 @@ from agentstepper_nb.llm_wire.conversation import (
 )
 from agentstepper_nb.llm_wire.events import (
     AgentEvent,
+    ResponseCompleted,
     TextDelta,
     ToolCallReady,
     ToolResultEvent,
@@ -144,6 +145,16 @@ def test_an_answer_without_its_end_is_none(tmp_path: Path, answer: list[AgentEve
     assert result.error
     assert result.messages == (UserMessage(content="Go."),)
     assert [data["message"] for data in made.traces("error")] == [result.error]  # said, and once
+
+
+def test_an_answer_that_was_cut_at_its_limit_is_not_done(tmp_path: Path) -> None:
+    model = Playing([TextDelta("Half"), ResponseCompleted("length")])
+    with Made(tmp_path, model) as made:
+        result = run(made.agent.run("Go."))
+    assert result.reason == "error"
+    assert "cut at the model's limit" in (result.error or "")
+    assert made.traces("error") == [{"kind": "cut", "message": result.error}]
+    assert result.messages[-1] == AssistantMessage(content="Half")  # to go on from
 
 
 def test_a_provider_that_raises_is_an_error_as_well(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentstepper_nb.coding.entries import SessionEnd, SessionStart, UserPrompt, event_entry
@@ -89,6 +89,7 @@ def closed(messages: list[ChatMessage]) -> list[ChatMessage]:
     ]
 
 
+@settings(max_examples=40)
 @given(turns)
 def test_what_was_logged_is_loaded(said: list[Any]) -> None:
     with TemporaryDirectory() as folder:
@@ -101,6 +102,7 @@ def test_what_was_logged_is_loaded(said: list[Any]) -> None:
             assert set(json.loads(line)) == {"timestamp", "data"}
 
 
+@settings(max_examples=40)
 @given(turns.filter(bool), st.data())
 def test_a_log_that_was_cut_anywhere_gives_what_stands_before(
     said: list[Any], data: st.DataObject
@@ -130,14 +132,15 @@ def test_a_log_that_was_cut_anywhere_gives_what_stands_before(
         assert load_messages(path) == transcript.messages
 
 
-def test_every_single_cut_of_a_log_is_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("step", [19, pytest.param(1, marks=pytest.mark.soak)])
+def test_every_single_cut_of_a_log_is_read(tmp_path: Path, step: int) -> None:
     path = tmp_path / "log.jsonl"
     called = [("look", '{"p": "ä"}', ToolResult.success("ü")), ("x", "{", ToolResult.failure("no"))]
     with SessionLog(path) as log:
         *_, last = tell(Transcript((), log), [("é", "well", called), ("and", "so", [])])
     whole = path.read_bytes()
     loaded = []
-    for cut in range(len(whole) + 1):
+    for cut in (*range(0, len(whole), step), len(whole)):
         path.write_bytes(whole[:cut])
         loaded.append(load_messages(path))
     assert loaded[-1] == last

@@ -307,7 +307,7 @@ def as_git_does(tmp: Path, old: Tree, new: Tree, context: int, before: str) -> N
         assert tree_of(tmp / "we") == {n: before + text for n, text in sorted(old.items())}
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(trees=pairs(), context=st.integers(1, 4))
 def test_patches_of_git_are_applied_as_git_does(
     tmp_path_factory: pytest.TempPathFactory, trees: tuple[Tree, Tree], context: int

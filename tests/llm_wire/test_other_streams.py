@@ -218,3 +218,21 @@ def test_blocks_nobody_asked_for() -> None:
         ),
         ResponseCompleted("stop", None),
     ]
+
+
+def test_calls_whose_arguments_are_no_json_are_all_told() -> None:
+    told = message(
+        *(
+            {"type": "content_block_start", "index": i, "content_block": block}
+            for i, block in CALLS
+        ),
+        *({"type": "content_block_delta", "index": i, "delta": BROKEN} for i, _ in CALLS),
+        *({"type": "content_block_stop", "index": i} for i, _ in CALLS),
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+    )
+    ready = [event for event in told if isinstance(event, ToolCallReady)]
+    assert ready == [ToolCallReady("a", "f", "{bad"), ToolCallReady("b", "f", "{bad")]
+
+
+CALLS = [(i, {"type": "tool_use", "id": id, "name": "f", "input": {}}) for i, id in enumerate("ab")]
+BROKEN = {"type": "input_json_delta", "partial_json": "{bad"}

@@ -110,10 +110,8 @@ class DefaultPolicyEngine:
         self, tool: Tool, judgement: Judgement, book: list[Rule], verdict: Verdict | None
     ) -> Judgement:
         """What `--yes` makes of an ask."""
-        hidden = verdict is not None and any(
-            found.kind is Kind.UNCLEAR for found in verdict.findings
-        )
-        if hidden and any(rule.effect == "deny" and rule.command for rule in book):
+        hides = verdict is not None and verdict.hides
+        if hides and any(rule.effect == "deny" and rule.command for rule in book):
             why = f"{judgement.why} It may be a command that a rule denies."
             return _denied(tool, why)
         return _allowed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -26,6 +27,13 @@ _WRITES = re.compile(r"^(>|&>|<>)")
 #: Where programs lie that somebody installed.
 _INSTALLED: Final = ("/bin/", "/sbin/", "/usr/", "/opt/")
 _DESCRIPTOR = re.compile(r"\d+-?|-")
+# A device, also behind an option or a name: `-o/dev/x`, `out=/dev/x`.
+_DEVICE = re.compile(r"(?:-\w+|[\w-]+=)?(/+dev/.*)", re.DOTALL)
+#: Programs that only tell of a file, or print a text.
+_NAMES_ONLY: Final = frozenset(
+    {"[", "[[", "basename", "df", "dirname", "echo", "file", "ls", "lsblk", "printf", "readlink"}
+    | {"realpath", "stat", "test"}
+)
 
 
 #: Looks at one call of a program, and tells the judge what it finds.
@@ -73,6 +81,10 @@ class Judge:
             why: What it does, as the end of a sentence that begins with the part.
         """
         self._find(Kind.DANGEROUS, part, why)
+
+    def hidden(self, part: Call | str, why: str) -> None:
+        """Find something dangerous that runs what isn't looked into; see `danger`."""
+        self._find(Kind.DANGEROUS, part, why, hides=True)
 
     def unclear(self, part: Call | str, why: str) -> None:
         """Find something that can't be told before it runs; see `danger`."""
@@ -143,8 +155,11 @@ class Judge:
         look = self._rules.of(call)
         if look:
             look(call, self)
-        elif "/" in name.text and not name.text.startswith(_INSTALLED):
-            self.runs(call, name.text)
+        else:
+            if "/" in name.text and not os.path.normpath(name.text).startswith(_INSTALLED):
+                self.runs(call, name.text)
+            if call.name not in _NAMES_ONLY and any(map(self._names_device, call.args)):
+                self.danger(call, "reaches a device")
         for word in call.args:
             if self.places.is_secret(word.text):
                 self.danger(call, "touches files where secrets are kept")
@@ -162,10 +177,14 @@ class Judge:
 
     # ---- inside ----
 
-    def _find(self, kind: Kind, part: Call | str, why: str) -> None:
+    def _names_device(self, word: Word) -> bool:
+        found = _DEVICE.match(word.text)
+        return found is not None and self.places.is_device(found[1])
+
+    def _find(self, kind: Kind, part: Call | str, why: str, hides: bool = False) -> None:
         where = shortened(part.part if isinstance(part, Call) else part)
         if len(self._findings) < FINDINGS_LIMIT:
-            self._findings[Finding(kind, where, why)] = None
+            self._findings[Finding(kind, where, why, hides)] = None
 
     def _assignments(self, assignments: Iterable[Assignment]) -> None:
         for each in assignments:
@@ -178,6 +197,8 @@ class Judge:
         part = shortened(f"{redirect.operator} {target.text}{'' if target.sure else '…'}")
         if target.text.startswith(("/dev/tcp", "/dev/udp")):
             self.danger(part, "talks to another machine")
+        elif self.places.is_secret(target.text):
+            self.danger(part, "touches files where secrets are kept")
         elif not _WRITES.match(redirect.operator) or _is_descriptor(redirect):
             return
         elif self.places.is_device(target.text):

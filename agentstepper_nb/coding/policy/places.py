@@ -8,7 +8,11 @@ from pathlib import Path
 from typing import Final
 
 #: Devices that keep nothing: what is written there is gone, or shown.
-_HARMLESS_DEVICES: Final = {"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero"}
+_HARMLESS_DEVICES: Final = {"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero"} | {
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/full",
+}
 _DESCRIPTOR = re.compile(r"/dev/fd/\d+|/dev/std(in|out|err)")
 _SECRET = re.compile(
     r"(^|[/=@~])\.(ssh|gnupg|aws|kube|netrc|pypirc|npmrc|git-credentials)(/|$)"

@@ -10,15 +10,23 @@ from msgspec import Struct
 
 from .shfmt import Tree, UnparsableError
 from .verdict import shortened
-from .words import Assignment, Call, Redirect, Word
+from .words import Assignment, Call, Redirect, Word, is_short
 
+_PATTERN = re.compile(r"[*?\[]")
 # What stands in double quotes with a backslash, and loses it.
 _ESCAPED = re.compile(r"\\([$`\"\\])")
 # Expansions that the parser left in plain text: it took them for something else than the shell will.
 _LEFT = re.compile(r"(?:^|[^\\])(?:\\\\)*(?:`|\$[({])")
 _CODE = re.compile(r"\$\(|`")
 _CALCULATES: Final = {"ArithmExp", "ArithmCmd", "LetClause", "CStyleLoop"}
-_COMPARES: Final = {"-eq", "-ne", "-lt", "-le", "-gt", "-ge"}
+_COMPARES: Final = {"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"}
+# Builtins that take the name of a variable, which bash computes: `unset 'a[$(…)]'`. Some do so with
+# these options alone.
+_TAKE_NAMES: Final = {
+    **dict.fromkeys(("unset", "read", "wait", "getopts", "mapfile", "readarray"), ""),
+    **dict.fromkeys(("printf", "test", "["), "v"),
+    **dict.fromkeys(("declare", "typeset", "local", "readonly", "export"), "aAin"),
+}
 # Their patterns are left unparsed.
 _OPAQUE: Final = {"ExtGlob", "TestDecl"}
 
@@ -57,8 +65,11 @@ def read(tree: Tree, source: str) -> Reading:
         calculates = calculates or _calculates(node)
         value = node.get("Value")
         holds_code = holds_code or (isinstance(value, str) and bool(_CODE.search(value)))
+        if variable := _variable(node):
+            reading.assignments.append(variable)
         if "Redirs" in node or "Cmd" in node:
             _read_statement(node, text, reading)
+    calculates = calculates or any(map(_takes_names, reading.calls))
     if calculates and holds_code:
         # bash computes a[$(…)] where a variable holds that text.
         raise UnparsableError(
@@ -86,6 +97,23 @@ def _calculates(node: Tree) -> bool:
         or "Index" in node
         or "Slice" in node
     )
+
+
+def _takes_names(call: Call) -> bool:
+    letters = _TAKE_NAMES.get(call.name)
+    if letters is None:
+        return False
+    named = any(not word.sure or _CODE.search(word.text) for word in call.args)
+    return any(is_short(word.text, letters) for word in call.args) if letters else named
+
+
+def _variable(node: Tree) -> Assignment | None:
+    """The variable that a loop sets, or an expansion as `${x:=y}`."""
+    if node.get("Type") == "WordIter":
+        return Assignment(node["Name"]["Value"], Word("", sure=False))
+    if node.get("Exp", {}).get("Op") in ("=", ":=") and "Param" in node:
+        return Assignment(node["Param"]["Value"], Word("", sure=False))
+    return None
 
 
 def _read_statement(node: Tree, text: bytes, reading: Reading) -> None:
@@ -178,6 +206,7 @@ class _Builder:
 
     def __init__(self) -> None:
         self._text = ""
+        self._all = ""  # with what patterns stand for
         self._bare = ""  # without what is quoted: braces count there only
         self._sure = True
         self._many = False
@@ -203,7 +232,18 @@ class _Builder:
             return Word(self._bare)  # the command: no pattern without its end
         if _has_braces(self._bare):
             return Word(self._text.partition("{")[0], sure=False, many=True)
-        return Word(self._text, self._sure, self._many, self._glob and not self._many)
+        return Word(
+            self._text,
+            self._sure,
+            self._many,
+            self._glob and not self._many and not self._may_climb(),
+        )
+
+    def _may_climb(self) -> bool:
+        """Whether a pattern may stand for `..` or `.git`, or one of them follows it."""
+        names = self._all.split("/")
+        first = next(place for place, name in enumerate(names) if _PATTERN.search(name))
+        return any(name.startswith(".") for name in names[first:])
 
     def _add_literal(self, value: str, quoted: bool) -> None:
         if _LEFT.search(value):
@@ -217,13 +257,16 @@ class _Builder:
                 self._add_text(next(characters, ""))
             elif character in "*?[":
                 self._bare += character
+                self._all += character
                 self._glob = self._glob or self._sure
                 self._sure = False
             else:
                 self._bare += character
+                self._all += character
                 self._text += character if self._sure else ""
 
     def _add_text(self, text: str) -> None:
+        self._all += text
         self._bare += "q"
         if self._sure:
             self._text += text

@@ -14,12 +14,14 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from ...errors import RulesError
+from ..tools.apply_patch import touched
 from .places import Places
 from .verdict import shortened
 from .words import Call
 
 _PATCHED = re.compile(
-    r"^(?:(?:---|\+\+\+) (?:[ab]/)?|(?:rename|copy) (?:from|to) )([^\t\r\n]+)", re.MULTILINE
+    r"^(?:(?:---|\+\+\+) (?!/dev/null)(?:[ab]/)?|(?:rename|copy) (?:from|to) )([^\t\r\n]+)",
+    re.MULTILINE,
 )
 #: The tool whose rules are about commands.
 RUN_COMMAND = "run_command"
@@ -154,7 +156,8 @@ def paths(args: Any) -> list[str]:
             values = value if isinstance(value, list) else [value]
             found.extend(each for each in values if isinstance(each, str))
         elif name == "patch" and isinstance(value, str):
-            found.extend(path for path in _PATCHED.findall(value) if path != "/dev/null")
+            # Lines of one that can't be read may still be paths to another tool.
+            found.extend(touched(value) or _PATCHED.findall(value))
     return found
 
 

@@ -26,11 +26,13 @@ class Finding(Struct, frozen=True):
         kind: Dangerous or unclear.
         part: The part of the command, as it stands there.
         why: What it does, as the end of a sentence that begins with the part.
+        hides: Whether it runs something that isn't looked into.
     """
 
     kind: Kind
     part: str
     why: str
+    hides: bool = False
 
     def __str__(self) -> str:
         return f"`{self.part}` {self.why}" if self.part else self.why
@@ -56,6 +58,11 @@ class Verdict(Struct, frozen=True):
             if kind in kinds:
                 return kind
         return Kind.HARMLESS
+
+    @property
+    def hides(self) -> bool:
+        """Whether it may run what isn't among its calls."""
+        return any(found.hides or found.kind is Kind.UNCLEAR for found in self.findings)
 
     @property
     def why(self) -> str:

@@ -7,11 +7,14 @@ from typing import Annotated, Final
 from msgspec import Meta, Struct
 
 from ..tool import Risk, ToolContext, ToolPolicy, ToolResult
+from ..workspace import READ_LIMIT
 from .base import FileTool, Path
 from .write_file import changed
 
 # Places that are named where a text isn't unique.
 _NAMED: Final = 10
+# To look for what is likely meant takes as long as both multiplied.
+_COMPARED: Final = 4_000_000
 
 
 class EditFileArgs(Struct):
@@ -66,6 +69,8 @@ def _with_its_breaks(text: str, old: str, new: str) -> tuple[str, str]:
 def _problem(args: EditFileArgs, text: str, old: str) -> str | None:
     """Why the edit can't be made, and what to do about it."""
     count = text.count(old)
+    if len(text) + count * (len(args.new) - len(old)) > READ_LIMIT:
+        return f"{args.path} would be larger than {READ_LIMIT:,} characters afterwards."
     if count == 1 or (count and args.all):
         return None
     if count:
@@ -87,6 +92,8 @@ def _places(text: str, old: str) -> str:
 
 def _hint(text: str, old: str) -> str:
     """What is likely wrong with it: mostly spaces."""
+    if text.count("\n") * (old.count("\n") + 1) > _COMPARED:
+        return ""
     wanted = [line.split() for line in old.strip().split("\n")]
     stands = [line.split() for line in text.split("\n")]
     if not any(wanted):

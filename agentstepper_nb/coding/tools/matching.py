@@ -84,7 +84,11 @@ class ByRipgrep:
             yield from self._batch(wanted, batch, deadline)
 
     def _batch(self, wanted: Wanted, files: Sequence[str], deadline: float) -> Iterator[Match]:
-        with self._start(wanted, files) as process:
+        try:
+            started = self._start(wanted, files)
+        except ValueError as error:  # a NUL, or half a character, is no argument
+            raise PatternError(str(error)) from None
+        with started as process:
             assert process.stdout is not None and process.stderr is not None
             try:
                 out, err = process.communicate(timeout=max(deadline - time.monotonic(), 0.0))

@@ -21,6 +21,8 @@ _NAMED: Final = 10
 _SHOWN: Final = 20
 # Of a hunk that fits nowhere, the lines whose places are tried.
 _TRIED: Final = 50
+# To look for a hunk's place takes as long as file and hunk multiplied.
+_COMPARED: Final = 200_000_000
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -182,8 +184,14 @@ def _place(named: str, text: list[str], hunk: Hunk, done: int, shift: int) -> in
 
 
 def _places(text: list[str], old: list[str], first: int) -> Iterator[int]:
+    if len(text) * len(old) > _COMPARED:
+        return
     for at in range(first, len(text) - len(old) + 1):
-        if text[at] == old[0] and text[at : at + len(old)] == old:
+        if (
+            text[at] == old[0]
+            and text[at + len(old) - 1] == old[-1]
+            and text[at : at + len(old)] == old
+        ):
             yield at
 
 

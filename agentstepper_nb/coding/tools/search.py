@@ -41,7 +41,12 @@ class SearchArgs(Struct):
     """Arguments of `search`."""
 
     pattern: Annotated[
-        str, Meta(min_length=1, description="A regular expression, matched line by line.")
+        str,
+        Meta(
+            min_length=1,
+            max_length=10_000,
+            description="A regular expression, matched line by line.",
+        ),
     ]
     path: Annotated[str, Meta(description="The folder or file to look in.")] = "."
     glob: Annotated[

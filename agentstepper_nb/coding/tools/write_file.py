@@ -13,6 +13,8 @@ from .diffs import unified
 
 #: Characters of a diff that are worth showing: the model knows what it wrote.
 _DIFF_LIMIT: Final = 20_000
+# Lines of both sides that are compared.
+_LINES: Final = 200_000
 
 
 class WriteFileArgs(Struct):
@@ -55,6 +57,8 @@ def changed(path: str, old: bytes | None, new: bytes | None) -> dict[str, Any]:
         new: What it holds; None where there is none any more.
     """
     done = "created" if old is None else "deleted" if new is None else "changed"
+    if sum(side.count(b"\n") for side in (old, new) if side) > _LINES:
+        return {"path": path, "done": done, "diff": "It has too many lines to be shown."}
     told: dict[str, Any] = {"path": path, "done": "nothing to change" if old == new else done}
     try:
         diff = unified(path, _text(old), _text(new))

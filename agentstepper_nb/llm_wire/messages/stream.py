@@ -138,7 +138,7 @@ class Stream(AnswerStream):
         super().__init__()
         self._calls: dict[int, OpenCall] = {}  # open, by their block
         # Ended, with arguments that are no JSON: the model's fault, or cut off, as what follows says.
-        self._doubtful: OpenCall | None = None
+        self._doubtful: list[OpenCall] = []
         self._called = False
         self._reason: str | None = None
         self._usage = _Usage()
@@ -202,12 +202,12 @@ class Stream(AnswerStream):
         if _is_json(call.written):
             yield call.ready()
         else:
-            self._doubtful = call
+            self._doubtful.append(call)
 
     def _cleared(self) -> Iterator[AgentEvent]:
-        if self._doubtful is not None:
-            yield self._doubtful.ready()
-        self._doubtful = None
+        doubtful, self._doubtful = self._doubtful, []
+        for call in doubtful:
+            yield call.ready()
 
     def _stopped(self, word: str | None) -> Iterator[AgentEvent]:
         if word is None:

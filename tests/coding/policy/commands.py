@@ -206,6 +206,10 @@ SHELL_ONLY: Final = (
 
 #: What looks like the above and isn't: neither asked about as words nor by a shell.
 HARMLESS: Final = (
+    *("awk '{print $1} END{exit}' x", "cargo +nightly fmt", "pip --no-color list", "uv pip list"),
+    *("make CFLAGS='-O2 -g' all", "head -c 16 /dev/urandom", "ls -l /dev/sda", "jobs", "uniq x"),
+    *("env -C src ls", "go test ./... -run x", "mvn clean verify", "coverage run -m pytest"),
+    *("python -m coverage report", "git log --oneline", "gcc -O2 -o x x.c", "tar cf - x", "bat x"),
     *("awk -f x.awk y", "sed -f x.sed y", "make -f Makefile.x", "make -C src test", "split x"),
     *("cmake --build x", "psql -c 'select 1'", "mysql -e 'select 1' x", "perl -w x.pl"),
     *("perl -Ilib x.pl", "ls", "ls -la", "cat x", "echo hi", "echo 'rm -rf /'"),
@@ -256,6 +260,9 @@ HARMLESS: Final = (
 
 #: The same, which only a shell understands.
 HARMLESS_SHELL: Final = (
+    *("cp src/*.py dst/", "cp ./*.txt .github/*.yml x/", "unset x; echo '$(x)'", "printf '$(x)'"),
+    *("test -n \"$x\" && echo '`x`'", "read -r x < y; echo $x", "declare -r x='$(y)'"),
+    *("GIT_AUTHOR_NAME=x git commit -m y", "for x in a b; do echo $x; done"),
     *("ls | wc -l", "ls; pwd", "ls && pwd || true", "ls &", "echo x > y", "echo x >> y"),
     *("echo x 2>&1", "x > /dev/null", "ls > /dev/null 2>&1", "ls 2>/dev/null", "ls >&2"),
     *("x >/dev/stderr", "cat < x", "cd src && python -m pytest -q 2>&1 | tail -20"),

@@ -10,6 +10,7 @@ import pytest
 from agentstepper_nb.coding.policy import Kind, Verdict, judge_command
 
 from .commands import HARMLESS, HARMLESS_SHELL, MORE, SHELL_ONLY, SPEC, WRAPPERS
+from .ways_around import SHELL, WORDS
 
 ROOT = Path("/ws")
 #: How many commands stand behind each wrapper in each run; `make soak` has them all.
@@ -40,6 +41,11 @@ def test_what_only_a_shell_makes_of_it_is_asked_about() -> None:
     assert [command for command in SHELL_ONLY if not by_shell(command).why] == []
 
 
+def test_ways_around_are_closed() -> None:
+    assert [command for command in WORDS if not as_words(command).why] == []
+    assert [command for command in SHELL if not by_shell(command).why] == []
+
+
 @pytest.mark.parametrize("position", range(len(WRAPPERS)), ids=list(WRAPPERS))
 def test_it_is_found_behind(position: int) -> None:
     wrap = list(WRAPPERS.values())[position]
@@ -51,7 +57,7 @@ def test_it_is_found_behind(position: int) -> None:
 @pytest.mark.parametrize("position", range(len(WRAPPERS)), ids=list(WRAPPERS))
 def test_much_is_found_behind(position: int) -> None:
     wrap = list(WRAPPERS.values())[position]
-    commands = (*SPEC, *MORE[position % 5 :: 5])
+    commands = (*SPEC, *MORE[position % 15 :: 15])
     whole = [command for command in commands if as_words(command).kind is Kind.DANGEROUS]
     assert [wrap(command) for command in whole if not by_shell(wrap(command)).why] == []
 

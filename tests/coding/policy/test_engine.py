@@ -115,6 +115,14 @@ def test_so_are_those_in_a_patch(engine: DefaultPolicyEngine) -> None:
     assert (judged(engine, PATCH, patch=patch)).decision is ALLOWED
 
 
+def test_lines_of_a_patch_are_no_paths(book: RuleBook, engine: DefaultPolicyEngine) -> None:
+    patch = "--- a/x.sql\n+++ b/x.sql\n@@ -1,2 +1,2 @@\n-a\n--- ~/of C:\\x\n+b\n++ /etc\n"
+    assert (judged(engine, PATCH, patch=patch)).decision is ALLOWED
+    book.deny("apply_patch", path="key.txt")
+    patch = '--- "a/k\\145y.txt"\n+++ "b/k\\145y.txt"\n@@ -1 +1 @@\n-a\n+b\n'
+    assert (judged(engine, PATCH, patch=patch)).decision is DENIED
+
+
 def test_so_is_the_folder_of_a_command(engine: DefaultPolicyEngine) -> None:
     assert (judged(engine, RUN, command="ls", folder="../..")).decision is DENIED
 
@@ -169,6 +177,36 @@ def test_yes_allows_nothing_that_may_be_denied(book: RuleBook, yes: DefaultPolic
     said = judged(yes, RUN, command="x='git push'; $x", shell=True)
     assert said.decision is DENIED
     assert "It may be a command that a rule denies." in said.why
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("sudo git push", "find . -maxdepth 0 -exec git push ;", "parallel git push", "sh"),
+        *("awk 'BEGIN{system(\"git push\")}'", "script -c 'git push'", "git bisect run git push"),
+        *(
+            "tar cf x y --to-command='git push'",
+            "npx git-push",
+            "ssh x git push",
+            "jobs -x git push",
+        ),
+        *(
+            "make 'X=$(shell git push)'",
+            "git rebase -x 'git push'",
+            "uvx x",
+            "hatch env run git push",
+        ),
+    ],
+)
+def test_yes_runs_nothing_unseen_where_a_rule_denies_a_command(
+    book: RuleBook, yes: DefaultPolicyEngine, command: str
+) -> None:
+    assert judged(yes, RUN, command=command).decision is ALLOWED
+    book.deny(command="git push")
+    assert judged(yes, RUN, command=command).decision is DENIED
+    assert (
+        judged(yes, RUN, command="rm -rf build && git reset --hard", shell=True).decision is ALLOWED
+    )
 
 
 # ---- rules of people -------------------------------------------------------------------------------

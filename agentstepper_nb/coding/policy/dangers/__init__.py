@@ -44,6 +44,11 @@ def _dashed(call: Call, judge: Judge) -> None:
     judge.inner(call, words)
 
 
+def _gnu(call: Call, judge: Judge) -> None:
+    """`grm` for `rm`, where the system's own isn't GNU's."""
+    judge.inner(call, (Word(call.name[1:]), *call.args))
+
+
 class KnownPrograms:
     """What this package knows; see `judging.Rules`."""
 
@@ -51,7 +56,8 @@ class KnownPrograms:
         """What looks at a call of this program; None where any is harmless."""
         if call.name.startswith("git-"):
             return _dashed
-        return _LOOKS.get(call.name) or _LOOKS.get(call.plain_name)
+        look = _LOOKS.get(call.name) or _LOOKS.get(call.plain_name)
+        return look or (_gnu if call.name[:1] == "g" and call.name[1:] in _LOOKS else None)
 
     def of_variable(self, assignment: Assignment) -> str | None:
         """Why a variable's value is dangerous; None where it isn't."""

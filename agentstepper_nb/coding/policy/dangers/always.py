@@ -17,6 +17,12 @@ _ASKED: Final[dict[str, str]] = {
         blkdiscard hdparm diskutil badblocks shred srm cryptsetup lvremove vgremove pvremove
         mdadm zpool zfs tune2fs resize2fs debugfs flashcp nvme ddrescue dcfldd
     """,
+    "deletes files": """
+        wipe rimraf trash trash-put safe-rm
+    """,
+    "writes wherever an archive says": """
+        cpio pax
+    """,
     "cuts files off": """
         truncate fallocate
     """,
@@ -50,7 +56,10 @@ _ASKED: Final[dict[str, str]] = {
         eatmydata faketime torsocks torify proxychains proxychains4 setarch linux32 linux64
         sem truss dtruss ktrace xcrun rlwrap chronic ifne mispipe vipe zargs hyperfine
         direnv dotenv ssh-agent sg newgrp setuidgid envdir nsjail dbus-launch arch catchsegv
-        softlimit sshuttle qemu-system-x86_64 logrotate tcpdump
+        softlimit sshuttle qemu-system-x86_64 logrotate tcpdump coreutils numactl x86_64 i386
+        systemd-inhibit systemd-cat cross-env nodemon concurrently watchexec chokidar mpirun
+        mpiexec srun runcon aa-exec sandbox-exec cpulimit zsh osh ysh rc es sash bash-static
+        dc rename prename file-rename raku jrunscript texlua mongosh
     """,
     "reaches other machines": """
         ssh scp sftp rsync rcp rsh rlogin telnet ftp lftp tftp nc ncat netcat mosh sshpass
@@ -66,11 +75,17 @@ _ASKED: Final[dict[str, str]] = {
 _INFORMS: Final = {"--version", "--help"}
 
 
+#: Of these the ones that run other programs.
+_HIDE: Final = ("acts with", "runs ", "changes what runs elsewhere", "reaches other machines")
+
+
 def _look_for(why: str) -> Look:
+    hides = why.startswith(_HIDE)
+
     def look(call: Call, judge: Judge) -> None:
         if len(call.args) == 1 and call.args[0].sure and call.args[0].text in _INFORMS:
             return
-        judge.danger(call, why)
+        (judge.hidden if hides else judge.danger)(call, why)
 
     return look
 

@@ -66,12 +66,16 @@ def _parted(args: tuple[Word, ...]) -> tuple[list[Word], list[Word], bool]:
         elif text.startswith("--"):
             stem, equals, value = text.partition("=")
             in_place = in_place or "--in-place".startswith(stem)
+            if len(stem) > 3 and "--line-length".startswith(stem) and not equals:
+                del rest[:1]
             if "--expression".startswith(stem) or "--file".startswith(stem):
                 named = True
                 found = Word(value) if equals else rest.pop(0) if rest else Word("")
                 scripts.append(_script(found, "--expression".startswith(stem)))
         else:
             in_place = in_place or "i" in text or "I" in text
+            if text.endswith("l"):
+                del rest[:1]  # -l N
             letter = re.search(r"[ef]", text.partition("i")[0])
             if letter:
                 named = True
@@ -80,6 +84,8 @@ def _parted(args: tuple[Word, ...]) -> tuple[list[Word], list[Word], bool]:
                 scripts.append(_script(found, letter[0] == "e"))
     if not named and others:
         scripts.append(others.pop(0))
+        if others and scripts == [Word("")]:  # `-i ''` of BSD
+            scripts.append(others.pop(0))
     return scripts, others, in_place
 
 
@@ -111,18 +117,19 @@ def tame(script: str) -> bool:
 
 
 _AWK_LEAVES = re.compile(
-    r"\bsystem\b|\bgetline\b|(?<!\|)\|(?!\|)|\bprintf?\b[^;}\n]*>|@\w|\bclose\b"
+    r"\bsystem\b|\bgetline\b|(?<!\|)\|(?!\|)|\bprintf?\b.*>(?!=|>?\s*[\d.])|@\w|\bclose\b",
+    re.DOTALL,
 )
 
 
 def _awk(call: Call, judge: Judge) -> None:
     if given(call.args, "--include", "--load", "--exec", "--debug", shorts="ilED"):
-        judge.danger(call, "loads other programs")
+        judge.hidden(call, "loads other programs")
     if any(not word.sure for word in call.args if not word.glob):
         judge.unclear(call, _UNKNOWN)
     # Whatever word is the program: none of the others has reason to look like this.
     if any(_AWK_LEAVES.search(word.text) for word in call.args):
-        judge.danger(call, "runs programs or writes files")
+        judge.hidden(call, "runs programs or writes files")
     for word, following in pairs(call.args):
         if re.match(r"-f|--file", word.text):
             value = re.sub(r"^(-f|--file=?)", "", word.text) or following.text

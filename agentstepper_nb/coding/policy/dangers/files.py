@@ -12,6 +12,7 @@ from ..words import Call, Word, given, is_long, operands, options, pairs
 
 _UNKNOWN = "has options that are only known when it runs"
 # One bit of setuid or setgid, in digits or letters.
+_ATTACHED = re.compile(r"-[A-Za-z]+([/.~].*)", re.DOTALL)
 _SETS_ID = re.compile(r"0*[2467]\d{3}|[ugoa]*[+=]\w*s\w*")
 
 
@@ -30,7 +31,7 @@ def _remove(call: Call, judge: Judge) -> None:
 def _write(call: Call, judge: Judge) -> None:
     """Programs whose operands are files that they change."""
     if call.name == "split" and given(call.args, "--filter"):
-        judge.danger(call, "runs another program")
+        judge.hidden(call, "runs another program")
     if any(not word.sure for word in options(call.args)):
         judge.unclear(call, _UNKNOWN)
     for word in operands(call.args):
@@ -41,6 +42,8 @@ def _write(call: Call, judge: Judge) -> None:
         _, equals, value = word.text.partition("=")
         if equals:
             judge.writes(call, Word(value, word.sure, word.many, word.glob))
+        elif attached := _ATTACHED.match(word.text):  # -t/etc
+            judge.writes(call, Word(attached[1], word.sure, word.many, word.glob))
 
 
 def _change_mode(call: Call, judge: Judge) -> None:
@@ -72,7 +75,8 @@ _FIND: Final[dict[str, str]] = {
 def _find(call: Call, judge: Judge) -> None:
     for word in call.args:
         if word.sure and word.text in _FIND:
-            judge.danger(call, _FIND[word.text])
+            why = _FIND[word.text]
+            (judge.hidden if why.startswith("runs") else judge.danger)(call, why)
             return
     if any(not word.sure and not word.glob and word.may_be_option for word in call.args):
         judge.unclear(call, _UNKNOWN)
@@ -81,13 +85,13 @@ def _find(call: Call, judge: Judge) -> None:
 def _find_fast(call: Call, judge: Judge) -> None:
     """`fd`."""
     if given(call.args, "--exec", "--exec-batch", shorts="xX"):
-        judge.danger(call, "runs a program for each file")
+        judge.hidden(call, "runs a program for each file")
 
 
 def _search(call: Call, judge: Judge) -> None:
     """`rg`, `ag`, `git grep`-like: harmless but for their preprocessors."""
     if given(call.args, "--pre", "--hostname-bin", "--pager"):
-        judge.danger(call, "runs a program for each file")
+        judge.hidden(call, "runs a program for each file")
 
 
 _ARCHIVE_RUNS: Final = (
@@ -103,7 +107,7 @@ def _archive(call: Call, judge: Judge) -> None:
         first = structs.replace(call.args[0], text="-" + call.args[0].text)
         call = structs.replace(call, words=(call.words[0], first, *call.args[1:]))
     if given(call.args, *_ARCHIVE_RUNS, shorts="IFT"):
-        judge.danger(call, "runs another program")
+        judge.hidden(call, "runs another program")
     elif given(call.args, "--absolute-names", shorts="P"):
         judge.danger(call, "writes wherever the archive says")
     elif given(call.args, "--remove-files", "--recursive-unlink", "--unlink-first"):
@@ -111,15 +115,49 @@ def _archive(call: Call, judge: Judge) -> None:
     elif any(not word.sure for word in options(call.args)):
         judge.unclear(call, _UNKNOWN)
     else:
-        _target_folder(call, judge, "--directory", "-C")
+        _target_folder(call, judge, "--directory", "-C", "--one-top-level")
+        _archive_places(call, judge)
+
+
+def _archive_places(call: Call, judge: Judge) -> None:
+    """The values of the first word's letters: `cf FILE`, `xfC FILE FOLDER`."""
+    if not call.args or call.args[0].text.startswith("--"):
+        return
+    letters = call.args[0].text
+    creates = bool(set(letters) & set("cruA"))
+    values = iter(call.args[1:])
+    for letter in (each for each in letters if each in "fCbgKNVXLH"):
+        value = next(values, Word(""))
+        if letter == "C" or (letter == "f" and creates and value.text != "-"):
+            judge.writes(call, value)
 
 
 def _zip(call: Call, judge: Judge) -> None:
     """`zip`, `unzip`, `7z`."""
     if given(call.args, "--unzip-command", "--move", shorts="Tm"):
-        judge.danger(call, "runs another program, or deletes what it packs")
+        judge.hidden(call, "runs another program, or deletes what it packs")
     else:
         _target_folder(call, judge, "--directory", "-d")
+        if call.name == "zip":
+            for word in operands(call.args)[:1]:
+                judge.writes(call, word)
+
+
+def _second(call: Call, judge: Judge) -> None:
+    """`uniq`, `xxd`: from one file to another."""
+    for word in operands(call.args)[-1:]:
+        judge.writes(call, word)
+
+
+def _output(call: Call, judge: Judge) -> None:
+    """`shuf` and compilers."""
+    if any(_COMPILER_RUNS.match(word.text) for word in call.args):
+        judge.hidden(call, "runs another program")
+    _target_folder(call, judge, "--output", "-o")
+
+
+# Options of compilers by which they run or load other programs.
+_COMPILER_RUNS = re.compile(r"-(wrapper|fplugin|specs)\b")
 
 
 def _target_folder(call: Call, judge: Judge, *names: str) -> None:
@@ -136,20 +174,20 @@ def _target_folder(call: Call, judge: Judge, *names: str) -> None:
 
 def _sort(call: Call, judge: Judge) -> None:
     if given(call.args, "--compress-program"):
-        judge.danger(call, "runs another program")
+        judge.hidden(call, "runs another program")
     _target_folder(call, judge, "--output", "-o")
 
 
 def _change_folder(call: Call, judge: Judge) -> None:
     """`cd`: paths that follow are told by where they seem to be."""
     where = operands(call.args)
-    if call.name == "popd" or not where:
-        judge.unclear(call, "leaves the folder, so that it can't be told where the rest happens")
+    away = call.name == "popd" or not where
     for word in where:
-        if not word.sure or word.text == "-" or judge.places.is_outside(word.text):
-            judge.unclear(
-                call, "leaves the folder, so that it can't be told where the rest happens"
-            )
+        place = judge.places
+        away = away or not word.sure or word.text == "-" or place.is_outside(word.text)
+        away = away or place.is_git(word.text)
+    if away:
+        judge.unclear(call, "leaves the folder, so that it can't be told where the rest happens")
 
 
 LOOKS: Final[dict[str, Look]] = {
@@ -159,13 +197,17 @@ LOOKS: Final[dict[str, Look]] = {
     **dict.fromkeys(
         ("mv", "cp", "ln", "link", "install", "tee", "touch", "mkdir", "mkfifo"), _write
     ),
-    **dict.fromkeys(("mknod", "patch", "rename", "split", "csplit", "sponge", "mktemp"), _write),
-    **dict.fromkeys(("chmod", "chown", "chgrp"), _change_mode),
+    **dict.fromkeys(("mknod", "patch", "split", "csplit", "sponge", "mktemp"), _write),
+    **dict.fromkeys(("chmod", "chown", "chgrp", "chflags"), _change_mode),
     **dict.fromkeys(("find", "gfind", "bfs"), _find),
     **dict.fromkeys(("fd", "fdfind"), _find_fast),
     **dict.fromkeys(("rg", "ripgrep", "ag", "ack"), _search),
     **dict.fromkeys(("tar", "gtar", "bsdtar"), _archive),
     **dict.fromkeys(("zip", "unzip", "7z", "7za"), _zip),
     "sort": _sort,
+    **dict.fromkeys(("uniq", "xxd"), _second),
+    **dict.fromkeys(
+        ("shuf", "cc", "c++", "gcc", "g++", "clang", "clang++", "rustc", "ld"), _output
+    ),
     **dict.fromkeys(("cd", "pushd", "popd"), _change_folder),
 }

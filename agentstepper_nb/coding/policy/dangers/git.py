@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ..judging import Judge, Look
-from ..words import Call, Word, given, is_short, names, operands, options
+from ..words import Call, Word, given, is_long, is_short, names, operands, options, pairs
 
 _RUNS = "runs another program"
 _LOSES = "throws away changes that are in no commit"
@@ -39,9 +39,9 @@ _OPTIONS: Final[dict[str, tuple[tuple[tuple[str, ...], str, str], ...]]] = {
     "pull": ((("--upload-pack",), "", _RUNS), (("--force",), "f", _FORGETS)),
     "ls-remote": ((("--upload-pack", "--exec"), "", _RUNS),),
     "archive": ((("--exec", "--remote", "--output"), "o", "reaches outside of the workspace"),),
-    "diff": ((("--ext-diff", "--output"), "", _RUNS),),
-    "log": ((("--ext-diff", "--output"), "", _RUNS),),
-    "show": ((("--ext-diff", "--output"), "", _RUNS),),
+    "diff": (),
+    "log": (),
+    "show": (),
     "apply": ((("--unsafe-paths", "--directory"), "", "reaches outside of the workspace"),),
     "stash": (),
     "commit": (),
@@ -119,19 +119,21 @@ def _look(call: Call, judge: Judge) -> None:
         return
     name, args = subcommand
     if name in _ALWAYS:
-        judge.danger(call, _ALWAYS[name])
+        (judge.hidden if _ALWAYS[name] == _RUNS else judge.danger)(call, _ALWAYS[name])
     elif name not in _HARMLESS | _OPTIONS.keys() | _NESTED.keys() | _MORE.keys():
         judge.unclear(call, f"may be an alias: `git {name}` isn't known")
     if any(not word.sure and not word.glob for word in options(args)):
         judge.unclear(call, "has options that are only known when it runs")
     for longs, shorts, why in _OPTIONS.get(name, ()):
         if given(args, *longs, shorts=shorts):
-            judge.danger(call, why)
+            (judge.hidden if why == _RUNS else judge.danger)(call, why)
+    if given(args, "--output", "--ext-diff"):
+        judge.danger(call, "writes where it is told, or runs another program")
     nested, why = _NESTED.get(name, (frozenset(), ""))
     if nested & {word.text for word in operands(args)[:1]}:
-        judge.danger(call, why)
+        (judge.hidden if why == _RUNS else judge.danger)(call, why)
     if any(word.text.startswith(("ext::", "fd::")) for word in operands(args)):
-        judge.danger(call, _RUNS)
+        judge.hidden(call, _RUNS)
     more = _MORE.get(name)
     if more:
         more(call, args, judge)
@@ -206,6 +208,8 @@ def _config(call: Call, args: tuple[Word, ...], judge: Judge) -> None:
     names = names[1:] if names[:1] == ["set"] else names
     if len(names) == 1 and not any(word.text.startswith("--") for word in args):
         return  # prints it
+    if given(args, "--global", "--system", "--file", shorts="f"):
+        judge.danger(call, "changes settings outside of this repository")
     if not _TAME_SETTINGS.fullmatch(names[0] if names else ""):
         judge.danger(call, "changes git's settings, which can name programs to run")
 
@@ -224,6 +228,12 @@ def _writing(call: Call, args: tuple[Word, ...], judge: Judge) -> None:
     """Those that write where their operands say."""
     if any(judge.places.is_outside(word.text) for word in operands(args)):
         judge.danger(call, "writes outside of the workspace")
+    for word, following in pairs(args):
+        if is_long(word.text, "--output-directory"):
+            _, equals, value = word.text.partition("=")
+            judge.writes(call, Word(value, word.sure) if equals else following)
+        elif word.text.startswith("-o") and word.text[2:]:
+            judge.writes(call, Word(word.text[2:], word.sure))
 
 
 _MORE: Final[dict[str, Callable[[Call, tuple[Word, ...], Judge], None]]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from msgspec import Struct
@@ -35,8 +36,8 @@ class Form(Struct, frozen=True):
 
 
 _FORMS: Final[dict[str, Form]] = {
-    "perl": Form(inline="eEMmd", valued="I"),
-    "ruby": Form(inline="e", valued="IrCEF"),
+    "perl": Form(inline="eEMmdS", valued="I"),
+    "ruby": Form(inline="eS", valued="IrCEF"),
     "node": Form(inline="ep", longs=("--eval", "--print"), valued="rC", long_valued=("--import",)),
     "deno": Form(commands=("eval", "repl", "install", "upgrade"), quiet=True),
     "bun": Form(
@@ -75,11 +76,17 @@ _FORMS: Final[dict[str, Form]] = {
     "clojure": Form(inline="e", commands=("-e",)),
 }
 _FORMS["nodejs"] = _FORMS["node"]
+# What stands where a file's name could.
+_ELSEWHERE = re.compile(r"^(--(import|loader|require)=)?(data|npm|jsr|https?):")
 _INFORMS: Final = {"--version", "-v", "-V", "--help", "-h", "--test", "--check"}
 
 
 def _interpreter(call: Call, judge: Judge) -> None:
     form = _FORMS.get(call.name) or _FORMS[call.plain_name]
+    if any(_ELSEWHERE.search(word.text) for word in call.args):
+        judge.hidden(call, "runs a program from elsewhere")
+    if form.quiet and any(word.text == "-" for word in call.args):
+        judge.hidden(call, PIPED)
     rest = list(call.args)
     while rest:
         word = rest.pop(0)
@@ -105,7 +112,7 @@ def _interpreter(call: Call, judge: Judge) -> None:
             return
     informs = len(call.args) == 1 and call.args[0].text in _INFORMS
     if not (informs or form.quiet):
-        judge.danger(call, PIPED)
+        judge.hidden(call, PIPED)
 
 
 def script(call: Call, word: Word, judge: Judge) -> None:

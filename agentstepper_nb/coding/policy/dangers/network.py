@@ -19,6 +19,14 @@ _BODIES: Final = (
     "--data-urlencode",
     "--json",
 )
+_CURL_WRITES: Final = (
+    *("--output", "--output-dir", "--dump-header", "--cookie-jar", "--trace", "--trace-ascii"),
+    *("--stderr", "--etag-save", "--hsts", "--alt-svc", "--libcurl"),
+)
+_WGET_WRITES: Final = (
+    *("--output-document", "--directory-prefix", "--output-file", "--append-output"),
+    *("--save-cookies", "--hsts-file", "--warc-file", "--rejected-log"),
+)
 
 
 def _curl(call: Call, judge: Judge) -> None:
@@ -36,7 +44,7 @@ def _curl(call: Call, judge: Judge) -> None:
             attached = re.sub(r"^-[a-zA-Z]*?[dF]", "", word.text)
             if _FROM_FILE.fullmatch(value) or _FROM_FILE.fullmatch(attached):
                 judge.danger(call, _SENDS)
-        _written(call, word, following, judge, "o", "--output", "--output-dir", "--dump-header")
+        _written(call, word, following, judge, "oDc", *_CURL_WRITES)
 
 
 def _wget(call: Call, judge: Judge) -> None:
@@ -46,9 +54,9 @@ def _wget(call: Call, judge: Judge) -> None:
     if given(call.args, "--post-file", "--body-file", "--post-data"):
         judge.danger(call, _SENDS)
     if given(call.args, "--execute", "--use-askpass", "--config", shorts="e"):
-        judge.danger(call, "can run another program")
+        judge.hidden(call, "can run another program")
     for word, following in pairs(call.args):
-        _written(call, word, following, judge, "OPoa", "--output-document", "--directory-prefix")
+        _written(call, word, following, judge, "OPoa", *_WGET_WRITES)
 
 
 def _written(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from msgspec import Struct
@@ -41,7 +42,7 @@ _SCRIPTS: Final = """
     prefix bin why explain fund search pack query version doctor ping whoami docs repo
 """
 _NODE = Form(
-    harmless=names(_SCRIPTS + " lint build check typecheck dev format workspaces"),
+    harmless=names(_SCRIPTS + " lint build check typecheck dev format"),
     valued=names("--prefix -C --cwd --dir -w --workspace --filter"),
 )
 _PROJECT = Form(
@@ -66,7 +67,7 @@ _FORMS: Final[dict[str, Form]] = {
     ),
     "pip": _PIP,
     **dict.fromkeys(("conda", "mamba", "micromamba"), _CONDA),
-    **dict.fromkeys(("npm", "yarn", "pnpm"), _NODE),
+    **dict.fromkeys(("npm", "yarn", "pnpm", "cnpm", "jlpm"), _NODE),
     **dict.fromkeys(("poetry", "pipenv", "pdm", "rye", "uv", "hatch", "pixi"), _PROJECT),
     # Whatever these are asked for they fetch first, and most of it runs at once.
     **dict.fromkeys(
@@ -74,7 +75,7 @@ _FORMS: Final[dict[str, Form]] = {
             """
             npx bunx uvx pipx easy_install cpan cpanm cpanminus luarocks opam nvm fnm
             volta asdf mise pyenv rbenv rustup sdk corepack vcpkg conan tlmgr pear pecl
-            bower jspm degit fpm-install pkgx
+            bower jspm degit fpm-install pkgx pip-sync
             """
         ),
         Form(harmless=names("list versions which show current local")),
@@ -83,6 +84,10 @@ _FORMS: Final[dict[str, Form]] = {
         asked=names("install uninstall add remove rm publish yank login logout owner update")
     ),
     "gem": Form(harmless=names("list search environment env help which contents dependency")),
+    **dict.fromkeys(
+        names("nimble shards raco dub elm pod carthage flutter dart spack ansible-galaxy ghcup"),
+        Form(asked=names("install uninstall add remove update upgrade publish get fetch pub pkg")),
+    ),
     "bundle": Form(
         asked=names("install update add remove outdated-fix inject clean init plugin"),
         runs=names("exec"),
@@ -101,12 +106,23 @@ _FORMS: Final[dict[str, Form]] = {
     "lerna": Form(asked=names("publish bootstrap")),
     "pre-commit": Form(asked=names("install uninstall autoupdate")),
 }
+#: Those that are there to run what they fetch.
+_RUNNERS: Final = frozenset({"npx", "bunx", "uvx", "pipx", "pkgx"})
+#: Those that install where they are told nothing.
+_ALONE: Final = frozenset({"yarn", "jlpm", "bundle", "pip-sync"})
+#: Those that take several at once.
+_MANY: Final = frozenset({"mvn", "gradle", "lerna"})
+#: Subcommands that bring packages, whatever manager it is.
+_BRINGS: Final = names("install i ci add uninstall remove download wheel sync exec dlx publish")
+_GO_RUNS = re.compile(r"--?(toolexec|exec|vettool)\b")
 _INFORMS: Final = {"--version", "-v", "-V", "--help", "-h"}
 
 
 def _look(call: Call, judge: Judge) -> None:
     form = _FORMS.get(call.name) or _FORMS[call.plain_name]
     rest = list(call.args)
+    if _brings_behind_options(form, rest):
+        judge.danger(call, _INSTALLS)
     while rest:
         word = rest.pop(0)
         if not word.sure:
@@ -117,6 +133,8 @@ def _look(call: Call, judge: Judge) -> None:
         elif word.text in form.runs:
             _inner(call, tuple(rest), judge)
             return
+        elif word.text.startswith("+"):
+            continue  # cargo's toolchain
         elif not word.text.startswith("-"):
             _subcommand(call, form, word.text, tuple(rest), judge)
             return
@@ -125,17 +143,44 @@ def _look(call: Call, judge: Judge) -> None:
             return
     if call.args and not any(word.text in _INFORMS for word in call.args) and not form.asked:
         judge.danger(call, _INSTALLS)
-    if call.name == "yarn" and not call.args:
+    if call.name in _ALONE and not call.args:
         judge.danger(call, _INSTALLS)
 
 
+def _brings_behind_options(form: Form, args: list[Word]) -> bool:
+    """Whether a subcommand that installs may follow an option whose value seems to be one."""
+    unknown = 0
+    for word in args:
+        if word.text in form.runs:
+            return False
+        if word.text.startswith("--") and "=" not in word.text and word.text not in form.valued:
+            unknown += 1
+        elif not word.text.startswith("-"):
+            if word.text in (form.asked or _BRINGS):
+                return True
+            if not unknown:
+                return False
+            unknown -= 1
+    return False
+
+
 def _subcommand(call: Call, form: Form, name: str, rest: tuple[Word, ...], judge: Judge) -> None:
-    asked = name in form.asked if form.asked else name not in form.harmless
+    if call.name == "uv" and name == "pip":
+        judge.inner(call, (Word(name), *rest))
+        return
+    goals = {name, *(word.text for word in rest)} if call.name in _MANY else {name}
+    asked = bool(goals & form.asked) if form.asked else name not in form.harmless
+    if name == "env" and any(word.text in ("run", "remove", "prune") for word in rest[:1]):
+        judge.hidden(call, "runs another program, or removes an environment")
+    if call.name == "go" and any(_GO_RUNS.match(word.text) for word in rest):
+        judge.hidden(call, "runs another program")
     fixes = name == "audit" and any(word.text == "fix" for word in rest)
     fetches = (
         call.name == "go" and name == "run" and any("@" in word.text for word in operands(rest))
     )
-    if asked or fixes or fetches:
+    if call.name in _RUNNERS or name in ("exec", "dlx", "x"):
+        judge.hidden(call, "fetches and runs other programs")
+    elif asked or fixes or fetches:
         judge.danger(call, _INSTALLS)
 
 

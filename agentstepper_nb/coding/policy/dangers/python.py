@@ -13,7 +13,7 @@ from .interpreters import INLINE, PIPED, UNKNOWN, script
 _RUNNERS: Final = names(
     """
     pip ensurepip easy_install timeit code pdb trace profile cProfile IPython ptpython bpython pipx uv
-    conda twine smtpd idlelib webbrowser antigravity runpy
+    conda twine smtpd idlelib webbrowser antigravity runpy asyncio xonsh
     """
 )
 
@@ -38,10 +38,12 @@ def _python(call: Call, judge: Judge) -> None:
                 return
         else:
             script(call, word, judge)
+            if word.text.endswith("setup.py") and _SETS_UP & {each.text for each in rest}:
+                judge.danger(call, "installs or publishes packages")
             return
     if call.stdin and call.stdin.sure and shows_only(call.stdin.text):
         return
-    judge.danger(call, PIPED)
+    judge.hidden(call, PIPED)
 
 
 def _python_option(call: Call, text: str, rest: list[Word], judge: Judge) -> bool:
@@ -53,7 +55,7 @@ def _python_option(call: Call, text: str, rest: list[Word], judge: Judge) -> boo
                 del rest[:1]
             return False
         if letter == "i":
-            judge.danger(call, PIPED)
+            judge.hidden(call, PIPED)
             return True
         if letter in "cm":
             value = Word(attached) if attached else (rest.pop(0) if rest else Word(""))
@@ -70,10 +72,23 @@ def _python_text(call: Call, value: Word, rest: tuple[Word, ...], judge: Judge) 
 def _python_module(call: Call, value: Word, rest: tuple[Word, ...], judge: Judge) -> None:
     if not value.sure:
         judge.unclear(call, UNKNOWN)
-    elif value.text == "pip":
+    elif value.text in _PROGRAMS:
         judge.inner(call, (value, *rest))
     elif value.text.partition(".")[0] in _RUNNERS:
-        judge.danger(call, "runs or installs what it is given")
+        judge.hidden(call, "runs or installs what it is given")
+
+
+#: What the old `setup.py` is told to bring packages in or out.
+_SETS_UP: Final = names("install develop easy_install upload register")
+#: Modules that are programs with a look of their own.
+_PROGRAMS: Final = names("pip poetry pdm pipenv hatch coverage")
+
+
+def _coverage(call: Call, judge: Judge) -> None:
+    """`coverage run` is Python with its arguments; only its `-m` isn't a file of the workspace."""
+    words = [word.text for word in call.args]
+    if words[:1] == ["run"] and "-m" in words:
+        judge.inner(call, (Word("python"), *call.args[words.index("-m") :]))
 
 
 #: What a program that only shows something may call.
@@ -122,6 +137,9 @@ def shows_only(program: str) -> bool:
     return "*" not in bound and not bound & _SHOWING
 
 
-LOOKS: Final[dict[str, Look]] = dict.fromkeys(
-    ("python", "python2", "python3", "pypy", "pypy3", "ipython", "ptpython", "bpython"), _python
-)
+LOOKS: Final[dict[str, Look]] = {
+    **dict.fromkeys(
+        ("python", "python2", "python3", "pypy", "pypy3", "ipython", "ptpython", "bpython"), _python
+    ),
+    "coverage": _coverage,
+}

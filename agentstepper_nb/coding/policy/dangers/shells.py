@@ -6,14 +6,16 @@ from typing import Final
 
 from ..judging import DIALECTS, Judge, Look
 from ..shfmt import Dialect
-from ..words import Assignment, Call, Word
+from ..words import Assignment, Call, Word, pairs
 from .variables import why_not
 
 _ONLY_BASH: Final[tuple[Dialect, ...]] = ("bash",)
 _ONLY_POSIX: Final[tuple[Dialect, ...]] = ("posix",)
 #: By what grammar each may read what it is given.
 _SHELLS: Final[dict[str, tuple[Dialect, ...]]] = {
-    **dict.fromkeys(("sh", "ash", "zsh", "ksh", "mksh", "oksh", "yash"), DIALECTS),
+    **dict.fromkeys(
+        ("sh", "ash", "ksh", "mksh", "oksh", "lksh", "pdksh", "posh", "hush", "yash"), DIALECTS
+    ),
     **dict.fromkeys(("bash", "rbash"), _ONLY_BASH),
     "dash": _ONLY_POSIX,
 }
@@ -66,7 +68,7 @@ def _piped(call: Call, dialects: tuple[Dialect, ...], judge: Judge) -> None:
     if call.stdin and call.stdin.sure:
         judge.text(call.stdin.text, dialects)
     else:
-        judge.danger(call, "runs whatever it is piped")
+        judge.hidden(call, "runs whatever it is piped")
 
 
 def _eval(call: Call, judge: Judge) -> None:
@@ -96,6 +98,14 @@ def _trap(call: Call, judge: Judge) -> None:
         judge.unclear(call, "runs what is only known when it runs")
 
 
+def _printf(call: Call, judge: Judge) -> None:
+    """`printf -v NAME`."""
+    for word, following in pairs(call.args[:2]):
+        if word.text.startswith("-v"):
+            name = Word(word.text[2:], word.sure) if word.text[2:] else following
+            _declare(Call((call.words[0], name), call.part), judge)
+
+
 def _declare(call: Call, judge: Judge) -> None:
     """`export NAME=VALUE` and the like, also `read NAME`."""
     for word in call.args:
@@ -113,5 +123,6 @@ LOOKS: Final[dict[str, Look]] = {
     "source": _source,
     ".": _source,
     "trap": _trap,
+    "printf": _printf,
     **dict.fromkeys(("export", "declare", "typeset", "local", "readonly", "read"), _declare),
 }

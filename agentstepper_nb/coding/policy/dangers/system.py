@@ -10,6 +10,8 @@ from ..words import Call, Word, given, operands, options, pairs
 
 # make's options for a file or folder, and what may stand behind them in the same word.
 _PLACE = re.compile(r"(?:-[fC]|--(?:file|makefile|directory)=?)(.*)", re.DOTALL)
+# A variable with a command as its value: recipes run what they find in `$(CC)`.
+_RECIPE = re.compile(r"[A-Za-z_]\w*[:+?!]*=(.*[\s;&|<>].*)", re.DOTALL)
 _PID = re.compile(r"[1-9]\d*|%[\w%+-]*")
 _SIGNAL = re.compile(r"-(s|n|\d+|[A-Z][A-Z0-9+]*|l|L)")
 #: Words of a database's program that leave the database.
@@ -40,14 +42,16 @@ def _make(call: Call, judge: Judge) -> None:
     """`make`: what its recipes do belongs to the workspace, as its tests do."""
     computes = any("$(" in word.text or "`" in word.text for word in call.args)
     if computes or given(call.args, "--eval", shorts="E"):
-        judge.danger(call, "runs what it is given as a recipe")
+        judge.hidden(call, "runs what it is given as a recipe")
     elif any(not word.sure for word in options(call.args)):
         judge.unclear(call, "has options that are only known when it runs")
     for word, following in pairs(call.args):
         if word.text in _FAR_TARGETS:
             judge.danger(call, "changes more than the workspace")
-        elif word.text.startswith("SHELL="):
-            judge.danger(call, "changes what its recipes are run by")
+        elif recipe := _RECIPE.fullmatch(word.text):
+            judge.text(recipe[1])
+        if word.text.startswith("SHELL="):
+            judge.hidden(call, "changes what its recipes are run by")
         elif place := _PLACE.match(word.text):
             _recipes(call, Word(place[1], word.sure) if place[1] else following, judge)
 
@@ -66,9 +70,9 @@ def _database(call: Call, judge: Judge) -> None:
         call.args, "--command", "--execute", "--file", "--version", "--help", shorts="cefV"
     )
     if any(_LEAVES_DATABASE.search(word.text) for word in call.args):
-        judge.danger(call, "can leave its database: it runs programs and writes files")
+        judge.hidden(call, "can leave its database: it runs programs and writes files")
     elif not said and len(operands(call.args)) < 2:
-        judge.danger(call, "runs whatever it is piped")
+        judge.hidden(call, "runs whatever it is piped")
     elif any(not word.sure for word in call.args):
         judge.unclear(call, "is given commands that are only known when it runs")
 
@@ -78,12 +82,23 @@ def _pager(call: Call, judge: Judge) -> None:
     if any(word.text.startswith("+") for word in call.args) or given(
         call.args, "--pager", "--html", "--preview", shorts="PHk"
     ):
-        judge.danger(call, "runs another program")
+        judge.hidden(call, "runs another program")
+
+
+def _shower(call: Call, judge: Judge) -> None:
+    """`bat`."""
+    if given(call.args, "--pager"):
+        judge.hidden(call, "runs another program")
+
+
+def _jobs(call: Call, judge: Judge) -> None:
+    if given(call.args, shorts="x"):
+        judge.hidden(call, "runs another program")
 
 
 def _cmake(call: Call, judge: Judge) -> None:
     if any(word.text in ("-E", "-P") for word in call.args):
-        judge.danger(call, "runs commands of its own, `rm` among them")
+        judge.hidden(call, "runs commands of its own, `rm` among them")
 
 
 def _fuser(call: Call, judge: Judge) -> None:
@@ -94,17 +109,17 @@ def _fuser(call: Call, judge: Judge) -> None:
 def _history(call: Call, judge: Judge) -> None:
     """Builtins that call back."""
     if given(call.args, shorts="Cc"):
-        judge.danger(call, "runs a command for what it reads")
+        judge.hidden(call, "runs a command for what it reads")
 
 
 def _alias(call: Call, judge: Judge) -> None:
     if any("=" in word.text or not word.sure for word in call.args):
-        judge.danger(call, "changes what a name runs")
+        judge.hidden(call, "changes what a name runs")
 
 
 def _hash(call: Call, judge: Judge) -> None:
     if given(call.args, shorts="p"):
-        judge.danger(call, "changes what a name runs")
+        judge.hidden(call, "changes what a name runs")
 
 
 LOOKS: Final[dict[str, Look]] = {
@@ -117,6 +132,8 @@ LOOKS: Final[dict[str, Look]] = {
     "cmake": _cmake,
     "fuser": _fuser,
     **dict.fromkeys(("mapfile", "readarray"), _history),
+    **dict.fromkeys(("bat", "batcat", "delta"), _shower),
+    "jobs": _jobs,
     "alias": _alias,
     "hash": _hash,
 }

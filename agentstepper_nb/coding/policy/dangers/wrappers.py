@@ -80,6 +80,8 @@ def _wrapper(call: Call, judge: Judge) -> None:
         return
     words = call.words[start:]
     assignments: list[Assignment] = []
+    if name == "env":
+        _moves(call, call.words[1:start], judge)
     while name == "env" and words and (found := _ASSIGNMENT.match(words[0].text)):
         word = words[0]
         assignments.append(Assignment(found[1], Word(found[2], word.sure, word.many, word.glob)))
@@ -87,6 +89,14 @@ def _wrapper(call: Call, judge: Judge) -> None:
     if name == "xargs":
         words = _with_input(call.words[1:start], words)
     judge.inner(call, words, assignments)
+
+
+def _moves(call: Call, args: tuple[Word, ...], judge: Judge) -> None:
+    """`env -C FOLDER`."""
+    for word, following in pairs(args):
+        found = re.match(r"(?:-[i0v]*C|--c[a-z]*=?)(.*)", word.text, re.DOTALL)
+        if found and judge.places.is_outside(found[1] or following.text):
+            judge.unclear(call, "works in another folder")
 
 
 def _start(call: Call, name: str, judge: Judge) -> int | None:

@@ -1,0 +1,56 @@
+"""Calls that ask for an approval, and Cores that answer them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Raw
+
+from agentstepper_nb import Approval
+from agentstepper_nb.protocol.agent import (
+    Answer,
+    BreakpointReached,
+    Decide,
+    Deny,
+    Resume,
+)
+from tests.sdk.scripted_core import Peer, ScriptedCore
+
+
+async def call(dbg: Any, approval: Approval, args: Any = "rm -r build") -> Any:
+    async with dbg.tool("shell", args, approval=approval) as t:
+        t.result = t.args
+    return t.result
+
+
+def approves(text: str | None = None, *, always: bool = False) -> Resume:
+    if text is None:
+        return Resume(approved=True, always=always)
+    return Resume(approved=True, always=always, data=Raw(text.encode()))
+
+
+class Answers:
+    """Answers what asks for an approval, and steps at all else."""
+
+    def __init__(self, answer: Answer | None) -> None:
+        self._answer = answer
+
+    def __call__(self, peer: Peer, point: BreakpointReached) -> Answer | None:
+        return self._answer if point.approval is not None else Resume()
+
+
+class Arbiter:
+    """A Core that takes the agent's own decision for an answer."""
+
+    def __init__(self, core: ScriptedCore) -> None:
+        core.policy = Answers(None)
+        self._core = core
+
+    def decided(self, peer: Peer) -> Decide:
+        """Wait for a decision, and answer as it says."""
+        said = peer.next(Decide)
+        edit = said.data if isinstance(said.data, Raw) else None
+        text = None if edit is None else bytes(edit).decode()
+        yes = approves(text, always=said.always)
+        peer.answer(said.breakpoint, yes if said.approved else Deny(reason=said.reason))
+        return said

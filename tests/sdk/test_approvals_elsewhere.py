@@ -1,0 +1,237 @@
+"""Approvals and what surrounds them: secrets, no Core that could ask, and a real one."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from queue import Queue
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from msgspec import Raw
+
+from agentstepper_nb import AgentStepperCore, Approval, ToolDeniedError
+from agentstepper_nb.protocol.agent import (
+    BreakpointReached,
+    Decide,
+    Deny,
+    Withdraw,
+)
+from agentstepper_nb.protocol.values import (
+    AnswerKind,
+    Ending,
+    Mode,
+    RunState,
+)
+from agentstepper_nb.sdk.approvals import NOBODY
+from tests.sdk.approving import Arbiter, call
+from tests.sdk.doors import both, run
+from tests.sdk.person import Person
+from tests.sdk.scripted_core import PATIENCE, ScriptedCore, only_the_start, waiting
+
+SECRET = "sk-live-0123456789"
+
+
+# ---- what leaves the process -----------------------------------------------------------------------
+
+
+@both
+def test_secrets_stay_here_and_come_back(
+    door: str, core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_API_KEY", SECRET)
+    arbiter = Arbiter(core)
+    with ThreadPoolExecutor(1) as pool:
+        approval = Approval(f"It sends {SECRET}." + "x" * 2000, rule=f"curl {SECRET}")
+        approval.approve(f"curl -H {SECRET} other")
+        working = pool.submit(run, door, core, lambda dbg: call(dbg, approval))
+        peer = core.peer()
+        said = arbiter.decided(peer)
+        assert working.result(PATIENCE) == f"curl -H {SECRET} other"
+    (asked,) = [point for point in peer.points if point.approval is not None]
+    assert asked.approval is not None
+    assert asked.approval.why.startswith("It sends [masked MY_API_KEY].xx")
+    assert len(asked.approval.why) == 1000
+    assert asked.approval.rule == "curl [masked MY_API_KEY]"
+    assert isinstance(said.data, Raw)
+    assert json.loads(bytes(said.data))["Argument"] == "curl -H [masked MY_API_KEY] other"
+
+
+@both
+def test_redact_sees_what_is_asked_and_why_it_is_denied(door: str, core: ScriptedCore) -> None:
+    seen: list[Any] = []
+
+    def redact(word: str, value: Any) -> Any:
+        if word == "approval":
+            seen.append(value)
+            return dict.fromkeys(value, "hidden")
+        return value
+
+    arbiter = Arbiter(core)
+    approval = Approval("It deletes files.")
+    approval.deny("It would delete mine.")
+    with ThreadPoolExecutor(1) as pool:
+        working = pool.submit(run, door, core, lambda dbg: call(dbg, approval), redact=redact)
+        assert arbiter.decided(core.peer()).reason == "hidden"
+        with pytest.raises(ToolDeniedError, match="hidden"):
+            working.result(PATIENCE)
+    assert {"why": "It deletes files."} in seen
+    assert {"reason": "It would delete mine."} in seen
+
+
+# ---- no Core that could ask --------------------------------------------------------------------------
+
+
+def deciding(decide: Callable[[Approval], None]) -> Approval:
+    """An approval that is decided elsewhere as soon as it waits."""
+    approval = Approval("It deletes files.")
+    approval.on_waiting = lambda: decide(approval)
+    return approval
+
+
+@both
+def test_version_1_has_no_word_for_it(door: str) -> None:
+    async def scenario(dbg: Any) -> Any:
+        with pytest.raises(ToolDeniedError, match=NOBODY):
+            await call(dbg, Approval("It deletes files."))
+        with pytest.raises(ToolDeniedError, match="Not here"):
+            await call(dbg, deciding(lambda approval: approval.deny("Not here.")))
+        return await call(dbg, deciding(lambda approval: approval.approve("ls")))
+
+    with ScriptedCore(version=1) as core:
+        assert run(door, core, scenario) == "ls"
+
+
+@both
+def test_without_its_core_only_who_is_elsewhere_decides(door: str) -> None:
+    made = threading.Event()
+
+    async def scenario(dbg: Any) -> Any:
+        with pytest.raises(ToolDeniedError, match=NOBODY):
+            await call(dbg, Approval("It deletes files."))
+        result = await call(dbg, deciding(lambda approval: approval.approve("ls", always=True)))
+        made.set()
+        return result
+
+    with ScriptedCore(only_the_start) as core, ThreadPoolExecutor(1) as pool:
+        working = pool.submit(run, door, core, scenario, on_disconnect="continue")
+        asked = waiting(core.peer())
+        core.stop()
+        assert made.wait(PATIENCE)
+        core.start()
+        assert working.result(PATIENCE) == "ls"
+        (kept,) = core.kept.values()
+    points = [m for m in kept if isinstance(m, BreakpointReached) and m.approval is not None]
+    assert [point.waits for point in points] == [True, False]
+    assert [m.breakpoint for m in kept if isinstance(m, Withdraw)] == [asked.id]
+
+
+@both
+def test_who_waits_for_its_core_is_answered_when_it_is_back(door: str) -> None:
+    with ScriptedCore(only_the_start) as core, ThreadPoolExecutor(1) as pool:
+        approval = Approval("It deletes files.")
+        working = pool.submit(run, door, core, lambda dbg: call(dbg, approval))
+        asked = waiting(core.peer())
+        core.stop()
+        approval.approve("ls")
+        core.start()
+        back = core.peer()
+        assert back.hello is not None
+        assert back.hello.waiting == (asked.id,)
+        assert back.next(Decide).breakpoint == asked.id
+        back.answer(asked.id, Deny(reason="I was first."))
+        with pytest.raises(ToolDeniedError, match="I was first"):
+            working.result(PATIENCE)
+
+
+# ---- a real Core -------------------------------------------------------------------------------------
+
+
+@both
+def test_a_person_approves_an_edit_for_always(
+    door: str, live: AgentStepperCore, person: Person
+) -> None:
+    approval = Approval("It deletes files.", "high", "rm -r *")
+    where: Any = SimpleNamespace(port=live.client_port)
+    with ThreadPoolExecutor(1) as pool:
+        working = pool.submit(run, door, where, lambda dbg: call(dbg, approval), mode="continue")
+        halted = person.until(lambda run: run.state is RunState.HALTED)
+        assert halted.mode is Mode.CONTINUE
+        person.go_on()
+        assert person.run.pending == halted.pending, "to continue approves nothing"
+        person.approve({"Tool": "shell", "Argument": "ls"}, always=True)
+        assert working.result(PATIENCE) == "ls"
+    person.over()
+    assert approval.always
+    (asked,) = [row for row in person.rows() if row.approval]
+    assert (asked.edited, asked.answer, asked.summary) == (True, AnswerKind.RESUME, "shell(ls)")
+
+
+@both
+def test_a_person_denies(door: str, live: AgentStepperCore, person: Person) -> None:
+    async def scenario(dbg: Any) -> None:
+        with pytest.raises(ToolDeniedError, match="Not today"):
+            await call(dbg, Approval("It deletes files."))
+        with pytest.raises(ToolDeniedError, match="Nor any other"):
+            async with dbg.llm("p"):
+                raise AssertionError("unreachable")
+
+    where: Any = SimpleNamespace(port=live.client_port)
+    with ThreadPoolExecutor(1) as pool:
+        working = pool.submit(run, door, where, scenario, mode="continue")
+        person.halted()
+        person.halt()
+        person.deny("Not today.")
+        person.deny("Nor any other day.")
+        working.result(PATIENCE)
+    assert person.over().ending is Ending.FINISHED
+    denied = [row.reason for row in person.rows() if row.reason]
+    assert denied == ["Not today.", "Nor any other day."]
+
+
+@both
+def test_whoever_is_first_the_agent_does_what_is_recorded(
+    door: str, live: AgentStepperCore, person: Person
+) -> None:
+    rounds = 20
+    waits, decided = Queue[Approval](), Queue[str]()
+
+    async def scenario(dbg: Any) -> None:
+        for _ in range(rounds):
+            approval = Approval("It deletes files.")
+            approval.on_waiting = partial(waits.put, approval)
+            try:
+                decided.put(await call(dbg, approval, "as it was"))
+            except ToolDeniedError as error:
+                decided.put(str(error))
+
+    def elsewhere(approval: Approval, turn: int, together: threading.Barrier) -> None:
+        together.wait(PATIENCE)
+        if turn % 2:
+            approval.approve("edited there")
+        else:
+            approval.deny("denied there")
+
+    where: Any = SimpleNamespace(port=live.client_port)
+    with ThreadPoolExecutor(2) as pool:
+        working = pool.submit(run, door, where, scenario, mode="continue")
+        acted = []
+        for turn in range(rounds):
+            together = threading.Barrier(2)
+            other = pool.submit(elsewhere, waits.get(timeout=PATIENCE), turn, together)
+            person.halted()
+            together.wait(PATIENCE)
+            first = person.tries(*((person.deny, "denied here") if turn % 3 else (person.approve,)))
+            other.result(PATIENCE)
+            acted.append(decided.get(timeout=PATIENCE))
+            assert (acted[-1] in ("denied here", "as it was")) == first
+            person.until(lambda run: not run.pending)
+        working.result(PATIENCE)
+    person.over()
+    asked = [row for row in person.rows() if row.approval]
+    recorded = [row.reason or ("edited there" if row.edited else "as it was") for row in asked]
+    assert recorded == acted
