@@ -62,7 +62,8 @@ def await_log(caplog: pytest.LogCaptureFixture, text: str) -> None:
             if text in record.getMessage():
                 heard.set()
 
-    log, ear = logging.getLogger("agentstepper_nb.sdk"), Ear()
+    # Behind caplog's: what the ear came too late for is in caplog already.
+    log, ear = logging.getLogger(), Ear()
     log.addHandler(ear)
     try:
         assert text in caplog.text or heard.wait(PATIENCE), f"{text} was not said: {caplog.text}"
