@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
@@ -176,10 +178,14 @@ class AsyncAgentStepper(Door):
                 await self._until(closed)
 
     async def _until(self, closed: Future[None]) -> None:
-        try:
-            await asyncio.wait_for(asyncio.wrap_future(closed), CLOSE_PATIENCE)
-        except TimeoutError:
-            self._live().link.cut()
+        """As `AgentStepper._until`."""
+        link = self._live().link
+        left = math.inf
+        while link.undelivered < left:
+            left = link.undelivered
+            with suppress(TimeoutError):
+                return await asyncio.wait_for(asyncio.wrap_future(closed), CLOSE_PATIENCE)
+        link.cut()
 
     async def _pump(self, steps: Steps[T]) -> T:
         return await apump(self._live().link, steps)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from types import TracebackType
 from typing import Any, Self
 
@@ -295,8 +296,17 @@ class AgentStepper(Door):
             self._before_end(error)
         finally:
             closed = self._finish(error)
-            if closed is not None and wait([closed], CLOSE_PATIENCE).not_done:
-                self._live().link.cut()
+            if closed is not None:
+                self._until(closed)
+
+    def _until(self, closed: Future[None]) -> None:
+        link = self._live().link
+        left = math.inf
+        while link.undelivered < left:  # the Core takes what the agent told as it went on
+            left = link.undelivered
+            if wait([closed], CLOSE_PATIENCE).done:
+                return
+        link.cut()
 
     def _pump(self, steps: Steps[T]) -> T:
         return pump(self._live().link, steps)

@@ -211,6 +211,8 @@ class Connections:
         self._backoff.reset()
         if isinstance(reply, Acknowledged):
             self.outbox.acknowledged(reply)
+            if self._closing:
+                self._until = time.monotonic() + GOODBYE_PATIENCE
         elif isinstance(reply, Lease):
             self.leasehold.take(reply)
         else:

@@ -39,7 +39,7 @@ log = logging.getLogger("agentstepper_nb.sdk")
 
 Q = TypeVar("Q")
 
-#: Seconds that the goodbye may take.
+#: Seconds that the goodbye may take, since the Core last kept something of what comes before it.
 GOODBYE_PATIENCE: Final = 10.0
 #: Bytes of contents that may be on their way at once, until the Core says that it keeps them.
 WINDOW: Final = 64 * 1024 * 1024
@@ -206,6 +206,8 @@ class Outbox:
         match news:
             case Acknowledged(received=number):
                 self._buffer.acknowledge(number)
+                if self._until is not None:
+                    self._until = time.monotonic() + GOODBYE_PATIENCE
             case Connected():
                 self._begin(news)
             case Lost(heard):

@@ -28,7 +28,7 @@ from .packing import Packer, plain
 #: Seconds that leaving the interpreter may wait for a Core that is there, but takes no goodbye.
 EXIT_PATIENCE: Final = 2.0
 #: Seconds that close() may wait for the Core, and the interpreter's exit for one that is away, or has
-#: yet to take what an agent told that went on.
+#: yet to take what an agent told that went on; longer while it takes more of that.
 CLOSE_PATIENCE: Final = GOODBYE_PATIENCE
 #: Seconds that who wants the run's timeline may wait for it.
 TIMELINE_PATIENCE: Final = 3.0
@@ -165,14 +165,13 @@ def finish_all() -> None:
         session.link.exiting()
         if session.finish(error) is not None:
             links.append(session.link)
-    before = [link.undelivered for link in links]
+    before = {link: link.undelivered for link in links}
     wait([link.closed for link in links], EXIT_PATIENCE)
-    slow = [
-        link.closed
-        for link, left in zip(links, before, strict=True)
-        if link.away or link.undelivered < left
-    ]
-    wait(slow, CLOSE_PATIENCE - EXIT_PATIENCE)
+    slow = [link for link in links if link.away or link.undelivered < before[link]]
+    while slow:
+        before = {link: link.undelivered for link in slow}
+        wait([link.closed for link in slow], CLOSE_PATIENCE - EXIT_PATIENCE)
+        slow = [link for link in slow if not link.closed.done() and link.undelivered < before[link]]
     for link in links:
         if not link.closed.done():
             link.cut()

@@ -52,9 +52,9 @@ class Session:
                 core.process.kill()  # as one more: from now on each of them comes back
             for point in points:
                 self._kill_at(point, person)
-            self._enough.touch()
             person.ends = True
             with self._core(Point.ANYWHERE) as core:
+                self._enough.touch()  # a goodbye waits 10 s for a Core, which may take longer to start
                 _watch(person, core, lambda: len(person.ended) == len(NAMES))
                 for agent in agents:
                     assert agent.wait(PATIENCE) == 0

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from agentstepper_nb import AgentStepper
 from agentstepper_nb.protocol.agent import (
+    Acknowledged,
     AgentError,
     BreakpointReached,
     Bye,
 )
-from agentstepper_nb.sdk import connections, on_closing, outbox
+from agentstepper_nb.sdk import aclient, client, connections, on_closing, outbox
+from agentstepper_nb.sdk.buffer import Buffer
 from tests.sdk.doors import both
 from tests.sdk.resume.agents import (
     FINISHED,
@@ -96,6 +101,68 @@ def test_a_goodbye_that_isn_t_kept_is_said_again(agent: Agent, core: ScriptedCor
     core.start()
     working.result(PATIENCE)
     assert core.peer().ends() == FINISHED
+
+
+@both
+def test_a_goodbye_waits_while_the_core_keeps_more(
+    agent: Agent,
+    core: ScriptedCore,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A Core that is behind what an agent told as it went on, and catches up."""
+    patience: list[Future[None]] = []
+
+    def time_goes_by(closed: Future[None]) -> bool:
+        """Whether it is closed after as long as a Core may keep nothing."""
+        patience.append(closed)
+        if len(patience) == 1:
+            peer.next(Bye)
+            peer.say(Acknowledged(received=len(peer.sent)))
+            assert heard.wait(PATIENCE)
+            return False
+        peer.say(Acknowledged(received=1 + len(peer.sent)))
+        closed.result(PATIENCE)
+        return True
+
+    def wait(futures: list[Future[None]], seconds: float) -> Any:
+        return SimpleNamespace(done=[each for each in futures if time_goes_by(each)])
+
+    async def wait_for(future: Any, seconds: float) -> None:
+        closed = awaited[future]
+        if not await asyncio.to_thread(time_goes_by, closed):
+            raise TimeoutError
+
+    def wrap(closed: Future[None]) -> Any:
+        future = asyncio.get_running_loop().create_future()
+        awaited[future] = closed
+        return future
+
+    async def scenario(dbg: Any) -> None:
+        await agent.step(0)
+        core.acknowledges = False
+        for _ in range(3):
+            await dbg.post_debug_message("m")
+        monkeypatch.setattr(client, "wait", wait)
+        steps = SimpleNamespace(wait_for=wait_for, wrap_future=wrap)
+        monkeypatch.setattr(aclient, "asyncio", steps)
+
+    awaited: dict[Any, Future[None]] = {}
+    heard, acknowledge = threading.Event(), Buffer.acknowledge
+
+    def hear(buffer: Buffer, number: int) -> None:
+        acknowledge(buffer, number)
+        if patience:
+            heard.set()
+
+    monkeypatch.setattr(Buffer, "acknowledge", hear)
+    working = agent.run(scenario)
+    peer = core.peer()
+    agent.go()
+    working.result(PATIENCE)
+    assert len(patience) == 2
+    assert peer.ends() == FINISHED
+    assert "delivered" not in caplog.text
 
 
 @both
