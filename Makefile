@@ -50,10 +50,11 @@ test-local-llm: $(INSTALLED) $(LOCAL_LLM) ## A real model on this machine (downl
 
 # Runs of their own: two have a browser each, and Playwright's loops neither nest nor let others run.
 soak: $(INSTALLED) js chromium kernels ## The long tests
-	$(BIN)/python -m pytest -m soak; long=$$?; \
-	    $(BIN)/python -m pytest tests/soak --ignore=tests/soak/test_gallery.py; hard=$$?; \
-	    $(BIN)/python -m pytest -m soak tests/e2e; shells=$$?; \
-	    $(BIN)/python -m pytest tests/soak/test_gallery.py && exit $$((long + hard + shells))
+	$(BIN)/python -m pytest $(PARALLEL) -m soak; long=$$?; \
+	    $(BIN)/python -m pytest $(PARALLEL) tests/soak --ignore=tests/soak/test_gallery.py; hard=$$?; \
+	    $(BIN)/python -m pytest $(PARALLEL) -m soak tests/e2e; shells=$$?; \
+	    $(BIN)/python -m pytest $(PARALLEL) --dist=load tests/soak/test_gallery.py && \
+	    exit $$((long + hard + shells))
 
 # The runs are real, so that hashes and times differ each time.
 screenshots: $(INSTALLED) js chromium kernels ## Make the pictures in docs/images, and the page of them, again

@@ -81,7 +81,7 @@ _NAMES = [
 pieces = st.lists(st.sampled_from([*_SIGNS, *_NAMES, " "]) | st.text(max_size=3), max_size=30)
 texts = pieces.map("".join) | pieces.map(" ".join) | st.text(max_size=200)
 quick = settings(max_examples=30, deadline=None)
-long = settings(max_examples=3000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+long = settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @settings(deadline=None)
@@ -358,7 +358,7 @@ def test_what_deletes_is_asked_about(script: str, folder: Path) -> None:
 
 
 @pytest.mark.soak
-@settings(parent=long, max_examples=5000)
+@settings(parent=long, max_examples=2000)
 @given(script=scripts)
 def test_whatever_deletes_is_asked_about(script: str, folder: Path) -> None:
     if judge_command(script, shell=True).kind is Kind.HARMLESS:
