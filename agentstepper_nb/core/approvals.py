@@ -98,6 +98,7 @@ class Approvals(AgentInputs, Commands):
             return []
         if verdict.answer is AnswerKind.DENY:
             _check_denial(status, current)
+            verdict = verdict._replace(always=False)  # which is said of approvals
             rule = rules(status.run)[Signal.DENY]
         else:
             if current.approval is None:

@@ -217,6 +217,13 @@ def test_who_decides_at_the_agent_approves_what_they_saw(stage: Stage) -> None:
     assert [(each.revision, each.edit) for each in edits] == [(2, EDIT), (3, None)]
 
 
+def test_a_denial_is_for_this_once(stage: Stage) -> None:
+    asked = stage.ask()
+    stage.decide(asked, "no", always=True)
+    (answered,) = answers(stage)
+    assert (answered.answer, answered.reason, answered.always) == (AnswerKind.DENY, "no", False)
+
+
 def test_the_same_call_is_no_edit(stage: Stage) -> None:
     asked = stage.ask()
     stage.decide(asked, edit=CALL)
