@@ -319,7 +319,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("shells")
     (folder / "bin").mkdir()
     (folder / "here").mkdir()
-    note = f'#!/bin/sh\ncase "$*" in *-r*|*-f*) : > {folder}/ran;; esac\n'
+    words = f"--) break;; -*r*|-*f*) : > {folder}/ran;;"
+    note = f'#!/bin/sh\nfor word; do case "$word" in {words} esac; done\n'
     for name, text in {"rm": note, "cat": "#!/bin/sh\n"}.items():
         program = folder / "bin" / name
         program.write_text(text)
