@@ -18,16 +18,17 @@ from tests.unit.store.sqlite.test_restart import Restarted
 
 ROOT = Path(__file__).parents[2]
 
+pytestmark = pytest.mark.timeout(600)
+
 TestRestarted = Restarted.TestCase
 TestRestarted.settings = settings(
-    max_examples=250,
+    max_examples=150,
     stateful_step_count=60,
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", range(5))
 def test_kills_lose_nothing_that_was_told(tmp_path: Path, seed: int) -> None:
     found = subprocess.run(
@@ -40,7 +41,6 @@ def test_kills_lose_nothing_that_was_told(tmp_path: Path, seed: int) -> None:
     assert found.returncode == 0, found.stderr
 
 
-@pytest.mark.timeout(600)
 def test_prompts_cost_three_times_what_is_new_in_them_at_most(tmp_path: Path) -> None:
     async def idle() -> int:
         store = open_store(tmp_path)

@@ -41,17 +41,20 @@ from agentstepper_nb.protocol.stops import Price, Reaction, Stop
 from agentstepper_nb.protocol.values import (
     AgentState,
     AnswerKind,
+    Approval,
     Ending,
     EventKind,
     Failure,
     Mode,
+    Risk,
     Run,
     RunState,
     Side,
     StopHits,
 )
-from tests.helpers.stage import Stage, is_point, replayed, stored
+from tests.helpers.stage import CALL, Stage, is_point, replayed, stored
 
+ASKED = Approval(risk=Risk.MEDIUM, why="It deletes files.")
 RUNS = ("one", "two", "three", "four")
 CALLS = [EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION, EventKind.CUSTOM]
 KINDS = [*CALLS, EventKind.PROGRAM_STARTED, EventKind.DEBUG_MESSAGE]
@@ -155,7 +158,10 @@ class Anything(RuleBasedStateMachine):
     @rule(target=points, run=runs, waits=st.sampled_from([1, 1, 1, 0]), leased=st.booleans())
     def ask(self, run: str, waits: int, leased: bool) -> Named:
         """A call that asks for an approval."""
-        return run, self.tries(self.stage.ask, run, waits=bool(waits), leased=leased) or "none"
+        event = self.tries(self.stage.begin, EventKind.TOOL_INVOCATION, run)
+        said = {"waits": bool(waits), "leased": leased, "approval": ASKED, "data": CALL}
+        point = event and self.tries(self.stage.reach, event, run=run, **said)
+        return run, point or "none"
 
     @rule(point=points, number=few, denied=reasons, edit=edits, always=st.booleans())
     def decide(
