@@ -35,6 +35,11 @@ def in_the_side_panel(context: BrowserContext, jupyter: Jupyter) -> DebuggerView
     lab = Lab(context, jupyter, "back.ipynb")
     lab.open()
     lab.toggle_panel()
+    # JupyterLab's own word on a server that is away, where that takes a while: a person takes note.
+    lab.page.add_locator_handler(
+        lab.page.get_by_role("dialog", name="Server Connection Error"),
+        lambda dialog: dialog.get_by_role("button").last.click(),
+    )
     return lab.panel_view()
 
 
