@@ -33,7 +33,7 @@ class Folders:
         Raises:
             SessionError: No session has such an id.
         """
-        if not _ID.fullmatch(id):
+        if not is_session_id(id):
             raise SessionError(f"{id!r} is no session's id.")
         return self._folder / "sessions" / f"{id}.jsonl"
 
@@ -99,3 +99,8 @@ class Folders:
         raise SessionError(
             f"With {beginning!r} {many}: `agentstepper code --list` shows what there is."
         )
+
+
+def is_session_id(text: str) -> bool:
+    """Whether a session may have such an id: it is a file's name."""
+    return _ID.fullmatch(text) is not None

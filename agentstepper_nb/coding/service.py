@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from msgspec import Raw, Struct
 from ..errors import AgentStepperError, CommandError, ProtocolError
 from ..protocol import coding as wire
 from ..worker.service import Service, ServiceContext
+from .folders import is_session_id
 from .hosted import Conversation, Hosted, Opener, Opening
 
 #: Sessions that are open at a time.
@@ -24,7 +24,6 @@ MOST_SESSIONS: Final = 100
 APPROVAL_TIMEOUT: Final = 300.0
 
 #: What a session's id may be: it is part of a file's name.
-_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", re.ASCII)
 
 Params = TypeVar("Params")
 
@@ -142,7 +141,7 @@ class CodingService:
 
     async def _resume(self, params: wire.ResumeSession) -> wire.SessionCreated:
         id = params.session
-        if not _ID.fullmatch(id):
+        if not is_session_id(id):
             raise _no_session(id)
         if id in self._open or id in self._opening:
             raise CommandError(

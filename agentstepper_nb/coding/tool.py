@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -87,7 +88,7 @@ class Tool(Protocol):
 A = TypeVar("A", bound=Struct)
 
 
-class StructTool(Generic[A]):
+class StructTool(ABC, Generic[A]):
     """The base of tools whose arguments are a Struct: it gives the schema, and arguments are checked.
 
     ::
@@ -134,9 +135,9 @@ class StructTool(Generic[A]):
         except Exception as error:
             return ToolResult.failure(f"{self.name} failed: {error}", type=type(error).__qualname__)
 
+    @abstractmethod
     async def run(self, args: A, ctx: ToolContext) -> ToolResult:
         """What the tool does with arguments that fit."""
-        raise NotImplementedError
 
 
 def _said(error: OSError) -> str:

@@ -19,10 +19,10 @@ from msgspec.structs import replace
 from ..core import Debugger, Leased, Output, Reply, Saved
 from ..core.summaries import one_line
 from ..errors import CommandError
-from ..protocol.records import BreakpointEdited, BreakpointSaved, RunHistory
+from ..protocol.records import RunHistory
 from ..protocol.ui import Format, Found
 from ..protocol.v1 import runfile
-from ..protocol.values import AnswerKind, Approval, Breakpoint, Ending, Failure, Run, StoreInfo
+from ..protocol.values import Ending, Failure, Run, StoreInfo
 from ..store import Store, archive
 from . import endings
 from .agents import AgentSession
@@ -30,6 +30,7 @@ from .agents_v1 import AgentSessionV1
 from .agents_v2 import AgentSessionV2
 from .commands import PeoplesCommands
 from .connection import NO_CONTROL, Connection, Rights
+from .durable import asks_for_durable
 from .extensions import Extension, Extensions
 from .presence import Presence
 from .retention import ALL, Keep, Retention
@@ -343,7 +344,7 @@ class Hub(PeoplesCommands):
         """
         records = [output.record for output in outputs if isinstance(output, Saved)]
         done = partial(self._effects, outputs, by)
-        self.store.append(records, done, durable=_asks_for_durable(outputs), synced=synced)
+        self.store.append(records, done, durable=asks_for_durable(outputs), synced=synced)
 
     def when_recorded(self, done: Callable[[], None]) -> None:
         """Call back once all that was performed so far is recorded, and told."""
@@ -386,16 +387,3 @@ async def _called_back(ask: Callable[[Callable[[], None]], None]) -> None:
     done = asyncio.Event()
     ask(done.set)
     await done.wait()
-
-
-def _asks_for_durable(outputs: Sequence[Output]) -> bool:
-    """Whether people are told of a halt by these, or what one of them decided is kept or acted on."""
-    for output in outputs:
-        match output:
-            case Saved(record=BreakpointSaved(breakpoint=Breakpoint(answer=None))):
-                return True
-            case Saved(record=BreakpointEdited()) | Reply(breakpoint=Breakpoint(edit=str())):
-                return True
-            case Reply(breakpoint=Breakpoint(approval=Approval())) | Reply(answer=AnswerKind.DENY):
-                return True
-    return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import abstractmethod
 from typing import Annotated, Final, TypeVar
 
 from msgspec import Meta, Struct
@@ -37,9 +38,9 @@ class FileTool(StructTool[A]):
         """Work on a thread. Cancelled, it goes on there to its end: nothing is left half done."""
         return await asyncio.to_thread(self.work, args, ctx)
 
+    @abstractmethod
     def work(self, args: A, ctx: ToolContext) -> ToolResult:
         """What the tool does with arguments that fit."""
-        raise NotImplementedError
 
 
 def binary_kind(data: bytes) -> str | None:
