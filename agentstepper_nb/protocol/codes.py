@@ -52,6 +52,54 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "An event, breakpoint or commit with this id was sent before.",
         "Give each an id of its own.",
     ),
+    "stale_epoch": (
+        "Another worker has the session by now: what this one wrote of it was refused.",
+        "Nothing: the session goes on there.",
+    ),
+    "stale_claim": (
+        "The action was claimed by another dispatcher after this one's lease was over.",
+        "Nothing: it is done there.",
+    ),
+    "duplicate_step": (
+        "Another step stands at this iteration and number of the session.",
+        "Go on from the snapshot that is kept.",
+    ),
+    "unknown_action": (
+        "No action has this id.",
+        "List them: GET actions.",
+    ),
+    "unknown_agent": (
+        "No session of this agent is known.",
+        "Create one, or check the spelling.",
+    ),
+    "unknown_conversation": (
+        "No conversation has this id.",
+        "List them: GET conversations.",
+    ),
+    "unknown_participant": (
+        "No participant of this conversation has this id.",
+        "List them: GET conversations/ID/participants.",
+    ),
+    "unknown_message_id": (
+        "No message of this conversation has this id.",
+        "Read from its beginning: leave `after` out.",
+    ),
+    "unknown_topic": (
+        "There is no such topic to watch.",
+        "Watch session:ID, conversation:ID, sessions or conversations.",
+    ),
+    "session_over": (
+        "The session has ended: it takes no more actions.",
+        "Create another session.",
+    ),
+    "conversation_closed": (
+        "The conversation is closed.",
+        "Open it again, or begin another.",
+    ),
+    "may_not_post": (
+        "An observer doesn't post.",
+        "Join as a member.",
+    ),
     "run_ended": (
         "The message belongs to a run that has ended.",
         "Start a new run.",

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from msgspec import Raw, Struct
 
 #: The entry points of installed services; each names a function that makes one.
 GROUP: Final = "agentstepper_nb.services"
+
+Value = TypeVar("Value")
 
 
 class Service(Protocol):
@@ -42,6 +44,34 @@ class Service(Protocol):
         """The worker ends."""
 
 
+class CoreDoor(Protocol):
+    """By which a service asks the Core, over whatever connection of this worker stands."""
+
+    async def connected(self) -> None:
+        """Wait until there is a connection; at once where there is one."""
+
+    async def call(
+        self, service: str, method: str, params: Struct | None, kind: type[Value]
+    ) -> Value:
+        """Ask for a result.
+
+        Args:
+            service: A service of the Core's.
+            method: What.
+            params: With what.
+            kind: The answer's class; `type(None)` where there is none.
+
+        Raises:
+            CommandError: It was refused; `worker_lost`: there is no connection, or it broke before the
+                answer came, so that nobody knows whether it was done.
+        """
+
+    def stream(
+        self, service: str, method: str, params: Struct | None, kind: type[Value]
+    ) -> AsyncGenerator[Value, None]:
+        """Ask for a stream of items; closing it cancels. Arguments and errors as `call`."""
+
+
 @dataclass(frozen=True)
 class ServiceContext:
     """What a service is given.
@@ -49,10 +79,12 @@ class ServiceContext:
     Args:
         data_dir: The folder that the Core keeps its runs in; services take folders of their own there.
         log: The worker's log, which is part of the Core's.
+        core: The Core; None where a service is made for itself.
     """
 
     data_dir: Path
     log: logging.Logger = field(default_factory=lambda: logging.getLogger("agentstepper_nb.worker"))
+    core: CoreDoor | None = None
 
 
 #: Makes a service; what an entry point names.

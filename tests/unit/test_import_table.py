@@ -71,7 +71,9 @@ TABLE = {
     "rules": Row(rooms=("protocol", "discover", "sdk.dialing")),
     # The public door to what extensions need.
     "extend": Row(rooms=("protocol", "core", "hub")),
-    "runtime": Row(rooms=("protocol", "sdk", "store", "models.base")),
+    "runtime": Row(
+        rooms=("protocol", "sdk", "store", "models", "llm_wire", "worker", "discover"),
+    ),
     # Processes that dial in and serve what the Core's own must not run.
     "worker": Row(rooms=("protocol", "discover"), packages={"websockets": ""}),
     "coding": Row(
@@ -86,7 +88,7 @@ TABLE = {
     ),
     # The hub is for a Core inside the kernel.
     "widgets": Row(
-        rooms=("protocol", "discover", "static_files", "hub"),
+        rooms=("protocol", "discover", "static_files", "hub", "worker.dialing"),
         packages={"anywidget": "", "ipywidgets": "", "traitlets": "", "IPython": ""},
     ),
     # What it examines it imports when it gets there: the rest works where that is missing or broken.

@@ -1,0 +1,536 @@
+"""The runtime's words: actions, sessions, steps and conversations, as they are kept and as they travel.
+
+Fields and their words are those of the guide to queue-driven agents. A field that holds JSON holds it as
+a value. Times are the Core's.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Final
+
+from msgspec import Meta, Struct
+
+from .values import Count, Id, Time
+
+#: A JSON value.
+Json = Any
+#: What a person or a program names its agents, monikers and participants by.
+Named = Annotated[str, Meta(min_length=1, max_length=200)]
+Text = Annotated[str, Meta(max_length=1_000_000)]
+Title = Annotated[str, Meta(max_length=1000)]
+Urgency = Annotated[int, Meta(ge=-(2**31), lt=2**31)]
+Seconds = Annotated[float, Meta(ge=0, le=10 * 366 * 86_400)]
+#: Rows that a list gives at most.
+Limit = Annotated[int, Meta(ge=1, le=1000)]
+LIMIT: Final = 1000
+DEFAULT_LIMIT: Final = 100
+
+
+# ---- actions ----------------------------------------------------------------------------------------
+
+
+class ActionKind(StrEnum):
+    """What an action asks for."""
+
+    CREATE = "agent_create"
+    PAUSE = "agent_pause"
+    RESUME = "agent_resume"
+    INTERRUPT = "agent_interrupt"
+    INPUT = "agent_input"
+    DESTROY = "agent_destroy"
+
+
+#: Those that overtake the others of their session, once it is created.
+CONTROL: Final = frozenset(
+    {ActionKind.PAUSE, ActionKind.RESUME, ActionKind.INTERRUPT, ActionKind.DESTROY}
+)
+
+
+class ActionStatus(StrEnum):
+    """How far an action is."""
+
+    QUEUED = "queued"
+    CLAIMED = "claimed"
+    DONE = "done"
+    FAILED = "failed"
+
+
+class Action(Struct, frozen=True, kw_only=True):
+    """A row of the queue."""
+
+    id: Id
+    created_at: Time
+    kind: ActionKind
+    agent_id: Named
+    session_id: Id
+    urgency: Urgency = 0  # higher first
+    payload: Json = None
+    metadata: Json = None
+    status: ActionStatus = ActionStatus.QUEUED
+    owner: str | None = None  # the dispatcher that claimed it
+    lease_until: Time | None = None
+    attempts: Count = 0
+    idem_key: Id | None = None  # of two actions with the same one, the first counts
+    error: str | None = None
+    processed_at: Time | None = None
+
+
+# ---- sessions ---------------------------------------------------------------------------------------
+
+
+class SessionStatus(StrEnum):
+    """How a session stands."""
+
+    CREATED = "created"
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+    DONE = "done"
+    ERROR = "error"
+
+
+#: Sessions that a worker has to have: those that lost theirs come back in another.
+LIVE: Final = frozenset(
+    {
+        SessionStatus.CREATED,
+        SessionStatus.RUNNING,
+        SessionStatus.PAUSED,
+        SessionStatus.STOPPING,
+    }
+)
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """When a session ends by itself, and how often a step is tried."""
+
+    stop_on_done: bool | None = None  # None: as its moniker declares
+    max_steps: Annotated[int, Meta(ge=1)] | None = None
+    max_runtime_s: Annotated[float, Meta(gt=0, le=10 * 366 * 86_400)] | None = None
+    retries: Annotated[int, Meta(ge=0, le=100)] = 0  # tries after the first, before a step is kept
+    backoff_s: Seconds = 1.0  # before the first of them; each doubles it
+
+
+class AgentState(Struct, frozen=True, kw_only=True):
+    """The snapshot of a session, one row a (agent_id, session_id).
+
+    `owner` and `lease_until` are the store's alone; all else is written by the owner, whose epoch is the
+    row's.
+    """
+
+    agent_id: Named
+    session_id: Id
+    status: SessionStatus = SessionStatus.CREATED
+    iteration: Count = 0  # of the next step, from 0
+    step_token: str | None = None  # of the last step
+    next_step_token: str | None = None
+    state: Json = None
+    result: Json = None  # what the last step gave: `{"text", "data", "done"}`
+    context: Json = None  # what the runner keeps for itself
+    guidance: Json = None  # for exactly one frame: the next
+    last_error: str | None = None
+    moniker: Named
+    config: Json = None
+    limits: Limits = Limits()
+    conversation_id: Id | None = None
+    run_id: Id | None = None  # its run in the debugger: the newest one
+    step: bool = False  # whether its runs begin stepping
+    ran_s: float = 0.0  # seconds that it has run, in all its lives
+    epoch: Count = 0  # grows each time that somebody takes it over
+    owner: str | None = None  # the worker that has it
+    lease_until: Time | None = None
+    created_at: Time
+    updated_at: Time
+
+
+class AgentStep(Struct, frozen=True, kw_only=True):
+    """One iteration of a session, or a part of it; append-only, one row a (session, iteration, seq)."""
+
+    id: Id
+    created_at: Time
+    agent_id: Named
+    session_id: Id
+    iteration: Count
+    event_seq: Count = 0  # 0 is the iteration's own
+    step_token: str
+    next_step_token: str | None = None
+    status: str  # the session's, after it; "error" where the step failed
+    text: str | None = None
+    data: Json = None
+    state: Json = None
+    guidance: Json = None  # what this frame was given
+    notes: str | None = None
+    latency_ms: float | None = None
+    error: str | None = None
+
+
+class SessionSummary(Struct, frozen=True, kw_only=True):
+    """A session of an agent: its snapshot or, where that is gone, what its steps tell."""
+
+    agent_id: Named
+    session_id: Id
+    status: str
+    iteration: Count
+    first_at: Time
+    last_at: Time
+    state: AgentState | None = None
+
+
+# ---- conversations ----------------------------------------------------------------------------------
+
+
+class ConversationStatus(StrEnum):
+    """Whether anybody may post."""
+
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+class Conversation(Struct, frozen=True, kw_only=True):
+    """A thread that users and sessions share."""
+
+    conversation_id: Id
+    title: Title = ""
+    created_by: Named = "user"
+    status: ConversationStatus = ConversationStatus.OPEN
+    tags: tuple[Named, ...] = ()
+    created_at: Time
+
+
+class ParticipantKind(StrEnum):
+    """Who takes part."""
+
+    USER = "user"
+    SESSION = "session"
+
+
+class Role(StrEnum):
+    """What a participant may do: observers never post."""
+
+    OWNER = "owner"
+    MEMBER = "member"
+    OBSERVER = "observer"
+
+
+class Delivery(StrEnum):
+    """How a session hears of posts: by an `agent_input` each, or by reading from its cursor."""
+
+    PUSH = "push"
+    PULL = "pull"
+
+
+class Participant(Struct, frozen=True, kw_only=True):
+    """Somebody in a conversation."""
+
+    participant_id: Id
+    conversation_id: Id
+    kind: ParticipantKind
+    user_id: Named | None = None
+    agent_id: Named | None = None
+    session_id: Id | None = None
+    role: Role = Role.MEMBER
+    delivery: Delivery = Delivery.PUSH
+    joined_at: Time
+    left_at: Time | None = None
+
+
+class SenderType(StrEnum):
+    """Who said something."""
+
+    USER = "user"
+    AGENT = "agent"
+    SYSTEM = "system"
+
+
+class ConversationMessage(Struct, frozen=True, kw_only=True):
+    """Something that was said; append-only."""
+
+    message_id: Id
+    conversation_id: Id
+    created_at: Time
+    sender_type: SenderType
+    user_id: Named | None = None
+    agent_id: Named | None = None
+    session_id: Id | None = None
+    text: Text = ""
+    data: Json = None
+    status: str | None = None
+    event_type: str | None = None  # "message" of people, "step" of agents, "joined", "left", …
+    iteration: Count | None = None
+    step_token: str | None = None
+    next_step_token: str | None = None
+    notes: str | None = None
+
+
+class Cursor(Struct, frozen=True, kw_only=True):
+    """How far a session has read."""
+
+    session_id: Id
+    conversation_id: Id
+    last_message_id: Id
+
+
+# ---- what a store is asked: one value in, one out ------------------------------------------------------
+
+
+class Create(Struct, frozen=True, kw_only=True):
+    """`create` a session: its snapshot, its first action, its place in a conversation."""
+
+    state: AgentState
+    action: Action
+    participant: Participant | None = None
+    message: ConversationMessage | None = None  # that it joined
+
+
+class Created(Struct, frozen=True, kw_only=True):
+    """The session; where there was one of this id, that one, and nothing was written."""
+
+    state: AgentState
+    action: Action  # the one that creates it
+    fresh: bool
+
+
+class Enqueue(Struct, frozen=True, kw_only=True):
+    """`enqueue` actions for sessions that exist."""
+
+    actions: tuple[Action, ...]
+
+
+class Actions(Struct, frozen=True, kw_only=True):
+    """Actions, in the order asked for."""
+
+    actions: tuple[Action, ...]
+
+
+class Claim(Struct, frozen=True, kw_only=True):
+    """`claim` the next action: one of this owner's that it doesn't hold, else the next that is ready."""
+
+    owner: Named
+    now: Time
+    lease_until: Time
+    held: tuple[Id, ...] = ()  # what the owner is at: an answer that got lost is given again
+
+
+class Claimed(Struct, frozen=True, kw_only=True):
+    """The action and its session, which is the owner's from now on; None where nothing is ready."""
+
+    action: Action | None = None
+    state: AgentState | None = None
+
+
+class Renew(Struct, frozen=True, kw_only=True):
+    """`renew` the leases of all that an owner has."""
+
+    owner: Named
+    now: Time
+    lease_until: Time
+
+
+class Held(Struct, frozen=True, kw_only=True):
+    """A session that an owner has."""
+
+    session_id: Id
+    epoch: Count
+
+
+class Renewed(Struct, frozen=True, kw_only=True):
+    """What the owner has: of the rest it lets go."""
+
+    sessions: tuple[Held, ...]
+    actions: tuple[Id, ...]
+
+
+class Adopt(Struct, frozen=True, kw_only=True):
+    """`adopt` sessions that are live, were begun, and have no owner any more."""
+
+    owner: Named
+    now: Time
+    lease_until: Time
+    limit: Limit = DEFAULT_LIMIT
+
+
+class States(Struct, frozen=True, kw_only=True):
+    """Snapshots."""
+
+    states: tuple[AgentState, ...]
+
+
+class Release(Struct, frozen=True, kw_only=True):
+    """`release` an owner's leases: none lasts longer than `until`."""
+
+    owner: Named
+    until: Time
+
+
+class Finish(Struct, frozen=True, kw_only=True):
+    """An action is over."""
+
+    id: Id
+    owner: Named
+    status: ActionStatus  # done or failed
+    error: str | None = None
+    processed_at: Time
+
+
+class Write(Struct, frozen=True, kw_only=True):
+    """`write` what became of a session: all of it or nothing, and nothing of an older epoch's.
+
+    Writing the same again changes nothing, so that who lost the answer writes again.
+    """
+
+    session_id: Id
+    epoch: Count
+    owner: Named
+    state: AgentState | None = None  # without `owner` and `lease_until`, which stay
+    steps: tuple[AgentStep, ...] = ()
+    messages: tuple[ConversationMessage, ...] = ()
+    finished: tuple[Finish, ...] = ()
+
+
+class Written(Struct, frozen=True, kw_only=True):
+    """What of a `write` was new: who repeats one isn't to tell of it twice."""
+
+    state: AgentState | None = None
+    steps: tuple[AgentStep, ...] = ()
+    messages: tuple[ConversationMessage, ...] = ()
+    actions: tuple[Action, ...] = ()
+
+
+class ActionQuery(Struct, frozen=True, kw_only=True):
+    """`actions`, the oldest first."""
+
+    id: Id | None = None
+    idem_key: Id | None = None
+    session_id: Id | None = None
+    agent_id: Named | None = None
+    kind: ActionKind | None = None
+    status: ActionStatus | None = None
+    limit: Limit = DEFAULT_LIMIT
+    offset: Count = 0
+
+
+class StateQuery(Struct, frozen=True, kw_only=True):
+    """`states`, the newest first."""
+
+    session_id: Id | None = None
+    agent_id: Named | None = None
+    status: tuple[SessionStatus, ...] = ()  # any of them; none: all
+    limit: Limit = DEFAULT_LIMIT
+    offset: Count = 0
+
+
+class StepQuery(Struct, frozen=True, kw_only=True):
+    """`steps`, by iteration and seq; of several sessions, one session after the other by their ids."""
+
+    session_id: Id | None = None
+    agent_id: Named | None = None
+    min_iteration: Count | None = None
+    max_iteration: Count | None = None
+    after_iteration: Count | None = None
+    since: Time | None = None  # created at or after
+    status: str | None = None
+    latest: bool = False  # only the last of each session
+    limit: Limit = DEFAULT_LIMIT
+    offset: Count = 0
+
+
+class Steps(Struct, frozen=True, kw_only=True):
+    """Steps."""
+
+    steps: tuple[AgentStep, ...]
+
+
+class SessionsOf(Struct, frozen=True, kw_only=True):
+    """`sessions` of an agent, the newest first."""
+
+    agent_id: Named
+    limit: Limit = LIMIT
+
+
+class Sessions(Struct, frozen=True, kw_only=True):
+    """Sessions of an agent."""
+
+    sessions: tuple[SessionSummary, ...]
+
+
+class ConversationQuery(Struct, frozen=True, kw_only=True):
+    """`conversations`, the newest first."""
+
+    conversation_id: Id | None = None
+    status: ConversationStatus | None = None
+    tag: Named | None = None
+    limit: Limit = DEFAULT_LIMIT
+    offset: Count = 0
+
+
+class Conversations(Struct, frozen=True, kw_only=True):
+    """Conversations."""
+
+    conversations: tuple[Conversation, ...]
+
+
+class Leave(Struct, frozen=True, kw_only=True):
+    """`leave`: a participant leaves; one that has left stays so."""
+
+    participant_id: Id
+    at: Time
+
+
+class ParticipantQuery(Struct, frozen=True, kw_only=True):
+    """`participants`, in the order in which they joined."""
+
+    conversation_id: Id
+    here: bool = False  # only those that haven't left
+    session_id: Id | None = None
+
+
+class Participants(Struct, frozen=True, kw_only=True):
+    """Participants."""
+
+    participants: tuple[Participant, ...]
+
+
+class Post(Struct, frozen=True, kw_only=True):
+    """`post` a message, and tell those it is for."""
+
+    message: ConversationMessage
+    actions: tuple[Action, ...] = ()
+
+
+class MessageQuery(Struct, frozen=True, kw_only=True):
+    """`messages`, the oldest first; with `last`, the last `limit` of them."""
+
+    conversation_id: Id
+    after: Id | None = None  # those after this message
+    last: bool = False
+    limit: Limit = DEFAULT_LIMIT
+
+
+class Messages(Struct, frozen=True, kw_only=True):
+    """Messages."""
+
+    messages: tuple[ConversationMessage, ...]
+
+
+class CursorQuery(Struct, frozen=True, kw_only=True):
+    """`cursor`: how far a session has read."""
+
+    session_id: Id
+    conversation_id: Id
+
+
+class CursorAt(Struct, frozen=True, kw_only=True):
+    """Its answer; None: nothing yet."""
+
+    cursor: Cursor | None
+
+
+class RuntimeStoreInfo(Struct, frozen=True, kw_only=True):
+    """`info`: where a store keeps, and how much."""
+
+    kind: str  # "sqlite", "lance", "memory"
+    place: str
+    live: Count  # sessions that need a worker
+    open: Count  # actions that are queued or claimed
+    size: Count | None = None  # bytes

@@ -1,0 +1,182 @@
+"""What the runtime's clients and workers ask the Core's service `runtime`, and what it tells them.
+
+It travels on the line of `protocol.worker`: requests both ways, streams with credit. A line has a right:
+to watch, to control, or to work. Names of methods are those of `store.runtime.base` where they are a
+store's, else of the classes here.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from msgspec import Meta, Struct
+
+from .runtime import (
+    Action,
+    ActionKind,
+    AgentState,
+    AgentStep,
+    Conversation,
+    ConversationMessage,
+    Delivery,
+    Json,
+    Limits,
+    Named,
+    Participant,
+    ParticipantKind,
+    Role,
+    Text,
+    Title,
+    Urgency,
+)
+from .values import Count, Id
+
+#: The service's name, in the Core and of the workers that have a dispatcher.
+SERVICE: Final = "runtime"
+#: Where clients connect, behind the Jupyter server's base URL.
+RUNTIME_PATH: Final = "agentstepper/runtime"
+
+
+class CreateAgent(Struct, frozen=True, kw_only=True):
+    """The payload of `agent_create`."""
+
+    moniker: Named
+    config: Json = None
+    conversation_id: Id | None = None
+    delivery: Delivery = Delivery.PUSH
+    limits: Limits = Limits()
+    step: bool = False  # whether its run begins stepping
+
+
+class Interrupt(Struct, frozen=True, kw_only=True):
+    """The payload of `agent_interrupt`: takes the place of what the next frame was to be told."""
+
+    guidance: Annotated[str, Meta(min_length=1, max_length=100_000)]
+
+
+class Input(Struct, frozen=True, kw_only=True):
+    """The payload of `agent_input`: told to the next frame after what it is told already."""
+
+    text: Annotated[str, Meta(min_length=1, max_length=1_000_000)]
+    message_id: Id | None = None  # where it was said in a conversation
+
+
+class Destroy(Struct, frozen=True, kw_only=True):
+    """The payload of `agent_destroy`."""
+
+    timeout_s: Annotated[float, Meta(ge=0, le=3600)] = 10.0  # until it is cancelled
+
+
+class NewAction(Struct, frozen=True, kw_only=True):
+    """`POST actions`, and `act`: by `session_id`, or by `agent_id`, which means its latest session.
+
+    `agent_create` needs `agent_id`; a `session_id` of the client's makes it idempotent.
+    """
+
+    kind: ActionKind
+    agent_id: Named | None = None
+    session_id: Id | None = None
+    urgency: Urgency = 0
+    payload: Json = None
+    metadata: Json = None
+    idem_key: Id | None = None
+
+
+class Acted(Struct, frozen=True, kw_only=True):
+    """The action that was enqueued; `fresh` is false where it was one that had been."""
+
+    action: Action
+    session_id: Id
+    fresh: bool
+
+
+class NewConversation(Struct, frozen=True, kw_only=True):
+    """`POST conversations`, and `create_conversation`."""
+
+    title: Title = ""
+    created_by: Named = "user"
+    tags: Annotated[tuple[Named, ...], Meta(max_length=100)] = ()
+    conversation_id: Id | None = None  # the client's makes it idempotent
+
+
+class SetConversation(Struct, frozen=True, kw_only=True):
+    """`PATCH conversations/ID`, and `set_conversation`: closes it, say."""
+
+    conversation_id: Id
+    status: Literal["open", "closed"] | None = None
+    title: Title | None = None
+    tags: Annotated[tuple[Named, ...], Meta(max_length=100)] | None = None
+
+
+class NewParticipant(Struct, frozen=True, kw_only=True):
+    """`POST conversations/ID/participants`, and `join`."""
+
+    conversation_id: Id = "-"  # in the path, over HTTP
+    kind: ParticipantKind
+    user_id: Named | None = None
+    agent_id: Named | None = None
+    session_id: Id | None = None
+    role: Role = Role.MEMBER
+    delivery: Delivery = Delivery.PUSH
+
+
+class NewMessage(Struct, frozen=True, kw_only=True):
+    """`POST conversations/ID/messages`, and `say`: a user posts."""
+
+    conversation_id: Id = "-"  # in the path, over HTTP
+    user_id: Named = "user"
+    text: Text = ""
+    data: Json = None
+
+
+class ReadOn(Struct, frozen=True, kw_only=True):
+    """`read_on`: what a session that pulls hasn't read; it has, then."""
+
+    session_id: Id
+    conversation_id: Id
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+
+
+# ---- streams ----------------------------------------------------------------------------------------
+
+#: `session:ID`, `conversation:ID`; `sessions` and `conversations` tell of all of them.
+Topic = Annotated[str, Meta(min_length=1, max_length=300)]
+
+
+class WatchTopic(Struct, frozen=True, kw_only=True):
+    """`watch` a topic: a stream of `Notice`, whose first is a `begin`."""
+
+    topic: Topic
+
+
+class Notice(Struct, frozen=True, kw_only=True):
+    """Something that happened, with a number that grows by one in its topic.
+
+    `begin` comes first, and again where the reader fell behind: it has the last known rows and the
+    number of the last notice before it. What is in between can be asked for: `steps` after an iteration,
+    `messages` after a message.
+    """
+
+    topic: Topic
+    n: Count
+    event: Literal["begin", "state", "step", "action", "message", "participant", "conversation"]
+    states: tuple[AgentState, ...] = ()
+    steps: tuple[AgentStep, ...] = ()
+    actions: tuple[Action, ...] = ()
+    messages: tuple[ConversationMessage, ...] = ()
+    participants: tuple[Participant, ...] = ()
+    conversations: tuple[Conversation, ...] = ()
+
+
+class Wake(Struct, frozen=True, kw_only=True):
+    """`wakes`: what a dispatcher is sent where something may be ready for it. A worker that reads this
+    stream is one that dispatches: it says who it is by its `owner`.
+    """
+
+    n: Count
+
+
+class Wakes(Struct, frozen=True, kw_only=True):
+    """Asks for the stream of `Wake`."""
+
+    owner: Named

@@ -1,0 +1,8 @@
+"""What background agents keep: their queue, snapshots, steps and conversations.
+
+`base` has the protocol, `conformance` what every backend has to show. docs/design/0015-runtime.md.
+"""
+
+from .base import METHODS, Method, RuntimeStore
+
+__all__ = ["METHODS", "Method", "RuntimeStore"]

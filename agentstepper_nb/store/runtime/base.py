@@ -1,0 +1,207 @@
+"""What the runtime asks of its store. Each method takes one value and gives one, so that it travels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from ...protocol.runtime import (
+    ActionQuery,
+    Actions,
+    Adopt,
+    Claim,
+    Claimed,
+    Conversation,
+    ConversationQuery,
+    Conversations,
+    Create,
+    Created,
+    Cursor,
+    CursorAt,
+    CursorQuery,
+    Enqueue,
+    Leave,
+    MessageQuery,
+    Messages,
+    Participant,
+    ParticipantQuery,
+    Participants,
+    Post,
+    Release,
+    Renew,
+    Renewed,
+    RuntimeStoreInfo,
+    Sessions,
+    SessionsOf,
+    StateQuery,
+    States,
+    StepQuery,
+    Steps,
+    Write,
+    Written,
+)
+
+
+class RuntimeStore(Protocol):
+    """Keeps the runtime's rows. Used on one event loop, which it never blocks.
+
+    Times are passed in. A method that writes returns once what it wrote is kept as the backend promises
+    (docs/guide/runtime-stores.md); asked for the same again, it changes nothing and answers the same.
+    Tables are made on first use. What can't be kept or read raises `StoreError`.
+
+    **The queue.** An action is *ready* where it is the first of its session's open ones, and none of
+    them is claimed under a lease that still lasts. The first is `agent_create`; then those of
+    `protocol.runtime.CONTROL`; then by urgency, then in the order in which they were enqueued. Among
+    ready ones of all sessions, claims go by urgency (higher first), then by that order. A session that
+    an owner has under a lease that still lasts is claimed by that owner alone.
+    """
+
+    # ---- the queue ----------------------------------------------------------------------------------
+
+    async def create(self, ask: Create) -> Created:
+        """Make a session and enqueue its creation, unless there is a session of this id."""
+
+    async def enqueue(self, ask: Enqueue) -> Actions:
+        """Enqueue actions; of one whose id or `idem_key` is known, the known one is answered.
+
+        Raises:
+            CommandError: `unknown_session`: nothing was enqueued.
+        """
+
+    async def claim(self, ask: Claim) -> Claimed:
+        """Claim the next ready action, and take its session where that is live and nobody has it: its
+        epoch grows by one.
+
+        An action whose lease is over is ready again, with `attempts` counted.
+        """
+
+    async def renew(self, ask: Renew) -> Renewed:
+        """Make the leases of all that the owner has last until then, and say what that is."""
+
+    async def adopt(self, ask: Adopt) -> States:
+        """Take sessions that run, are paused or are stopping and whose owner's lease is over.
+
+        The epoch of each grows by one. Those that are only `created` wait for their action.
+        """
+
+    async def release(self, ask: Release) -> None:
+        """Let no lease of an owner last longer than until then; epochs stay."""
+
+    async def write(self, ask: Write) -> Written:
+        """Keep a step, a snapshot, messages and the end of actions, all or none; see `Write`.
+
+        Where the written snapshot isn't live any more, its owner's lease on the session ends.
+
+        Raises:
+            CommandError: `stale_epoch`: somebody else has the session now; `unknown_session`;
+                `stale_claim`: an action that it finishes is another owner's by now; `duplicate_step`:
+                another step stands at its place.
+        """
+
+    # ---- conversations ------------------------------------------------------------------------------
+
+    async def save_conversation(self, ask: Conversation) -> Conversation:
+        """Keep a conversation, in the place of the one of its id."""
+
+    async def join(self, ask: Participant) -> Participant:
+        """Add a participant; who is there already (and hasn't left) is answered as it stands.
+
+        Raises:
+            CommandError: `unknown_conversation`.
+        """
+
+    async def leave(self, ask: Leave) -> Participant:
+        """A participant leaves.
+
+        Raises:
+            CommandError: `unknown_participant`.
+        """
+
+    async def post(self, ask: Post) -> Written:
+        """Append a message and enqueue actions, all or none; both are known by their ids.
+
+        Raises:
+            CommandError: `unknown_conversation`; `unknown_session`.
+        """
+
+    async def advance(self, ask: Cursor) -> Cursor:
+        """Note how far a session has read; never back."""
+
+    # ---- reading ------------------------------------------------------------------------------------
+
+    async def actions(self, ask: ActionQuery) -> Actions:
+        """Actions, the oldest first."""
+
+    async def states(self, ask: StateQuery) -> States:
+        """Snapshots, the newest (by `created_at`) first."""
+
+    async def steps(self, ask: StepQuery) -> Steps:
+        """Steps, by iteration and seq."""
+
+    async def sessions(self, ask: SessionsOf) -> Sessions:
+        """An agent's sessions, the newest first; those without a snapshot from their steps."""
+
+    async def conversations(self, ask: ConversationQuery) -> Conversations:
+        """Conversations, the newest first."""
+
+    async def participants(self, ask: ParticipantQuery) -> Participants:
+        """Participants of a conversation, in the order in which they joined."""
+
+    async def messages(self, ask: MessageQuery) -> Messages:
+        """Messages of a conversation, the oldest first.
+
+        Raises:
+            CommandError: `unknown_message_id`: `after` names none of this conversation.
+        """
+
+    async def cursor(self, ask: CursorQuery) -> CursorAt:
+        """How far a session has read."""
+
+    async def info(self) -> RuntimeStoreInfo:
+        """Where it keeps, and how much is open."""
+
+    async def close(self) -> None:
+        """Finish what was begun, and let go. Idempotent."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """One of a store's methods.
+
+    Args:
+        params: The class of what it takes; None: it takes nothing.
+        answer: The class of what it gives; None: nothing.
+        writes: Whether it changes anything.
+    """
+
+    params: type[Struct] | None
+    answer: type[Struct] | None
+    writes: bool = False
+
+
+#: Every method that travels, by its name.
+METHODS: Final = {
+    "create": Method(Create, Created, writes=True),
+    "enqueue": Method(Enqueue, Actions, writes=True),
+    "claim": Method(Claim, Claimed, writes=True),
+    "renew": Method(Renew, Renewed, writes=True),
+    "adopt": Method(Adopt, States, writes=True),
+    "release": Method(Release, None, writes=True),
+    "write": Method(Write, Written, writes=True),
+    "save_conversation": Method(Conversation, Conversation, writes=True),
+    "join": Method(Participant, Participant, writes=True),
+    "leave": Method(Leave, Participant, writes=True),
+    "post": Method(Post, Written, writes=True),
+    "advance": Method(Cursor, Cursor, writes=True),
+    "actions": Method(ActionQuery, Actions),
+    "states": Method(StateQuery, States),
+    "steps": Method(StepQuery, Steps),
+    "sessions": Method(SessionsOf, Sessions),
+    "conversations": Method(ConversationQuery, Conversations),
+    "participants": Method(ParticipantQuery, Participants),
+    "messages": Method(MessageQuery, Messages),
+    "cursor": Method(CursorQuery, CursorAt),
+    "info": Method(None, RuntimeStoreInfo),
+}
