@@ -271,7 +271,7 @@ class Cursor(Struct, frozen=True, kw_only=True):
     last_message_id: Id
 
 
-# ---- what a store is asked: one value in, one out ------------------------------------------------------
+# ---- what a store is asked: one value in, one out ---------------------------------------------------
 
 
 class Create(Struct, frozen=True, kw_only=True):
