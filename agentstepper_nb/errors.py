@@ -15,6 +15,7 @@
     ├── UnsafePathError (PermissionError) a path that the coding agent may not touch
     ├── RulesError (OSError)            the rules of what the coding agent may do can't be used
     ├── ModelError (RuntimeError)       a model gave no answer
+    ├── FrameError (ValueError)         what a step was given, or gave, is no frame
     ├── SessionError (RuntimeError)     a coding session can't be opened
     └── StoreError (OSError)            the folder that keeps the runs can't be used
         ├── StoreTakenError             another Core has it
@@ -40,12 +41,14 @@ class ProtocolError(AgentStepperError, ValueError):
     Args:
         code: A word of `agentstepper_nb.protocol.codes`.
         message: What is wrong and what to do, for a person.
+        field: What of the message it is about, as `payload.moniker`, where that is known.
     """
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, field: str | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
+        self.field = field
 
 
 class CommandError(AgentStepperError):
@@ -55,13 +58,17 @@ class CommandError(AgentStepperError):
         code: A word of `agentstepper_nb.protocol.codes`.
         message: What is wrong and what to do, for a person.
         run: The run it was about, where one was named.
+        field: What of the command it is about, as `conversation_id`, where that is known.
     """
 
-    def __init__(self, code: str, message: str, run: str | None = None) -> None:
+    def __init__(
+        self, code: str, message: str, run: str | None = None, field: str | None = None
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.run = run
+        self.field = field
 
 
 class StaleError(CommandError):
@@ -146,6 +153,19 @@ class ModelError(AgentStepperError, RuntimeError):
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
         self.kind = kind
+
+
+class FrameError(AgentStepperError, ValueError):
+    """What a step of a session was given, or gave, is no frame.
+
+    Args:
+        message: What is wrong, for a person.
+        edited: Whether a person's edit is: trying again is of no use.
+    """
+
+    def __init__(self, message: str, *, edited: bool = False) -> None:
+        super().__init__(message)
+        self.edited = edited
 
 
 class SessionError(AgentStepperError, RuntimeError):

@@ -1,33 +1,45 @@
-// Make src/protocol/types.gen.ts from schema/protocol.json; with --check only tell whether it is true.
+// Make src/protocol/*.gen.ts from the schemas; with --check only tell whether they are true.
 import { readFile, writeFile } from "node:fs/promises";
 import { compile } from "json-schema-to-typescript";
 
-const SCHEMA = new URL("schema/protocol.json", import.meta.url);
-const TYPES = new URL("src/protocol/types.gen.ts", import.meta.url);
-const BANNER = "// Made from schema/protocol.json by `npm run gen`; do not edit.";
+/** Each schema, and what its types are kept in: the app doesn't know of the runtime's. */
+const MADE = { protocol: "types.gen.ts", runtime: "runtime.gen.ts" };
 
-const schema = JSON.parse(await readFile(SCHEMA, "utf8"));
-// The generator's remark on each type repeats what the file shows.
-const REMARK =
-  / \*\n \* This interface was referenced by `Protocol`'s JSON-Schema\n \* via the `definition` "\w+"\.\n/g;
-const compiled = await compile(schema, "Protocol", {
-  bannerComment: BANNER,
-  additionalProperties: false,
-  enableConstEnums: false,
-  unreachableDefinitions: true,
-  ignoreMinAndMaxItems: true, // else every length of a list is a type of its own
-});
-const made = compiled
-  .replace(REMARK, "")
-  .replaceAll(/\/\*\*\n \* This interface was referenced by[^/]*\*\/\n/g, "");
-const kept = await readFile(TYPES, "utf8").catch(() => "");
+for (const [name, file] of Object.entries(MADE)) await make(name, file);
 
-if (made === kept) {
-  console.log("types.gen.ts is up to date");
-} else if (process.argv.includes("--check")) {
-  console.error("src/protocol/types.gen.ts is stale: run `npm run gen`");
-  process.exitCode = 1;
-} else {
-  await writeFile(TYPES, made);
-  console.log("wrote src/protocol/types.gen.ts");
+async function make(name, file) {
+  const schema = JSON.parse(
+    await readFile(new URL(`schema/${name}.json`, import.meta.url), "utf8"),
+  );
+  const types = new URL(`src/protocol/${file}`, import.meta.url);
+  const made = await typesOf(schema, name);
+  const kept = await readFile(types, "utf8").catch(() => "");
+  if (made === kept) {
+    console.log(`${file} is up to date`);
+  } else if (process.argv.includes("--check")) {
+    console.error(`src/protocol/${file} is stale: run \`npm run gen\``);
+    process.exitCode = 1;
+  } else {
+    await writeFile(types, made);
+    console.log(`wrote src/protocol/${file}`);
+  }
+}
+
+async function typesOf(schema, name) {
+  const compiled = await compile(schema, schema.title, {
+    bannerComment: `// Made from schema/${name}.json by \`npm run gen\`; do not edit.`,
+    additionalProperties: false,
+    enableConstEnums: false,
+    unreachableDefinitions: true,
+    ignoreMinAndMaxItems: true, // else every length of a list is a type of its own
+  });
+  // The generator's remark on each type repeats what the file shows.
+  const remark = new RegExp(
+    ` \\*\n \\* This interface was referenced by \`${schema.title}\`'s JSON-Schema\n` +
+      ' \\* via the `definition` "\\w+"\\.\n',
+    "g",
+  );
+  return compiled
+    .replace(remark, "")
+    .replaceAll(/\/\*\*\n \* This interface was referenced by[^/]*\*\/\n/g, "");
 }

@@ -201,8 +201,10 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "Choose one below the server's root_dir, or name its folder in `coding_roots`.",
     ),
     "unknown_session": (
-        "No open session has this id, or none was ever kept under it.",
-        "`POST sessions/ID/resume` opens one that was kept; `GET sessions` lists those that are open.",
+        "No open session of the coding agent has this id, or none was ever kept under it; or no agent "
+        "that runs on its own has such a session.",
+        "`POST coding/sessions/ID/resume` opens one that was kept, and `GET coding/sessions` lists "
+        "those that are open; `GET agents/ID/sessions` lists an agent's.",
     ),
     "session_open": (
         "The session to resume is open.",

@@ -29,6 +29,7 @@ from .runtime import (
     Title,
     Urgency,
 )
+from .runtime_asks import RuntimeStoreInfo
 from .values import Count, Id
 
 #: The service's name, in the Core and of the workers that have a dispatcher.
@@ -120,6 +121,13 @@ class NewParticipant(Struct, frozen=True, kw_only=True):
     delivery: Delivery = Delivery.PUSH
 
 
+class LeaveConversation(Struct, frozen=True, kw_only=True):
+    """`DELETE conversations/ID/participants/PID`, and `leave`: they stay listed, with when they left."""
+
+    conversation_id: Id
+    participant_id: Id
+
+
 class NewMessage(Struct, frozen=True, kw_only=True):
     """`POST conversations/ID/messages`, and `say`: a user posts."""
 
@@ -127,6 +135,7 @@ class NewMessage(Struct, frozen=True, kw_only=True):
     user_id: Named = "user"
     text: Text = ""
     data: Json = None
+    idem_key: Id | None = None  # of two posts to a conversation with the same one, the first counts
 
 
 class ReadOn(Struct, frozen=True, kw_only=True):
@@ -135,6 +144,17 @@ class ReadOn(Struct, frozen=True, kw_only=True):
     session_id: Id
     conversation_id: Id
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+
+
+class AskStatus(Struct, frozen=True, kw_only=True):
+    """`status`: how it stands with all of them."""
+
+
+class RuntimeStatus(Struct, frozen=True, kw_only=True):
+    """Where the rows are, how much of them is open, and how many workers there are for it."""
+
+    dispatchers: Count
+    store: RuntimeStoreInfo | None = None  # None: a worker keeps the rows, and isn't there
 
 
 # ---- streams ----------------------------------------------------------------------------------------
@@ -154,7 +174,10 @@ class Notice(Struct, frozen=True, kw_only=True):
 
     `begin` comes first, and again where the reader fell behind: it has the last known rows and the
     number of the last notice before it. What is in between can be asked for: `steps` after an iteration,
-    `messages` after a message.
+    `messages` after a message. What happened while the rows were read may be told after them again.
+
+    `sessions` and `conversations` begin with the newest rows; `sessions` has states without their
+    `state` and `context`.
     """
 
     topic: Topic

@@ -13,10 +13,40 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from . import agent, codes, ui
+from . import agent, codes, runtime, runtime_asks, runtime_wire, ui
 from .frame import Table
 
 _TEMPLATE = "#/$defs/{name}"
+
+#: What a view asks the runtime for, by method, and what it is told.
+_ask_runtime = Table(
+    act=runtime_wire.NewAction,
+    create_conversation=runtime_wire.NewConversation,
+    join=runtime_wire.NewParticipant,
+    leave=runtime_wire.LeaveConversation,
+    say=runtime_wire.NewMessage,
+    actions=runtime_asks.ActionQuery,
+    states=runtime_asks.StateQuery,
+    steps=runtime_asks.StepQuery,
+    conversations=runtime_asks.ConversationQuery,
+    participants=runtime_asks.ParticipantQuery,
+    messages=runtime_asks.MessageQuery,
+    watch=runtime_wire.WatchTopic,
+)
+_runtime_tells = Table(
+    act=runtime_wire.Acted,
+    create_conversation=runtime.Conversation,
+    join=runtime.Participant,
+    leave=runtime.Participant,
+    say=runtime.ConversationMessage,
+    actions=runtime_asks.Actions,
+    states=runtime_asks.States,
+    steps=runtime_asks.Steps,
+    conversations=runtime_asks.Conversations,
+    participants=runtime_asks.Participants,
+    messages=runtime_asks.Messages,
+    watch=runtime_wire.Notice,
+)
 
 
 def schema(title: str, whole: tuple[str, ...] = (), **tables: Table) -> dict[str, Any]:
@@ -68,6 +98,12 @@ def documents() -> dict[str, str]:
     """The files to keep, by their path from the project's root."""
     made = {
         "js/schema/protocol.json": schema("Protocol", ("ToUi",), FromUi=ui.from_ui, ToUi=ui.to_ui),
+        "js/schema/runtime.json": schema(
+            "RuntimeProtocol",
+            ("RuntimeTells",),
+            AskRuntime=_ask_runtime,
+            RuntimeTells=_runtime_tells,
+        ),
         "docs/schema/agent.json": schema(
             "AgentProtocol", FromAgent=agent.from_agent, ToAgent=agent.to_agent
         ),

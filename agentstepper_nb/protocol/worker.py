@@ -28,6 +28,7 @@ class WorkerHello(Struct, frozen=True, kw_only=True):
     version: int
     worker: str  # its name and version
     pid: Count
+    host: str = ""  # that the pid is of: containers have hosts of their own
     services: Annotated[tuple[Name, ...], Meta(max_length=100)]
 
 
@@ -36,6 +37,7 @@ class WorkerWelcome(Struct, frozen=True, kw_only=True):
 
     version: int
     core: str
+    control: bool = True  # whether this connection may change anything, or only watch
 
 
 class Request(Struct, frozen=True, kw_only=True):

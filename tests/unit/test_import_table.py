@@ -41,7 +41,10 @@ TABLE = {
     "protocol": Row(packages={"msgspec": ""}, pure=True),
     "core": Row(rooms=("protocol",), packages={"regex": "core.stops"}, pure=True),
     "llm_wire": Row(rooms=("protocol",), pure=True),
-    "store": Row(rooms=("protocol",), packages={"sqlite3": "", "lancedb": "store.lance"}),
+    "store": Row(
+        rooms=("protocol",),
+        packages={"sqlite3": "", "lancedb": "store.lance", "pyarrow": "store.lance"},
+    ),
     "discover": Row(packages={"jupyter_core": ""}),
     # Where the built JavaScript lies.
     "static_files": Row(),
@@ -59,7 +62,15 @@ TABLE = {
         },
     ),
     "hub": Row(
-        rooms=("protocol", "core", "store", "discover", "models.base", "worker.line"),
+        rooms=(
+            "protocol",
+            "core",
+            "store",
+            "discover",
+            "models.base",
+            "worker.line",
+            "worker.service",
+        ),
         packages={"websockets": "", "uuid_utils": ""},
     ),
     # Runs that are kept, for notebooks: pandas costs nothing until a table is asked for.
@@ -88,8 +99,14 @@ TABLE = {
     ),
     # The hub is for a Core inside the kernel.
     "widgets": Row(
-        rooms=("protocol", "discover", "static_files", "hub", "worker.dialing"),
-        packages={"anywidget": "", "ipywidgets": "", "traitlets": "", "IPython": ""},
+        rooms=("protocol", "discover", "static_files", "hub", "worker.dialing", "runtime.client"),
+        packages={
+            "anywidget": "",
+            "ipywidgets": "",
+            "traitlets": "",
+            "IPython": "",
+            "websockets": "widgets.relay",
+        },
     ),
     # What it examines it imports when it gets there: the rest works where that is missing or broken.
     "doctor": Row(

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import msgspec
 import pytest
 
 from agentstepper_nb.protocol import schema
 from agentstepper_nb.protocol.codes import CODES, page
+from agentstepper_nb.protocol.runtime import AgentState
+from agentstepper_nb.protocol.runtime_wire import Notice
 from tests.unit.protocol.test_golden_agent import FROM_AGENT, TO_AGENT
 from tests.unit.protocol.test_golden_ui import FROM_UI, TO_UI
 
@@ -49,6 +52,17 @@ def test_the_golden_messages_fit_the_schema(path: str, side: str, golden: dict[s
         message = json.loads(text)
         place = document["$defs"][side]["properties"][message["type"]]
         jsonschema.validate(message["body"], {"$ref": place["$ref"], "$defs": document["$defs"]})
+
+
+def test_what_the_runtime_tells_fits_the_schema() -> None:
+    """Its view relies on each field's being there."""
+    state = AgentState(agent_id="a", session_id="s", moniker="joke", created_at=1, updated_at=1)
+    notice = Notice(topic="sessions", n=1, event="begin", states=(state,))
+    document = json.loads(schema.documents()["js/schema/runtime.json"])
+    told = document["$defs"]["RuntimeTells"]["properties"]["watch"]
+    body = json.loads(msgspec.json.encode(notice))
+    jsonschema.validate(body, {"$ref": told["$ref"], "$defs": document["$defs"]})
+    assert document["$defs"]["AgentState"]["required"] == list(body["states"][0])
 
 
 def test_every_code_says_what_it_means_and_what_to_do() -> None:
