@@ -16,6 +16,7 @@ from ...protocol.v1 import runfile
 from ...protocol.values import Run
 from ..lock import LOCK_FILE, holder
 from ..network import network_type
+from ..runtime.sqlite.file import RUNTIME_FILE
 from ..sqlite import legacy, migrate
 from ..sqlite.losses import remembered
 from ..sqlite.marks import Report, compare
@@ -32,7 +33,7 @@ SALVAGED: Final = ".salvaged-"
 
 #: A Core's files, where any of the first is there; what else lies in a folder is a person's affair.
 _TELLING: Final = (f"{STORE_FILE}*", *(f"{each}*" for each in TOKEN_FILES))
-_OURS: Final = (*_TELLING, f"{SEARCH_FILE}*", MARKS_FILE, LOCK_FILE)
+_OURS: Final = (*_TELLING, f"{SEARCH_FILE}*", f"{RUNTIME_FILE}*", MARKS_FILE, LOCK_FILE)
 _OTHERS: Final = 0o077
 _TOKEN: Final = re.compile(rb"[\w-]{20,200}\s*", re.ASCII)
 #: Primary codes with which SQLite says that a file can't be read for another reason than damage.
@@ -54,7 +55,7 @@ def examine(folder: Path, *, own: bool = False) -> Checkup:
         folder: A Core's data folder.
         own: Whether it is the caller who holds it.
     """
-    path = folder / STORE_FILE
+    path, agents = folder / STORE_FILE, folder / RUNTIME_FILE
     owner = None if own else holder(folder)
     there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
     about = Checkup(
@@ -74,6 +75,8 @@ def examine(folder: Path, *, own: bool = False) -> Checkup:
         unread=tuple(_unread(folder / legacy.LOGS)),
         others=tuple(str(each.parent) for each in sorted(folder.glob(f"[0-9]*/{STORE_FILE}"))),
         tokens=tuple(_tokens(folder)),
+        agents=tuple(_structure(agents)) if agents.exists() else (),
+        agents_aside=tuple(map(str, put_aside(agents))),
     )
     return _store(about, path) if about.exists else about
 

@@ -70,6 +70,8 @@ class Checkup:
         unread: `.run` files that can't be read, each with the reason.
         others: Folders below it in which other Cores keep their runs.
         tokens: The files of tokens that can't be used, each with the reason.
+        agents: What SQLite finds wrong with the file of agents that run on their own.
+        agents_aside: Such files that couldn't be read and were put aside.
     """
 
     folder: str
@@ -98,6 +100,8 @@ class Checkup:
     unread: tuple[tuple[str, str], ...] = ()
     others: tuple[str, ...] = ()
     tokens: tuple[tuple[str, str], ...] = ()
+    agents: tuple[str, ...] = ()
+    agents_aside: tuple[str, ...] = ()
 
     @property
     def hurt_store(self) -> bool:

@@ -7,25 +7,23 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from ...protocol.runtime import (
+from ...protocol.runtime import Conversation, Cursor, Participant
+from ...protocol.runtime_asks import (
     ActionQuery,
     Actions,
     Adopt,
     Claim,
     Claimed,
-    Conversation,
     ConversationQuery,
     Conversations,
     Create,
     Created,
-    Cursor,
     CursorAt,
     CursorQuery,
     Enqueue,
     Leave,
     MessageQuery,
     Messages,
-    Participant,
     ParticipantQuery,
     Participants,
     Post,
@@ -61,7 +59,11 @@ class RuntimeStore(Protocol):
     # ---- the queue ----------------------------------------------------------------------------------
 
     async def create(self, ask: Create) -> Created:
-        """Make a session and enqueue its creation, unless there is a session of this id."""
+        """Make a session and enqueue its creation, unless there is a session of this id.
+
+        Raises:
+            CommandError: `unknown_conversation`: nothing was made.
+        """
 
     async def enqueue(self, ask: Enqueue) -> Actions:
         """Enqueue actions; of one whose id or `idem_key` is known, the known one is answered.
@@ -78,7 +80,11 @@ class RuntimeStore(Protocol):
         """
 
     async def renew(self, ask: Renew) -> Renewed:
-        """Make the leases of all that the owner has last until then, and say what that is."""
+        """Make the leases of the sessions that the owner names, and of all actions that it has, last
+        until then, and say what that is.
+
+        A lease that was over lasts again, unless somebody else took the session or the action.
+        """
 
     async def adopt(self, ask: Adopt) -> States:
         """Take sessions that run, are paused or are stopping and whose owner's lease is over.
@@ -92,12 +98,14 @@ class RuntimeStore(Protocol):
     async def write(self, ask: Write) -> Written:
         """Keep a step, a snapshot, messages and the end of actions, all or none; see `Write`.
 
-        Where the written snapshot isn't live any more, its owner's lease on the session ends.
+        Where the written snapshot isn't live any more, its owner's lease on the session ends, and no
+        other snapshot takes its place.
 
         Raises:
-            CommandError: `stale_epoch`: somebody else has the session now; `unknown_session`;
-                `stale_claim`: an action that it finishes is another owner's by now; `duplicate_step`:
-                another step stands at its place.
+            CommandError: `stale_epoch`: somebody else has the session now; `session_over`: it has ended,
+                with another snapshot than this; `unknown_session`;
+                `unknown_conversation`; `stale_claim`: an action that it finishes is another owner's by
+                now, or another session's; `duplicate_step`: another step stands at its place.
         """
 
     # ---- conversations ------------------------------------------------------------------------------
@@ -127,7 +135,11 @@ class RuntimeStore(Protocol):
         """
 
     async def advance(self, ask: Cursor) -> Cursor:
-        """Note how far a session has read; never back."""
+        """Note how far a session has read; never back.
+
+        Raises:
+            CommandError: `unknown_message_id`: the conversation has no such message.
+        """
 
     # ---- reading ------------------------------------------------------------------------------------
 

@@ -72,37 +72,46 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
-def version(connection: sqlite3.Connection) -> int:
+def version(connection: sqlite3.Connection, application: int = APPLICATION) -> int:
     """The version of a store; 0 of an empty file.
+
+    Args:
+        connection: To the file.
+        application: What the application id of its kind of file is, beside the version.
 
     Raises:
         sqlite3.DatabaseError: The header contradicts itself, or it is no store of ours.
     """
     ((number,),) = connection.execute("PRAGMA user_version")
-    ((application,),) = connection.execute("PRAGMA application_id")
-    if not number and not application and not schema(connection):
+    ((found,),) = connection.execute("PRAGMA application_id")
+    if not number and not found and not schema(connection):
         return 0
-    if application != APPLICATION + number or number < 1:
+    if found != application + number or number < 1:
         raise sqlite3.DatabaseError("the header doesn't say one version")
     return int(number)
 
 
-def stamp(connection: sqlite3.Connection, number: int) -> None:
-    """Write a version into the header, inside a transaction."""
+def stamp(connection: sqlite3.Connection, number: int, application: int = APPLICATION) -> None:
+    """Write a version into the header, inside a transaction. Arguments as `version`."""
     connection.execute(f"PRAGMA user_version = {number}")
-    connection.execute(f"PRAGMA application_id = {APPLICATION + number}")
+    connection.execute(f"PRAGMA application_id = {application + number}")
 
 
-def refuse_newer(found: int, path: Path) -> None:
+def refuse_newer(found: int, path: Path, last: int = VERSION) -> None:
     """Raise where a store's version is newer than this program's.
+
+    Args:
+        found: The store's.
+        path: Its file.
+        last: This program's.
 
     Raises:
         NewerStoreError: It is.
     """
-    if found > VERSION:
+    if found > last:
         raise NewerStoreError(
             f"{path} was written by a newer agentstepper_nb: it is of version {found}, and this one "
-            f"reads versions up to {VERSION}. Upgrade agentstepper_nb, or choose another folder."
+            f"reads versions up to {last}. Upgrade agentstepper_nb, or choose another folder."
         )
 
 
@@ -119,14 +128,14 @@ def refuse_older(found: int, path: Path) -> None:
         )
 
 
-def statements(number: int) -> Iterator[str]:
-    """The statements of a migration, one by one: `executescript` would end the transaction.
+def statements(number: int, folder: Path = _FOLDER) -> Iterator[str]:
+    """The statements of a folder's migration, one by one: `executescript` would end the transaction.
 
     They come without comments and line breaks: so the schema, which SQLite keeps as it was written, has
     room on the file's first page, and is whole wherever the file is cut.
     """
     waiting = ""
-    for line in (_FOLDER / f"{number:04}.sql").read_text(encoding="utf-8").splitlines():
+    for line in (folder / f"{number:04}.sql").read_text(encoding="utf-8").splitlines():
         waiting = f"{waiting} {line.partition('--')[0].strip()}".strip()
         if sqlite3.complete_statement(waiting):
             yield waiting
@@ -150,9 +159,9 @@ def schema(connection: sqlite3.Connection) -> Schema:
 
 
 @cache
-def expected(number: int = VERSION) -> Schema:
-    """What the schema of a version is."""
-    with contextlib.closing(_model(number)) as connection:
+def expected(number: int = VERSION, folder: Path = _FOLDER) -> Schema:
+    """What the schema of a version is, by a folder's migrations."""
+    with contextlib.closing(_model(number, folder)) as connection:
         return schema(connection)
 
 
@@ -181,11 +190,11 @@ def mend_schema(connection: sqlite3.Connection, number: int) -> None:
                 connection.execute(_PUT, (*item, at))
 
 
-def _model(number: int) -> sqlite3.Connection:
+def _model(number: int, folder: Path = _FOLDER) -> sqlite3.Connection:
     """An empty store of a version, in memory."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     for each in range(1, number + 1):
-        for statement in statements(each):
+        for statement in statements(each, folder):
             connection.execute(statement)
     return connection
 

@@ -155,7 +155,7 @@ def _open(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute(f"PRAGMA cache_size = -{_CACHE}")
         connection.execute("PRAGMA wal_autocheckpoint = 0")  # the writer does it when it is idle
-        _journal(connection, path)
+        use_journal(connection, path)
         migrate.migrate(connection, path)
     except BaseException:
         connection.close()
@@ -176,7 +176,7 @@ def _create(path: Path) -> None:
         connection.execute("PRAGMA synchronous = FULL")
         migrate.migrate(connection, part)
     part.replace(path)
-    _sync(path.parent)
+    sync_folder(path.parent)
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> int:
@@ -190,7 +190,13 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
     return found
 
 
-def _journal(connection: sqlite3.Connection, path: Path) -> None:
+def use_journal(connection: sqlite3.Connection, path: Path) -> None:
+    """Write ahead where that is safe, which leaves `synchronous` to the writer; else sync each change.
+
+    Args:
+        connection: The one that writes.
+        path: Its file.
+    """
     network = network_type(path)
     if not network:
         ((journal,),) = connection.execute("PRAGMA journal_mode = WAL")
@@ -210,11 +216,12 @@ def _journal(connection: sqlite3.Connection, path: Path) -> None:
     )
 
 
-def put_aside(path: Path) -> str:
+def put_aside(path: Path, marks: str = MARKS_FILE) -> str:
     """Give a store another name, with its journal and marks.
 
     Args:
         path: Its file, which nobody has open.
+        marks: The name of the file of its marks.
 
     Returns:
         The new name of the file.
@@ -226,7 +233,7 @@ def put_aside(path: Path) -> str:
     target, number = path.with_name(stem), 2
     while any(path.parent.glob(f"{target.name}*")):
         target, number = path.with_name(f"{stem}-{number}"), number + 1
-    belongings = (*_companions(path), path.with_name(MARKS_FILE))
+    belongings = (*_companions(path), path.with_name(marks))
     try:
         if path.exists():
             path.rename(target)
@@ -246,7 +253,8 @@ def _companions(path: Path) -> tuple[Path, Path]:
     return path.with_name(path.name + "-wal"), path.with_name(path.name + "-journal")
 
 
-def _sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make durable which files a folder has."""
     file = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(file)

@@ -1,0 +1,42 @@
+"""What every store of the runtime has to show: `RuntimeStoreConformance`, a suite without a test runner.
+
+Each promise of `store.runtime.base` is a method `test_…`, in which the only clock is the one that is
+passed in. A backend of yours is shown by a subclass, which any runner takes that finds classes by
+name, such as pytest::
+
+    class TestMyStore(RuntimeStoreConformance):
+        @pytest.fixture(autouse=True)
+        def folder(self, tmp_path):
+            self.path = tmp_path
+
+        async def open(self):
+            return MyStore(self.path)
+
+        async def reopen(self, store):
+            await store.close()
+            return MyStore(self.path)
+
+        async def forget_state(self, store, session_id): ...  # delete the session's snapshot
+
+        async def plant(self, store, session_id, text): ...  # put a text where JSON belongs
+
+Where the class is made, its coroutines become plain functions that run on an event loop of their own
+and close the stores that they opened. `effort` says how long the tests by chance are. With pytest,
+`pytest.register_assert_rewrite("agentstepper_nb.store.runtime.conformance")` before the import makes
+failed assertions tell more.
+"""
+
+from .leases import Leases
+from .queueing import Queueing
+from .reading import Reading
+from .suite import Suite
+from .talking import Talking
+from .together import Together
+from .values import Values
+from .writing import Writing
+
+__all__ = ["RuntimeStoreConformance", "Suite"]
+
+
+class RuntimeStoreConformance(Queueing, Leases, Writing, Values, Reading, Talking, Together):
+    """The whole suite. Subclass it, and say how the store is opened."""

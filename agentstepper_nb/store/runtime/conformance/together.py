@@ -1,0 +1,176 @@
+"""Many at a time: each thing happens once, in its order, whoever else is at it."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import defaultdict
+
+from ....protocol.runtime import ActionKind, ActionStatus, SessionStatus
+from ....protocol.runtime_asks import Create, Enqueue, Post, StepQuery, Write
+from ..base import RuntimeStore
+from .model import Model
+from .suite import (
+    LEASE,
+    Suite,
+    action,
+    begin,
+    claim,
+    conversation,
+    create,
+    enqueue,
+    message,
+    over,
+    queued,
+    state,
+    step,
+    write,
+)
+
+
+class Together(Suite):
+    """Calls that run at the same time, and schedules by chance."""
+
+    async def test_each_action_is_claimed_once_in_its_session_s_order(self) -> None:
+        async with self.opened() as store:
+            sessions, each_has, owners = 4, 6, [f"owner {number}" for number in range(5)]
+            for session in range(sessions):
+                await create(store, f"{session}")
+            for number in range(each_has):
+                for session in range(sessions):
+                    await enqueue(store, action(f"{number} of {session}", f"{session}"))
+            done: dict[str, list[str]] = defaultdict(list)
+            total = sessions * (1 + each_has)
+            await asyncio.gather(*(_drain(store, owner, done, total) for owner in owners))
+            assert done == {
+                f"{session}": [
+                    f"create {session}",
+                    *(f"{number} of {session}" for number in range(each_has)),
+                ]
+                for session in range(sessions)
+            }
+            assert len(await queued(store, status=ActionStatus.DONE)) == total
+
+    async def test_of_many_creations_of_a_session_one_is_it(self) -> None:
+        async with self.opened() as store:
+            asks = [
+                Create(
+                    state=state(moniker=f"{number}"),
+                    action=action(f"{number}", kind=ActionKind.CREATE),
+                )
+                for number in range(8)
+            ]
+            made = await asyncio.gather(*map(store.create, asks))
+            assert sum(each.fresh for each in made) == 1
+            assert len({(each.state.moniker, each.action.id) for each in made}) == 1
+            assert len(await queued(store)) == 1
+
+    async def test_of_many_actions_with_one_key_one_is_enqueued(self) -> None:
+        async with self.opened() as store:
+            await create(store)
+            asks = [Enqueue(actions=(action(f"{number}", idem_key="key"),)) for number in range(8)]
+            found = await asyncio.gather(*map(store.enqueue, asks))
+            assert len({answer.actions for answer in found}) == 1
+            assert len(await queued(store, kind=ActionKind.INPUT)) == 1
+
+    async def test_of_the_same_write_many_times_one_is_new(self) -> None:
+        async with self.opened() as store:
+            await store.save_conversation(conversation())
+            await begin(store)
+            ask = Write(
+                session_id="s", epoch=1, owner="one", steps=(step(),), messages=(message("m"),)
+            )
+            new = await asyncio.gather(*(store.write(ask) for _ in range(6)))
+            assert sum(bool(each.steps) for each in new) == 1
+            assert sum(bool(each.messages) for each in new) == 1
+            assert (await store.steps(StepQuery())).steps == (step(),)
+
+    async def test_who_posts_and_reads_at_the_same_time_sees_whole_posts(self) -> None:
+        async with self.opened() as store:
+            await store.save_conversation(conversation())
+            await begin(store)
+
+            async def post(number: int) -> int:
+                ask = Post(message=message(f"m{number}", number), actions=(action(f"a{number}"),))
+                await store.post(ask)
+                return len(await queued(store, kind=ActionKind.INPUT))
+
+            seen = await asyncio.gather(*(post(number) for number in range(8)))
+            assert max(seen) == 8
+            assert min(seen) >= 1  # what one was answered it reads
+
+    async def test_one_refused_among_many_undoes_itself_alone(self) -> None:
+        async with self.opened() as store:
+            await begin(store)
+            await enqueue(store, action("a"))
+            asks = [
+                Enqueue(
+                    actions=(
+                        action(f"b{number}"),
+                        action(f"c{number}", "nobody" if number % 2 else "s"),
+                    )
+                )
+                for number in range(6)
+            ]
+            answers = await asyncio.gather(*map(store.enqueue, asks), return_exceptions=True)
+            assert [isinstance(each, Exception) for each in answers] == [False, True] * 3
+            inputs = await queued(store, kind=ActionKind.INPUT)
+            assert sorted(inputs) == ["a", "b0", "b2", "b4", "c0", "c2", "c4"]
+
+    async def test_by_chance_it_does_what_a_small_model_does(self) -> None:
+        for seed in range(self.effort):
+            async with self.opened() as store:
+                await _play(store, random.Random(seed))
+
+
+async def _drain(store: RuntimeStore, owner: str, done: dict[str, list[str]], total: int) -> None:
+    """Claim and finish until all is done."""
+    while sum(map(len, done.values())) < total:
+        found = await claim(store, owner)
+        if found.action is None or found.state is None:
+            await asyncio.sleep(0)
+            continue
+        done[found.action.session_id].append(found.action.id)
+        standing = found.state
+        await write(
+            store,
+            found.action.session_id,
+            epoch=standing.epoch,
+            owner=owner,
+            state=state(standing.session_id, status=SessionStatus.RUNNING, epoch=standing.epoch),
+            finished=(over(found.action.id, owner),),
+        )
+
+
+# ---- by chance --------------------------------------------------------------------------------------
+
+
+async def _play(store: RuntimeStore, chance: random.Random) -> None:
+    """Call by chance, and compare with the model: leases last, or are all over after a leap in time."""
+    model, now = Model(), 0.0
+    for number in range(50):
+        owner = chance.choice(("one", "two"))
+        session = chance.choice("abc")
+        match chance.choice(("create", "enqueue", "enqueue", "claim", "claim", "end", "leap")):
+            case "create" if session not in model.epochs:
+                await create(store, session)
+                model.create(session)
+            case "enqueue" if session in model.epochs:
+                kind = chance.choice((ActionKind.INPUT, ActionKind.INPUT, ActionKind.RESUME))
+                urgency = chance.choice((0, 0, 3))
+                await enqueue(store, action(f"{number}", session, kind, urgency=urgency))
+                model.enqueue(f"{number}", session, kind, urgency)
+            case "claim":
+                expected = model.claim(owner)
+                found = await claim(store, owner, now, tuple(model.held(owner, but=expected)))
+                got = found.action and (found.action.id, found.state and found.state.epoch)
+                assert got == expected, f"call {number}"
+            case "end":
+                for action_id, of, epoch in model.finish(owner):
+                    await write(
+                        store, of, owner=owner, epoch=epoch, finished=(over(action_id, owner),)
+                    )
+            case "leap":
+                now += LEASE + 1
+                model.leap()
+    assert await queued(store, status=ActionStatus.DONE, limit=1000) == model.done_in_order()

@@ -1,0 +1,259 @@
+"""The queue: who may claim what next, and who has which session."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from typing import Final
+
+from ....errors import StoreError
+from ....protocol.runtime import LIVE, Action
+from ....protocol.runtime_asks import (
+    Actions,
+    Adopt,
+    Claim,
+    Claimed,
+    Create,
+    Created,
+    Enqueue,
+    Held,
+    Release,
+    Renew,
+    Renewed,
+    States,
+)
+from . import actions, talk
+from .rows import ACTIONS, STATES, Value, find, find_state, select, to_json
+
+log = logging.getLogger(__name__)
+
+#: The next action that is ready for an owner: the first of those that are anybody's and of its own. Each
+#: is the first row of a range of an index.
+CLAIM: Final = f"""
+UPDATE actions SET status = 'claimed', owner = :owner, lease_until = :until, attempts = attempts + 1
+ WHERE n = (
+  SELECT action FROM (
+   SELECT * FROM (SELECT action, urgency FROM heads WHERE busy = 0 AND owner = ''
+                   ORDER BY urgency DESC, action LIMIT 1)
+   UNION ALL
+   SELECT * FROM (SELECT action, urgency FROM heads WHERE busy = 0 AND owner = :owner
+                   ORDER BY urgency DESC, action LIMIT 1)
+  ) ORDER BY urgency DESC, action LIMIT 1)
+RETURNING {", ".join(ACTIONS.columns)}
+"""
+#: Sessions that a lease which is over kept from others.
+DUE: Final = "SELECT session_id FROM heads WHERE due <= ?"
+#: What an owner has claimed. (By itself SQLite takes all that anybody has.)
+CLAIMED: Final = (
+    "SELECT id, lease_until FROM actions INDEXED BY actions_claimed"
+    " WHERE status = 'claimed' AND owner = ? ORDER BY n"
+)
+#: Sessions that go on by themselves, and that nobody has any more.
+ADOPTABLE: Final = (
+    "SELECT s.session_id FROM agent_state AS s INDEXED BY agent_state_begun"
+    " LEFT JOIN holds AS h ON h.session_id = s.session_id"
+    " WHERE s.status IN ('running', 'paused', 'stopping')"
+    " AND (h.lease_until IS NULL OR h.lease_until <= ?) ORDER BY s.created_at LIMIT ?"
+)
+_FAIL: Final = (
+    "UPDATE actions SET status = 'failed', error = ?, processed_at = ?, lease_until = NULL,"
+    " rank = NULL WHERE id = ?"
+)
+_END: Final = "UPDATE agent_state SET status = 'error' WHERE session_id = ?"
+_GIVE_BACK: Final = (
+    "UPDATE actions INDEXED BY actions_under_way"
+    " SET status = 'queued', owner = NULL, lease_until = NULL"
+    " WHERE session_id = ? AND status = 'claimed'"
+)
+
+
+def create(connection: sqlite3.Connection, ask: Create) -> Created:
+    """See `RuntimeStore.create`."""
+    known = find_state(connection, ask.state.session_id)
+    if known is not None:
+        return Created(state=known, action=_creation(connection, known.session_id), fresh=False)
+    action = actions.known_action(connection, ask.action)
+    if action is not None:  # by its `idem_key`: the first one's session
+        known = actions.session(connection, action.session_id)
+        return Created(state=known, action=action, fresh=False)
+    connection.execute(STATES.insert(), STATES.row(ask.state))
+    actions.add(connection, ask.action)
+    if ask.participant is not None:
+        talk.join(connection, ask.participant)
+    if ask.message is not None:
+        talk.append(connection, ask.message)
+    actions.refresh(connection, ask.state.session_id)
+    return Created(state=ask.state, action=ask.action, fresh=True)
+
+
+def enqueue(connection: sqlite3.Connection, ask: Enqueue) -> Actions:
+    """See `RuntimeStore.enqueue`."""
+    return Actions(actions=tuple(actions.enqueue_one(connection, each)[0] for each in ask.actions))
+
+
+def claim(connection: sqlite3.Connection, ask: Claim) -> Claimed:
+    """See `RuntimeStore.claim`."""
+    for (session,) in connection.execute(DUE, (ask.now,)).fetchall():
+        actions.refresh(connection, session, ask.now)
+    while (action := _again(connection, ask) or _next(connection, ask)) is not None:
+        _set_aside(connection, action)
+        _take_if_free(connection, action.session_id, ask)
+        actions.refresh(connection, action.session_id)
+        try:
+            return Claimed(action=action, state=find_state(connection, action.session_id))
+        except StoreError as error:
+            _fail(connection, action.id, action.session_id, ask, error)
+    return Claimed()
+
+
+def renew(connection: sqlite3.Connection, ask: Renew) -> Renewed:
+    """See `RuntimeStore.renew`."""
+    until, owner = ask.lease_until, ask.owner
+    where = "h.owner = ?"
+    values: tuple[Value, ...] = (owner,)
+    if ask.sessions is not None:
+        where += " AND h.session_id IN (SELECT value FROM json_each(?))"
+        values += (to_json(ask.sessions),)
+    connection.execute(f"UPDATE holds AS h SET lease_until = ? WHERE {where}", (until, *values))
+    connection.execute(
+        "UPDATE actions INDEXED BY actions_claimed SET lease_until = ?"
+        " WHERE status = 'claimed' AND owner = ?",
+        (until, owner),
+    )
+    _refresh_all_of(connection, owner)
+    held = connection.execute(
+        "SELECT h.session_id, s.epoch FROM holds AS h JOIN agent_state AS s"
+        f" ON s.session_id = h.session_id WHERE {where} ORDER BY s.n",
+        values,
+    )
+    return Renewed(
+        sessions=tuple(Held(session_id=session, epoch=epoch) for session, epoch in held),
+        actions=tuple(action_id for action_id, _ in connection.execute(CLAIMED, (owner,))),
+    )
+
+
+def adopt(connection: sqlite3.Connection, ask: Adopt) -> States:
+    """See `RuntimeStore.adopt`."""
+    adopted = []
+    for (session,) in connection.execute(ADOPTABLE, (ask.now, ask.limit)).fetchall():
+        _take(connection, session, ask.owner, ask.lease_until)
+        _give_back(connection, session)
+        actions.refresh(connection, session)
+        try:
+            adopted.append(actions.session(connection, session))
+        except StoreError as error:
+            log.error("%s Its session ends.", error)
+            connection.execute(_END, (session,))
+    return States(states=tuple(adopted))
+
+
+def release(connection: sqlite3.Connection, ask: Release) -> None:
+    """See `RuntimeStore.release`."""
+    for table, where in (
+        ("holds", "owner = ?"),
+        ("actions INDEXED BY actions_claimed", "status = 'claimed' AND owner = ?"),
+    ):
+        connection.execute(
+            f"UPDATE {table} SET lease_until = min(lease_until, ?) WHERE {where}",
+            (ask.until, ask.owner),
+        )
+    _refresh_all_of(connection, ask.owner)
+
+
+# ---- actions ----------------------------------------------------------------------------------------
+
+
+def _creation(connection: sqlite3.Connection, session: str) -> Action:
+    row = connection.execute(
+        f"{select(ACTIONS)} WHERE session_id = ? AND kind = 'agent_create' ORDER BY n LIMIT 1",
+        (session,),
+    ).fetchone()
+    if row is None:
+        raise StoreError(f"The action that created session {session} is missing: create another.")
+    return ACTIONS.value(row)
+
+
+# ---- claiming ---------------------------------------------------------------------------------------
+
+
+def _again(connection: sqlite3.Connection, ask: Claim) -> Action | None:
+    """An action that the owner claimed and doesn't know of: the answer got lost."""
+    held = frozenset(ask.held)
+    for action_id, until in connection.execute(CLAIMED, (ask.owner,)).fetchall():
+        if action_id not in held and until > ask.now:
+            connection.execute(
+                "UPDATE actions SET lease_until = ? WHERE id = ?", (ask.lease_until, action_id)
+            )
+            return find(connection, ACTIONS, "id", action_id)
+    return None
+
+
+def _next(connection: sqlite3.Connection, ask: Claim) -> Action | None:
+    values = {"owner": ask.owner, "until": ask.lease_until}
+    while found := connection.execute(CLAIM, values).fetchall():
+        try:
+            return ACTIONS.value(found[0])
+        except StoreError as error:
+            row = dict(zip(ACTIONS.columns, found[0], strict=True))
+            _fail(connection, row["id"], row["session_id"], ask, error)
+    return None
+
+
+def _fail(
+    connection: sqlite3.Connection, action: str, session: str, ask: Claim, error: StoreError
+) -> None:
+    """An action can't be read, or its session: it is over, and so not in the way of all others."""
+    log.error("%s The action %s is over by this.", error, action)
+    connection.execute(_FAIL, (str(error), ask.now, action))
+    actions.refresh(connection, session)
+
+
+def _set_aside(connection: sqlite3.Connection, action: Action) -> None:
+    """One at a time: what of the session was claimed under a lease that is over waits again."""
+    connection.execute(
+        f"{_GIVE_BACK} AND id <> ?",
+        (action.session_id, action.id),
+    )
+
+
+def _give_back(connection: sqlite3.Connection, session: str) -> None:
+    """Whoever had the session before has none of its actions any more."""
+    connection.execute(_GIVE_BACK, (session,))
+
+
+def _take_if_free(connection: sqlite3.Connection, session: str, ask: Claim) -> None:
+    """The claimed action's session is the owner's from now on, where it is live."""
+    hold = connection.execute(
+        "SELECT owner, lease_until FROM holds WHERE session_id = ?", (session,)
+    ).fetchone()
+    if hold is not None and hold[0] == ask.owner and hold[1] > ask.now:
+        connection.execute(
+            "UPDATE holds SET lease_until = max(lease_until, ?) WHERE session_id = ?",
+            (ask.lease_until, session),
+        )
+        return
+    status = connection.execute(
+        "SELECT status FROM agent_state WHERE session_id = ?", (session,)
+    ).fetchone()
+    if status is not None and status[0] in LIVE:
+        _take(connection, session, ask.owner, ask.lease_until)
+
+
+def _take(connection: sqlite3.Connection, session: str, owner: str, until: float) -> None:
+    connection.execute("UPDATE agent_state SET epoch = epoch + 1 WHERE session_id = ?", (session,))
+    connection.execute(
+        "INSERT OR REPLACE INTO holds (session_id, owner, lease_until) VALUES (?, ?, ?)",
+        (session, owner, until),
+    )
+
+
+def _refresh_all_of(connection: sqlite3.Connection, owner: str) -> None:
+    found = connection.execute(
+        "SELECT session_id FROM heads WHERE session_id IN"
+        " (SELECT session_id FROM holds WHERE owner = ?1"
+        " UNION SELECT session_id FROM actions INDEXED BY actions_claimed"
+        " WHERE status = 'claimed' AND owner = ?1)",
+        (owner,),
+    ).fetchall()
+    for (session,) in found:
+        actions.refresh(connection, session)

@@ -1,0 +1,59 @@
+"""Writes to LanceDB's store until it is killed, and tells on standard output what is kept.
+
+Run as `python -m tests.helpers.lance_killed FOLDER NOW`. Unlike SQLite's, it can't be forked: LanceDB
+has threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from agentstepper_nb.store.lance import LanceRuntimeStore, keeper
+from tests.helpers.runtime_killed import SESSIONS, session
+
+ROOT = Path(__file__).parents[2]
+
+
+async def write(folder: Path, now: float) -> None:
+    """Write until killed; tables are made safe often, so that kills fall into that as well."""
+    keeper._ENTRIES = 40  # type: ignore[misc]
+    keeper._MERGES = 8  # type: ignore[misc]
+    keeper._WAITING = 10  # type: ignore[misc]
+    store = await LanceRuntimeStore.open(folder)
+    await asyncio.gather(*(session(store, name, 1, now) for name in SESSIONS))
+
+
+def killed(folder: Path, lines: int, now: float, end: Callable[[], None]) -> dict[str, int]:
+    """Start one that writes, end it after so many lines, and give what it told.
+
+    Args:
+        folder: Where it writes.
+        lines: How many it tells at least.
+        now: Its clock.
+        end: Called before it is killed: cuts the power, say.
+    """
+    command = [sys.executable, "-m", "tests.helpers.lance_killed", str(folder), str(now)]
+    told: dict[str, int] = {}
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            for number, line in enumerate(process.stdout):
+                name, n = line.split()
+                told[name] = int(n)
+                if number + 1 == lines:
+                    end()
+                    process.kill()
+        finally:
+            process.kill()
+    assert told, "it told nothing: does it start?"
+    return told
+
+
+if __name__ == "__main__":
+    asyncio.run(write(Path(sys.argv[1]), float(sys.argv[2])))

@@ -1,0 +1,189 @@
+"""Kills a process that writes to the runtime's store, again and again, and looks at what is left.
+
+Run as `python -m tests.helpers.runtime_killed FOLDER ROUNDS SEED`: forking is safe where nothing runs
+beside.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import sys
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from agentstepper_nb.protocol.runtime import (
+    Action,
+    ActionKind,
+    ActionStatus,
+    AgentStep,
+    SessionStatus,
+)
+from agentstepper_nb.protocol.runtime import AgentState as State
+from agentstepper_nb.protocol.runtime_asks import (
+    ActionQuery,
+    Claim,
+    Create,
+    Enqueue,
+    Finish,
+    StateQuery,
+    StepQuery,
+    Write,
+)
+from agentstepper_nb.store.runtime import RuntimeStore
+from agentstepper_nb.store.runtime.opening import open_runtime_store
+
+SESSIONS = ("one", "two", "three")
+LEASE = 10.0
+
+
+async def session(store: RuntimeStore, name: str, told: int, now: float) -> None:
+    """Give a session one input after the other; each is a step, and told once it is kept."""
+    await store.create(
+        Create(
+            state=State(agent_id="a", session_id=name, moniker="m", created_at=now, updated_at=now),
+            action=Action(
+                id=f"{name} create",
+                created_at=now,
+                kind=ActionKind.CREATE,
+                agent_id="a",
+                session_id=name,
+            ),
+        )
+    )
+    done = len((await store.steps(StepQuery(session_id=name, limit=1000))).steps)
+    while True:
+        ask = Action(
+            id=f"{name} {done}",
+            created_at=now,
+            kind=ActionKind.INPUT,
+            agent_id="a",
+            session_id=name,
+            payload="lorem ipsum " * (done * 37 % 300),
+        )
+        await store.enqueue(Enqueue(actions=(ask,)))
+        await work(store, name, now)
+        after = (await store.states(StateQuery(session_id=name))).states[0].iteration
+        while done < after:
+            os.write(told, f"{name} {done}\n".encode())
+            done += 1
+
+
+async def work(store: RuntimeStore, owner: str, now: float) -> None:
+    """Do what is ready for an owner: an input is a step."""
+    while True:
+        ask = Claim(owner=f"{owner} {now}", now=now, lease_until=now + LEASE)
+        found = await store.claim(ask)
+        action, state = found.action, found.state
+        if action is None or state is None:
+            return
+        steps: tuple[AgentStep, ...] = ()
+        if action.kind is ActionKind.INPUT:
+            steps = (
+                AgentStep(
+                    id=f"step of {action.id}",
+                    created_at=now,
+                    agent_id="a",
+                    session_id=action.session_id,
+                    iteration=state.iteration,
+                    step_token="t",
+                    status="running",
+                    text=action.payload,
+                ),
+            )
+        after = replace(state, status=SessionStatus.RUNNING, iteration=state.iteration + len(steps))
+        done = Finish(id=action.id, owner=ask.owner, status=ActionStatus.DONE, processed_at=now)
+        await store.write(
+            Write(
+                session_id=state.session_id,
+                epoch=state.epoch,
+                owner=ask.owner,
+                state=after,
+                steps=steps,
+                finished=(done,),
+            )
+        )
+
+
+async def write(folder: Path, told: int, now: float) -> None:
+    """Write until killed."""
+    store = open_runtime_store(folder)
+    await asyncio.gather(*(session(store, name, told, now) for name in SESSIONS))
+
+
+async def check(folder: Path, told: dict[str, int]) -> dict[str, int]:
+    """What is there; see `look`."""
+    store = open_runtime_store(folder)
+    try:
+        return await look(store, told)
+    finally:
+        await store.close()
+
+
+async def look(store: RuntimeStore, told: dict[str, int]) -> dict[str, int]:
+    """What is there: all that was told, each input's step once and with its end, in its order."""
+    kept = {}
+    for state in (await store.states(StateQuery())).states:
+        name = state.session_id
+        steps = (await store.steps(StepQuery(session_id=name, limit=1000))).steps
+        done = (
+            await store.actions(
+                ActionQuery(
+                    session_id=name,
+                    kind=ActionKind.INPUT,
+                    status=ActionStatus.DONE,
+                    limit=1000,
+                )
+            )
+        ).actions
+        assert [each.id for each in steps] == [f"step of {each.id}" for each in done]
+        assert [each.id for each in done] == [f"{name} {n}" for n in range(len(done))]
+        assert [each.text for each in steps] == [each.payload for each in done]
+        assert state.iteration == len(steps)
+        kept[name] = len(steps)
+        assert kept[name] > told.get(name, -1), f"{name}: {told[name]} was told"
+    assert set(told) <= set(kept)
+    return kept
+
+
+def kill_one(folder: Path, lines: int, now: float) -> dict[str, int]:
+    """Fork one that writes, kill it after so many lines, and give what it told."""
+    read, write_end = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(read)
+        try:
+            asyncio.run(write(folder, write_end, now))
+        finally:
+            os._exit(1)
+    os.close(write_end)
+    told: dict[str, int] = {}
+    with os.fdopen(read) as pipe:
+        for _ in range(lines):
+            name, n = pipe.readline().split()
+            told[name] = int(n)
+        os.kill(pid, signal.SIGKILL)
+        for line in pipe:  # what it told before it died counts as well
+            name, n = line.split()
+            told[name] = int(n)
+    os.waitpid(pid, 0)
+    return told
+
+
+def main(folder: Path, rounds: int, seed: int) -> None:
+    """Kill so many times, and tell how many steps are there at the end."""
+    chance = random.Random(seed)
+    kept: dict[str, int] = {}
+    for number in range(rounds):
+        # Each has the leases of the one before behind it.
+        told = kill_one(folder, chance.randint(1, 40), 1_000.0 + number * 2 * LEASE)
+        last = {name: number_ - 1 for name, number_ in kept.items()}
+        kept = asyncio.run(check(folder, {**last, **told}))
+    print(sum(kept.values()))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

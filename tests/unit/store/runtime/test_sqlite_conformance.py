@@ -1,0 +1,73 @@
+"""The store in SQLite keeps what every store of the runtime promises; on disk, and in memory."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from agentstepper_nb.protocol.values import Durability
+from agentstepper_nb.store.runtime import RuntimeStore
+from agentstepper_nb.store.runtime.conformance import RuntimeStoreConformance
+from agentstepper_nb.store.runtime.opening import open_runtime_store
+from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
+from agentstepper_nb.store.runtime.sqlite.file import RUNTIME_FILE
+
+
+class OnDisk(RuntimeStoreConformance):
+    durability = Durability.DURABLE
+
+    @pytest.fixture(autouse=True)
+    def given(self, tmp_path: Path) -> None:
+        self.folder = tmp_path
+        self.number = 0
+
+    async def open(self) -> RuntimeStore:
+        self.number += 1
+        return open_runtime_store(self.folder / f"{self.number}", self.durability)
+
+    async def reopen(self, store: RuntimeStore) -> RuntimeStore:
+        await store.close()
+        return open_runtime_store(self.folder / f"{self.number}", self.durability)
+
+    async def forget_state(self, store: RuntimeStore, session_id: str) -> None:
+        self._behind("DELETE FROM agent_state WHERE session_id = ?", session_id)
+
+    async def plant(self, store: RuntimeStore, session_id: str, text: str) -> None:
+        self._behind("UPDATE agent_state SET state = ? WHERE session_id = ?", text, session_id)
+
+    def _behind(self, statement: str, *values: str) -> None:
+        path = self.folder / f"{self.number}" / RUNTIME_FILE
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            assert connection.execute(statement, values).rowcount == 1
+
+
+class TestDurable(OnDisk):
+    pass
+
+
+class TestSynced(OnDisk):
+    durability = Durability.SYNC
+    effort = 1
+
+
+class TestInMemory(RuntimeStoreConformance):
+    async def open(self) -> RuntimeStore:
+        return SqliteRuntimeStore(None)
+
+    async def reopen(self, store: RuntimeStore) -> RuntimeStore:
+        return store
+
+    async def forget_state(self, store: RuntimeStore, session_id: str) -> None:
+        await self._behind(store, "DELETE FROM agent_state WHERE session_id = ?", session_id)
+
+    async def plant(self, store: RuntimeStore, session_id: str, text: str) -> None:
+        statement = "UPDATE agent_state SET state = ? WHERE session_id = ?"
+        await self._behind(store, statement, text, session_id)
+
+    async def _behind(self, store: RuntimeStore, statement: str, *values: str) -> None:
+        assert isinstance(store, SqliteRuntimeStore)
+        changed = await store._writer.call(lambda connection: connection.execute(statement, values))
+        assert changed.rowcount == 1
