@@ -1,0 +1,130 @@
+"""The service `runtime_store` of a worker: keeps the agents' rows with what the Core mustn't load."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+from msgspec import Raw, Struct
+
+from ..errors import CommandError, StoreError
+from ..store.runtime import RuntimeStore
+from ..store.runtime.remote import answer
+from ..worker.service import Service, ServiceContext
+
+#: Says which store: `lance:FOLDER`. The Core sets it for the workers that it starts.
+VARIABLE: Final = "AGENTSTEPPER_RUNTIME_STORE"
+#: The folder, below the Core's, where the variable names none.
+FOLDER: Final = "lance-runtime"
+#: Seconds without a question after which the store is let go. Dispatchers ask each second.
+_IDLE: Final = 5.0
+#: Seconds that another worker has to let it go: its Core is gone, or asks this one instead.
+_PATIENCE: Final = 15.0
+
+
+def create(context: ServiceContext) -> Service:
+    """Make the service; what the entry point names."""
+    return StoreService(
+        lambda: open_chosen(os.environ.get(VARIABLE, ""), context.data_dir), log=context.log
+    )
+
+
+async def open_chosen(chosen: str, data_dir: Path) -> RuntimeStore:
+    """Open the store that is chosen.
+
+    Args:
+        chosen: `lance:FOLDER`; an empty folder, or nothing at all, means one below the Core's.
+        data_dir: The Core's folder.
+
+    Raises:
+        StoreError: It can't be used, or is none that a worker keeps.
+    """
+    from ..store.lance import LanceRuntimeStore
+
+    kind, _, folder = (chosen or "lance:").partition(":")
+    if kind != "lance":
+        raise StoreError(f"A worker keeps no {chosen!r}: set {VARIABLE} to lance:FOLDER.")
+    place = await asyncio.to_thread(Path(folder).expanduser) if folder else data_dir / FOLDER
+    return await LanceRuntimeStore.open(place, patience=_PATIENCE)
+
+
+class StoreService:
+    """Opens a store when it is asked, answers for it, and lets it go when nobody asks any more: where
+    workers change, the next can have it.
+
+    Args:
+        open: Opens it. Where that failed, the next who asks has it tried again.
+        idle: Seconds without a question after which it is closed.
+        log: Gets why it couldn't be closed well.
+    """
+
+    def __init__(
+        self,
+        open: Callable[[], Awaitable[RuntimeStore]],
+        idle: float = _IDLE,
+        log: logging.Logger | None = None,
+    ) -> None:
+        self._open = open
+        self._idle = idle
+        self._log = log or logging.getLogger(__name__)
+        self._turn = asyncio.Lock()  # to open or close it
+        self._store: RuntimeStore | None = None
+        self._asked = 0  # that aren't answered
+        self._timer: asyncio.TimerHandle | None = None
+        self._letting_go: asyncio.Task[None] | None = None
+        self._closed = False
+
+    async def call(self, method: str, params: Raw) -> Struct | None:
+        """Answer one of `METHODS`; see `Service.call`."""
+        self._asked += 1
+        try:
+            return await answer(await self._opened(), method, params)
+        finally:
+            self._asked -= 1
+            self._wait_for_more()
+
+    def stream(self, method: str, params: Raw) -> AsyncIterator[Struct]:
+        """Nothing is streamed; see `Service.stream`."""
+        raise CommandError("unknown_service", f"The runtime's store has no stream {method[:80]!r}.")
+
+    async def close(self) -> None:
+        """Close the store; see `Service.close`."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        await self._let_go()
+
+    async def _opened(self) -> RuntimeStore:
+        async with self._turn:
+            if self._closed:
+                raise CommandError("store_failed", "The worker that has the store is ending.")
+            if self._store is None:
+                try:
+                    self._store = await self._open()
+                except StoreError as error:
+                    raise CommandError("store_failed", str(error)) from error
+            return self._store
+
+    def _wait_for_more(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if not self._closed:
+            self._timer = asyncio.get_running_loop().call_later(self._idle, self._nobody_asks)
+
+    def _nobody_asks(self) -> None:
+        if not self._asked:
+            self._letting_go = asyncio.get_running_loop().create_task(self._let_go())
+
+    async def _let_go(self) -> None:
+        async with self._turn:
+            if self._store is None or (self._asked and not self._closed):
+                return
+            store, self._store = self._store, None
+            try:
+                await store.close()
+            except StoreError as error:
+                self._log.error("%s", error)

@@ -1,0 +1,226 @@
+"""The runtime's store in LanceDB."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeVar
+
+from ...errors import StoreError
+from ...protocol.runtime import Conversation, Cursor, Participant
+from ...protocol.runtime_asks import (
+    ActionQuery,
+    Actions,
+    Adopt,
+    Claim,
+    Claimed,
+    ConversationQuery,
+    Conversations,
+    Create,
+    Created,
+    CursorAt,
+    CursorQuery,
+    Enqueue,
+    Leave,
+    MessageQuery,
+    Messages,
+    ParticipantQuery,
+    Participants,
+    Post,
+    Release,
+    Renew,
+    Renewed,
+    RuntimeStoreInfo,
+    Sessions,
+    SessionsOf,
+    StateQuery,
+    States,
+    StepQuery,
+    Steps,
+    Write,
+    Written,
+)
+from . import queue, reads, talk, writing
+from .draft import Draft
+from .keeper import Keeper
+from .kinds import (
+    ACTIONS,
+    CONVERSATIONS,
+    CURSORS,
+    MESSAGES,
+    PARTICIPANTS,
+    STATES,
+    STEPS,
+    Kind,
+)
+from .tables import Tables
+
+Asked = TypeVar("Asked")
+Given = TypeVar("Given")
+
+_MISSING: Final = (
+    'LanceDB isn\'t installed: `pip install "agentstepper_nb[lance]"`, or choose another '
+    "runtime_store."
+)
+
+
+class LanceRuntimeStore:
+    """Keeps the runtime's rows in LanceDB's tables. See `RuntimeStore`; made by `open`.
+
+    Args:
+        keeper: Keeps them.
+    """
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
+
+    @classmethod
+    async def open(
+        cls, folder: Path, what: str = "agentstepper worker", patience: float = 0.0
+    ) -> LanceRuntimeStore:
+        """Open the store of a folder, which belongs to this process until it is closed.
+
+        Args:
+            folder: Made where it is missing.
+            what: What this process is, for whoever comes second.
+            patience: Seconds to wait for whoever has it.
+
+        Raises:
+            StoreTakenError: Another process has it.
+            NewerStoreError: A newer program wrote it.
+            StoreError: It can't be used, is damaged, or LanceDB isn't installed.
+        """
+        try:
+            await asyncio.to_thread(__import__, "lancedb")  # takes seconds
+        except ImportError as error:
+            raise StoreError(_MISSING) from error
+        return cls(await Keeper.open(folder, what, patience))
+
+    # ---- the queue ----------------------------------------------------------------------------------
+
+    async def create(self, ask: Create) -> Created:
+        """Make a session. See `RuntimeStore.create`."""
+        return await self._change(queue.create, ask)
+
+    async def enqueue(self, ask: Enqueue) -> Actions:
+        """Enqueue actions. See `RuntimeStore.enqueue`."""
+        return await self._change(queue.enqueue, ask)
+
+    async def claim(self, ask: Claim) -> Claimed:
+        """Claim the next ready action. See `RuntimeStore.claim`."""
+        return await self._change(queue.claim, ask)
+
+    async def renew(self, ask: Renew) -> Renewed:
+        """Make leases last. See `RuntimeStore.renew`."""
+        return await self._change(queue.renew, ask)
+
+    async def adopt(self, ask: Adopt) -> States:
+        """Take sessions that nobody has any more. See `RuntimeStore.adopt`."""
+        return await self._change(queue.adopt, ask)
+
+    async def release(self, ask: Release) -> None:
+        """Cut leases. See `RuntimeStore.release`."""
+        await self._change(queue.release, ask)
+
+    async def write(self, ask: Write) -> Written:
+        """Keep what became of a session. See `RuntimeStore.write`."""
+        return await self._change(writing.write, ask)
+
+    # ---- conversations ------------------------------------------------------------------------------
+
+    async def save_conversation(self, ask: Conversation) -> Conversation:
+        """Keep a conversation. See `RuntimeStore.save_conversation`."""
+        return await self._change(talk.save_conversation, ask)
+
+    async def join(self, ask: Participant) -> Participant:
+        """Add a participant. See `RuntimeStore.join`."""
+        return await self._change(talk.join, ask)
+
+    async def leave(self, ask: Leave) -> Participant:
+        """A participant leaves. See `RuntimeStore.leave`."""
+        return await self._change(talk.leave, ask)
+
+    async def post(self, ask: Post) -> Written:
+        """Append a message and enqueue actions. See `RuntimeStore.post`."""
+        return await self._change(talk.post, ask)
+
+    async def advance(self, ask: Cursor) -> Cursor:
+        """Note how far a session has read. See `RuntimeStore.advance`."""
+        return await self._change(talk.advance, ask)
+
+    # ---- reading ------------------------------------------------------------------------------------
+
+    async def actions(self, ask: ActionQuery) -> Actions:
+        """Actions, the oldest first."""
+        return await self._read(reads.actions, ask, ACTIONS)
+
+    async def states(self, ask: StateQuery) -> States:
+        """Snapshots, the newest first."""
+        return await self._read(reads.states, ask, STATES)
+
+    async def steps(self, ask: StepQuery) -> Steps:
+        """Steps, by iteration and seq."""
+        return await self._read(reads.steps, ask, STEPS)
+
+    async def sessions(self, ask: SessionsOf) -> Sessions:
+        """An agent's sessions, the newest first."""
+        return await self._read(reads.sessions, ask, STATES, STEPS)
+
+    async def conversations(self, ask: ConversationQuery) -> Conversations:
+        """Conversations, the newest first."""
+        return await self._read(reads.conversations, ask, CONVERSATIONS)
+
+    async def participants(self, ask: ParticipantQuery) -> Participants:
+        """Participants of a conversation, in the order in which they joined."""
+        return await self._read(reads.participants, ask, PARTICIPANTS)
+
+    async def messages(self, ask: MessageQuery) -> Messages:
+        """Messages of a conversation. See `RuntimeStore.messages`."""
+        after: int | None = None
+        if ask.after is not None:
+            placed = partial(talk.place, conversation=ask.conversation_id, message=ask.after)
+            after = await self._keeper.look(placed)
+        return await self._keeper.read(lambda tables: reads.messages(tables, ask, after), MESSAGES)
+
+    async def cursor(self, ask: CursorQuery) -> CursorAt:
+        """How far a session has read."""
+        key = CURSORS.key_of(ask)
+        return CursorAt(cursor=await self._keeper.look(lambda draft: draft.get(CURSORS, key)))
+
+    async def info(self) -> RuntimeStoreInfo:
+        """Where it keeps, and how much is open."""
+        folder, index = self._keeper.folder, self._keeper.index
+        return RuntimeStoreInfo(
+            kind="lance",
+            place=str(folder),
+            live=len(index.states),
+            open=len(index.actions),
+            size=await asyncio.to_thread(_size, folder),
+        )
+
+    async def close(self) -> None:
+        """Finish what was begun, and let the folder go. Idempotent."""
+        await self._keeper.close()
+
+    async def _change(self, plan: Callable[[Draft, Asked], Awaitable[Given]], ask: Asked) -> Given:
+        return await self._keeper.change(lambda draft: plan(draft, ask))
+
+    async def _read(
+        self, query: Callable[[Tables, Asked], Awaitable[Given]], ask: Asked, *kinds: Kind
+    ) -> Given:
+        return await self._keeper.read(lambda tables: query(tables, ask), *kinds)
+
+
+def _size(folder: Path) -> int:
+    """The bytes of all files; one that goes meanwhile has none."""
+    size = 0
+    for place, _, files in os.walk(folder):
+        for name in files:
+            try:
+                size += (Path(place) / name).stat().st_size
+            except FileNotFoundError:
+                continue
+    return size

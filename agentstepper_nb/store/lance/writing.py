@@ -1,0 +1,115 @@
+"""What became of a session: its snapshot, its steps, what it said, and the actions that are over."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ...errors import CommandError
+from ...protocol.runtime import LIVE, Action, ActionStatus, AgentState, AgentStep
+from ...protocol.runtime_asks import Finish, Write, Written
+from . import talk
+from .draft import Draft
+from .kinds import ACTIONS, KEY, MESSAGES, STATES, STEPS
+from .queue import require_session
+from .sql import any_of
+
+
+async def write(draft: Draft, ask: Write) -> Written:
+    """See `RuntimeStore.write`."""
+    kept = await require_session(draft, ask.session_id)
+    _check(kept, ask)
+    state = None if ask.state is None else _state(draft, kept, ask.state)
+    steps = await _steps(draft, ask)
+    await draft.find(MESSAGES, [each.message_id for each in ask.messages])  # all at one go
+    messages = tuple([each for each in ask.messages if await talk.append(draft, each)])
+    finished = [await _finish(draft, ask.session_id, each) for each in ask.finished]
+    return Written(
+        state=state,
+        steps=steps,
+        messages=messages,
+        actions=tuple(action for action in finished if action is not None),
+    )
+
+
+def _check(kept: AgentState, ask: Write) -> None:
+    if ask.epoch != kept.epoch or kept.owner not in (None, ask.owner):
+        raise CommandError(
+            "stale_epoch", f"Session {ask.session_id} is another worker's by now: it goes on there."
+        )
+    others = {each.session_id for each in (*ask.steps, *((ask.state,) if ask.state else ()))}
+    if others - {ask.session_id}:
+        raise CommandError(
+            "invalid_message", f"A write of session {ask.session_id} has another session's rows."
+        )
+
+
+def _state(draft: Draft, kept: AgentState, state: AgentState) -> AgentState | None:
+    """Keep a snapshot; None where it is kept already."""
+    live = state.status in LIVE
+    new = replace(
+        state,
+        epoch=kept.epoch,
+        owner=kept.owner if live else None,
+        lease_until=kept.lease_until if live else None,
+    )
+    if new == kept:
+        return None
+    if kept.status not in LIVE:
+        raise CommandError(
+            "session_over", f"Session {state.session_id} has ended: nothing of it changes any more."
+        )
+    draft.put(STATES, new)
+    return new
+
+
+async def _steps(draft: Draft, ask: Write) -> tuple[AgentStep, ...]:
+    """Keep steps; gives those that aren't kept already."""
+    if not ask.steps:
+        return ()
+    keys = {STEPS.key_of(step) for step in ask.steps}
+    ids = {step.id for step in ask.steps}
+    known = await draft.where(
+        STEPS,
+        f"({any_of(KEY, keys)} OR {any_of('id', ids)})",
+        lambda step: step.id in ids or STEPS.key_of(step) in keys,
+    )
+    places = {STEPS.key_of(step): step.id for step in known}
+    by_id = {step.id: STEPS.key_of(step) for step in known}
+    for step in ask.steps:
+        key = STEPS.key_of(step)
+        if places.setdefault(key, step.id) != step.id or by_id.setdefault(step.id, key) != key:
+            raise CommandError(
+                "duplicate_step",
+                f"Another step stands at iteration {step.iteration} of session {step.session_id}.",
+            )
+    kept = {step.id for step in known}
+    fresh = {step.id: step for step in ask.steps if step.id not in kept}
+    for step in fresh.values():
+        draft.put(STEPS, step)
+    return tuple(fresh.values())
+
+
+async def _finish(draft: Draft, session: str, finish: Finish) -> Action | None:
+    """Close an action of its owner's and of this session; None where it is closed so already."""
+    action: Action | None = await draft.get(ACTIONS, finish.id)
+    if action is None or (action.owner, action.session_id) != (finish.owner, session):
+        raise _stale(finish)
+    if action.status is not ActionStatus.CLAIMED:
+        if (action.status, action.error) != (finish.status, finish.error):
+            raise _stale(finish)
+        return None
+    closed = replace(
+        action,
+        status=finish.status,
+        error=finish.error,
+        processed_at=finish.processed_at,
+        lease_until=None,
+    )
+    draft.put(ACTIONS, closed)
+    return closed
+
+
+def _stale(finish: Finish) -> CommandError:
+    return CommandError(
+        "stale_claim", f"Action {finish.id} isn't {finish.owner}'s any more: it is done elsewhere."
+    )

@@ -1,0 +1,45 @@
+"""LanceDB's store promises what every store of the runtime does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentstepper_nb.store.lance import LanceRuntimeStore
+from agentstepper_nb.store.lance.kinds import STATES
+from agentstepper_nb.store.lance.sql import equal
+from agentstepper_nb.store.runtime import RuntimeStore
+
+pytest.register_assert_rewrite("agentstepper_nb.store.runtime.conformance")
+
+from agentstepper_nb.store.runtime.conformance import RuntimeStoreConformance  # noqa: E402
+
+
+class TestLance(RuntimeStoreConformance):
+    effort = 2
+
+    @pytest.fixture(autouse=True)
+    def folder(self, tmp_path: Path) -> None:
+        self.path = tmp_path
+        self.opened_times = 0
+
+    async def open(self) -> RuntimeStore:
+        self.opened_times += 1
+        return await LanceRuntimeStore.open(self.path / str(self.opened_times))
+
+    async def reopen(self, store: RuntimeStore) -> RuntimeStore:
+        await store.close()
+        return await LanceRuntimeStore.open(self.path / str(self.opened_times))
+
+    async def forget_state(self, store: RuntimeStore, session_id: str) -> None:
+        assert isinstance(store, LanceRuntimeStore)
+        where = equal("session_id", session_id)
+        await store._keeper.read(lambda tables: tables._tables[STATES.name].delete(where), STATES)
+
+    async def plant(self, store: RuntimeStore, session_id: str, text: str) -> None:
+        assert isinstance(store, LanceRuntimeStore)
+        where = equal("session_id", session_id)
+        await store._keeper.read(
+            lambda tables: tables._tables[STATES.name].update({"state": text}, where=where), STATES
+        )
