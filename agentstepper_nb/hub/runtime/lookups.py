@@ -1,0 +1,126 @@
+"""Finding what an ask names, or saying that it isn't there."""
+
+from __future__ import annotations
+
+from ...errors import CommandError
+from ...protocol.runtime import (
+    AgentState,
+    Conversation,
+    ConversationMessage,
+    ConversationStatus,
+    Participant,
+)
+from ...protocol.runtime_asks import (
+    ConversationQuery,
+    MessageQuery,
+    ParticipantQuery,
+    StateQuery,
+)
+from ...store.runtime.base import RuntimeStore
+
+#: Characters of an id that errors show.
+_SHOWN = 80
+
+
+async def find_state(store: RuntimeStore, session_id: str) -> AgentState | None:
+    """A session's snapshot, where it has one."""
+    found = await store.states(StateQuery(session_id=session_id, limit=1))
+    return found.states[0] if found.states else None
+
+
+async def session(store: RuntimeStore, session_id: str, field: str = "session_id") -> AgentState:
+    """A session's snapshot.
+
+    Raises:
+        CommandError: `unknown_session`.
+    """
+    state = await find_state(store, session_id)
+    if state is None:
+        raise unknown_session(session_id, field)
+    return state
+
+
+async def latest(store: RuntimeStore, agent_id: str) -> AgentState:
+    """The session of an agent that was created last.
+
+    Raises:
+        CommandError: `unknown_agent`.
+    """
+    found = await store.states(StateQuery(agent_id=agent_id, limit=1))
+    if not found.states:
+        raise unknown_agent(agent_id)
+    return found.states[0]
+
+
+async def find_conversation(store: RuntimeStore, conversation_id: str) -> Conversation | None:
+    """A conversation, where there is one of this id."""
+    found = await store.conversations(ConversationQuery(conversation_id=conversation_id, limit=1))
+    return found.conversations[0] if found.conversations else None
+
+
+async def conversation(
+    store: RuntimeStore, conversation_id: str, field: str = "conversation_id"
+) -> Conversation:
+    """A conversation.
+
+    Raises:
+        CommandError: `unknown_conversation`.
+    """
+    found = await find_conversation(store, conversation_id)
+    if found is None:
+        raise CommandError(
+            "unknown_conversation",
+            f"There is no conversation {conversation_id[:_SHOWN]!r}.",
+            field=field,
+        )
+    return found
+
+
+async def open_conversation(
+    store: RuntimeStore, conversation_id: str, field: str = "conversation_id"
+) -> Conversation:
+    """A conversation that isn't closed.
+
+    Raises:
+        CommandError: `unknown_conversation`; `conversation_closed`.
+    """
+    found = await conversation(store, conversation_id, field)
+    if found.status is ConversationStatus.CLOSED:
+        name = (found.title or conversation_id)[:_SHOWN]
+        raise CommandError(
+            "conversation_closed",
+            f"The conversation {name!r} is closed: open it again, or begin another.",
+            field=field,
+        )
+    return found
+
+
+async def find_message(
+    store: RuntimeStore, conversation_id: str, message_id: str
+) -> ConversationMessage | None:
+    """A message of a conversation, where it has one of this id."""
+    ask = MessageQuery(conversation_id=conversation_id, message_id=message_id, limit=1)
+    found = await store.messages(ask)
+    return found.messages[0] if found.messages else None
+
+
+async def seats(
+    store: RuntimeStore, conversation_id: str, session_id: str | None = None
+) -> tuple[Participant, ...]:
+    """Who takes part in a conversation and hasn't left: all, or one session."""
+    ask = ParticipantQuery(conversation_id=conversation_id, here=True, session_id=session_id)
+    return (await store.participants(ask)).participants
+
+
+def unknown_session(session_id: str, field: str = "session_id") -> CommandError:
+    """An error to raise where no session has this id."""
+    return CommandError(
+        "unknown_session", f"There is no session {session_id[:_SHOWN]!r}.", field=field
+    )
+
+
+def unknown_agent(agent_id: str) -> CommandError:
+    """An error to raise where no session of this agent is known."""
+    return CommandError(
+        "unknown_agent", f"There is no session of agent {agent_id[:_SHOWN]!r}.", field="agent_id"
+    )

@@ -1,0 +1,216 @@
+"""Conversations, and who takes part in them. Each change of it is said in the conversation, too."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+
+from ...errors import CommandError, ProtocolError
+from ...protocol.runtime import (
+    LIVE,
+    Conversation,
+    ConversationMessage,
+    ConversationStatus,
+    Participant,
+    ParticipantKind,
+    SenderType,
+)
+from ...protocol.runtime_asks import Leave, ParticipantQuery, Post
+from ...protocol.runtime_wire import NewConversation, NewParticipant, SetConversation
+from . import lookups
+from .kit import Kit
+from .news import News
+
+
+class Membership:
+    """Begins and closes conversations, and lets join and leave, one after the other: what a change
+    rests on is read first, and is still so when it is written.
+
+    Args:
+        kit: What it works with.
+    """
+
+    def __init__(self, kit: Kit) -> None:
+        self._kit = kit
+        self._store = kit.store
+        self._alone = asyncio.Lock()
+
+    async def create(self, ask: NewConversation) -> Conversation:
+        """Begin a conversation; where there is one of this id, that one is answered."""
+        async with self._alone:
+            if ask.conversation_id is not None:
+                known = await lookups.find_conversation(self._store, ask.conversation_id)
+                if known is not None:
+                    return known
+            return await self._save(
+                Conversation(
+                    conversation_id=ask.conversation_id or self._kit.new_id(),
+                    title=ask.title,
+                    created_by=ask.created_by,
+                    tags=ask.tags,
+                    created_at=self._kit.clock(),
+                )
+            )
+
+    async def set(self, ask: SetConversation) -> Conversation:
+        """Change what is given: the title, the tags, whether anybody may post.
+
+        Raises:
+            CommandError: `unknown_conversation`.
+        """
+        async with self._alone:
+            known = await lookups.conversation(self._store, ask.conversation_id)
+            wanted = msgspec.structs.replace(
+                known,
+                status=known.status if ask.status is None else ConversationStatus(ask.status),
+                title=known.title if ask.title is None else ask.title,
+                tags=known.tags if ask.tags is None else ask.tags,
+            )
+            if wanted == known:
+                return known
+            kept = await self._save(wanted)
+            if kept.status is not known.status:
+                await self._say(self._turned(kept))
+            return kept
+
+    async def join(self, ask: NewParticipant) -> Participant:
+        """Add somebody to a conversation; who is there is answered as they stand.
+
+        Raises:
+            ProtocolError: `invalid_message`: it isn't said who.
+            CommandError: `unknown_conversation`, `conversation_closed`; `unknown_session`,
+                `unknown_agent`, `session_over`.
+        """
+        async with self._alone:
+            await lookups.open_conversation(self._store, ask.conversation_id)
+            wanted = await self._seat(ask)
+            participant = await self._store.join(wanted)
+            if participant.participant_id == wanted.participant_id:
+                self._kit.tell(News(participants=(participant,)))
+                await self._say(arrival(self._kit.new_id(), participant))
+            return participant
+
+    async def leave(self, conversation_id: str, participant_id: str) -> Participant:
+        """Let a participant leave; one that has left is answered as it stands.
+
+        Args:
+            conversation_id: The conversation.
+            participant_id: The participant.
+
+        Raises:
+            CommandError: `unknown_conversation`, `unknown_participant`.
+        """
+        async with self._alone:
+            known = await self._participant(conversation_id, participant_id)
+            if known.left_at is not None:
+                return known
+            ask = Leave(participant_id=participant_id, at=self._kit.clock())
+            participant = await self._store.leave(ask)
+            self._kit.tell(News(participants=(participant,)))
+            await self._say(self._departure(participant))
+            return participant
+
+    # ---- parts --------------------------------------------------------------------------------------
+
+    async def _save(self, wanted: Conversation) -> Conversation:
+        kept = await self._store.save_conversation(wanted)
+        self._kit.tell(News(conversations=(kept,)))
+        return kept
+
+    async def _say(self, message: ConversationMessage) -> None:
+        written = await self._store.post(Post(message=message))
+        self._kit.tell(News(messages=written.messages))
+
+    async def _seat(self, ask: NewParticipant) -> Participant:
+        """The participant that is asked for."""
+        user_id = agent_id = session_id = None
+        if ask.kind is ParticipantKind.USER:
+            if ask.user_id is None:
+                raise _missing("user_id", "it says which user joins")
+            user_id = ask.user_id
+        else:
+            agent_id, session_id = await self._live_session(ask)
+        return Participant(
+            participant_id=self._kit.new_id(),
+            conversation_id=ask.conversation_id,
+            kind=ask.kind,
+            user_id=user_id,
+            agent_id=agent_id,
+            session_id=session_id,
+            role=ask.role,
+            delivery=ask.delivery,
+            joined_at=self._kit.clock(),
+        )
+
+    async def _live_session(self, ask: NewParticipant) -> tuple[str, str]:
+        if ask.session_id is not None:
+            state = await lookups.session(self._store, ask.session_id)
+        elif ask.agent_id is not None:
+            state = await lookups.latest(self._store, ask.agent_id)
+        else:
+            raise _missing("session_id", "it says which session joins")
+        if state.status not in LIVE:
+            raise CommandError(
+                "session_over",
+                f"The session {state.session_id[:80]!r} has ended: it can't join.",
+                field="session_id",
+            )
+        return state.agent_id, state.session_id
+
+    async def _participant(self, conversation_id: str, participant_id: str) -> Participant:
+        await lookups.conversation(self._store, conversation_id)
+        found = await self._store.participants(ParticipantQuery(conversation_id=conversation_id))
+        for participant in found.participants:
+            if participant.participant_id == participant_id:
+                return participant
+        raise CommandError(
+            "unknown_participant",
+            f"There is no participant {participant_id[:80]!r} in this conversation.",
+            field="participant_id",
+        )
+
+    def _departure(self, participant: Participant) -> ConversationMessage:
+        at = participant.left_at or self._kit.clock()
+        return _about(self._kit.new_id(), participant, "left", at)
+
+    def _turned(self, conversation: Conversation) -> ConversationMessage:
+        """That a conversation was closed, or opened again."""
+        closed = conversation.status is ConversationStatus.CLOSED
+        return ConversationMessage(
+            message_id=self._kit.new_id(),
+            conversation_id=conversation.conversation_id,
+            created_at=self._kit.clock(),
+            sender_type=SenderType.SYSTEM,
+            text="The conversation was closed." if closed else "The conversation was opened again.",
+            event_type="closed" if closed else "opened",
+        )
+
+
+def arrival(message_id: str, participant: Participant) -> ConversationMessage:
+    """The message that somebody joined.
+
+    Args:
+        message_id: Its id.
+        participant: Who.
+    """
+    return _about(message_id, participant, "joined", participant.joined_at)
+
+
+def _about(message_id: str, participant: Participant, what: str, at: float) -> ConversationMessage:
+    return ConversationMessage(
+        message_id=message_id,
+        conversation_id=participant.conversation_id,
+        created_at=at,
+        sender_type=SenderType.SYSTEM,
+        user_id=participant.user_id,
+        agent_id=participant.agent_id,
+        session_id=participant.session_id,
+        text=f"{participant.user_id or participant.agent_id} {what}.",
+        data={"participant_id": participant.participant_id, "role": participant.role.value},
+        event_type=what,
+    )
+
+
+def _missing(field: str, why: str) -> ProtocolError:
+    return ProtocolError("invalid_message", f"{field}: it is missing; {why}.", field)

@@ -1,0 +1,90 @@
+"""What an action of each kind carries."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from ...errors import CommandError, ProtocolError
+from ...protocol.forms import wrong_form
+from ...protocol.runtime import ActionKind, Limits
+from ...protocol.runtime_wire import CreateAgent, Destroy, Input, Interrupt
+
+#: Bytes of JSON that a client's payload, metadata or data may have: a claim answers with an action and
+#: its session in one message, and one that doesn't fit would be in the way of all others.
+MOST: Final = 8_000_000
+
+
+class Nothing(Struct, frozen=True):
+    """The payload of an action that says all by its kind."""
+
+
+#: The class of each kind's payload.
+PAYLOADS: Final[dict[ActionKind, type[Struct]]] = {
+    ActionKind.CREATE: CreateAgent,
+    ActionKind.PAUSE: Nothing,
+    ActionKind.RESUME: Nothing,
+    ActionKind.INTERRUPT: Interrupt,
+    ActionKind.INPUT: Input,
+    ActionKind.DESTROY: Destroy,
+}
+
+
+def checked(kind: ActionKind, payload: Any) -> Struct:
+    """An action's payload as its struct; none is one without fields.
+
+    Args:
+        kind: The action's kind.
+        payload: The payload, as JSON values.
+
+    Raises:
+        ProtocolError: `invalid_message`, with the field: it has another form, or a field that the
+            kind doesn't know, which else would do nothing, silently.
+    """
+    given = {} if payload is None else payload
+    expected = PAYLOADS[kind]
+    try:
+        found: Struct = msgspec.convert(given, expected)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise wrong_form(error, "payload") from None
+    _refuse_unknown(given, expected, "payload")
+    if isinstance(found, CreateAgent):
+        _refuse_unknown(given.get("limits", {}), Limits, "payload.limits")
+    return found
+
+
+def refuse_large(value: Any, field: str) -> None:
+    """Refuse what is too large for a row.
+
+    Args:
+        value: JSON values.
+        field: What they are.
+
+    Raises:
+        CommandError: `too_large`.
+    """
+    size = len(msgspec.json.encode(value))
+    if size > MOST:
+        raise CommandError(
+            "too_large",
+            f"{field}: {size:,} bytes of JSON; at most {MOST:,} are kept. Keep them in a file, and say "
+            "where it is.",
+            field=field,
+        )
+
+
+def kept(payload: Struct) -> Any:
+    """A payload as its row has it: JSON values, with all that was left out."""
+    return msgspec.to_builtins(payload) or None
+
+
+def _refuse_unknown(given: dict[str, Any], expected: type[Struct], under: str) -> None:
+    for name in given:
+        if name not in expected.__struct_fields__:
+            field = f"{under}.{name[:100]}"
+            known = ", ".join(expected.__struct_fields__) or "none"
+            raise ProtocolError(
+                "invalid_message", f"{field}: there is no such field, there are: {known}.", field
+            )

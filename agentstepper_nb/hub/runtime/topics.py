@@ -1,0 +1,166 @@
+"""Topics: who watches what, and the numbers that what they are told has.
+
+A topic is kept as long as somebody watches it. Its numbers begin at how many notices the Core has told
+in all, which no number of the topic has passed before: so they grow by one while it is watched, and
+never go back as long as the Core lives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import msgspec
+
+from ...protocol.runtime import AgentState
+from ...protocol.runtime_wire import Notice
+from .news import News
+
+#: Topics that tell of all sessions and of all conversations.
+SESSIONS: Final = "sessions"
+CONVERSATIONS: Final = "conversations"
+#: Notices that wait for a reader before it has fallen behind.
+MOST_WAITING: Final = 256
+
+
+def session_topic(session_id: str) -> str:
+    """The topic of one session."""
+    return f"session:{session_id}"
+
+
+def conversation_topic(conversation_id: str) -> str:
+    """The topic of one conversation."""
+    return f"conversation:{conversation_id}"
+
+
+def in_short(state: AgentState) -> AgentState:
+    """A snapshot as `sessions` tells it: without what only its moniker and runner understand, which may
+    be large and would go to everybody at each step.
+    """
+    return msgspec.structs.replace(state, state=None, context=None)
+
+
+class Reader:
+    """One who watches a topic. What comes waits here until it is taken, up to a limit.
+
+    Args:
+        topic: The topic.
+    """
+
+    def __init__(self, topic: _Topic) -> None:
+        self._topic = topic
+        self._waiting: deque[Notice] = deque()
+        self._behind = False
+        self._came = asyncio.Event()
+        self.closed = False
+
+    def restart(self) -> int:
+        """Forget what waits: what is read from now on has it.
+
+        Returns:
+            The number of the last notice before the next.
+        """
+        self._waiting.clear()
+        self._behind = False
+        return self._topic.n
+
+    async def next(self) -> Notice | None:
+        """The next notice; None where some were missed, or nothing comes any more."""
+        while not self._waiting:
+            if self._behind or self.closed:
+                return None
+            self._came.clear()
+            await self._came.wait()
+        return self._waiting.popleft()
+
+    def put(self, notice: Notice) -> None:
+        """A notice came."""
+        if len(self._waiting) >= MOST_WAITING:
+            self._waiting.clear()
+            self._behind = True
+        if not self._behind:
+            self._waiting.append(notice)
+        self._came.set()
+
+    def close(self) -> None:
+        """Nothing comes any more."""
+        self.closed = True
+        self._came.set()
+
+
+class _Topic:
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self.readers: set[Reader] = set()
+
+
+class Topics:
+    """All topics of a Core."""
+
+    def __init__(self) -> None:
+        self._topics: dict[str, _Topic] = {}
+        self._told = 0
+        self._closed = False
+
+    @contextmanager
+    def reader(self, name: str) -> Iterator[Reader]:
+        """Watch a topic from now on.
+
+        Args:
+            name: The topic.
+        """
+        topic = self._topics.setdefault(name, _Topic(self._told))
+        reader = Reader(topic)
+        if self._closed:
+            reader.close()
+        topic.readers.add(reader)
+        try:
+            yield reader
+        finally:
+            topic.readers.remove(reader)
+            if not topic.readers:
+                del self._topics[name]
+
+    def publish(self, news: News) -> None:
+        """Tell what became new to who watches it."""
+        for notice in _notices(news):
+            self._told += 1
+            topic = self._topics.get(notice.topic)
+            if topic is None:
+                continue
+            topic.n += 1
+            numbered = msgspec.structs.replace(notice, n=topic.n)
+            for reader in topic.readers:
+                reader.put(numbered)
+
+    def close(self) -> None:
+        """Tell all readers that nothing comes any more."""
+        self._closed = True
+        for topic in self._topics.values():
+            for reader in topic.readers:
+                reader.close()
+
+
+def _notices(news: News) -> Iterator[Notice]:
+    """What is told of news, still without numbers: what a session did before how it stands now."""
+    for step in news.steps:
+        yield Notice(topic=session_topic(step.session_id), n=0, event="step", steps=(step,))
+    for state in news.states:
+        topic = session_topic(state.session_id)
+        yield Notice(topic=topic, n=0, event="state", states=(state,))
+        yield Notice(topic=SESSIONS, n=0, event="state", states=(in_short(state),))
+    for action in news.actions:
+        topic = session_topic(action.session_id)
+        yield Notice(topic=topic, n=0, event="action", actions=(action,))
+    for conversation in news.conversations:
+        for topic in (conversation_topic(conversation.conversation_id), CONVERSATIONS):
+            yield Notice(topic=topic, n=0, event="conversation", conversations=(conversation,))
+    for participant in news.participants:
+        topic = conversation_topic(participant.conversation_id)
+        yield Notice(topic=topic, n=0, event="participant", participants=(participant,))
+    for message in news.messages:
+        topic = conversation_topic(message.conversation_id)
+        yield Notice(topic=topic, n=0, event="message", messages=(message,))

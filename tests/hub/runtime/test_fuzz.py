@@ -1,0 +1,68 @@
+"""Whatever comes over a line: it is answered or refused, and the runtime goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import Raw
+
+from agentstepper_nb.errors import CommandError, ProtocolError
+from agentstepper_nb.hub.runtime import Right, RuntimeService
+from agentstepper_nb.hub.runtime.service import CALLS, STREAMS
+from tests.hub.runtime.desk import Desk, opened
+
+METHODS = {**CALLS, **STREAMS}
+#: Values that some field takes, among others that none does.
+PLAUSIBLE: tuple[Any, ...] = (
+    *("s", "c", "ann", "w", "user", "session", "agent_create", "agent_input", "closed", "member"),
+    *("session:s", "conversation:c", "sessions", "", "x" * 201, "\0", "\ud800", "é"),
+    *(0, 1, -1, 1000, 1001, 2**31, 2**53, 2**80, 0.5, 1e300, True, None),
+    *({"moniker": "joke"}, {"text": "tea"}, {"moniker": "joke", "conversation_id": "c"}, [], ["s"]),
+)
+
+
+@st.composite
+def asked(draw: st.DrawFn) -> tuple[str, bytes]:
+    """A method, and parameters with fields that it knows."""
+    method = draw(st.sampled_from(sorted(METHODS)))
+    fields = METHODS[method].form.__struct_fields__ or ("none",)
+    values = st.sampled_from(PLAUSIBLE)
+    params = draw(st.dictionaries(st.sampled_from(fields), values, max_size=len(fields)))
+    return method, json.dumps(params).encode()
+
+
+async def ask(service: RuntimeService, method: str, params: Raw) -> None:
+    try:
+        if method in STREAMS:
+            items = service.stream(method, params)
+            await anext(items)
+            await items.aclose()
+        else:
+            await service.call(method, params)
+    except (CommandError, ProtocolError):
+        pass
+
+
+async def still_well(desk: Desk) -> None:
+    acted = await desk.create("after", "bob")
+    assert acted.fresh
+    await desk.conversation("after")
+
+
+@settings(max_examples=60, deadline=None)
+@given(asks=st.lists(asked(), min_size=5, max_size=20))
+def test_whatever_is_asked_is_answered_or_refused(asks: list[tuple[str, bytes]]) -> None:
+    async def test() -> None:
+        async with opened() as desk:
+            await desk.create("s")
+            await desk.conversation("c")
+            service = RuntimeService(desk.runtime, Right.WORK)
+            for method, params in asks:
+                await ask(service, method, Raw(params))
+            await still_well(desk)
+
+    asyncio.run(test())

@@ -1,0 +1,315 @@
+"""The service `runtime`, as it is asked over a line: rights, parameters, streams."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from typing import Any, TypeVar
+
+import msgspec
+import pytest
+from msgspec import Raw, Struct
+
+from agentstepper_nb.hub.runtime import Right, RuntimeService
+from agentstepper_nb.hub.runtime.service import CALLS, STREAMS
+from agentstepper_nb.protocol import runtime as rows
+from agentstepper_nb.protocol import runtime_asks as asks
+from agentstepper_nb.protocol import runtime_wire as wire
+from agentstepper_nb.protocol.runtime import SessionStatus
+from agentstepper_nb.worker.line import Line
+from tests.hub.runtime.desk import LOG, Desk, opened, refused
+
+Answer = TypeVar("Answer")
+
+WATCH = {
+    *("actions", "states", "steps", "sessions", "conversations", "participants", "messages"),
+    *("cursor", "status", "watch"),
+}
+CONTROL = {
+    *(
+        "act",
+        "create_conversation",
+        "set_conversation",
+        "join",
+        "leave",
+        "say",
+        "read_on",
+        "advance",
+    ),
+}
+WORK = {"claim", "renew", "adopt", "release", "write", "wakes"}
+
+
+class Client:
+    """Whoever is at the other end of a line.
+
+    Args:
+        desk: The runtime it asks.
+        right: What it may do.
+    """
+
+    def __init__(self, desk: Desk, right: Right) -> None:
+        loop = asyncio.get_running_loop()
+        self.service = RuntimeService(desk.runtime, right)
+        self.core = Line(self._to_client, {"runtime": self.service}, LOG)
+        self.line = Line(lambda text: loop.call_soon(self.core.receive, text), {}, LOG)
+        self._loop = loop
+
+    def _to_client(self, text: str) -> None:
+        self._loop.call_soon(self.line.receive, text)
+
+    async def ask(self, method: str, params: Struct | None, kind: type[Answer]) -> Answer:
+        raw = await self.line.call("runtime", method, params)
+        return msgspec.json.decode(raw, type=kind)
+
+    async def stream(
+        self, method: str, params: Struct | None, kind: type[Answer]
+    ) -> AsyncGenerator[Answer, None]:
+        async with aclosing(self.line.stream("runtime", method, params)) as items:
+            async for item in items:
+                yield msgspec.json.decode(item, type=kind)
+
+
+def run(test: Callable[[Desk, Client], Awaitable[None]], right: Right = Right.WORK) -> None:
+    async def whole() -> None:
+        async with opened() as desk:
+            await test(desk, Client(desk, right))
+
+    asyncio.run(whole())
+
+
+# ---- rights ----------------------------------------------------------------------------------------
+
+
+def test_what_there_is() -> None:
+    assert {*CALLS, *STREAMS} == WATCH | CONTROL | WORK
+
+
+@pytest.mark.parametrize("right", list(Right))
+@pytest.mark.parametrize("method", sorted(WATCH | CONTROL | WORK))
+def test_who_may_ask_what(method: str, right: Right) -> None:
+    needs = Right.WATCH if method in WATCH else Right.CONTROL if method in CONTROL else Right.WORK
+    # What may be asked is read next, and null is no parameters.
+    code = "invalid_message" if right >= needs else "watch_only"
+
+    async def test(desk: Desk, client: Client) -> None:
+        with refused(code) as caught:
+            if method in STREAMS:
+                await anext(client.line.stream("runtime", method))
+            else:
+                await client.line.call("runtime", method)
+        if code == "watch_only":
+            assert "token" in caught.value.message
+        assert client.service.owners == set()
+
+    run(test, right)
+
+
+@pytest.mark.parametrize("method", ["dance", "", "watch", "close", "_read"])
+def test_what_there_isnt(method: str) -> None:
+    async def test(desk: Desk, client: Client) -> None:
+        with refused("unknown_service"):
+            await client.line.call("runtime", method)
+        with refused("unknown_service"):
+            await anext(client.line.stream("runtime", "act" if method == "watch" else method))
+
+    run(test)
+
+
+# ---- parameters ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "field"),
+    [
+        ("act", b'{"kind": "agent_dance"}', "kind"),
+        ("act", b'{"kind": "agent_create", "agent_id": "ann"}', "payload.moniker"),
+        ("states", b'{"limit": 1001}', "limit"),
+        ("states", b'{"status": ["asleep"]}', "status[0]"),
+        ("steps", b'{"after_iteration": "one"}', "after_iteration"),
+        ("join", b'{"conversation_id": "c"}', "kind"),
+        ("say", b'{"conversation_id": "", "text": "tea"}', "conversation_id"),
+        ("claim", b'{"owner": "w", "now": 1}', "lease_until"),
+        ("write", b'{"session_id": "s", "epoch": 1, "owner": "w", "steps": [{}]}', "steps[0].id"),
+    ],
+)
+def test_parameters_of_another_form_are_refused_with_their_field(
+    method: str, params: bytes, field: str
+) -> None:
+    async def test(desk: Desk, client: Client) -> None:
+        with refused("invalid_message") as caught:
+            await client.service.call(method, Raw(params))
+        assert isinstance(caught.value.field, str)
+        assert caught.value.field.startswith(field)
+        assert field in caught.value.message
+
+    run(test)
+
+
+def test_what_isnt_json_is_refused() -> None:
+    async def test(desk: Desk, client: Client) -> None:
+        for params in (b"", b"{", b"[" * 100_000, b'{"limit": "\xff"}'):
+            with refused("invalid_message"):
+                await client.service.call("states", Raw(params))
+
+    run(test)
+
+
+# ---- over the line ---------------------------------------------------------------------------------
+
+
+def test_a_session_and_its_conversation_over_the_line() -> None:
+    async def test(desk: Desk, client: Client) -> None:
+        ask = client.ask
+        conversation = await ask(
+            "create_conversation", wire.NewConversation(conversation_id="c"), rows.Conversation
+        )
+        assert conversation.status == "open"
+        create = wire.NewAction(
+            kind=rows.ActionKind.CREATE,
+            agent_id="ann",
+            session_id="s",
+            payload={"moniker": "joke", "conversation_id": "c"},
+        )
+        acted = await ask("act", create, wire.Acted)
+        assert acted.fresh
+        worker = {"owner": "w", "now": 1000.0, "lease_until": 1010.0}
+        claimed = await ask("claim", asks.Claim(**worker), asks.Claimed)  # type: ignore[arg-type]
+        assert claimed.action is not None
+        assert claimed.state is not None
+        held = await ask("renew", asks.Renew(**worker), asks.Renewed)  # type: ignore[arg-type]
+        assert [each.session_id for each in held.sessions] == ["s"]
+        running = msgspec.structs.replace(claimed.state, status=SessionStatus.RUNNING)
+        over = asks.Finish(
+            id=claimed.action.id, owner="w", status=rows.ActionStatus.DONE, processed_at=1001.0
+        )
+        write = asks.Write(session_id="s", epoch=1, owner="w", state=running, finished=(over,))
+        written = await ask("write", write, asks.Written)
+        assert written.actions[0].status == "done"
+        member = wire.NewParticipant(
+            conversation_id="c", kind=rows.ParticipantKind.USER, user_id="eve"
+        )
+        seat = await ask("join", member, rows.Participant)
+        message = await ask(
+            "say",
+            wire.NewMessage(conversation_id="c", user_id="eve", text="tea"),
+            rows.ConversationMessage,
+        )
+        read = await ask("read_on", wire.ReadOn(session_id="s", conversation_id="c"), asks.Messages)
+        assert [each.text for each in read.messages] == ["eve joined.", "tea"]
+        at = await ask(
+            "cursor", asks.CursorQuery(session_id="s", conversation_id="c"), asks.CursorAt
+        )
+        assert at.cursor is not None
+        assert at.cursor.last_message_id == message.message_id
+        left = await ask(
+            "leave",
+            wire.LeaveConversation(conversation_id="c", participant_id=seat.participant_id),
+            rows.Participant,
+        )
+        assert left.left_at is not None
+        closed = wire.SetConversation(conversation_id="c", status="closed")
+        assert (await ask("set_conversation", closed, rows.Conversation)).status == "closed"
+        assert await ask("release", asks.Release(owner="w", until=1000.0), type(None)) is None
+        again = asks.Adopt(**{**worker, "owner": "other"})  # type: ignore[arg-type]
+        assert (await ask("adopt", again, asks.States)).states[0].epoch == 2
+        states = await ask("states", asks.StateQuery(agent_id="ann"), asks.States)
+        assert states.states[0].owner == "other"
+        actions = await ask("actions", asks.ActionQuery(session_id="s"), asks.Actions)
+        assert [each.kind for each in actions.actions] == ["agent_create", "agent_input"]
+        sessions = await ask("sessions", asks.SessionsOf(agent_id="ann"), asks.Sessions)
+        assert [each.session_id for each in sessions.sessions] == ["s"]
+        steps = await ask("steps", asks.StepQuery(session_id="s"), asks.Steps)
+        assert steps.steps == ()
+        found = await ask("conversations", asks.ConversationQuery(), asks.Conversations)
+        assert [each.conversation_id for each in found.conversations] == ["c"]
+        seats = await ask(
+            "participants", asks.ParticipantQuery(conversation_id="c"), asks.Participants
+        )
+        assert len(seats.participants) == 2
+        said = await ask("messages", asks.MessageQuery(conversation_id="c"), asks.Messages)
+        assert [each.event_type for each in said.messages] == [
+            *("joined", "joined", "message", "left", "closed")
+        ]
+
+    run(test)
+
+
+def test_a_topic_over_the_line() -> None:
+    async def test(desk: Desk, client: Client) -> None:
+        await desk.create("s")
+        topic = wire.WatchTopic(topic="session:s")
+        async with aclosing(client.stream("watch", topic, wire.Notice)) as notices:
+            begin = await anext(notices)
+            assert begin.event == "begin"
+            await desk.act("agent_pause", "s")
+            told = await anext(notices)
+        assert (told.event, told.n) == ("action", begin.n + 1)
+        assert told.actions[0].kind == "agent_pause"
+        with refused("unknown_topic"):
+            await anext(client.stream("watch", wire.WatchTopic(topic="tea"), wire.Notice))
+
+    run(test, Right.WATCH)
+
+
+def test_a_reader_that_stands_still_is_begun_with_again() -> None:
+    async def test(desk: Desk, client: Client) -> None:
+        await desk.create("s")
+        topic = wire.WatchTopic(topic="session:s")
+        async with aclosing(client.stream("watch", topic, wire.Notice)) as notices:
+            await anext(notices)
+            for _ in range(500):  # more than the line's window and the topic's room together
+                await desk.act("agent_pause", "s")
+            last: Any = None
+            seen: list[str] = []
+            while last != 500:
+                notice = await anext(notices)
+                seen.append(notice.event)
+                last = len(notice.actions) - 1 if notice.event == "begin" else last
+        assert seen[-1] == "begin"
+        assert 60 < len(seen) < 500
+
+    run(test)
+
+
+def test_a_worker_whose_line_breaks_is_soon_nobody() -> None:
+    async def test(desk: Desk, client: Client) -> None:
+        await desk.create("s")
+        reading = client.stream("wakes", wire.Wakes(owner="w"), wire.Wake)
+        assert (await anext(reading)).n == 1
+        assert client.service.owners == {"w"}
+        assert desk.runtime.dispatchers == {"w"}
+        await desk.begin("s")
+        needed = asyncio.Event()
+        desk.runtime.on_need = needed.set
+        client.core.lost("gone")
+        await needed.wait()
+        assert not desk.runtime.dispatchers
+        await client.service.close()
+        desk.clock.now += 3
+        now = desk.clock()
+        adopted = await desk.runtime.adopt(asks.Adopt(owner="x", now=now, lease_until=now + 10))
+        assert [state.session_id for state in adopted.states] == ["s"]
+
+    run(test)
+
+
+def test_a_call_whose_line_breaks_is_done_and_told() -> None:
+    async def test(desk: Desk, client: Client) -> None:
+        await desk.create("s")
+        async with aclosing(desk.watch("session:s")) as notices:
+            await anext(notices)
+            pause = wire.NewAction(kind=rows.ActionKind.PAUSE, session_id="s")
+            asking = asyncio.create_task(client.ask("act", pause, wire.Acted))
+            while (
+                len(asyncio.all_tasks()) < 4
+            ):  # this, who asks, who serves it, and the work itself
+                await asyncio.sleep(0)
+            client.core.lost("gone")
+            client.line.lost("gone")
+            with refused("worker_lost"):
+                await asking
+            assert (await anext(notices)).actions[0].kind == "agent_pause"
+
+    run(test)
