@@ -29,16 +29,20 @@ if TYPE_CHECKING:
     from .history import run, runs
     from .hub import AgentStepperCore
     from .rules import Stop, add_stop, delete_price, prices, set_price, stops, try_stop
+    from .runtime.client import Agents, AsyncAgents
     from .sdk import AgentStepper, Approval, AsyncAgentStepper
     from .widgets import DebuggerWidget
+    from .widgets.sessions import SessionsWidget
 
 __all__ = [
     "AgentStepper",
     "AgentStepperCore",
     "AgentStepperError",
     "AgentStopped",
+    "Agents",
     "Approval",
     "AsyncAgentStepper",
+    "AsyncAgents",
     "CommandError",
     "ConnectionLostError",
     "DebuggerWidget",
@@ -46,6 +50,7 @@ __all__ = [
     "InjectedError",
     "NotJSONError",
     "ProtocolError",
+    "SessionsWidget",
     "StaleError",
     "Stop",
     "ToolDeniedError",
@@ -65,9 +70,12 @@ __all__ = [
 _HOMES = {
     "AgentStepper": ".sdk",
     "AgentStepperCore": ".hub",
+    "Agents": ".runtime.client",
     "Approval": ".sdk",
     "AsyncAgentStepper": ".sdk",
+    "AsyncAgents": ".runtime.client",
     "DebuggerWidget": ".widgets",
+    "SessionsWidget": ".widgets.sessions",
     "Stop": ".rules",
     "add_stop": ".rules",
     "delete_price": ".rules",

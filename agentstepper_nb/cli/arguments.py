@@ -38,8 +38,9 @@ folder instead: it reads all of them, beside a Core that uses them or without on
 """
 
 _WORKER: Final = """\
-Serves a Jupyter server's debugger with what its own process must not run, coding sessions among it. The
-server starts one by itself when it is needed; one of your own, started before, takes that one's place.
+Serves a Core of Jupyter or of `agentstepper serve` with what its own process must not run:
+coding sessions, and agents that run on their own. The Core starts one by itself when it is needed; one
+of your own, started before, takes that one's place. Without --url it serves the Core that is running.
 """
 
 _EXPORT: Final = """\
@@ -77,6 +78,22 @@ def add_serve(commands: Commands) -> None:
         help=".run files to list as well",
     )
     add("--token", help="what callers must send; better put in AGENTSTEPPER_TOKEN")
+    add(
+        "--worker",
+        action=argparse.BooleanOptionalAction,
+        help="whether a worker is started where agents need one (yes)",
+    )
+    add(
+        "--worker-token",
+        metavar="TOKEN",
+        help="what workers must send; better put in AGENTSTEPPER_WORKER_TOKEN (made at each start)",
+    )
+    add(
+        "--runtime-store",
+        metavar="sqlite|lance:DIR",
+        help="where agents that run on their own are kept: beside the runs (sqlite), or in LanceDB "
+        "tables; AGENTSTEPPER_RUNTIME_STORE says the same",
+    )
     add(
         "--durability",
         choices=DURABILITIES,
@@ -167,12 +184,28 @@ def add_worker(commands: Commands) -> None:
     """Describe `agentstepper worker`."""
     parser = commands.add_parser(
         "worker",
-        help="serve a Jupyter server's debugger, which else starts one itself",
+        help="serve a Core, which else starts one itself",
         description=_WORKER,
         allow_abbrev=False,
     )
     add = parser.add_argument
+    add("--url", help="where the Core takes workers, or agents; else it is looked for")
+    add("--token", help="the workers' token; better put in AGENTSTEPPER_WORKER_TOKEN")
     add("--data", metavar="DIR", help="where sessions are kept (agentstepper/ in Jupyter's data)")
+    add(
+        "--lease",
+        type=above_zero,
+        default=10.0,
+        metavar="S",
+        help="seconds until another worker takes over what this one no longer renews (%(default)g)",
+    )
+    add(
+        "--poll",
+        type=above_zero,
+        default=1.0,
+        metavar="S",
+        help="seconds after which it looks for work though nobody has woken it (%(default)g)",
+    )
     add("--log-level", choices=LEVELS, default="info", help="how much is told (%(default)s)")
     add("--until-eof", action="store_true", help="end where the standard input does")
 

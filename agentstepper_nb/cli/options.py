@@ -6,17 +6,27 @@ import os
 import tomllib
 from argparse import Namespace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from ..discover import TOKEN_VARIABLE
+from ..discover import TOKEN_VARIABLE, WORKER_TOKEN_VARIABLE
+from ..hub.runtime_host import STORE_VARIABLE
 from ..models.base import MODEL_VARIABLE
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
 Keep = Annotated[float, Meta(gt=0)]
+
+
+#: What the environment may say of them.
+_VARIABLES: Final = {
+    "token": TOKEN_VARIABLE,
+    "model": MODEL_VARIABLE,
+    "worker_token": WORKER_TOKEN_VARIABLE,
+    "runtime_store": STORE_VARIABLE,
+}
 
 
 class OptionError(Exception):
@@ -37,6 +47,9 @@ class Options(Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_
     keep_days: Keep | None = None  # None: for ever
     keep_gib: Keep | None = None
     model: str | None = None
+    worker: bool = True  # whether one is started where agents need it
+    worker_token: str | None = None  # None: made at each start
+    runtime_store: str = "sqlite"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
 
@@ -53,12 +66,10 @@ def gather(given: Namespace) -> Options:
     said.pop("command", None)
     config = said.pop("config", None)
     options = read(Path(config)) if config else Options()
-    token = os.environ.get(TOKEN_VARIABLE)
-    if token:
-        options = replace(options, token=token)
-    model = os.environ.get(MODEL_VARIABLE)
-    if model:
-        options = replace(options, model=model)
+    for name, variable in _VARIABLES.items():
+        value = os.environ.get(variable)
+        if value:
+            options = replace(options, **{name: value})
     for name in ("ui_origin", "runs"):
         if name in said:
             said[name] = tuple(said[name])

@@ -22,8 +22,6 @@ from ..store import archive
 from . import FAILED, OK, USAGE
 from .options import OptionError, Options, gather
 
-#: Addresses that mean "wherever I can be reached", and so also the loopback.
-_EVERYWHERE: Final = {"0.0.0.0", "::", ""}
 _GLANCE: Final = 1.0  # seconds
 
 
@@ -56,10 +54,14 @@ def _serve(core: AgentStepperCore, options: Options, stop: threading.Event) -> i
         for path in options.runs:
             _import(core, Path(path))
         announcement = discover.write_runtime_file(
-            url=_url(core, core.client_port), token=options.token, name="agentstepper serve"
+            url=core.url(core.client_port),
+            token=options.token,
+            name="agentstepper serve",
+            worker_token=core.worker_token,
         )
-        print(f"agents: {_url(core, core.client_port)}")
-        print(f"UIs:    {_url(core, core.ui_port)}", flush=True)
+        assert core.ui_port is not None
+        print(f"agents: {core.url(core.client_port)}")
+        print(f"UIs:    {core.url(core.ui_port)}", flush=True)
         _wait(stop)
         discover.remove_runtime_file(announcement)
     except (CommandError, ProtocolError, OSError) as error:
@@ -81,6 +83,9 @@ def _core(options: Options) -> AgentStepperCore:
         ui_origins=options.ui_origin,
         durability=options.durability,
         keep=Keep(options.keep_days, options.keep_gib),
+        worker=options.worker,
+        worker_token=options.worker_token,
+        runtime_store=options.runtime_store,
         what="agentstepper serve",
     )
 
@@ -143,11 +148,6 @@ def _wait(stop: threading.Event) -> None:
     """
     while not stop.wait(_GLANCE):
         pass
-
-
-def _url(core: AgentStepperCore, port: int | None) -> str:
-    host = "127.0.0.1" if core.host in _EVERYWHERE else core.host
-    return f"ws://[{host}]:{port}" if ":" in host else f"ws://{host}:{port}"
 
 
 def _why(error: OSError, core: AgentStepperCore) -> str:

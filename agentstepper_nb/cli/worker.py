@@ -1,17 +1,20 @@
-"""`agentstepper worker`: a process that serves a Jupyter server's Core."""
+"""`agentstepper worker`: a process that serves a Core."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import sys
 from argparse import Namespace
+from functools import partial
 from pathlib import Path
 
 from .. import discover
-from ..discover import Endpoint
 from ..errors import ConnectionLostError, DiscoveryError
+from ..worker.door import Door
+from ..worker.redialing import Find
 from ..worker.run import work
 from ..worker.service import ServiceContext, load_services
 from . import FAILED, INTERRUPTED, OK
@@ -32,8 +35,7 @@ def run(given: Namespace) -> int:
     for chatty in ("websockets", "httpx", "httpx2"):  # a line for each request
         logging.getLogger(chatty).setLevel(logging.WARNING)
     try:
-        endpoint = discover.worker_endpoint()
-        asyncio.run(_work(endpoint, given))
+        asyncio.run(_work(_finder(given), given))
     except (ConnectionLostError, DiscoveryError) as error:
         print(f"agentstepper: {error}", file=sys.stderr)
         return FAILED
@@ -42,14 +44,31 @@ def run(given: Namespace) -> int:
     return OK
 
 
-async def _work(endpoint: Endpoint, options: Namespace) -> None:
+def _finder(given: Namespace) -> Find:
+    """What says where the Core is: once found it stays, but may come back with another token."""
+    token = given.token or os.environ.get(discover.WORKER_TOKEN_VARIABLE)
+    first = discover.worker_endpoint(given.url, token)
+    # What it runs is debugged where it serves, unless a person said otherwise.
+    os.environ.setdefault(discover.URL_VARIABLE, discover.agents_url(first.url))
+    if token is not None:
+        return lambda: first
+    return partial(discover.worker_endpoint, first.url)
+
+
+async def _work(find: Find, options: Namespace) -> None:
     """Serve until the Core's end, or until a signal asks for the end of this process."""
-    context = ServiceContext(data_dir=Path(options.data) if options.data else discover.data_dir())
+    door = Door()
+    context = ServiceContext(
+        data_dir=Path(options.data) if options.data else discover.data_dir(),
+        core=door,
+        lease_s=options.lease,
+        poll_s=options.poll,
+    )
     working = asyncio.current_task()
     assert working is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)
     try:
         services = load_services(context)
-        await work(endpoint, services, context.log, until_eof=options.until_eof)
+        await work(find, services, door, context.log, until_eof=options.until_eof)
     except asyncio.CancelledError:
         context.log.info("ended by a signal")

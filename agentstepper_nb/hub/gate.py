@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Final
@@ -17,6 +17,12 @@ from websockets.typing import Subprotocol
 from ..protocol.frame import SUBPROTOCOL
 
 _LOCAL_ORIGIN: Final = re.compile(r"http://(localhost|127\.0\.0\.1)(:\d+)?")
+
+_THE_TOKEN: Final = "the token as Authorization: Bearer, or set AGENTSTEPPER_TOKEN"
+_WORKERS_TOKEN: Final = (
+    "the workers' token as Authorization: Bearer, or set AGENTSTEPPER_WORKER_TOKEN; it is in the Core's "
+    "runtime file"
+)
 
 Gate = Callable[[ServerConnection, Request], Response | None]
 
@@ -36,6 +42,42 @@ def agent_gate(token: str | None) -> Gate:
         return _check_token(connection, request, token)
 
     return check
+
+
+def worker_gate(token: str) -> Gate:
+    """Lets workers in: programs with a token of their own.
+
+    Args:
+        token: What `Authorization: Bearer` must carry.
+    """
+
+    def check(connection: ServerConnection, request: Request) -> Response | None:
+        if "Origin" in request.headers:
+            return connection.respond(
+                HTTPStatus.FORBIDDEN, "foreign_origin: workers are programs, not web pages.\n"
+            )
+        return _check_token(connection, request, token, _WORKERS_TOKEN)
+
+    return check
+
+
+def gate_by_path(gates: Mapping[str, Gate], other: Gate) -> Gate:
+    """One port with several doors.
+
+    Args:
+        gates: By the path of each door.
+        other: Of every other path.
+    """
+
+    def check(connection: ServerConnection, request: Request) -> Response | None:
+        return gates.get(path_of(request), other)(connection, request)
+
+    return check
+
+
+def path_of(request: Request) -> str:
+    """The path that a request names, without its query."""
+    return request.path.partition("?")[0]
 
 
 def ui_gate(token: str | None, origins: Sequence[str]) -> Gate:
@@ -60,7 +102,7 @@ def ui_gate(token: str | None, origins: Sequence[str]) -> Gate:
 
 
 def _check_token(
-    connection: ServerConnection, request: Request, token: str | None
+    connection: ServerConnection, request: Request, token: str | None, which: str = _THE_TOKEN
 ) -> Response | None:
     # Headers come as ASCII with surrogates for all else.
     if token is None or hmac.compare_digest(
@@ -69,7 +111,7 @@ def _check_token(
         return None
     return connection.respond(
         HTTPStatus.UNAUTHORIZED,
-        "unauthorized: send the token as Authorization: Bearer, or set AGENTSTEPPER_TOKEN.\n",
+        f"unauthorized: send {which}.\n",
     )
 
 

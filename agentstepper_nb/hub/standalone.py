@@ -14,20 +14,38 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request, Response
 
 from ..core.summaries import one_line
+from ..discover import Endpoint
 from ..protocol.frame import MAX_MESSAGE
 from ..protocol.values import Durability, Run
 from ..store import MemoryStore, Store, open_store
-from .connection import Rights
+from .connection import Rights, Session
 from .extensions import Extension
-from .gate import Gate, agent_gate, is_loopback, select_subprotocol, ui_gate
+from .gate import (
+    Gate,
+    agent_gate,
+    gate_by_path,
+    is_loopback,
+    path_of,
+    select_subprotocol,
+    ui_gate,
+    worker_gate,
+)
 from .hub import Hub
 from .retention import ALL, Keep
+from .runtime import Right
+from .runtime_host import STORE_VARIABLE, RuntimeHost, check_place
 from .sentences import summarize_by
 from .sockets import SocketConnection, converse
+from .worker_process import COMMAND, WorkerProcess, environment, new_token
 
 #: Seconds that a connection has to open and to close before it is cut; `stop` waits no longer.
 _OPENING = 10.0
 _CLOSING = 5.0
+#: Addresses that mean "wherever I can be reached", and so also the loopback.
+_EVERYWHERE = {"0.0.0.0", "::", ""}
+#: Doors beside the agents' and the UIs': for workers, and for who controls agents that run on their own.
+_WORKER_PATH = "/worker"
+_RUNTIME_PATH = "/runtime"
 
 
 class AgentStepperCore:
@@ -51,6 +69,10 @@ class AgentStepperCore:
         extensions: What it is extended by. None takes the extensions that are installed.
         durability: When what is kept outlives what: `relaxed`, `durable` or `sync`.
         keep: How long runs are kept in the folder.
+        worker: Whether a worker is started where agents that run on their own need one.
+        worker_token: What workers must send. None: one is made, which the attribute then tells.
+        runtime_store: Where agents that run on their own are kept: `sqlite`, beside the runs, or
+            `lance:` and a folder.
         what: What this is, for whoever wants the same folder.
 
     Raises:
@@ -73,6 +95,9 @@ class AgentStepperCore:
         extensions: Sequence[Extension] | None = None,
         durability: Durability | str = Durability.DURABLE,
         keep: Keep = ALL,
+        worker: bool = False,
+        worker_token: str | None = None,
+        runtime_store: str = "sqlite",
         what: str = "an AgentStepperCore",
     ) -> None:
         if token is None and not is_loopback(host):
@@ -88,6 +113,7 @@ class AgentStepperCore:
         self.client_port = client_port
         self.ui_port = ui_port
         self.log = logger or logging.getLogger("agentstepper_nb")
+        self.worker_token = worker_token or new_token()
         self._model = model
         self._folder = data
         self._durability = Durability(durability)
@@ -96,7 +122,10 @@ class AgentStepperCore:
         self._token = token
         self._ui_origins = tuple(ui_origins)
         self._extensions = extensions
+        self._worker = worker
+        self._place = check_place(runtime_store)
         self._hub: Hub | None = None
+        self._host: RuntimeHost | None = None
         self._servers: list[Server] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -151,6 +180,11 @@ class AgentStepperCore:
         if self.ui_port is not None:
             self.log.info("UIs:    ws://%s:%d", self.host, self.ui_port)
 
+    def url(self, port: int) -> str:
+        """Where programs of this machine reach a port of the Core's."""
+        host = "127.0.0.1" if self.host in _EVERYWHERE else self.host
+        return f"ws://[{host}]:{port}" if ":" in host else f"ws://{host}:{port}"
+
     def stop(self) -> None:
         """Close its ports and every connection, and join the thread. Does nothing when stopped."""
         with self._life:
@@ -176,29 +210,50 @@ class AgentStepperCore:
         except BaseException:
             store.close()
             raise
+        host: RuntimeHost | None = None
         try:
             summarize_by(hub, self._model)
+            host = self._open_host()
             await hub.start()
-            agents = await self._serve(
-                self.client_port,
-                agent_gate(self._token),
-                lambda socket: self._on_agent(hub, socket),
-            )
-            self._servers.append(agents)
-            if self.ui_port is not None:
-                uis = await self._serve(
-                    self.ui_port,
-                    ui_gate(self._token, self._ui_origins),
-                    lambda socket: self._on_ui(hub, socket),
-                )
-                self._servers.append(uis)
-                self.ui_port = _port(uis)
+            await self._listen(hub, host)
+            await host.start()
         except BaseException:
+            if host is not None:
+                await host.close()
             await self._close_servers()
             await hub.close()
             raise
-        self._hub = hub
+        self._hub, self._host = hub, host
+
+    def _open_host(self) -> RuntimeHost:
+        starter = None
+        if self._worker:
+            data = () if self._folder is None else ("--data", str(self._folder))
+            starter = WorkerProcess(self.log, self._workers_environment, (*COMMAND, *data))
+        return RuntimeHost(self._folder, self._durability, self._place, self.log, starter)
+
+    def _workers_environment(self) -> dict[str, str]:
+        agents = Endpoint(self.url(self.client_port), self._token)
+        return environment(agents, self.worker_token) | {STORE_VARIABLE: self._place}
+
+    async def _listen(self, hub: Hub, host: RuntimeHost) -> None:
+        programs = agent_gate(self._token)
+        workers = {_WORKER_PATH: worker_gate(self.worker_token)}
+        agents = await self._serve(
+            self.client_port,
+            gate_by_path(workers, programs),
+            lambda socket: converse(socket, self._on_agents_port(hub, host, socket)),
+        )
+        self._servers.append(agents)
         self.client_port = _port(agents)
+        if self.ui_port is not None:
+            uis = await self._serve(
+                self.ui_port,
+                ui_gate(self._token, self._ui_origins),
+                lambda socket: converse(socket, self._on_ui_port(hub, host, socket)),
+            )
+            self._servers.append(uis)
+            self.ui_port = _port(uis)
 
     def _open_store(self) -> Store:
         if self._folder is None:
@@ -239,6 +294,9 @@ class AgentStepperCore:
 
     async def _stop_servers(self) -> None:
         hub, self._hub = self.hub, None
+        host, self._host = self._host, None
+        if host is not None:
+            await host.close()
         await hub.close()
         await self._close_servers()
 
@@ -249,13 +307,22 @@ class AgentStepperCore:
             await server.wait_closed()
         self._servers.clear()
 
-    async def _on_agent(self, hub: Hub, socket: ServerConnection) -> None:
-        # One token for both ports: who has it could control as a UI does.
-        session = hub.connect_agent(SocketConnection(socket), _version(socket), Rights())
-        await converse(socket, session)
+    # One token for both ports: who has it controls.
 
-    async def _on_ui(self, hub: Hub, socket: ServerConnection) -> None:
-        await converse(socket, hub.connect_ui(SocketConnection(socket), _version(socket), Rights()))
+    def _on_agents_port(self, hub: Hub, host: RuntimeHost, socket: ServerConnection) -> Session:
+        connection = SocketConnection(socket)
+        path = _path(socket)
+        if path == _WORKER_PATH:
+            return host.workers.connect(connection)
+        if path == _RUNTIME_PATH:
+            return host.connect(connection, Right.CONTROL)
+        return hub.connect_agent(connection, _version(socket), Rights())
+
+    def _on_ui_port(self, hub: Hub, host: RuntimeHost, socket: ServerConnection) -> Session:
+        connection = SocketConnection(socket)
+        if _path(socket) == _RUNTIME_PATH:
+            return host.connect(connection, Right.CONTROL)
+        return hub.connect_ui(connection, _version(socket), Rights())
 
     # ---- control, on the Core's loop ----------------------------------------------------------------
 
@@ -313,6 +380,11 @@ class AgentStepperCore:
 
 def _version(socket: ServerConnection) -> int:
     return 1 if socket.subprotocol is None else 2
+
+
+def _path(socket: ServerConnection) -> str:
+    assert socket.request is not None  # the handshake is done
+    return path_of(socket.request)
 
 
 def _port(server: Server) -> int:

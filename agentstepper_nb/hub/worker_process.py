@@ -8,18 +8,58 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import secrets
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
+
+from ..discover import (
+    CONTROL_VARIABLE,
+    TOKEN_VARIABLE,
+    URL_VARIABLE,
+    WORKER_TOKEN_VARIABLE,
+    WORKER_URL_VARIABLE,
+    Endpoint,
+    worker_url,
+)
 
 #: Seconds to end by itself before it is killed.
 _PATIENCE: Final = 8.0
-#: Bytes of what it says that are read at once, and that the log shows of a line.
+#: Seconds after its end in which what it said last is read.
+_LAST_WORDS: Final = 0.5
+#: Bytes of a line that are waited for, and that the log shows of one.
 _READ: Final = 64 * 1024
 _LONGEST: Final = 2000
+_STDERR: Final = 2  # its descriptor
+#: What a worker isn't to inherit of whoever started the Core.
+_TOKENS: Final = {TOKEN_VARIABLE, CONTROL_VARIABLE}
 #: `-P`: what lies in the folder where it starts is not imported in the package's place.
 COMMAND: Final = (sys.executable, "-P", "-m", "agentstepper_nb", "worker", "--until-eof")
+
+
+def new_token() -> str:
+    """A token for workers. A person may have to type it: it doesn't begin as an option does."""
+    return secrets.token_hex(32)
+
+
+def environment(agents: Endpoint, worker_token: str) -> dict[str, str]:
+    """What a worker inherits: this process's, and where the Core is.
+
+    Args:
+        agents: Where the Core takes agents: what a worker runs is debugged there.
+        worker_token: The token that the Core takes workers by.
+    """
+    inherited = {name: value for name, value in os.environ.items() if name not in _TOKENS}
+    return {
+        **inherited,
+        **({} if agents.token is None else {TOKEN_VARIABLE: agents.token}),
+        URL_VARIABLE: agents.url,
+        WORKER_URL_VARIABLE: worker_url(agents.url),
+        WORKER_TOKEN_VARIABLE: worker_token,
+    }
 
 
 class WorkerProcess:
@@ -29,6 +69,9 @@ class WorkerProcess:
         log: Gets what it says.
         environment: Makes its environment at each start.
         command: What is started.
+
+    Attributes:
+        on_end: Called with the process where one has ended.
     """
 
     def __init__(
@@ -40,7 +83,8 @@ class WorkerProcess:
         self._log = log
         self._environment = environment
         self._command = command
-        self._process: Process | None = None
+        self.on_end: Callable[[int], None] = lambda pid: None
+        self._process: _Process | None = None
         self._watch: asyncio.Task[str] | None = None
         self._starting = asyncio.Lock()
         self._closed = False
@@ -58,7 +102,8 @@ class WorkerProcess:
             if self._closed:
                 raise OSError("the Core is stopping")
             if self._watch is None or self._watch.done():
-                process = self._process = await asyncio.create_subprocess_exec(
+                _, process = await asyncio.get_running_loop().subprocess_exec(
+                    lambda: _Process(self._log),
                     *self._command,
                     stdin=PIPE,
                     stdout=DEVNULL,
@@ -66,6 +111,7 @@ class WorkerProcess:
                     env=self._environment(),
                     start_new_session=True,  # Ctrl+C in the server's terminal is the server's
                 )
+                self._process = process
                 self._log.info("the worker is started, process %d", process.pid)
                 self._watch = asyncio.create_task(self._until_it_ends(process))
             return asyncio.shield(self._watch)
@@ -77,33 +123,85 @@ class WorkerProcess:
             process, watch = self._process, self._watch
         if process is None or watch is None:
             return
-        assert process.stdin is not None
-        process.stdin.close()
+        process.end_input()
         await asyncio.wait((watch,), timeout=_PATIENCE)
         if not watch.done():
             process.kill()
             await watch
 
-    async def _until_it_ends(self, process: Process) -> str:
-        await self._pass_on(process)
-        code = await process.wait()
+    async def _until_it_ends(self, process: _Process) -> str:
+        code = await process.ended()
         how = f"was killed by signal {-code}" if code < 0 else f"exited with {code}"
         level = logging.INFO if self._closed else logging.WARNING
         self._log.log(level, "the worker, process %d, %s", process.pid, how)
+        self.on_end(process.pid)
         return how
 
-    async def _pass_on(self, process: Process) -> None:
-        """Log each line of what it says, until it says no more."""
-        assert process.stderr is not None
-        rest = b""
-        while piece := await process.stderr.read(_READ):
-            *lines, rest = (rest + piece).split(b"\n")
-            if len(rest) > _READ:
-                lines, rest = [*lines, rest], b""
-            for line in lines:
-                self._log.info("worker: %s", _plain(line))
-        if rest:
-            self._log.info("worker: %s", _plain(rest))
+
+class _Process(asyncio.SubprocessProtocol):
+    """A process that runs, and what it says. asyncio's own `Process` ends only once nobody holds its
+    error output any more; what a worker has started may hold that for long.
+
+    Args:
+        log: Gets each line of what it says.
+    """
+
+    def __init__(self, log: logging.Logger) -> None:
+        self._log = log
+        self._rest = b""
+        self._exited = asyncio.Event()
+        self._silent = asyncio.Event()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """It runs."""
+        assert isinstance(transport, asyncio.SubprocessTransport)
+        self._transport = transport
+        self.pid = transport.get_pid()
+
+    def pipe_data_received(self, fd: int, data: bytes | str) -> None:
+        """It says something."""
+        assert isinstance(data, bytes)
+        *lines, rest = (self._rest + data).split(b"\n")
+        if len(rest) > _READ:
+            lines, rest = [*lines, rest], b""
+        self._rest = rest
+        for line in lines:
+            self._say(line)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """It says no more."""
+        if fd == _STDERR:
+            self._silent.set()
+
+    def process_exited(self) -> None:
+        """It has ended."""
+        self._exited.set()
+
+    def end_input(self) -> None:
+        """Close its standard input, where it reads that nobody needs it."""
+        pipe = self._transport.get_pipe_transport(0)
+        if pipe is not None:
+            pipe.close()
+
+    def kill(self) -> None:
+        """End it by force."""
+        self._transport.kill()
+
+    async def ended(self) -> int:
+        """Wait until it has ended, and for what it said last; gives its exit code."""
+        await self._exited.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_WORDS):
+                await self._silent.wait()
+        if self._rest:
+            self._say(self._rest)
+        code = self._transport.get_returncode()
+        assert code is not None
+        self._transport.close()
+        return code
+
+    def _say(self, line: bytes) -> None:
+        self._log.info("worker: %s", _plain(line))
 
 
 def _plain(line: bytes) -> str:

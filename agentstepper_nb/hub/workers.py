@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import Final, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from .._version import __version__
 from ..core.summaries import one_line
-from ..errors import CommandError, ProtocolError
-from ..protocol.worker import WORKER_VERSION, WorkerHello, WorkerWelcome, both_ways
+from ..errors import CommandError
+from ..protocol.worker import WorkerHello
 from ..worker.line import Line
+from ..worker.service import Service
 from .connection import Connection
+from .lines import LineSession
 
 #: Seconds that a worker has from its start to its hello: it imports all it serves.
 _PATIENCE: Final = 60.0
@@ -52,10 +53,20 @@ class Workers:
     Args:
         log: Gets a line for each that comes and goes.
         starter: Starts one where nobody serves what is asked for; None: none is.
+        offers: Makes what a worker may ask for, as its connection begins.
+        on_left: Called where a worker's connection is gone.
     """
 
-    def __init__(self, log: logging.Logger, starter: Starter | None = None) -> None:
+    def __init__(
+        self,
+        log: logging.Logger,
+        starter: Starter | None = None,
+        offers: Callable[[WorkerSession], Mapping[str, Service]] = lambda session: {},
+        on_left: Callable[[WorkerSession], None] = lambda session: None,
+    ) -> None:
         self.log = log
+        self.offers = offers
+        self._on_left = on_left
         self._starter = starter
         self._sessions: list[WorkerSession] = []  # that have greeted, in their order
         self._came = asyncio.Event()
@@ -108,7 +119,7 @@ class Workers:
     def came(self, session: WorkerSession, hello: WorkerHello) -> None:
         """A worker has greeted. An older connection of the same process is of no use any more."""
         for other in list(self._sessions):
-            if other.pid == hello.pid:
+            if (other.host, other.pid) == (hello.host, hello.pid):
                 other.connection.close(1000, "replaced by a newer connection")
                 other.closed()
         self._sessions.append(session)
@@ -121,6 +132,7 @@ class Workers:
         if session in self._sessions:
             self._sessions.remove(session)
             self.log.info("worker %d disconnected", session.pid)
+        self._on_left(session)
 
     # ---- finding ------------------------------------------------------------------------------------
 
@@ -134,28 +146,34 @@ class Workers:
         if self._starter is None:
             raise CommandError("unknown_service", f"No worker serves {service!r} here.")
         try:
-            ended = await self._starter.start()
             async with asyncio.timeout(_PATIENCE):
-                return await self._await_line(service, ended)
+                ended = await self._starter.start()
+                line = await self._await_line(service, ended)
+                if line is None:  # perhaps the one before, whose end is known only now
+                    ended = await self._starter.start()
+                    line = await self._await_line(service, ended)
         except OSError as error:  # a TimeoutError is one
             why = str(error) or f"it said nothing for {_PATIENCE:g} seconds"
             raise CommandError("worker_failed", f"The worker can't be started: {why}.") from None
+        if line is None:
+            raise CommandError(
+                "worker_failed",
+                f"The worker {ended.result()} before it served anything: see the server's log.",
+            )
+        return line
 
-    async def _await_line(self, service: str, ended: asyncio.Future[str]) -> Line:
-        """Wait until somebody serves it, or the process is gone."""
+    async def _await_line(self, service: str, ended: asyncio.Future[str]) -> Line | None:
+        """Wait until somebody serves it; None where the process is gone before."""
         while (line := self._find(service)) is None:
             if ended.done():
-                raise CommandError(
-                    "worker_failed",
-                    f"The worker {ended.result()} before it served anything: see the server's log.",
-                )
+                return None
             came = asyncio.ensure_future(self._came.wait())
             await asyncio.wait((came, ended), return_when=asyncio.FIRST_COMPLETED)
             came.cancel()
         return line
 
 
-class WorkerSession:
+class WorkerSession(LineSession):
     """One worker's connection.
 
     Args:
@@ -164,41 +182,21 @@ class WorkerSession:
     """
 
     def __init__(self, workers: Workers, connection: Connection) -> None:
-        self.connection = connection
         self.pid = 0
+        self.host = ""
         self.services: tuple[str, ...] = ()
-        self.line = Line(connection.send, {}, workers.log)
         self._workers = workers
-        self._greeted = False
+        super().__init__(
+            connection,
+            workers.offers(self),
+            workers.log,
+            _LOST,
+            on_hello=self._came,
+            on_close=lambda: workers.left(self),
+        )
 
-    def receive(self, text: str) -> None:
-        """A text frame came."""
-        if self._greeted:
-            self.line.receive(text)
-        else:
-            self._greet(text)
-
-    def receive_binary(self) -> None:
-        """A binary frame came: it is refused, and the connection goes on."""
-        self.line.receive_binary()
-
-    def closed(self) -> None:
-        """The connection is gone. Idempotent."""
-        self._workers.left(self)
-        self.line.lost(_LOST)
-
-    def _greet(self, text: str) -> None:
-        try:
-            hello = _hello(text)
-        except ProtocolError as error:
-            self._workers.log.warning(
-                "a worker's message was refused, %s: %s", error.code, one_line(error.message)
-            )
-            self.line.complain(error)
-            return
-        self._greeted = True
-        self.pid, self.services = hello.pid, hello.services
-        self.line.say(WorkerWelcome(version=WORKER_VERSION, core=__version__))
+    def _came(self, hello: WorkerHello) -> None:
+        self.pid, self.host, self.services = hello.pid, hello.host, hello.services
         self._workers.came(self, hello)
 
 
@@ -210,16 +208,3 @@ def _read(value: msgspec.Raw, kind: type[Value]) -> Value:
             "worker_failed",
             f"The worker's answer can't be read, are both of one version? It says: {error}.",
         ) from None
-
-
-def _hello(text: str) -> WorkerHello:
-    _, message = both_ways.decode(text)
-    if not isinstance(message, WorkerHello):
-        raise ProtocolError("hello_expected", "A worker's connection opens with hello.")
-    if message.version != WORKER_VERSION:
-        raise ProtocolError(
-            "version_mismatch",
-            f"This Core speaks version {WORKER_VERSION} with workers, not {message.version}: "
-            "upgrade the older of the two.",
-        )
-    return message

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -15,16 +14,17 @@ from traitlets import CaselessStrEnum, Float, Int, List, TraitError, Unicode, de
 
 from .. import discover, static_files
 from ..hub import Hub, Keep
+from ..hub.runtime_host import STORE_VARIABLE, RuntimeHost, check_place
 from ..hub.sentences import MODEL_VARIABLE, summarize_by
-from ..hub.worker_process import COMMAND, WorkerProcess
-from ..hub.workers import Workers
+from ..hub.worker_process import COMMAND, WorkerProcess, environment, new_token
 from ..protocol.frame import MAX_MESSAGE
 from ..protocol.values import Durability
 from ..store import Store, lock, open_store
-from . import coding
+from . import coding, runtime
 from .announce import agent_url, announced
 from .page import App
 from .rest import AllRuns, Export, Import, OneRun, Rows, Search
+from .runtime_socket import RuntimeSocket
 from .sockets import AgentSocket, UiSocket, WorkerSocket
 
 
@@ -69,6 +69,10 @@ class AgentStepperExtension(ExtensionApp):
         help="The token by which programs set stops and prices: the agents' doesn't do. "
         "Default: made once and kept in data_dir, readable by you alone."
     ).tag(config=True)
+    worker_token = Unicode(
+        help="The token that workers present. Default: made at each start, told to the worker that the "
+        "server starts, and in its runtime file; set one for workers of other machines."
+    ).tag(config=True)
     max_message = Int(
         MAX_MESSAGE,
         min=1024,
@@ -76,6 +80,10 @@ class AgentStepperExtension(ExtensionApp):
         "in bytes.",
     ).tag(config=True)
 
+    runtime_store = Unicode(
+        help="Where agents that run on their own are kept: sqlite, beside the runs, or lance: and a "
+        "folder. Default: AGENTSTEPPER_RUNTIME_STORE, else sqlite."
+    ).tag(config=True)
     coding_roots = List(
         Unicode(),
         help="Folders that coding sessions may work in, besides the server's root_dir.",
@@ -89,6 +97,10 @@ class AgentStepperExtension(ExtensionApp):
     def _default_model(self) -> str:
         return os.environ.get(MODEL_VARIABLE, "")
 
+    @default("runtime_store")
+    def _default_runtime_store(self) -> str:
+        return os.environ.get(STORE_VARIABLE) or "sqlite"
+
     @default("agent_token")
     def _default_agent_token(self) -> str:
         return discover.load_or_create_token(self._place[0])
@@ -96,6 +108,10 @@ class AgentStepperExtension(ExtensionApp):
     @default("control_token")
     def _default_control_token(self) -> str:
         return discover.load_or_create_token(self._place[0], discover.CONTROL_FILE)
+
+    @default("worker_token")
+    def _default_worker_token(self) -> str:
+        return new_token()
 
     @default("static_paths")
     def _default_static_paths(self) -> list[str]:
@@ -106,15 +122,20 @@ class AgentStepperExtension(ExtensionApp):
         self._announced = ExitStack()
         store = self._open_store()
         try:
+            self.host = self._open_host()
             keep = Keep(days=self.keep_days, gib=self.keep_gib)
             self.hub = Hub(store, logger=self.log, keep=keep)
         except BaseException:
             store.close()
             raise
         summarize_by(self.hub, self.model)
-        command = (*COMMAND, "--data", str(self._place[0]))
+
+    def _open_host(self) -> RuntimeHost:
+        folder = self._place[0]
+        command = (*COMMAND, "--data", str(folder))
         self.worker = WorkerProcess(self.log, self._workers_environment, command)
-        self.workers = Workers(self.log, self.worker)
+        durability = Durability(self.durability)
+        return RuntimeHost(folder, durability, self.runtime_store, self.log, self.worker)
 
     def _open_store(self) -> Store:
         folder, held = self._place
@@ -138,20 +159,12 @@ class AgentStepperExtension(ExtensionApp):
             )
         return folder, held
 
-    @cached_property
-    def worker_token(self) -> str:
-        """What workers present: made anew at each start, since no worker outlives its server."""
-        return secrets.token_urlsafe(32)
-
     def _workers_environment(self) -> dict[str, str]:
         url = agent_url(self.serverapp) if self.serverapp else None
         if url is None:
             raise OSError("this server listens on a UNIX socket, where workers can't connect")
-        return {
-            **os.environ,
-            discover.WORKER_URL_VARIABLE: discover.worker_url(url),
-            discover.WORKER_TOKEN_VARIABLE: self.worker_token,
-        }
+        agents = discover.Endpoint(url, self.agent_token)
+        return environment(agents, self.worker_token) | {STORE_VARIABLE: self.runtime_store}
 
     @property
     def _what(self) -> str:
@@ -164,18 +177,27 @@ class AgentStepperExtension(ExtensionApp):
             raise TraitError(f"{proposal['trait'].name} must be above 0, not {value:g}.")
         return value
 
+    @validate("runtime_store")
+    def _a_place(self, proposal: Any) -> str:
+        try:
+            return check_place(proposal["value"])
+        except ValueError as error:
+            raise TraitError(str(error)) from None
+
     def initialize_handlers(self) -> None:
         """Route; Jupyter puts its base_url before each path."""
         runs = {"hub": self.hub, "max_message": self.max_message}
         tokens = {"token": self.agent_token, "control_token": self.control_token}
         run = r"/agentstepper/api/runs/([^/]+)"
         roots = [self.serverapp.root_dir if self.serverapp else "", *self.coding_roots]
-        sessions = {**runs, "workers": self.workers, "roots": roots}
-        workers = {**runs, "token": self.worker_token, "workers": self.workers}
+        sessions = {**runs, "workers": self.host.workers, "roots": roots}
+        workers = {**runs, "token": self.worker_token, "workers": self.host.workers}
+        agents = {**runs, "runtime": self.host.runtime}
         self.handlers.extend(
             [
                 (r"/agentstepper/agent", AgentSocket, {**runs, **tokens}),
                 (r"/agentstepper/worker", WorkerSocket, workers),
+                (r"/agentstepper/runtime", RuntimeSocket, {**runs, **tokens, "host": self.host}),
                 (r"/agentstepper/ui", UiSocket, runs),
                 (r"/agentstepper/app", App, {"static_url": self.static_url_prefix}),
                 (r"/agentstepper/api/runs", AllRuns, runs),
@@ -185,6 +207,7 @@ class AgentStepperExtension(ExtensionApp):
                 (run + "/export", Export, runs),
                 (r"/agentstepper/api/search", Search, runs),
                 *coding.routes(sessions),
+                *runtime.routes(agents),
             ]
         )
 
@@ -202,11 +225,11 @@ class AgentStepperExtension(ExtensionApp):
             announced(serverapp, url, self.agent_token, self.control_token, self.worker_token)
         )
         self.log.info("AgentStepper: agents connect to %s", url)
+        await self.host.start()  # a worker that this starts finds what was announced
 
     async def stop_extension(self) -> None:
         """Withdraw the announcement and close the Hub."""
         if hasattr(self, "hub"):  # else its folder couldn't be used, and Jupyter still has to stop
             self._announced.close()
-            self.workers.close()
-            await self.worker.stop()
+            await self.host.close()
             await self.hub.close()

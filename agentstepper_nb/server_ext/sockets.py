@@ -21,7 +21,9 @@ from .too_large import Patient
 #: A close reason travels in a control frame: 125 bytes, two of them the code.
 _MAX_REASON = 123
 
-_AGENT_SILENCE = 10 * 60 * 1000
+#: Milliseconds that a silent program is believed in: a busy one may not answer pings. On this machine
+#: the system tells at once when it is gone.
+SILENCE = 10 * 60 * 1000
 
 
 class TornadoConnection:
@@ -101,6 +103,20 @@ class Socket(AnswersInJson, WebSocketMixin, WebSocketHandler, JupyterHandler):
         """Open the session; subclasses say which kind."""
         raise NotImplementedError
 
+    def bears(self, token: str) -> bool:
+        """Whether the caller presents this token as a program does; nobody presents an empty one."""
+        scheme, _, sent = self.request.headers.get("Authorization", "").partition(" ")
+        right = bool(token) and compare_digest(sent.strip().encode(), token.encode())
+        return right and scheme.lower() == "bearer"
+
+    def ask_nobody(self) -> None:
+        """Let the caller be nobody's login, and check by which name it reached this server."""
+        self.current_user = self._jupyter_current_user = None
+        if not self.check_host():
+            raise refusal(
+                403, "unauthorized", "This server isn't meant to be reached by this name."
+            )
+
     def on_message(self, message: str | bytes) -> None:
         """Hand one message to the session."""
         if self._session is None:
@@ -136,22 +152,15 @@ class ProgramSocket(Socket):
 
     @property
     def ping_timeout(self) -> int:
-        """How long a silent one is believed in, in milliseconds: a busy one may not answer pings.
-
-        On this machine the system tells at once when it is gone.
-        """
-        return _AGENT_SILENCE
+        """How long a silent one is believed in, in milliseconds."""
+        return SILENCE
 
     async def prepare(self, *, _redirect_to_login: bool = False) -> None:
         """Ask no identity provider: a program's token is none of its business.
 
         JupyterHub's would send the token to the Hub to ask whose it is.
         """
-        self.current_user = self._jupyter_current_user = None
-        if not self.check_host():
-            raise refusal(
-                403, "unauthorized", "This server isn't meant to be reached by this name."
-            )
+        self.ask_nobody()
 
     @allow_unauthenticated
     async def get(self, *args: Any, **kwargs: Any) -> None:
@@ -167,13 +176,7 @@ class ProgramSocket(Socket):
 
     def admits(self) -> bool:
         """Whether the caller has what it takes."""
-        return self.presents(self._token)
-
-    def presents(self, token: str) -> bool:
-        """Whether the caller presents this token; nobody presents an empty one."""
-        scheme, _, sent = self.request.headers.get("Authorization", "").partition(" ")
-        right = bool(token) and compare_digest(sent.strip().encode(), token.encode())
-        return right and scheme.lower() == "bearer"
+        return self.bears(self._token)
 
 
 class AgentSocket(ProgramSocket):
@@ -198,7 +201,7 @@ class AgentSocket(ProgramSocket):
 
     def admits(self) -> bool:
         """Whether the caller has one of the two; the control token lets it control."""
-        self._rights = Rights(control=self.presents(self._control_token))
+        self._rights = Rights(control=self.bears(self._control_token))
         return self._rights.control or super().admits()
 
     def connect(self, connection: TornadoConnection, version: int) -> Session:
@@ -230,23 +233,31 @@ class WorkerSocket(ProgramSocket):
         return self._workers.connect(connection)
 
 
-class UiSocket(Socket):
-    """`/agentstepper/ui`: views, by login; the authorizer tells what they may do."""
+class LoginSocket(Socket):
+    """A door for people, by login; the authorizer tells what they may do."""
 
     auth_resource = RESOURCE
+
+    async def rights(self) -> Rights:
+        """What the login may do; refuses one that may not even watch."""
+        if not await self._may("read"):
+            raise refusal(403, "watch_only", "This login may not watch agents.")
+        return Rights(control=await self._may("execute"))
+
+    async def _may(self, action: str) -> bool:
+        asked = self.authorizer.is_authorized(self, self.current_user, action, RESOURCE)
+        return bool(await ensure_async(asked))
+
+
+class UiSocket(LoginSocket):
+    """`/agentstepper/ui`: views."""
 
     @ws_authenticated
     async def get(self, *args: Any, **kwargs: Any) -> None:
         """Check what the login may do, then shake hands."""
-        if not await self._may("read"):
-            raise refusal(403, "watch_only", "This login may not watch agents.")
-        self._rights = Rights(control=await self._may("execute"))
+        self._rights = await self.rights()
         await super().get(*args, **kwargs)
 
     def connect(self, connection: TornadoConnection, version: int) -> Session:
         """Open a view's session."""
         return self.hub.connect_ui(connection, version, self._rights)
-
-    async def _may(self, action: str) -> bool:
-        asked = self.authorizer.is_authorized(self, self.current_user, action, RESOURCE)
-        return bool(await ensure_async(asked))

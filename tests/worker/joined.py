@@ -32,14 +32,18 @@ class Echo:
     Attributes:
         given: Items that its streams have given.
         cancelled: Calls and streams that were cancelled.
+        hangs: The method that never answers.
     """
 
     given: int = 0
     cancelled: int = 0
     closed: bool = False
+    hangs: str = "never"
     reached: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def call(self, method: str, params: Raw) -> Struct | None:
+        if method == self.hangs:
+            await self._hang()
         match method:
             case "echo":
                 return msgspec.json.decode(params, type=Said)
@@ -49,13 +53,14 @@ class Echo:
                 raise CommandError("unknown_run", "There is no such run.")
             case "fail":
                 raise ZeroDivisionError("a bug")
-            case "never":
-                self.reached.set()
-                try:
-                    await asyncio.Event().wait()
-                finally:
-                    self.cancelled += 1
         raise CommandError("unknown_service", f"What is {method}?")
+
+    async def _hang(self) -> None:
+        self.reached.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.cancelled += 1
 
     async def stream(self, method: str, params: Raw) -> AsyncGenerator[Struct, None]:
         if method == "refuse":
@@ -81,16 +86,19 @@ class Wire:
         workers: The Core's.
         services: What the worker serves.
         pid: The worker's.
+        host: Where that is.
     """
 
-    def __init__(self, workers: Workers, services: Mapping[str, Service], pid: int = 1) -> None:
+    def __init__(
+        self, workers: Workers, services: Mapping[str, Service], pid: int = 1, host: str = ""
+    ) -> None:
         self.closed_with: tuple[int, str] | None = None
         self.welcome: Struct | None = None
         self._loop = asyncio.get_running_loop()
         self.line = Line(self._to_core, services, LOG)
         self.session: WorkerSession = workers.connect(self)
         hello = WorkerHello(
-            version=WORKER_VERSION, worker="test", pid=pid, services=tuple(services)
+            version=WORKER_VERSION, worker="test", pid=pid, host=host, services=tuple(services)
         )
         self.session.receive(both_ways.encode(hello, 1))
 

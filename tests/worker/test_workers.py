@@ -53,6 +53,20 @@ def test_calls_and_refusals(caplog: pytest.LogCaptureFixture) -> None:
     assert "'echo.fail' failed" in caplog.text
 
 
+def test_workers_of_two_hosts_may_have_one_pid() -> None:
+    """As in two containers: neither takes the other for an older connection of its own."""
+
+    async def test() -> None:
+        workers = Workers(LOG)
+        one, other = (Wire(workers, {"echo": Echo()}, host=host) for host in ("one", "other"))
+        assert (one.closed_with, other.closed_with) == (None, None)
+        again = Wire(workers, {"echo": Echo()}, host="one")
+        assert one.closed_with == (1000, "replaced by a newer connection")
+        assert (other.closed_with, again.closed_with) == (None, None)
+
+    run(test())
+
+
 def test_answers_may_overtake_each_other() -> None:
     async def test() -> None:
         workers, echo = Workers(LOG), Echo()
@@ -236,5 +250,21 @@ def test_a_greeting_that_is_none_is_refused(text: str, code: str) -> None:
         session.receive_binary()
         assert '"binary_frame"' in heard.pop()
         session.closed()
+
+    run(test())
+
+
+def test_a_worker_that_was_ending_as_it_was_asked_for_is_started_again() -> None:
+    """Its connection is gone before its process is known to be."""
+
+    async def test() -> None:
+        starter = Starting()
+        starter.workers = workers = Workers(LOG, starter)
+        starter.dies = True
+        asking = asyncio.create_task(told(workers, "echo"))
+        while not starter.started:
+            await asyncio.sleep(0)
+        starter.dies, starter.started = False, 0
+        assert await asking == Said("hello")
 
     run(test())

@@ -1,0 +1,125 @@
+"""Which dispatcher belongs to which worker's connection and process: its end is known at once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from contextlib import aclosing
+from socket import gethostname
+from typing import Any, Final
+
+from msgspec import Raw, Struct
+
+from ..errors import AgentStepperError
+from .runtime import Right, Runtime, RuntimeService
+from .workers import WorkerSession
+
+#: The stream that dispatchers read.
+_WAKES: Final = "wakes"
+
+
+class Dispatchers:
+    """Tells the runtime whose worker is gone.
+
+    Args:
+        runtime: The Core's agents.
+        changed: Called where one begins to dispatch, or stops.
+        log: Gets what couldn't be told.
+    """
+
+    def __init__(self, runtime: Runtime, changed: Callable[[], None], log: logging.Logger) -> None:
+        self._log = log
+        self.runtime = runtime
+        self.changed = changed
+        self._of_process: dict[int, set[str]] = {}
+        self._telling: set[asyncio.Task[None]] = set()
+
+    def offer(self, session: WorkerSession) -> Offer:
+        """What a worker is served of the runtime.
+
+        Args:
+            session: Its connection.
+        """
+        return Offer(self, session)
+
+    def reads(self, session: WorkerSession, owners: set[str]) -> None:
+        """A worker has these dispatchers."""
+        if session.host in ("", gethostname()):  # what ends here is a process of this host
+            self._of_process.setdefault(session.pid, set()).update(owners)
+        self.changed()
+
+    def ended(self, pid: int) -> None:
+        """A process has ended, and with it its dispatchers."""
+        for owner in self._of_process.pop(pid, ()):
+            self.tell(self.runtime.left(owner, dead=True))
+
+    def tell(self, telling: Coroutine[Any, Any, None]) -> None:
+        """Begin to tell the runtime."""
+        task = asyncio.get_running_loop().create_task(self._tell(telling))
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)
+
+    async def _tell(self, telling: Coroutine[Any, Any, None]) -> None:
+        try:
+            await telling
+        except (OSError, AgentStepperError) as error:
+            # Where the rows are a worker's, it may be the one that is gone.
+            self._log.info("a worker's leases weren't cut, and end by themselves: %s", error)
+
+    async def told(self) -> None:
+        """Wait until the runtime knows all of it."""
+        while self._telling:
+            await asyncio.wait(set(self._telling))
+
+
+class Offer:
+    """The runtime's service for one worker.
+
+    Args:
+        dispatchers: All of them.
+        session: The worker's connection.
+    """
+
+    def __init__(self, dispatchers: Dispatchers, session: WorkerSession) -> None:
+        self._dispatchers = dispatchers
+        self._session = session
+        self._service = RuntimeService(dispatchers.runtime, Right.WORK)
+        self._reading = 0
+        self._gone = False
+
+    async def call(self, method: str, params: Raw) -> Struct | None:
+        """Answer once; see `worker.service.Service`."""
+        return await self._service.call(method, params)
+
+    def stream(self, method: str, params: Raw) -> AsyncIterator[Struct]:
+        """Answer with items; see `worker.service.Service`."""
+        if method != _WAKES:
+            return self._service.stream(method, params)
+        return self._wakes(params)
+
+    async def close(self) -> None:
+        """The Core ends; the connection tells it of its own end by `gone`."""
+
+    def gone(self) -> None:
+        """The connection is gone. While its streams still end, its dispatchers count as being there:
+        they are told of after them.
+        """
+        self._gone = True
+        self._tell()
+
+    async def _wakes(self, params: Raw) -> AsyncGenerator[Struct, None]:
+        self._reading += 1
+        try:
+            async with aclosing(self._service.stream(_WAKES, params)) as wakes:
+                async for wake in wakes:
+                    self._dispatchers.reads(self._session, self._service.owners)
+                    yield wake
+        finally:
+            self._reading -= 1
+            self._dispatchers.changed()
+            self._tell()
+
+    def _tell(self) -> None:
+        if self._gone and not self._reading:
+            self._dispatchers.tell(self._service.close())

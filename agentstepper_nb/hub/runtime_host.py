@@ -1,0 +1,170 @@
+"""What a Core needs for agents that run on their own: their store, its workers, and who watches."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Final
+
+from ..errors import AgentStepperError
+from ..protocol.runtime_asks import RuntimeStoreInfo
+from ..protocol.runtime_wire import SERVICE
+from ..protocol.values import Durability
+from ..store.runtime.base import RuntimeStore
+from ..store.runtime.opening import open_runtime_store
+from ..store.runtime.remote import RemoteRuntimeStore
+from ..store.runtime.sqlite import SqliteRuntimeStore
+from .connection import Connection
+from .dispatchers import Dispatchers, Offer
+from .keeper import Keeper
+from .lines import LineSession
+from .runtime import Right, Runtime, RuntimeService
+from .worker_process import WorkerProcess
+from .workers import Workers, WorkerSession
+
+#: Says the same as `AgentStepperExtension.runtime_store` and `agentstepper serve --runtime-store`; a
+#: worker that keeps the rows finds its folder there.
+STORE_VARIABLE: Final = "AGENTSTEPPER_RUNTIME_STORE"
+#: The service of a worker that keeps the rows in the Core's place.
+_STORE_SERVICE: Final = "runtime_store"
+_SQLITE: Final = "sqlite"
+_LANCE: Final = "lance:"
+_GONE: Final = "The client is gone."
+
+
+def check_place(place: str) -> str:
+    """A place for the rows, as options name it.
+
+    Args:
+        place: `sqlite`, or `lance:` and a folder.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    if place == _SQLITE or (place.startswith(_LANCE) and place != _LANCE):
+        return place
+    raise ValueError(f"{place!r} is no place for agents: take sqlite, or lance: and a folder.")
+
+
+class RuntimeHost:
+    """The runtime of a Core, with all that it needs around it. Used on the Core's event loop.
+
+    Args:
+        folder: The Core's folder, whose lock it has; None: what is kept is gone with the Core.
+        durability: When what is kept outlives what.
+        place: Where the rows are kept; see `check_place`.
+        log: Gets a line for each worker that comes and goes.
+        starter: Starts a worker where one is needed; None: somebody else does.
+
+    Attributes:
+        runtime: The agents.
+        workers: The Core's workers.
+
+    Raises:
+        StoreError: The folder can't be used.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None,
+        durability: Durability,
+        place: str,
+        log: logging.Logger,
+        starter: WorkerProcess | None = None,
+    ) -> None:
+        self._log = log
+        self._starter = starter
+        self._clients: set[LineSession] = set()
+        self._offers: dict[WorkerSession, Offer] = {}
+        self._starting: asyncio.Task[None] | None = None
+        self.workers = Workers(log, starter, self._serve, self._left)
+        self._store = self._open(folder, durability, place)
+        self.runtime = Runtime(self._store, log)
+        if isinstance(self._store, RemoteRuntimeStore):
+            self.runtime.store_is_there = lambda: self.workers.serves(_STORE_SERVICE)
+        self._dispatchers = Dispatchers(self.runtime, self._changed, log)
+        self._keeper: Keeper | None = None
+        if starter is not None:
+            starter.on_end = self._dispatchers.ended
+            self._keeper = Keeper(starter, self._dispatching, self._has_work, log)
+            self.runtime.on_need = self._keeper.need
+
+    async def start(self) -> None:
+        """Look whether agents wait for a worker. Where the rows are a worker's, nobody waits for it."""
+        self._starting = asyncio.create_task(self._start())
+        if not isinstance(self._store, RemoteRuntimeStore):
+            await asyncio.shield(self._starting)
+
+    def connect(self, connection: Connection, right: Right) -> LineSession:
+        """A client connected: it asks the runtime, as a worker would ask its Core.
+
+        Args:
+            connection: Its socket.
+            right: What it may do.
+        """
+        services = {SERVICE: RuntimeService(self.runtime, right)}
+        session = LineSession(
+            connection,
+            services,
+            self._log,
+            _GONE,
+            control=right >= Right.CONTROL,
+            on_close=lambda: self._clients.discard(session),
+        )
+        self._clients.add(session)
+        return session
+
+    async def close(self) -> None:
+        """End the worker that was started, then all connections, then what is kept. Idempotent."""
+        if self._starting is not None:
+            self._starting.cancel()
+            await asyncio.wait((self._starting,))
+        if self._keeper is not None:
+            await self._keeper.close()
+        if self._starter is not None:
+            await self._starter.stop()  # which may still tell how its agents stand
+        self.workers.close()
+        for session in list(self._clients):
+            session.connection.close(1001, "The Core is stopping.")
+        await self._dispatchers.told()
+        await self.runtime.close()
+
+    # ---- what keeps the rows ------------------------------------------------------------------------
+
+    def _open(self, folder: Path | None, durability: Durability, place: str) -> RuntimeStore:
+        if check_place(place) != _SQLITE:
+            return RemoteRuntimeStore(
+                lambda method, params, kind: self.workers.call(_STORE_SERVICE, method, params, kind)
+            )
+        return (
+            SqliteRuntimeStore(None) if folder is None else open_runtime_store(folder, durability)
+        )
+
+    async def _start(self) -> None:
+        try:
+            await self.runtime.start()
+        except (OSError, AgentStepperError) as error:
+            self._log.warning("whether agents wait for a worker can't be told: %s", error)
+
+    # ---- workers ------------------------------------------------------------------------------------
+
+    def _serve(self, session: WorkerSession) -> dict[str, Offer]:
+        offer = self._offers[session] = self._dispatchers.offer(session)
+        return {SERVICE: offer}
+
+    def _left(self, session: WorkerSession) -> None:
+        offer = self._offers.pop(session, None)
+        if offer is not None:
+            offer.gone()
+
+    def _dispatching(self) -> bool:
+        return bool(self.runtime.dispatchers)
+
+    async def _has_work(self) -> bool:
+        info: RuntimeStoreInfo = await self._store.info()
+        return bool(info.live or info.open)
+
+    def _changed(self) -> None:
+        if self._keeper is not None:
+            self._keeper.changed()

@@ -1,0 +1,147 @@
+"""How clients ask the Core: over a connection that comes back by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from functools import partial
+from typing import Final, TypeVar
+
+from msgspec import Struct
+
+from ... import discover
+from ...errors import CommandError, ConnectionLostError
+from ...protocol.runtime_wire import SERVICE
+from ...worker.dialing import OpenLine, open_line
+from ...worker.door import Door
+from ...worker.redialing import stay_connected
+
+Value = TypeVar("Value")
+
+#: Seconds that a call waits for a Core that is away.
+PATIENCE: Final = 30.0
+#: Seconds until a stream that the Core has ended is asked for again.
+_BREATH: Final = 0.1
+#: How a call ends whose connection broke before the answer came.
+_LOST: Final = "worker_lost"
+
+#: Its own, so that what it notes goes to who set up logging, and not below some cell.
+_log = logging.getLogger("agentstepper_nb.runtime.client")
+_log.addHandler(logging.NullHandler())
+
+
+class ClientLine:
+    """The Core's service `runtime`, wherever the connection stands. Made by `open`.
+
+    Args:
+        endpoint: Where the Core is.
+        token: The token that the caller gave; None: it is looked for at each dialling.
+        patience: Seconds that a call waits for a Core that is away.
+        opened: The first line.
+
+    Attributes:
+        url: Where the Core is.
+        find: Looks for it anew, with its token.
+    """
+
+    def __init__(
+        self, endpoint: discover.Endpoint, token: str | None, patience: float, opened: OpenLine
+    ) -> None:
+        self.url = endpoint.url
+        self._patience = patience
+        self._door = Door()
+        self._door.open(opened.line)
+        self.find = partial(discover.runtime_endpoint, endpoint.url, token)
+        self._life = asyncio.create_task(stay_connected(self.find, {}, self._door, _log, opened))
+        self._closed = False
+
+    @classmethod
+    async def open(cls, url: str | None, token: str | None, patience: float) -> ClientLine:
+        """Connect.
+
+        Args:
+            url: Where the Core is; None: it is looked for.
+            token: The control token; None: it is looked for.
+            patience: Seconds that a call waits for a Core that is away.
+
+        Raises:
+            DiscoveryError: There is no Core, or there are several.
+            ConnectionLostError: It can't be reached, or doesn't take this connection.
+        """
+        endpoint = discover.runtime_endpoint(url, token)
+        return cls(endpoint, token, patience, await open_line(endpoint, {}, _log))
+
+    async def ask(self, method: str, params: Struct | None, kind: type[Value]) -> Value:
+        """Ask for a result, and again where the connection broke before the answer came.
+
+        Args:
+            method: What.
+            params: With what: asked twice, it does no more than asked once.
+            kind: The answer's class.
+
+        Raises:
+            CommandError: It was refused.
+            ConnectionLostError: The Core is away.
+        """
+        while True:
+            await self._connected()
+            before = self._door.breaks
+            try:
+                return await self._door.call(SERVICE, method, params, kind)
+            except CommandError as error:
+                if not self._broke(error, before):
+                    raise
+
+    async def stream(
+        self, method: str, params: Struct, kind: type[Value]
+    ) -> AsyncGenerator[Value, None]:
+        """Ask for a stream that has no end. Where the connection breaks, it is asked for again, and so
+        begins again. Arguments and errors as `ask`.
+        """
+        while True:
+            await self._connected()
+            before = self._door.breaks
+            try:
+                async with aclosing(self._door.stream(SERVICE, method, params, kind)) as items:
+                    async for item in items:
+                        yield item
+            except CommandError as error:
+                if not self._broke(error, before):
+                    raise
+            else:
+                await asyncio.sleep(_BREATH)  # the Core ends, and its connection with it
+
+    async def close(self) -> None:
+        """Close the connection. Idempotent."""
+        self._closed = True
+        self._life.cancel()
+        await asyncio.wait((self._life,))
+
+    def _broke(self, error: CommandError, before: int) -> bool:
+        """Whether the connection broke since: the Core says the same of workers of its own."""
+        return error.code == _LOST and self._door.breaks != before
+
+    async def _connected(self) -> None:
+        """Wait for the connection."""
+        if self._closed:
+            raise ConnectionLostError("These agents' connection is closed: connect again.")
+        if self._door.is_open:
+            return
+        connected = asyncio.ensure_future(self._door.connected())
+        try:
+            await asyncio.wait(
+                (connected, self._life),
+                timeout=self._patience,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+        finally:
+            connected.cancel()
+        if self._life.done() and not self._life.cancelled():
+            self._life.result()
+        if not self._door.is_open:
+            raise ConnectionLostError(
+                f"The Core at {self.url} is away: {self._door.away} Start it again: this connection "
+                "comes back by itself."
+            )

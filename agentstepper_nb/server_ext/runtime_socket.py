@@ -1,0 +1,71 @@
+"""`/agentstepper/runtime`: who watches and controls agents that run on their own, by login or token."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jupyter_server.auth.decorator import allow_unauthenticated, ws_authenticated
+
+from ..hub import Hub, Session
+from ..hub.runtime import Right
+from ..hub.runtime_host import RuntimeHost
+from .answers import refusal
+from .sockets import SILENCE, LoginSocket, TornadoConnection
+
+_REFUSED = (
+    "The agents' token doesn't do here. Send the control token as `Authorization: Bearer TOKEN`; it is "
+    "AGENTSTEPPER_CONTROL_TOKEN, or in the server's runtime file. Or log in to the Jupyter server."
+)
+
+
+class RuntimeSocket(LoginSocket):
+    """Views come with a login, whose rights the authorizer tells; programs with the control token.
+
+    Args of `initialize`:
+        token: The agents', which is refused before anybody is asked whose it is.
+        control_token: The programs'.
+        host: The Core's.
+    """
+
+    def initialize(  # type: ignore[override]
+        self, hub: Hub, max_message: int, token: str, control_token: str, host: RuntimeHost
+    ) -> None:
+        """Take what the extension made; tornado calls this for each request."""
+        super().initialize(hub, max_message)
+        self._token = token
+        self._control_token = control_token
+        self._host = host
+
+    @property
+    def ping_timeout(self) -> int:
+        """How long a silent one is believed in, in milliseconds."""
+        return SILENCE if self._program else int(super().ping_timeout)
+
+    async def prepare(self, *, _redirect_to_login: bool = False) -> None:
+        """Ask no identity provider about a program: its token is none of its business."""
+        self._program = "Origin" not in self.request.headers and self.bears(self._control_token)
+        if self._program:
+            self.ask_nobody()
+        elif self.bears(self._token):
+            raise refusal(401, "unauthorized", _REFUSED)
+        else:
+            await super().prepare()
+
+    @allow_unauthenticated
+    async def get(self, *args: Any, **kwargs: Any) -> None:
+        """Check what the caller may do, then shake hands."""
+        if self._program:
+            self._right = Right.CONTROL
+            await super().get(*args, **kwargs)
+        else:
+            await self._by_login(*args, **kwargs)
+
+    @ws_authenticated
+    async def _by_login(self, *args: Any, **kwargs: Any) -> None:
+        rights = await self.rights()
+        self._right = Right.CONTROL if rights.control else Right.WATCH
+        await super().get(*args, **kwargs)
+
+    def connect(self, connection: TornadoConnection, version: int) -> Session:
+        """Open a client's session."""
+        return self._host.connect(connection, self._right)

@@ -1,0 +1,198 @@
+"""`agentstepper serve` and its workers: doors, the worker that it starts, one by hand, and its end."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from agentstepper_nb import Agents, discover
+from agentstepper_nb.errors import ConnectionLostError
+from tests.worker.processes import gone
+
+from .conftest import COMMAND, Served
+
+Serve = Callable[..., Served]
+
+#: Seconds in which something has to happen that takes one or two.
+SOON = 60.0
+
+
+class ByHand:
+    """`agentstepper worker`, started by a person."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [*COMMAND, "worker", *arguments], stderr=subprocess.PIPE, text=True
+        )
+
+    def until(self, text: str) -> str:
+        """Read what it says, until it says this."""
+        assert self.process.stderr
+        said = []
+        for line in self.process.stderr:
+            said.append(line)
+            if text in line:
+                return line
+        raise AssertionError(f"not a word of {text!r}: {said}")
+
+    def close(self) -> None:
+        self.process.terminate()
+        self.process.communicate(timeout=SOON)
+
+
+@pytest.fixture
+def by_hand() -> Iterator[Callable[..., ByHand]]:
+    with ExitStack() as stack:
+
+        def start(*arguments: str) -> ByHand:
+            worker = ByHand(*arguments)
+            stack.callback(worker.close)
+            return worker
+
+        yield start
+
+
+@pytest.fixture(autouse=True)
+def no_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("WORKER_URL", "WORKER_TOKEN", "RUNTIME_STORE", "CONTROL_TOKEN"):
+        monkeypatch.delenv(f"AGENTSTEPPER_{name}", raising=False)
+
+
+def worker_token() -> str:
+    """What the runtime file says."""
+    (server,) = discover.running_servers()
+    assert server.worker_token
+    return server.worker_token
+
+
+def status(url: str, **headers: str) -> int:
+    """What a handshake is answered with."""
+    try:
+        with connect(url, proxy=None, additional_headers=headers):
+            return 101
+    except InvalidStatus as refused:
+        return refused.response.status_code
+
+
+def children(pid: int) -> list[int]:
+    threads = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for thread in threads for child in thread.read_text().split()]
+
+
+def test_the_doors(serve: Serve) -> None:
+    served = serve()
+    bearer = {"Authorization": f"Bearer {worker_token()}"}
+    assert status(f"{served.agents}/worker") == 401
+    assert status(f"{served.agents}/worker", Authorization="Bearer wrong") == 401
+    assert status(f"{served.agents}/worker", **bearer) == 101
+    assert status(f"{served.agents}/worker", **bearer, Origin="http://localhost") == 403
+    for url in (served.agents, served.uis):
+        assert status(f"{url}/runtime") == 101
+        assert status(f"{url}/runtime?x=1") == 101
+        assert status(f"{url}/runtime", Origin="http://evil.example") == 403
+    assert status(f"{served.agents}/runtime", Origin="http://localhost") == 403
+    assert status(f"{served.uis}/runtime", Origin="http://localhost:1") == 101
+    (file,) = Path(os.environ["JUPYTER_RUNTIME_DIR"]).glob("agentstepper-*.json")
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_token_guards_them(serve: Serve) -> None:
+    served = serve("--token", "secret", "--worker-token", "workers")
+    assert worker_token() == "workers"
+    for url in (served.agents, served.uis):
+        assert status(f"{url}/runtime") == 401
+        assert status(f"{url}/runtime", Authorization="Bearer workers") == 401
+        assert status(f"{url}/runtime", Authorization="Bearer secret") == 101
+    assert status(f"{served.agents}/worker", Authorization="Bearer secret") == 401
+    with Agents.connect() as agents:  # found, with its token
+        assert agents.states() == []
+    with pytest.raises(ConnectionLostError, match=r"\(401\)"):
+        Agents.connect(served.agents, "wrong")
+
+
+def test_the_first_use_starts_a_worker_and_another_where_it_is_killed(
+    serve: Serve, home: Path
+) -> None:
+    served = serve("--data", str(home / "data"))
+    assert children(served.process.pid) == []
+    with Agents.connect() as agents:
+        session = agents.create_agent("joker", "joke", {"interval_s": 0.01})
+        before = agents.wait_for(session, iteration=1, timeout=SOON)
+        (worker,) = children(served.process.pid)
+        os.kill(worker, signal.SIGKILL)
+        after = agents.wait_for(
+            session,
+            lambda state: state.epoch > before.epoch and state.iteration > 3,
+            timeout=SOON,
+        )
+        assert after.epoch == before.epoch + 1
+        (other,) = children(served.process.pid)
+        assert other != worker
+        agents.destroy(session_id=session)
+        ended = agents.wait_for(session, status="stopped", timeout=SOON)
+        steps = agents.list_agent_steps(session, limit=1000)
+        assert [step.iteration for step in steps] == list(range(ended.iteration))
+    served.stop()
+    assert gone(other)
+
+
+def test_one_by_hand_stays_while_the_core_is_killed_and_comes_back(
+    serve: Serve, by_hand: Callable[..., ByHand], home: Path
+) -> None:
+    options = ["--no-worker", "--data", str(home / "data")]
+    first = serve(*options)
+    ports = [re.sub(r".*:", "", url) for url in (first.agents, first.uis)]
+    worker = by_hand("--data", str(home / "data"), "--poll", "0.2", "--lease", "5")
+    with Agents.connect() as agents:
+        session = agents.create_agent("joker", "joke", {"interval_s": 0.01})
+        agents.wait_for(session, iteration=1, timeout=SOON)
+        assert children(first.process.pid) == []
+        first.process.kill()
+        first.process.communicate()
+        first.process.returncode = 0  # as it was meant
+        second = serve_again(serve, ports, options)
+        iteration = agents.state(session).iteration
+        after = agents.wait_for(session, iteration=iteration + 3, timeout=SOON)
+        assert after.epoch == 1  # it never left its worker
+        steps = agents.list_agent_steps(session, limit=1000)
+        assert [step.iteration for step in steps] == list(range(len(steps)))
+        worker.close()
+    second.stop()
+
+
+def serve_again(serve: Serve, ports: list[str], options: list[str]) -> Served:
+    return serve("--client-port", ports[0], "--ui-port", ports[1], *options)
+
+
+def test_a_worker_that_is_not_taken_says_why(serve: Serve, by_hand: Callable[..., ByHand]) -> None:
+    served = serve()
+    worker = by_hand("--url", served.agents, "--token", "wrong")
+    line = worker.until("doesn't take this connection (401)")
+    assert "send the workers' token" in line
+    assert worker.process.wait(SOON) == 1
+    worker = by_hand("--url", f"{served.agents}/worker", "--token", worker_token())
+    worker.until("connected to the Core")
+
+
+def test_without_a_core_a_worker_says_so(by_hand: Callable[..., ByHand]) -> None:
+    worker = by_hand()
+    assert "Start `agentstepper serve`, or JupyterLab" in worker.until("No AgentStepper Core")
+    assert worker.process.wait(SOON) == 1
+
+
+def test_a_place_for_agents_that_is_none() -> None:
+    command = [*COMMAND, "serve", "--runtime-store", "postgres:x"]
+    failed = subprocess.run(command, capture_output=True, text=True, timeout=SOON)
+    assert failed.returncode == 2
+    assert failed.stderr == (
+        "agentstepper: 'postgres:x' is no place for agents: take sqlite, or lance: and a folder.\n"
+    )

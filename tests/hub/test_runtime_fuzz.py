@@ -1,0 +1,113 @@
+"""Broken messages on a client's line to the runtime: none raises, all are answered or passed by."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.hub.runtime import Right
+from agentstepper_nb.protocol.runtime_asks import StateQuery, States
+from agentstepper_nb.protocol.worker import Failed, both_ways
+from tests.hub.hosting import hosted
+from tests.hub.test_fuzz import BATCH, MANY_MESSAGES, MESSAGES, Breaker, batches
+
+
+class Ear:
+    """Counts what is answered."""
+
+    def __init__(self) -> None:
+        self.answers: Counter[str] = Counter()
+        self.codes: Counter[str] = Counter()
+
+    def send(self, text: str) -> None:
+        envelope, message = both_ways.decode(text)
+        self.answers[envelope.type] += 1
+        if isinstance(message, Failed):
+            self.codes[message.code] += 1
+
+    def close(self, code: int, reason: str) -> None:
+        raise AssertionError(reason)
+
+
+def messages(turn: int) -> list[dict[str, Any]]:
+    """What a client might say next, whole; ids are few, so that they collide."""
+    session, talk = f"s{turn % 7}", f"c{turn % 3}"
+    create = {"moniker": "joke", "limits": {"max_steps": 3}, "delivery": "pull"}
+    asked: list[tuple[str, dict[str, Any]]] = [
+        (
+            "act",
+            {"kind": "agent_create", "agent_id": "a", "session_id": session, "payload": create},
+        ),
+        ("act", {"kind": "agent_pause", "session_id": session}),
+        (
+            "act",
+            {"kind": "agent_input", "agent_id": "a", "payload": {"text": "x"}, "urgency": turn},
+        ),
+        ("states", {"session_id": session, "status": ["running"], "limit": 1 + turn % 1000}),
+        ("steps", {"session_id": session, "min_iteration": 1, "latest": True}),
+        ("actions", {"agent_id": "a", "status": "queued", "offset": turn % 5}),
+        ("create_conversation", {"title": "t", "tags": ["x"], "conversation_id": talk}),
+        ("join", {"conversation_id": talk, "kind": "session", "session_id": session}),
+        ("say", {"conversation_id": talk, "text": "x", "data": {"y": [1]}}),
+        ("messages", {"conversation_id": talk, "last": True}),
+        ("claim", {"owner": "w", "now": 1.0, "lease_until": 2.0}),
+    ]
+    said = [
+        ("request", {"service": "runtime", "method": method, "params": params})
+        for method, params in asked
+    ]
+    watch = {"service": "runtime", "method": "watch", "window": turn % 5}
+    said += [
+        ("request", watch | {"params": {"topic": f"session:{session}"}}),
+        ("request", watch | {"params": {"topic": "sessions"}}),
+        ("cancel", {}),
+        ("more", {"items": turn % 9}),
+    ]
+    return [{"n": turn, "type": type, "id": f"{turn % 13}", "body": body} for type, body in said]
+
+
+def fuzz(count: int) -> None:
+    async def test() -> None:
+        async with hosted() as core:
+            ear, breaker = Ear(), Breaker(3)
+            session = core.host.connect(ear, Right.CONTROL)
+            session.receive(
+                '{"n":1,"type":"hello","body":{"version":1,"worker":"w","pid":1,"services":[]}}'
+            )
+            for first in batches(count):
+                for turn in range(first, first + BATCH):
+                    session.receive(breaker.broken(breaker.chance.choice(messages(turn))))
+                    if turn % 10 == 0:
+                        await asyncio.sleep(0)
+            said = {"malformed", "unknown_message", "invalid_message", "watch_only"}
+            assert said <= set(ear.codes)
+            assert ear.codes["internal"] == 0
+            session.closed()
+            client = core.client()
+            assert (await client.create("after it")).fresh
+            states = await client.ask("states", StateQuery(limit=1000), States)
+            assert "after it" in {state.session_id for state in states.states}
+
+    asyncio.run(test())
+
+
+@pytest.fixture(autouse=True)
+def quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Refusals are warnings, and so many aren't kept; an error would be ours."""
+    caplog.set_level(logging.ERROR, "agentstepper_nb")
+    yield
+    assert [each for each in caplog.records if each.levelno >= logging.ERROR] == []
+
+
+def test_a_client_that_talks_nonsense() -> None:
+    fuzz(MESSAGES)
+
+
+@pytest.mark.soak
+def test_a_client_that_talks_nonsense_for_long() -> None:
+    fuzz(MANY_MESSAGES)

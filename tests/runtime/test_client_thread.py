@@ -1,0 +1,92 @@
+"""The thread that waits for a client: interrupts, errors, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from agentstepper_nb.runtime.client.thread import LoopThread
+
+
+@pytest.fixture
+def thread() -> Iterator[LoopThread]:
+    thread = LoopThread("waits")
+    yield thread
+    thread.close()
+
+
+def test_it_gives_what_a_coroutine_gives(thread: LoopThread) -> None:
+    async def give(value: int) -> int:
+        await asyncio.sleep(0)
+        if value < 0:
+            raise ZeroDivisionError("less")
+        return value
+
+    assert thread.run(lambda: give(3)) == 3
+    with pytest.raises(ZeroDivisionError, match="less"):
+        thread.run(lambda: give(-1))
+    assert thread.run(lambda: give(4)) == 4
+
+
+def test_an_interrupt_cancels_and_waits(thread: LoopThread) -> None:
+    reached, over = threading.Event(), threading.Event()
+
+    async def hang() -> None:
+        reached.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            over.set()
+
+    def interrupt() -> None:
+        reached.wait()
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    interrupter = threading.Thread(target=interrupt)
+    interrupter.start()
+    with pytest.raises(KeyboardInterrupt):
+        thread.run(hang)
+    assert over.is_set()
+    interrupter.join()
+
+
+def test_what_runs_ends_with_it(thread: LoopThread) -> None:
+    reached = threading.Event()
+
+    async def hang() -> None:
+        reached.set()
+        await asyncio.Event().wait()
+
+    failed: list[Exception] = []
+
+    def run() -> None:
+        try:
+            thread.run(hang)
+        except RuntimeError as error:
+            failed.append(error)
+
+    runner = threading.Thread(target=run)
+    runner.start()
+    reached.wait()
+    thread.close()
+    runner.join()
+    assert "connect again" in str(failed.pop())
+    with pytest.raises(RuntimeError, match="connect again"):
+        thread.run(hang)
+    thread.close()
+
+
+def test_it_may_be_closed_on_itself(thread: LoopThread) -> None:
+    """As a garbage collection there does."""
+
+    async def close() -> None:
+        thread.close()
+
+    thread.run(close)
+    thread._thread.join()
+    assert not thread.lives

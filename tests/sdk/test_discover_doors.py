@@ -1,0 +1,89 @@
+"""The doors beside the agents': where workers and who controls their agents find a Core."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentstepper_nb import discover
+from agentstepper_nb.discover import Endpoint
+from agentstepper_nb.errors import DiscoveryError
+
+JUPYTER = "ws://127.0.0.1:8888/user/ada/agentstepper/agent"
+SERVE = "ws://localhost:8765"
+
+
+@pytest.fixture(autouse=True)
+def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
+    for name in list(os.environ):
+        if name.startswith("AGENTSTEPPER_"):
+            monkeypatch.delenv(name)
+    return tmp_path
+
+
+def announce(url: str, **said: Any) -> Path:
+    return discover.write_runtime_file(url=url, **({"token": "agents"} | said))
+
+
+@pytest.mark.parametrize(
+    ("agents", "worker", "runtime"),
+    [
+        (SERVE, f"{SERVE}/worker", f"{SERVE}/runtime"),
+        (f"{SERVE}/", f"{SERVE}/worker", f"{SERVE}/runtime"),
+        (JUPYTER, f"{JUPYTER[:-5]}worker", f"{JUPYTER[:-5]}runtime"),
+    ],
+)
+def test_the_doors_of_a_core(agents: str, worker: str, runtime: str) -> None:
+    assert discover.worker_url(agents) == worker
+    assert discover.runtime_url(agents) == runtime
+    for door in (worker, runtime):
+        assert discover.agents_url(door) == agents.rstrip("/")
+    assert discover.worker_url(worker) == worker
+    assert discover.runtime_url(runtime) == runtime
+
+
+def test_without_a_core_it_says_what_to_start() -> None:
+    for find in (discover.runtime_endpoint, discover.worker_endpoint):
+        with pytest.raises(DiscoveryError, match="Start `agentstepper serve`, or JupyterLab"):
+            find()
+
+
+def test_programs_control_by_the_control_token() -> None:
+    path = announce(JUPYTER, control_token="control", worker_token="workers")
+    found = Endpoint(discover.runtime_url(JUPYTER), "control")
+    assert discover.runtime_endpoint() == found
+    assert discover.runtime_endpoint(JUPYTER.replace("ws", "http", 1)) == found
+    assert discover.runtime_endpoint(found.url) == found
+    assert discover.runtime_endpoint(token="mine") == Endpoint(found.url, "mine")
+    assert discover.worker_endpoint() == Endpoint(discover.worker_url(JUPYTER), "workers")
+    discover.remove_runtime_file(path)
+
+
+def test_where_there_is_one_token_that_does() -> None:
+    path = announce(SERVE, worker_token="workers")
+    assert discover.runtime_endpoint() == Endpoint(f"{SERVE}/runtime", "agents")
+    assert discover.worker_endpoint(SERVE) == Endpoint(f"{SERVE}/worker", "workers")
+    assert discover.worker_endpoint(SERVE, "given") == Endpoint(f"{SERVE}/worker", "given")
+    discover.remove_runtime_file(path)
+
+
+def test_a_kernel_finds_the_one_that_its_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTSTEPPER_URL", JUPYTER)
+    monkeypatch.setenv("AGENTSTEPPER_TOKEN", "agents")
+    monkeypatch.setenv("AGENTSTEPPER_CONTROL_TOKEN", "control")
+    found = Endpoint(discover.runtime_url(JUPYTER), "control")
+    assert discover.runtime_endpoint() == found
+    assert discover.runtime_endpoint(found.url) == found
+    elsewhere = discover.runtime_endpoint("ws://elsewhere:1")
+    assert elsewhere == Endpoint("ws://elsewhere:1/runtime", None)
+
+
+def test_what_a_worker_starts_is_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTSTEPPER_WORKER_URL", f"{SERVE}/worker")
+    monkeypatch.setenv("AGENTSTEPPER_WORKER_TOKEN", "workers")
+    assert discover.worker_endpoint() == Endpoint(f"{SERVE}/worker", "workers")
+    assert "AGENTSTEPPER_WORKER_TOKEN" not in os.environ

@@ -1,0 +1,96 @@
+"""A Core's end of sockets, as a test wants it: it greets, refuses, or isn't there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.http11 import Request, Response
+
+from agentstepper_nb.discover import Endpoint
+from agentstepper_nb.hub.lines import LineSession
+from agentstepper_nb.hub.sockets import SocketConnection, converse
+from agentstepper_nb.worker.service import Service
+from tests.worker.joined import LOG, Echo
+
+#: What a test's Core answers a handshake with; None: it takes it.
+Refuse = Callable[[ServerConnection, Request], Response | None]
+
+
+def refuse(status: int, text: str) -> Refuse:
+    """Answer each handshake so."""
+    return lambda connection, request: connection.respond(HTTPStatus(status), text)
+
+
+class Core:
+    """Listens on a port that stays its own.
+
+    Args:
+        services: What it serves; an echo where nothing is given.
+
+    Attributes:
+        echo: What it serves.
+        tokens: What came as `Authorization`, in order.
+        refuse: What handshakes are answered with.
+        greets: Whether it answers hello as it should, else by this text.
+    """
+
+    def __init__(self, services: Mapping[str, Service] | None = None) -> None:
+        self.echo = Echo()
+        self._services = services or {"echo": self.echo}
+        self.tokens: list[str | None] = []
+        self.refuse: Refuse = lambda connection, request: None
+        self.greets: str | None = None
+        self.sessions: list[LineSession] = []
+        self.came = asyncio.Event()
+        self._server: Server | None = None
+        self.port = 0
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return Endpoint(f"ws://127.0.0.1:{self.port}/worker", "the token")
+
+    async def start(self) -> None:
+        self._server = await serve(self._on, "127.0.0.1", self.port, process_request=self._check)
+        self.port = next(iter(self._server.sockets)).getsockname()[1]
+
+    async def stop(self) -> None:
+        assert self._server is not None
+        self._server.close(code=1001, reason="The Core is stopping.")
+        await self._server.wait_closed()
+
+    async def __aenter__(self) -> Core:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def connected(self) -> LineSession:
+        """Wait for the next connection that has greeted."""
+        await self.came.wait()
+        self.came.clear()
+        return self.sessions[-1]
+
+    def _check(self, connection: ServerConnection, request: Request) -> Response | None:
+        self.tokens.append(request.headers.get("Authorization"))
+        return self.refuse(connection, request)
+
+    async def _on(self, socket: ServerConnection) -> None:
+        if self.greets is not None:
+            await socket.recv()
+            await socket.send(self.greets)
+            await socket.wait_closed()
+            return
+        session = LineSession(
+            SocketConnection(socket), self._services, LOG, "gone", on_hello=self._hello
+        )
+        self.sessions.append(session)
+        await converse(socket, session)
+
+    def _hello(self, hello: Any) -> None:
+        self.hello = hello
+        self.came.set()
