@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final, Literal
 from msgspec import Struct
 
 from ..errors import AgentStepperError, AgentStopped, ModelError, ToolDeniedError
+from ..llm_wire.answers import clean, total
 from ..llm_wire.conversation import ChatMessage, ModelRequest
 from ..llm_wire.events import TraceEvent
 from ..protocol.values import Usage
 from ..sdk.asking import DENIED
-from .answers import clean, total
 from .approvals import Approver
 from .calls import Calls, Remember, Tools
 from .deciding import Deciding

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec.structs import replace
 
 from ..errors import ModelError
+from ..llm_wire.answers import Answer, Gathering, Ids
 from ..llm_wire.conversation import AssistantMessage, ModelRequest
 from ..llm_wire.events import AgentEvent, ToolCallReady, TraceEvent
-from .answers import Answer, Gathering, Ids
+from ..llm_wire.shown import answer_as_json, answer_from_json, request_as_json, request_from_json
 from .entries import EDITED
 from .log_reader import complaint
-from .shown import answer_as_json, answer_from_json, request_as_json, request_from_json
 from .transcript import Transcript
 
 if TYPE_CHECKING:

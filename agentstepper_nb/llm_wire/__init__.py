@@ -2,6 +2,7 @@
 
 `conversation` and `events` have what is asked and answered, whoever serves the model. `chat`,
 `responses` and `messages` have the forms of three APIs, `streaming` what their streams have in common,
-`sse` the framing of these. Whoever listens or calls (a server, a provider, the debugger's own eyes)
-brings the socket, and passes in ids and times.
+`sse` the framing of these; `answers` puts an answer together from its events, and `shown` is how a
+debugger shows questions and answers. Whoever listens or calls (a server, a provider, the debugger's own
+eyes) brings the socket, and passes in ids and times.
 """

@@ -13,7 +13,7 @@ FIRST_STEP: Final = "start"
 Token = Annotated[str, Meta(min_length=1, max_length=1000)]
 
 
-class FrameIn(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class FrameIn(Struct, frozen=True, kw_only=True):
     """What a step is given."""
 
     step: Token

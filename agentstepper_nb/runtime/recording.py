@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from ..protocol.runtime import Write, Written
+from ..protocol.runtime_asks import Write, Written
 
 
 class Recorder(Protocol):

@@ -1,97 +1,79 @@
-"""Answers as a server writes them in each API, read again by the client's half: the same events."""
+"""A model's answer, put together from its events: the model's order, and ids that tell calls apart."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import get_args
-
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from agentstepper_nb.llm_wire import chat, messages, responses, sse
+from agentstepper_nb.llm_wire.answers import Gathering
+from agentstepper_nb.llm_wire.conversation import AssistantMessage, ToolCall, UserMessage
 from agentstepper_nb.llm_wire.events import (
     AgentEvent,
     ResponseCompleted,
     TextDelta,
+    ToolCallArgsDelta,
     ToolCallReady,
-    TraceEvent,
+    ToolCallStarted,
 )
-from agentstepper_nb.llm_wire.messages import answer as messages_answer
-from agentstepper_nb.llm_wire.responses import answer as responses_answer
-from agentstepper_nb.llm_wire.streaming import AnswerStream, WholeAnswer
-from agentstepper_nb.protocol.values import Usage
-
-USAGE = chat.Usage(3, 5, 8)
-REASONS = get_args(chat.FinishReason)
 
 
-def chat_events(completion: chat.Completion) -> Iterable[bytes]:
-    chunks = chat.chunks(completion, include_usage=True)
-    return (*(sse.encode_event(chat.encode(chunk)) for chunk in chunks), sse.DONE)
+def gathered(
+    *events: AgentEvent, before: tuple[str, ...] = ()
+) -> tuple[list[AgentEvent], list[str]]:
+    """What is told of events, and the ids of the answer's calls."""
+    calls = tuple(ToolCall(call_id=id, name="t", args_json="{}") for id in before)
+    gathering = Gathering((UserMessage(content="Go."), AssistantMessage(tool_calls=calls)))
+    told = [gathering.take(event) for event in (*events, ResponseCompleted("tool_calls"))]
+    return told[:-1], [call.call_id for call in gathering.answer().message.tool_calls]
 
 
-Write = Callable[[chat.Completion], bytes]
-Cut = Callable[[chat.Completion], Iterable[bytes]]
-APIS: dict[str, tuple[type[AnswerStream], Write, Cut]] = {
-    "chat": (chat.Stream, chat.encode, chat_events),
-    "responses": (responses.Stream, responses_answer.encode, responses_answer.events),
-    "messages": (messages.Stream, messages_answer.encode, messages_answer.events),
-}
+def whole(id: str) -> tuple[AgentEvent, ...]:
+    return ToolCallStarted(id, "t"), ToolCallArgsDelta(id, "{}"), ToolCallReady(id, "t", "{}")
 
 
-def completion(
-    text: str | None, calls: list[tuple[str, str]], reason: chat.FinishReason
-) -> chat.Completion:
-    called = [
-        chat.ToolCall(f"call_{number}", chat.FunctionCall(name, arguments))
-        for number, (name, arguments) in enumerate(calls)
+def test_calls_stand_in_the_order_in_which_they_began() -> None:
+    _, ids = gathered(
+        ToolCallStarted("a", "t"),
+        ToolCallStarted("never", "t"),
+        ToolCallStarted("b", "t"),
+        ToolCallReady("b", "t", "{}"),
+        ToolCallReady("a", "t", "{bad"),
+        ToolCallReady("c", "t", "{}"),
+    )
+    assert ids == ["a", "b", "c"]
+
+
+def test_all_events_of_a_call_have_the_id_that_it_is_given() -> None:
+    told, ids = gathered(*whole("x"), *whole("x"), *whole(""), *whole("call"))
+    assert ids == ["x", "x_2", "call", "call_2"]
+    assert told == [event for id in ids for event in whole(id)]
+
+
+def test_calls_that_are_written_at_once_keep_apart() -> None:
+    told, ids = gathered(
+        ToolCallStarted("x", "t"),
+        ToolCallStarted("x", "t"),
+        ToolCallReady("x", "t", "1"),
+        ToolCallReady("x", "t", "2"),
+    )
+    assert ids == ["x", "x_2"]
+    assert told[2:] == [ToolCallReady("x", "t", "1"), ToolCallReady("x_2", "t", "2")]
+
+
+def test_an_id_of_the_conversation_is_not_used_again() -> None:
+    told, ids = gathered(*whole("call_0"), before=("call_0", "call_0_2"))
+    assert ids == ["call_0_3"]
+    assert told == [*whole("call_0_3")]
+
+
+def test_half_characters_are_told_as_they_are_kept() -> None:
+    told, ids = gathered(
+        TextDelta("\ud83d"),
+        ToolCallStarted("\ud83d", "t"),
+        ToolCallArgsDelta("\ud83d", '"\ud83d"'),
+        ToolCallReady("\ud83d", "t\ud83d", '"\ud83d"'),
+    )
+    assert told == [
+        TextDelta("?"),
+        ToolCallStarted("?", "t"),
+        ToolCallArgsDelta("?", '"?"'),
+        ToolCallReady("?", "t?", '"?"'),
     ]
-    choice = chat.Choice(0, chat.assistant(text, called), reason)
-    return chat.Completion("chatcmpl-k", 0, "m", (choice,), USAGE)
-
-
-def heard(api: str, answer: chat.Completion) -> list[list[AgentEvent]]:
-    """What a client hears of it, as a stream and as a whole."""
-    reader, write, cut = APIS[api]
-    stream, whole = reader(), WholeAnswer(reader())
-    streamed = [event for piece in cut(answer) for event in stream.feed(piece)]
-    return [[*streamed, *stream.close()], [*whole.feed(write(answer)), *whole.close()]]
-
-
-names = st.from_regex(r"[a-z_]{1,9}", fullmatch=True)
-arguments = st.text() | st.just('{"path": "ü 😀", "n": [1, null]}') | st.just("{}")
-
-
-@pytest.mark.parametrize("api", APIS)
-@settings(max_examples=50, deadline=None)
-@given(st.none() | st.text(), st.lists(st.tuples(names, arguments), max_size=3))
-def test_what_is_written_is_read(api: str, text: str | None, calls: list[tuple[str, str]]) -> None:
-    reason: chat.FinishReason = "tool_calls" if calls else "stop"
-    for events in heard(api, completion(text, calls, reason)):
-        assert "".join(e.text for e in events if isinstance(e, TextDelta)) == (text or "")
-        ready = [event for event in events if isinstance(event, ToolCallReady)]
-        assert [event.call_id for event in ready] == [f"call_{n}" for n in range(len(calls))]
-        # No arguments at all are none.
-        written = [(name, arguments or "{}") for name, arguments in calls]
-        assert [(event.name, event.args_json or "{}") for event in ready] == written
-        assert not any(isinstance(event, TraceEvent) for event in events)
-        assert events[-1] == ResponseCompleted(reason, Usage(input_tokens=3, output_tokens=5))
-
-
-@pytest.mark.parametrize("api", APIS)
-@pytest.mark.parametrize("reason", [reason for reason in REASONS if reason != "tool_calls"])
-def test_every_reason_to_end(api: str, reason: chat.FinishReason) -> None:
-    for events in heard(api, completion("Half an ans", [], reason)):
-        end = events[-1]
-        assert isinstance(end, ResponseCompleted) and end.reason == reason
-
-
-def test_an_error_has_its_kind_in_messages() -> None:
-    def kind(status: int) -> str:
-        body = messages_answer.encode_error(status, chat.Error("No.", "any"))
-        return str(body)
-
-    assert "rate_limit_error" in kind(429) and "authentication_error" in kind(401)
-    assert "invalid_request_error" in kind(400) and "api_error" in kind(500)
-    assert "overloaded_error" in kind(529)
+    assert ids == ["?"]

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ..llm_wire import chat
-from ..llm_wire.conversation import AssistantMessage, ModelRequest, ToolCall
+from . import chat
+from .conversation import AssistantMessage, ModelRequest, ToolCall
 
 
 def request_as_json(request: ModelRequest) -> dict[str, Any]:

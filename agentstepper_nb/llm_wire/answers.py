@@ -8,8 +8,9 @@ from typing import Any
 from msgspec import Struct
 
 from ..errors import ModelError
-from ..llm_wire.conversation import AssistantMessage, ChatMessage, ToolCall
-from ..llm_wire.events import (
+from ..protocol.values import Usage
+from .conversation import AssistantMessage, ChatMessage, ToolCall
+from .events import (
     AgentEvent,
     ResponseCompleted,
     TextDelta,
@@ -18,7 +19,6 @@ from ..llm_wire.events import (
     ToolCallStarted,
     TraceEvent,
 )
-from ..protocol.values import Usage
 
 _UNKNOWN = "The model's answer failed, and nothing says why. Try again."
 _CUT = "The model's answer ended before it was complete. Try again."

@@ -1,0 +1,193 @@
+"""`coding`: the coding agent as a background agent. Each step is a prompt that it answers.
+
+The first prompt is the config's, those after it are guidance. Its model's questions and its tools' calls
+stand inside the step, in the session's own run of the debugger. Its conversation is in the coding
+session's log, so that a session which lost its worker goes on with all that was said.
+"""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Final
+
+import msgspec
+from msgspec import UNSET, Meta, Struct
+
+from ..errors import AgentStopped, SessionError, ToolDeniedError
+from ..llm_wire.conversation import AssistantMessage
+from ..runtime.frame import FrameIn, FrameOut
+from ..runtime.moniker import Moniker, Task
+from ..runtime.monikers.config import Said, check_provider, config_of
+from ..sdk.door import ambient
+from .folders import Folders
+from .orchestrator import RunResult
+from .session import CodingSession, Options
+
+#: Makes a coding session's id of a session's: the same in each of its lives.
+_IDS: Final = uuid.UUID("6f0d6f0e-7b0c-4d43-9d0e-2b0f6a3f7c11")
+#: The prompt that goes on where the one before was cut at its limit of questions.
+_GO_ON: Final = "Go on."
+_NOTHING: Final = "There was nothing to do: it waits for guidance."
+
+
+class CodingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What it is created with.
+
+    Args:
+        workspace: The folder that it works in, and may not leave: an absolute path.
+        prompt: What it is to do first.
+        provider: Who serves the model, as `--provider` has it.
+        model: The model's name there.
+        auto_approve: Approve whatever would be asked; what is denied stays denied. Else a person is
+            asked, in the debugger.
+        max_iterations: Questions to the model that one prompt may take.
+    """
+
+    workspace: Annotated[str, Meta(min_length=1, max_length=4096)]
+    prompt: Said
+    provider: str
+    model: str
+    auto_approve: bool = False
+    max_iterations: Annotated[int, Meta(ge=1, le=10_000)] | None = None
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """Its state.
+
+    Args:
+        coding_session: The coding session's id, by which `agentstepper code --resume` finds it, too.
+        cut: Whether the last prompt was cut at its limit of questions.
+    """
+
+    coding_session: str
+    cut: bool = False
+
+
+class CodingMoniker(Moniker):
+    """Answers a prompt a step."""
+
+    name: ClassVar[str] = "coding"
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self._config = config_of(task.config, CodingConfig)
+        self._id = str(uuid.uuid5(_IDS, task.session_id))
+        self._session: CodingSession | None = None
+        self._idle = False  # it has nothing to do
+
+    @classmethod
+    def check(cls, config: Any) -> None:
+        """See `Moniker.check`."""
+        checked = config_of(config, CodingConfig)
+        check_provider(checked.provider)
+        folder = Path(checked.workspace)
+        if not (folder.is_absolute() and folder.is_dir()):
+            raise ValueError(f"`workspace` has to be a folder's absolute path: {folder} is none.")
+
+    async def step(self, frame: FrameIn) -> FrameOut:
+        """Answer a prompt; without one there is nothing to do."""
+        prompt = self._prompt(frame)
+        self._idle = False
+        if prompt is None:
+            self._idle = True
+            return self._gave(frame, Place(coding_session=self._id), done=True, notes=_NOTHING)
+        session = await self._opened()
+        result = await session.run(prompt)
+        _raise(result)
+        cut = result.reason == "max_iterations"
+        self._idle = not cut
+        return self._gave(
+            frame,
+            Place(coding_session=session.id, cut=cut),
+            text=_answer(result),
+            data={
+                "reason": result.reason,
+                "iterations": result.iterations,
+                "usage": msgspec.to_builtins(result.usage),
+                "coding_session": session.id,
+            },
+            done=not cut,
+        )
+
+    def pause_s(self) -> float:
+        """Until somebody tells it something, once it has nothing to do."""
+        return float("inf") if self._idle else 0.0
+
+    async def close(self) -> None:
+        """Close the coding session; its log stays."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def _prompt(self, frame: FrameIn) -> str | None:
+        if frame.guidance is not UNSET:
+            return frame.guidance if isinstance(frame.guidance, str) else str(frame.guidance)
+        try:
+            place = msgspec.convert(frame.state, Place)
+        except msgspec.ValidationError:
+            return self._config.prompt
+        return _GO_ON if place.cut else None
+
+    def _gave(self, frame: FrameIn, place: Place, *, done: bool, **what: Any) -> FrameOut:
+        return FrameOut(
+            step=frame.step,
+            next_step="prompt",
+            state=msgspec.to_builtins(place),
+            done=done,
+            **what,
+        )
+
+    async def _opened(self) -> CodingSession:
+        """The coding session: that of an earlier life where there was one."""
+        if self._session is None:
+            dbg = self.task.dbg
+            with nullcontext() if dbg is None else ambient(dbg):  # its run is the session's
+                self._session = await self._open(debugger=dbg is not None)
+        return self._session
+
+    async def _open(self, *, debugger: bool) -> CodingSession:
+        config, data_dir = self._config, self.task.data_dir
+        options: Options = {
+            "auto_approve": config.auto_approve,
+            "max_iterations": config.max_iterations,
+            "debugger": debugger,
+        }
+        if Folders(data_dir).log(self._id).exists():
+            return await CodingSession.resume(
+                self._id,
+                data_dir=data_dir,
+                mode="server",
+                workspace=Path(config.workspace),
+                provider=config.provider,
+                model=config.model,
+                **options,
+            )
+        return await CodingSession.create(
+            workspace=Path(config.workspace),
+            provider=config.provider,
+            model=config.model,
+            data_dir=data_dir,
+            mode="server",
+            session_id=self._id,
+            **options,
+        )
+
+
+def _raise(result: RunResult) -> None:
+    """Say of a prompt that wasn't answered why, as a step does."""
+    if result.stopped:
+        raise AgentStopped(result.error)
+    if result.reason == "cancelled":
+        raise ToolDeniedError(result.error or "The prompt was cancelled.")
+    if result.reason == "error":
+        raise SessionError(result.error or "The prompt failed, and nothing says why.")
+
+
+def _answer(result: RunResult) -> str | None:
+    """What the model said last."""
+    for message in reversed(result.messages):
+        if isinstance(message, AssistantMessage):
+            return message.content or None
+    return None

@@ -1,0 +1,323 @@
+"""Takes actions from the queue and has each one done: the worker's end of it.
+
+What decides is the store's: which action is ready, whose a session is, which write still counts. So a
+dispatcher may die at any moment, be stopped for long, or lose its Core, and nothing is done twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
+from contextlib import aclosing, suppress
+from typing import Final, Protocol
+
+from ..errors import AgentStopped, CommandError
+from ..protocol.runtime import Action, ActionKind, ActionStatus, AgentState
+from ..protocol.runtime_asks import (
+    Adopt,
+    Claim,
+    Claimed,
+    Finish,
+    Release,
+    Renew,
+    Renewed,
+    States,
+    Write,
+    Written,
+)
+from ..protocol.runtime_wire import Wake, Wakes
+
+#: Seconds that a lease lasts, and between two looks at the queue that nothing woke.
+LEASE_S: Final = 10.0
+POLL_S: Final = 1.0
+#: Actions that are under way at once.
+MOST: Final = 200
+#: The part of a lease after which it is renewed: two renewals may fail before it is over.
+_RENEW_AT: Final = 0.3
+#: Seconds between two streams of wakes: one that ends at once must not spin.
+_BREATH_S: Final = 0.05
+#: Seconds that giving the leases back may take, at the end.
+_GOODBYE_S: Final = 1.0
+#: Characters of an error that are kept with its action.
+_LONGEST: Final = 4000
+#: Refusals that say: this is somebody else's by now.
+NOT_OURS: Final = frozenset({"stale_epoch", "stale_claim"})
+
+#: Does an action, and keeps that it is done together with what it did. What it raises is kept as the
+#: action's error. It is given the action's session as it stood when the action was claimed.
+Handler = Callable[[Action, AgentState | None], Awaitable[None]]
+
+
+class Queue(Protocol):
+    """What a worker needs of the Core; see `store.runtime.base.RuntimeStore`."""
+
+    async def claim(self, ask: Claim) -> Claimed:
+        """Claim the next action, and its session."""
+
+    async def renew(self, ask: Renew) -> Renewed:
+        """Renew all leases of an owner."""
+
+    async def adopt(self, ask: Adopt) -> States:
+        """Take sessions that nobody has."""
+
+    async def release(self, ask: Release) -> None:
+        """Give leases back."""
+
+    async def write(self, ask: Write) -> Written:
+        """Keep what became of a session."""
+
+    def wakes(self, ask: Wakes) -> AsyncGenerator[Wake, None]:
+        """Hear where something may be ready: at first, and each time. It ends where that is over; the
+        next one may take until the Core is there again.
+        """
+
+
+class Tenants(Protocol):
+    """The sessions that live where actions are dispatched."""
+
+    async def adopt(self) -> None:
+        """Take in sessions that nobody has any more."""
+
+    def held(self) -> Mapping[str, int]:
+        """The epoch of each session that lives here."""
+
+    async def keep(self, before: Mapping[str, int], renewed: Renewed) -> Collection[str]:
+        """Let go of those that aren't ours any more.
+
+        Args:
+            before: What was held when the renewal was asked for.
+            renewed: Its answer.
+
+        Returns:
+            The ids of those that were let go.
+        """
+
+
+class Nobody:
+    """No sessions: for handlers that keep nothing."""
+
+    async def adopt(self) -> None:
+        """Take in nothing."""
+
+    def held(self) -> Mapping[str, int]:
+        """None."""
+        return {}
+
+    async def keep(self, before: Mapping[str, int], renewed: Renewed) -> Collection[str]:
+        """Let go of nothing."""
+        return ()
+
+
+class Dispatcher:
+    """Claims actions one at a time until none is ready, and does each in a task of its own.
+
+    Args:
+        queue: The Core's.
+        handlers: What does the actions of a kind.
+        owner: Who claims: nobody else's name, nor that of an earlier life.
+        clock: Gives POSIX seconds.
+        log: Gets a line where something fails.
+        tenants: The sessions that live here.
+        lease_s: Seconds that leases last.
+        poll_s: Seconds between two looks that nothing woke.
+        most: Actions that are under way at once.
+    """
+
+    def __init__(
+        self,
+        queue: Queue,
+        handlers: Mapping[ActionKind, Handler],
+        *,
+        owner: str,
+        clock: Callable[[], float],
+        log: logging.Logger,
+        tenants: Tenants | None = None,
+        lease_s: float = LEASE_S,
+        poll_s: float = POLL_S,
+        most: int = MOST,
+    ) -> None:
+        self._queue = queue
+        self._handlers = handlers
+        self._owner = owner
+        self._clock = clock
+        self._log = log
+        self._tenants = tenants or Nobody()
+        self._lease_s = lease_s
+        self._poll_s = poll_s
+        self._most = most
+        self._woken = asyncio.Event()
+        self._renewal_due = asyncio.Event()
+        self._loops: list[asyncio.Task[None]] = []
+        self._under_way: dict[str, tuple[Action, asyncio.Task[None]]] = {}
+
+    @property
+    def under_way(self) -> tuple[Action, ...]:
+        """The actions that are being done."""
+        return tuple(action for action, _ in self._under_way.values())
+
+    def start(self) -> None:
+        """Begin to claim."""
+        for name, turn in (
+            ("wakes", self._listen),
+            ("poll", self._poll),
+            ("renew", self._renew),
+            ("claim", self._claim),
+        ):
+            task = asyncio.create_task(self._again(name, turn), name=f"dispatcher {name}")
+            self._loops.append(task)
+
+    async def close(self) -> None:
+        """Claim no more, and break off what is under way: it stays open, for others. Idempotent."""
+        loops, self._loops = self._loops, []
+        tasks = [*loops, *(task for _, task in self._under_way.values())]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def release(self) -> None:
+        """Give all leases back, so that nobody has to wait until they are over; after `close`."""
+        try:
+            async with asyncio.timeout(_GOODBYE_S):
+                await self._queue.release(Release(owner=self._owner, until=self._clock()))
+        except (TimeoutError, CommandError) as error:
+            self._log.info("the leases weren't given back, and end by themselves: %s", error)
+
+    # ---- loops --------------------------------------------------------------------------------------
+
+    async def _again(self, name: str, turn: Callable[[], Awaitable[None]]) -> None:
+        """Take one turn after the other, whatever becomes of it."""
+        said = ""
+        while True:
+            try:
+                await turn()
+            except Exception as error:
+                if str(error) != said:  # what goes on failing is told once
+                    self._log.warning("the dispatcher's %s failed", name, exc_info=error)
+                    said = str(error)
+                await asyncio.sleep(self._poll_s)
+            else:
+                said = ""
+
+    async def _listen(self) -> None:
+        async with aclosing(self._queue.wakes(Wakes(owner=self._owner))) as wakes:
+            # Leases are cut where a connection breaks: with the next one they are ours again.
+            async for _ in wakes:
+                self._woken.set()
+                self._renewal_due.set()
+                break
+            async for _ in wakes:
+                self._woken.set()
+        await asyncio.sleep(_BREATH_S)
+
+    async def _poll(self) -> None:
+        await self._tenants.adopt()
+        self._woken.set()
+        await asyncio.sleep(self._poll_s)
+
+    async def _renew(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._lease_s * _RENEW_AT):
+                await self._renewal_due.wait()
+        self._renewal_due.clear()
+        before = self._tenants.held()
+        now = self._clock()
+        here = {*before, *(action.session_id for action in self.under_way)}
+        renewed = await self._queue.renew(
+            Renew(
+                owner=self._owner,
+                now=now,
+                lease_until=now + self._lease_s,
+                sessions=tuple(here),
+            )
+        )
+        gone = await self._tenants.keep(before, renewed)
+        for action, task in list(self._under_way.values()):
+            if action.session_id in gone and action.id not in renewed.actions:
+                task.cancel()
+
+    async def _claim(self) -> None:
+        await self._woken.wait()
+        self._woken.clear()
+        while len(self._under_way) < self._most:
+            now = self._clock()
+            claimed = await self._queue.claim(
+                Claim(
+                    owner=self._owner,
+                    now=now,
+                    lease_until=now + self._lease_s,
+                    held=tuple(self._under_way),
+                )
+            )
+            if claimed.action is None:
+                return
+            self._begin(claimed.action, claimed.state)
+
+    # ---- one action ---------------------------------------------------------------------------------
+
+    def _begin(self, action: Action, state: AgentState | None) -> None:
+        if action.id in self._under_way:
+            return  # its lease was over, and is ours again: it goes on
+        task = asyncio.create_task(
+            self._do(action, state), name=f"action {action.kind} {action.id}"
+        )
+        self._under_way[action.id] = (action, task)
+        task.add_done_callback(lambda _: self._over(action.id))
+
+    def _over(self, id: str) -> None:
+        _, task = self._under_way.pop(id)
+        self._woken.set()  # its session's next one may be ready, and there is room
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._log.error("the action %s ended badly", id, exc_info=error)
+
+    async def _do(self, action: Action, state: AgentState | None) -> None:
+        """Have it done; whatever that raises, the action doesn't stay open, unless we are to end."""
+        try:
+            await self._handlers[action.kind](action, state)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise  # somebody else will do it
+            await self._fail(action, state, RuntimeError("What it waited for was cancelled."))
+        except (Exception, AgentStopped, BaseExceptionGroup) as error:
+            await self._fail(action, state, error)
+
+    async def _fail(self, action: Action, state: AgentState | None, error: BaseException) -> None:
+        if isinstance(error, CommandError) and error.code in NOT_OURS:
+            self._log.info("the action %s is another worker's by now: %s", action.id, error)
+            await asyncio.sleep(self._poll_s)
+            return
+        if not isinstance(error, CommandError):
+            self._log.warning("the action %s %s failed", action.kind, action.id, exc_info=error)
+        try:
+            await self._queue.write(self._failure(action, state, error))
+        except Exception as refused:
+            # While it is held it isn't claimed again: so what can't be marked doesn't spin.
+            self._log.warning("the action %s can't be marked: %s", action.id, refused)
+            await asyncio.sleep(self._poll_s)
+
+    def _failure(self, action: Action, state: AgentState | None, error: BaseException) -> Write:
+        finish = Finish(
+            id=action.id,
+            owner=self._owner,
+            status=ActionStatus.FAILED,
+            error=told(error),
+            processed_at=self._clock(),
+        )
+        return Write(
+            session_id=action.session_id,
+            epoch=0 if state is None else state.epoch,
+            owner=self._owner,
+            finished=(finish,),
+        )
+
+
+def told(error: BaseException) -> str:
+    """An error as it is kept, for a person.
+
+    Args:
+        error: Ours speak for themselves; others are named.
+    """
+    text = str(error) if isinstance(error, CommandError) else f"{type(error).__name__}: {error}"
+    # A text may hold what no JSON can: it must never be why its action can't be marked.
+    return text.encode(errors="replace").decode()[:_LONGEST]

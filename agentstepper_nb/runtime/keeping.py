@@ -1,0 +1,180 @@
+"""A session's snapshot, and the one way by which it changes: each change is kept, in its turn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
+
+from ..errors import CommandError
+from ..protocol.runtime import LIVE, AgentState, AgentStep, ConversationMessage
+from ..protocol.runtime_asks import Finish, Write
+from .recording import Surroundings
+from .stopwatch import Stopwatch
+
+
+class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the runner keeps for itself in a snapshot.
+
+    Args:
+        given: The guidance of the step that is under way, until that step is kept.
+        note: Why the session ended, where a limit did it.
+    """
+
+    given: Any = None
+    note: str | None = None
+
+    @classmethod
+    def of(cls, state: AgentState) -> Context:
+        """That of a snapshot."""
+        kept = state.context if isinstance(state.context, dict) else {}
+        return cls(given=kept.get("given"), note=kept.get("note"))
+
+    def in_(self, state: AgentState) -> AgentState:
+        """A snapshot with this one."""
+        return replace(state, context=to_builtins(self) or None)
+
+
+#: Of refusals: whose session it is is somebody else's, or nobody's any more.
+OVER: Final = frozenset({"stale_epoch", "session_over"})
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is to be kept together.
+
+    Args:
+        state: The snapshot; None: it stays.
+        steps: Steps.
+        messages: What they say in the conversation.
+        finished: Actions that this carries out.
+    """
+
+    state: AgentState | None = None
+    steps: tuple[AgentStep, ...] = ()
+    messages: tuple[ConversationMessage, ...] = ()
+    finished: tuple[Finish, ...] = ()
+
+
+#: Makes a change of the snapshot as it is when the change's turn has come.
+Make = Callable[[AgentState], Change]
+
+
+class Keeping:
+    """The snapshot of a session that this worker has.
+
+    Args:
+        state: As it was claimed.
+        surroundings: Where it is kept.
+        on_lost: Called where somebody else has the session by now, or it has ended unseen.
+    """
+
+    def __init__(
+        self, state: AgentState, surroundings: Surroundings, on_lost: Callable[[], None]
+    ) -> None:
+        self.watch = Stopwatch(surroundings.clock, state.ran_s)
+        self._state = replace(state, owner=None, lease_until=None)
+        self._surroundings = surroundings
+        self._on_lost = on_lost
+        self._turn = asyncio.Lock()
+        self._writes: set[asyncio.Task[None]] = set()
+        self._shut: CommandError | None = None
+
+    @property
+    def state(self) -> AgentState:
+        """The snapshot, as it was kept last."""
+        return self._state
+
+    @property
+    def over(self) -> bool:
+        """Whether the session has ended."""
+        return self._state.status not in LIVE
+
+    async def write(
+        self, make: Make, *, then: Callable[[], None] | None = None, over: bool = False
+    ) -> None:
+        """Keep a change. It is kept, or refused, also where who asked is cancelled meanwhile.
+
+        Args:
+            make: Makes it.
+            then: Called once it is kept, before any other change.
+            over: Whether it may be of a session that has ended.
+
+        Raises:
+            CommandError: `session_over`; `stale_epoch`; what else the store says; and what `make` does.
+        """
+        task = asyncio.create_task(self._write(make, then, over))
+        self._writes.add(task)
+        task.add_done_callback(self._written)
+        await asyncio.wait({task})  # which cancels nothing
+        task.result()
+
+    async def take_guidance(self) -> Any:
+        """The guidance of a step that begins, None where there is none.
+
+        It is this step's from now on, and the snapshot's until this step is kept. What comes
+        meanwhile is the next one's.
+        """
+        async with self._turn:
+            context = Context.of(self._state)
+            if context.given is None and self._state.guidance is not None:
+                context = replace(context, given=self._state.guidance)
+                self._state = context.in_(replace(self._state, guidance=None))
+            return context.given
+
+    def shut(self, why: CommandError) -> None:
+        """Keep nothing any more, and take back what is under way."""
+        self._shut = self._shut or why
+        for task in self._writes:
+            task.cancel()
+
+    async def _write(self, make: Make, then: Callable[[], None] | None, over: bool) -> None:
+        async with self._turn:
+            if self._shut is not None:
+                raise CommandError(self._shut.code, self._shut.message)
+            if self.over and not over:
+                raise session_over(self._state.session_id)
+            change = make(self._state)
+            state = change.state
+            if state is not None:
+                now = self._surroundings.clock()
+                state = replace(state, updated_at=now, ran_s=self.watch.total())
+            await self._keep(change, state)
+            if state is not None:
+                self._state = state
+            if then is not None:
+                then()
+
+    async def _keep(self, change: Change, state: AgentState | None) -> None:
+        ask = Write(
+            session_id=self._state.session_id,
+            epoch=self._state.epoch,
+            owner=self._surroundings.owner,
+            state=state,
+            steps=change.steps,
+            messages=change.messages,
+            finished=change.finished,
+        )
+        try:
+            await self._surroundings.recorder.write(ask)
+        except CommandError as error:
+            if error.code in OVER:
+                self._shut = error
+                self._on_lost()
+            raise
+
+    def _written(self, task: asyncio.Task[None]) -> None:
+        self._writes.discard(task)
+        if not task.cancelled():
+            task.exception()  # heard: who asked may be gone
+
+
+def session_over(session_id: str) -> CommandError:
+    """What is said of an action for a session that has ended, or is about to."""
+    return CommandError(
+        "session_over", f"The session {session_id} has ended: it takes no more actions."
+    )

@@ -1,0 +1,194 @@
+"""`llm`: any step that a model can do. It is told the task and the frame, and answers with a frame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Final
+
+import msgspec
+from msgspec import Meta, Struct
+
+from ...errors import FrameError
+from ...llm_wire.conversation import (
+    AssistantMessage,
+    ChatMessage,
+    ModelRequest,
+    ToolResultMessage,
+    ToolSpec,
+    UserMessage,
+)
+from ...models.base import ModelProvider
+from ...sdk.aclient import AsyncAgentStepper
+from ..frame import FrameIn, FrameOut
+from ..frames import SCHEMA, parsed
+from ..moniker import Moniker, Task
+from .asking import ask
+from .config import Interval, Said, check_provider, config_of, open_provider
+
+#: The tool by which a model answers; models without tools write the same JSON as text.
+TOOL: Final = ToolSpec(
+    name="step_frame", description="Give what this step came to.", input_schema=SCHEMA
+)
+
+_SYSTEM: Final = """\
+You do one step of a task, and then another: a program runs you in a loop, and keeps what you give.
+
+The task:
+{task}
+
+Each message is a frame, as JSON: `step` is the name of the step that you are at, `state` is what you \
+gave as `state` in the step before (null at first), and `guidance`, where there is some, is what a \
+person wants you to take into account from now on.
+
+Do that one step, then answer by calling `step_frame` once (or, if you can't call tools, with its JSON \
+alone):
+- `step`: the frame's `step`, unchanged
+- `next_step`: a name of your own for the step after this one, like "review/2"; only you read it
+- `state`: everything that you need to know in the next step: you will see nothing else of this one
+- `text`: what people are to read of this step
+- `data`: results for programs, if there are any
+- `done`: true if the task is finished, else false
+- `notes`: remarks for whoever debugs this, if there are any"""
+
+_WRONG: Final = (
+    "That can't be used: {why} Answer again, with the whole of it: call `step_frame` once, or write "
+    "its JSON alone."
+)
+
+
+class LlmConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What it is created with.
+
+    Args:
+        task: What is to be done, for the model.
+        provider: Who serves the model, as `--provider` has it.
+        model: The model's name there.
+        max_tokens: The longest answer.
+        temperature: As the model's API has it.
+        interval_s: Seconds between two steps.
+        first_step: The first step's name.
+    """
+
+    task: Said
+    provider: str
+    model: Annotated[str, Meta(min_length=1)]
+    max_tokens: Annotated[int, Meta(ge=1)] | None = None
+    temperature: Annotated[float, Meta(ge=0)] | None = None
+    interval_s: Interval = 0.0
+    first_step: Annotated[str, Meta(min_length=1, max_length=1000)] | None = None
+
+
+@dataclass(frozen=True)
+class LlmTask:
+    """What is done, and who does it.
+
+    Args:
+        config: The task and the model.
+        provider: Serves it.
+        dbg: The debugger that sees each question; None for none.
+    """
+
+    config: LlmConfig
+    provider: ModelProvider
+    dbg: AsyncAgentStepper | None = None
+
+
+async def run_moniker_step(frame: FrameIn, task: LlmTask) -> FrameOut:
+    """Do a step by asking a model. An answer that is no frame it may repair, once.
+
+    Args:
+        frame: What the step is given.
+        task: What is done, and who does it.
+
+    Raises:
+        FrameError: The repaired answer is none either.
+        ModelError: The model gave no answer.
+    """
+    messages: tuple[ChatMessage, ...] = (UserMessage(content=_as_text(frame)),)
+    answer = await _ask(messages, task)
+    try:
+        return _read(answer, frame)
+    except FrameError as error:
+        why = str(error)
+    answer = await _ask((*messages, answer, *_complaints(answer, why)), task)
+    try:
+        return _read(answer, frame)
+    except FrameError as error:
+        raise FrameError(f"The model's answer is no frame, nor was its first: {error}") from None
+
+
+class LlmMoniker(Moniker):
+    """Does what its config tells a model."""
+
+    name: ClassVar[str] = "llm"
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self._config = config_of(task.config, LlmConfig)
+        self._provider: ModelProvider | None = None
+
+    @classmethod
+    def check(cls, config: Any) -> None:
+        """See `Moniker.check`."""
+        check_provider(config_of(config, LlmConfig).provider)
+
+    async def step(self, frame: FrameIn) -> FrameOut:
+        """See `run_moniker_step`."""
+        config = self._config
+        if self._provider is None:
+            self._provider = open_provider(config.provider, config.model)
+        return await run_moniker_step(frame, LlmTask(config, self._provider, self.task.dbg))
+
+    def pause_s(self) -> float:
+        """The interval."""
+        return self._config.interval_s
+
+    async def close(self) -> None:
+        """Close the model's connections."""
+        provider, self._provider = self._provider, None
+        if provider is not None:
+            await provider.close()
+
+
+async def _ask(messages: tuple[ChatMessage, ...], task: LlmTask) -> AssistantMessage:
+    config = task.config
+    request = ModelRequest(
+        model=config.model,
+        system=_SYSTEM.format(task=config.task),
+        messages=messages,
+        tools=(TOOL,),
+        max_tokens=config.max_tokens,
+        temperature=config.temperature,
+    )
+    return await ask(task.provider, request, task.dbg)
+
+
+def _read(answer: AssistantMessage, frame: FrameIn) -> FrameOut:
+    """The frame that a model gave: as a call, or as text."""
+    calls = [call for call in answer.tool_calls if call.name == TOOL.name]
+    if len(calls) > 1 or len(answer.tool_calls) > len(calls):
+        raise FrameError("there is one tool, `step_frame`, and it is called once.")
+    return parsed(calls[0].args_json if calls else _unfenced(answer.content), frame)
+
+
+def _complaints(answer: AssistantMessage, why: str) -> tuple[ChatMessage, ...]:
+    """What the model is told: an answer to each of its calls, where it called something."""
+    text = _WRONG.format(why=why)
+    if not answer.tool_calls:
+        return (UserMessage(content=text),)
+    return tuple(
+        ToolResultMessage(call_id=call.call_id, content=text, ok=False)
+        for call in answer.tool_calls
+    )
+
+
+def _unfenced(text: str) -> str:
+    """JSON, as models like to write it: within a fence of Markdown."""
+    text = text.strip()
+    if text.startswith("```") and text.endswith("```") and "\n" in text:
+        return text.partition("\n")[2].removesuffix("```")
+    return text
+
+
+def _as_text(frame: FrameIn) -> str:
+    return msgspec.json.encode(frame).decode()

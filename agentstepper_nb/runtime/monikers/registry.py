@@ -1,0 +1,85 @@
+"""Monikers by name: those that come with the package, and those that other packages bring.
+
+Another package brings one as an entry point: a name, and a subclass of `Moniker`, or a function that is
+given a `Task` and makes one::
+
+    [project.entry-points."agentstepper_nb.monikers"]
+    review = "my_package:ReviewMoniker"
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from ...errors import CommandError
+from ..moniker import GROUP, Moniker, MonikerFactory
+
+
+def names() -> list[str]:
+    """The monikers that can be named."""
+    return sorted({point.name for point in entry_points(group=GROUP)})
+
+
+def monikers() -> dict[str, type[Moniker] | MonikerFactory]:
+    """Every moniker that can be used here; what fails to load is left out."""
+    found: dict[str, type[Moniker] | MonikerFactory] = {}
+    for point in entry_points(group=GROUP):
+        try:
+            found[point.name] = _load(point)
+        except CommandError:
+            continue
+    return found
+
+
+def find(name: str) -> type[Moniker] | MonikerFactory:
+    """The moniker of a name.
+
+    Args:
+        name: As `create_agent` has it.
+
+    Raises:
+        CommandError: `invalid_message`: there is none of that name, which says those that there are; or
+            its package can't be used, which says why.
+    """
+    point = next(iter(entry_points(group=GROUP, name=name)), None)
+    if point is None:
+        known = ", ".join(names()) or "none"
+        raise CommandError("invalid_message", f"There is no moniker {name!r}; there are: {known}.")
+    return _load(point)
+
+
+def check(name: str, config: Any) -> None:
+    """Refuse a session that can't work, before it is created.
+
+    Args:
+        name: Its moniker.
+        config: What it is to be created with.
+
+    Raises:
+        CommandError: `invalid_message`: there is no such moniker, or the config is none for it.
+    """
+    moniker = find(name)
+    if not (isinstance(moniker, type) and issubclass(moniker, Moniker)):
+        return  # a function: it says so where it is called
+    try:
+        moniker.check(config)
+    except ValueError as error:
+        text = f"The config of moniker {name!r} can't be used: {error}"
+        raise CommandError("invalid_message", text) from None
+
+
+def _load(point: EntryPoint) -> type[Moniker] | MonikerFactory:
+    try:
+        made = point.load()
+    except Exception as error:  # whatever their code does
+        text = f"The moniker {point.name!r}, which is {point.value}, can't be used: {error!r}"
+        raise CommandError("invalid_message", text) from error
+    if not callable(made) or (isinstance(made, type) and not issubclass(made, Moniker)):
+        text = (
+            f"The moniker {point.name!r}, which is {point.value}, can't be used: it is neither a "
+            "subclass of agentstepper_nb.runtime.moniker.Moniker nor a function that makes one."
+        )
+        raise CommandError("invalid_message", text)
+    factory: type[Moniker] | MonikerFactory = made
+    return factory

@@ -1,0 +1,141 @@
+"""The sessions that live in this worker, by their ids."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from ..protocol.runtime_asks import Finish
+
+
+class Agent(Protocol):
+    """A session's agent, as those see it who have it do something; see `runtime.agent.SessionAgent`.
+
+    Each of `created`, `pause`, `resume`, `interrupt`, `input` and `destroy` keeps what it changes
+    together with the end of the action that asked for it.
+    """
+
+    @property
+    def session_id(self) -> str:
+        """Its session."""
+
+    @property
+    def epoch(self) -> int:
+        """Of its worker's hold on the session."""
+
+    def start(self) -> None:
+        """Begin, or go on where its state says."""
+
+    async def created(self, finish: Finish) -> None:
+        """It is about to begin."""
+
+    async def pause(self, finish: Finish) -> None:
+        """Halt after the step that is under way."""
+
+    async def resume(self, finish: Finish) -> None:
+        """Go on."""
+
+    async def interrupt(self, guidance: str, finish: Finish) -> None:
+        """Put guidance in the place of what the next frame was to be told."""
+
+    async def input(self, text: str, finish: Finish) -> None:
+        """Add to what the next frame is told."""
+
+    async def destroy(self, timeout_s: float, finish: Finish) -> None:
+        """End: by itself in this time, else by force."""
+
+    async def suspend(self) -> None:
+        """Break off, and keep nothing more."""
+
+    async def join(self) -> None:
+        """Wait until it has ended."""
+
+
+class Registry:
+    """Sessions, each with its agent, until that ends.
+
+    Args:
+        log: Gets what an agent raises.
+    """
+
+    def __init__(self, log: logging.Logger) -> None:
+        self._log = log
+        self._agents: dict[str, Agent] = {}
+        self._dropped: set[Agent] = set()
+        self._watches: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._agents)
+
+    def get(self, session_id: str) -> Agent | None:
+        """The agent of a session that lives here."""
+        return self._agents.get(session_id)
+
+    def held(self) -> dict[str, int]:
+        """The epoch of each session."""
+        return {id: agent.epoch for id, agent in self._agents.items()}
+
+    @contextmanager
+    def expecting(self, agent: Agent) -> Iterator[None]:
+        """Know a session by an agent that lives here from the end of this on, unless it fails.
+
+        What the Core has kept of it is known there before it is here, and its next action may be at
+        once: that finds this agent, and makes no other.
+        """
+        self._agents[agent.session_id] = agent
+        try:
+            yield
+        except BaseException:
+            self._forget(agent)
+            raise
+        if self.get(agent.session_id) is agent:  # else it was let go meanwhile
+            self.add(agent)
+
+    def add(self, agent: Agent) -> None:
+        """Have an agent live here, and start it; until it ends, its session is known by it."""
+        self._agents[agent.session_id] = agent
+        agent.start()
+        self._look_after(self._watch(agent), f"watch {agent.session_id}")
+
+    def drop(self, agent: Agent) -> None:
+        """Let it go, while others go on: it may take long, where its step doesn't end. Idempotent."""
+        if agent not in self._dropped:
+            self._dropped.add(agent)
+            self._look_after(self.let_go(agent), f"drop {agent.session_id}")
+
+    async def let_go(self, agent: Agent) -> None:
+        """Its session is somebody else's, or this worker ends: break it off. Idempotent."""
+        try:
+            await agent.suspend()
+        except Exception:
+            self._log.exception("the agent of %s didn't end well", agent.session_id)
+        finally:
+            self._dropped.discard(agent)
+            self._forget(agent)
+
+    async def close(self) -> None:
+        """Break all of them off."""
+        await asyncio.gather(*(self.let_go(agent) for agent in list(self._agents.values())))
+        for watch in list(self._watches):
+            watch.cancel()
+        await asyncio.gather(*self._watches, return_exceptions=True)
+
+    def _look_after(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        self._watches.add(task)
+        task.add_done_callback(self._watches.discard)
+
+    async def _watch(self, agent: Agent) -> None:
+        try:
+            await agent.join()
+        except Exception:
+            self._log.exception("the agent of %s ended badly", agent.session_id)
+        finally:
+            self._forget(agent)
+
+    def _forget(self, agent: Agent) -> None:
+        if self._agents.get(agent.session_id) is agent:
+            del self._agents[agent.session_id]

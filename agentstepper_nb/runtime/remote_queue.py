@@ -1,0 +1,93 @@
+"""The queue as a worker reaches it: over a connection that breaks and comes back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Final, TypeVar
+
+from msgspec import Struct
+
+from ..errors import CommandError
+from ..protocol.runtime_asks import (
+    Adopt,
+    Claim,
+    Claimed,
+    Release,
+    Renew,
+    Renewed,
+    States,
+    Write,
+    Written,
+)
+from ..protocol.runtime_wire import SERVICE, Wake, Wakes
+from ..worker.service import CoreDoor
+
+#: There was no connection, or it broke before the answer: nobody knows whether it was done.
+_LOST: Final = "worker_lost"
+#: The Core can't keep or read anything now: its disk is full, say.
+_STORE: Final = "store_failed"
+#: Seconds before the next try then.
+RETRY_S = 1.0
+#: Seconds before the next try: a line may be known to be dead before its door is shut.
+_BREATH_S: Final = 0.05
+
+Answer = TypeVar("Answer")
+
+
+class RemoteQueue:
+    """Asks the Core, and again where the connection broke before the answer came: asked twice, a store
+    answers the same, and leases are counted from when the Core is asked. So a call lasts until the
+    Core is there, and can keep what it is asked to. It is a `Queue` and a `Recorder`.
+
+    Args:
+        core: The worker's way to the Core.
+    """
+
+    def __init__(self, core: CoreDoor) -> None:
+        self._core = core
+
+    async def claim(self, ask: Claim) -> Claimed:
+        """Claim the next action, and its session; see `RuntimeStore.claim`."""
+        return await self._ask("claim", ask, Claimed)
+
+    async def renew(self, ask: Renew) -> Renewed:
+        """Renew all leases of an owner; see `RuntimeStore.renew`."""
+        return await self._ask("renew", ask, Renewed)
+
+    async def adopt(self, ask: Adopt) -> States:
+        """Take sessions that nobody has; see `RuntimeStore.adopt`."""
+        return await self._ask("adopt", ask, States)
+
+    async def release(self, ask: Release) -> None:
+        """Give leases back; see `RuntimeStore.release`."""
+        await self._ask("release", ask, type(None))
+
+    async def write(self, ask: Write) -> Written:
+        """Keep what became of a session; see `RuntimeStore.write`."""
+        return await self._ask("write", ask, Written)
+
+    async def wakes(self, ask: Wakes) -> AsyncGenerator[Wake, None]:
+        """Hear where something may be ready. It begins with the next connection, and ends with it."""
+        try:
+            await self._core.connected()
+            async with aclosing(self._core.stream(SERVICE, "wakes", ask, Wake)) as wakes:
+                async for wake in wakes:
+                    yield wake
+        except CommandError as error:
+            await self._wait(error)
+
+    async def _ask(self, method: str, ask: Struct, kind: type[Answer]) -> Answer:
+        while True:
+            try:
+                await self._core.connected()
+                return await self._core.call(SERVICE, method, ask, kind)
+            except CommandError as error:
+                await self._wait(error)
+
+    async def _wait(self, error: CommandError) -> None:
+        """Pass over that the connection is gone, or the disk full; other errors are raised on."""
+        if error.code not in (_LOST, _STORE):
+            raise error
+        await asyncio.sleep(_BREATH_S if error.code == _LOST else RETRY_S)

@@ -1,0 +1,147 @@
+"""The coding agent as a background agent: a prompt a step, inside of its session's run."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentstepper_nb import AgentStepperCore
+from agentstepper_nb.coding.folders import Folders
+from agentstepper_nb.coding.moniker import CodingMoniker
+from agentstepper_nb.protocol.runtime import SessionStatus
+from agentstepper_nb.protocol.values import Ending, EventKind
+from tests.coding import scenes
+from tests.coding.debugged import View
+from tests.helpers.loops import on_loop
+from tests.runtime.living import house
+
+#: Says how many messages it was sent, and keeps going at “on and on”.
+COUNTS = """\
+from agentstepper_nb.models.scripted import *
+
+def answer(request):
+    if any("on and on" in m.text for m in request.messages if m.role == "user"):
+        if turn_of(request) < 3:
+            return say("More.", Call("list_files", {}))
+    return say(f"I have {len([m for m in request.messages if m.role == 'user'])} prompts.")
+
+script = Script("counts", [Rule(always, answer)])
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in scenes.environment().items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def found(core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTSTEPPER_URL", f"ws://127.0.0.1:{core.client_port}")
+
+
+def config(folder: Path, **given: Any) -> dict[str, Any]:
+    workspace, script = folder / "ws", folder / "counts.py"
+    workspace.mkdir(exist_ok=True)
+    script.write_text(COUNTS)
+    return {
+        "workspace": str(workspace),
+        "prompt": "Hello.",
+        "provider": "scripted",
+        "model": str(script),
+    } | given
+
+
+@pytest.mark.usefixtures("found")
+@on_loop
+async def test_it_mends_a_repository_with_an_approval_of_a_person(
+    tmp_path: Path, view: View
+) -> None:
+    copy = scenes.prepare("bill", tmp_path)
+    given = config(tmp_path, workspace=str(copy), prompt=scenes.PROMPT, model=scenes.script("bill"))
+    async with house(tmp_path / "data", debugger=True) as home:
+        agent = await home.begin(CodingMoniker, moniker="coding", config=given)
+        asked = await view.at()
+        assert asked == {"Tool": "run_command", "Argument": scenes.ASKED}
+        await view.approves({"Tool": "run_command", "Argument": scenes.EDITED})
+        await agent.join()
+        state, (row,) = await home.state(), await home.steps()
+    assert scenes.is_mended(copy)
+    assert (state.status, row.data["reason"]) == (SessionStatus.DONE, "done")
+    assert row.text is not None and row.text.startswith("All tests pass.")
+    # All of it is one run: the step, and in it the model's questions and the tools' calls.
+    run = await asyncio.to_thread(view.over)
+    assert (len(view.runs), run.program, run.ending) == (1, "a · coding", Ending.FINISHED)
+    rows = await asyncio.to_thread(view.rows)
+    assert {EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION} <= {row.kind for row in rows}
+    names = {row.name for row in rows if row.kind is EventKind.TOOL_INVOCATION}
+    assert {"coding", "run_command", "write_file"} <= names
+
+
+@on_loop
+async def test_guidance_is_a_prompt_and_a_new_life_knows_what_was_said(tmp_path: Path) -> None:
+    async with house(tmp_path / "data") as home:
+        keeps_on = {"stop_on_done": False}
+        agent = await home.begin(CodingMoniker, config=config(tmp_path), limits=keeps_on)
+        await home.until_iteration(1)
+        await home.input(agent, "And now?")
+        await home.until_iteration(2)
+        await agent.suspend()
+        again = home.agent(await home.take_over(), CodingMoniker)
+        again.start()
+        await home.until_iteration(3)
+        await home.input(again, "And then?")
+        await home.until_iteration(4)
+        rows, (kept,) = await home.steps(), Folders(tmp_path / "data").sessions()
+        assert [row.text for row in rows] == [
+            "I have 1 prompts.",
+            "I have 2 prompts.",
+            None,
+            "I have 3 prompts.",
+        ]
+        assert "waits for guidance" in (rows[2].notes or "")
+        assert [row.guidance for row in rows] == [None, "And now?", None, "And then?"]
+        assert rows[3].state == {"coding_session": kept.id, "cut": False}
+
+
+@on_loop
+async def test_a_prompt_that_was_cut_goes_on_in_the_next_step(tmp_path: Path) -> None:
+    async with house(tmp_path / "data") as home:
+        given = config(tmp_path, prompt="Go on and on.", max_iterations=2)
+        agent = await home.begin(CodingMoniker, config=given)
+        await agent.join()
+        rows = await home.steps()
+        assert [row.data["reason"] for row in rows] == ["max_iterations", "done"]
+        assert rows[1].text == "I have 2 prompts."
+
+
+@on_loop
+async def test_a_model_that_gives_no_answer_is_an_error_step(tmp_path: Path) -> None:
+    async with house(tmp_path / "data") as home:
+        script = tmp_path / "silent.py"
+        script.write_text(
+            "from agentstepper_nb.models.scripted import *\nscript = Script('silent', [])\n"
+        )
+        given = config(tmp_path, model=str(script))
+        agent = await home.begin(CodingMoniker, config=given)
+        await agent.join()
+        (row,) = await home.steps()
+        assert "No rule of the script" in (row.error or "")
+
+
+@pytest.mark.usefixtures("found")
+@on_loop
+async def test_stop_at_what_it_asks_stops_the_session(tmp_path: Path, view: View) -> None:
+    copy = scenes.prepare("bill", tmp_path)
+    given = config(tmp_path, workspace=str(copy), prompt=scenes.PROMPT, model=scenes.script("bill"))
+    async with house(tmp_path / "data", debugger=True) as home:
+        agent = await home.begin(CodingMoniker, moniker="coding", config=given)
+        await view.at()
+        await asyncio.to_thread(view.stop)
+        await agent.join()
+        assert (await home.state()).status is SessionStatus.STOPPED
+        assert await home.steps() == []
+    assert (await asyncio.to_thread(view.over)).ending is Ending.STOPPED

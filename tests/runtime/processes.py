@@ -1,0 +1,192 @@
+"""A Core, its workers and a client, as processes that a test kills."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from msgspec import Struct
+
+from agentstepper_nb import discover
+from agentstepper_nb.discover import Endpoint
+from agentstepper_nb.errors import CommandError
+from agentstepper_nb.protocol.runtime import Action, ActionKind, AgentState, AgentStep
+from agentstepper_nb.protocol.runtime_asks import (
+    LIMIT,
+    ActionQuery,
+    Actions,
+    StateQuery,
+    States,
+    StepQuery,
+    Steps,
+)
+from agentstepper_nb.protocol.runtime_wire import SERVICE, Acted, NewAction, Notice, WatchTopic
+from agentstepper_nb.worker.door import Door
+from agentstepper_nb.worker.redialing import stay_connected
+from tests.helpers.served import Served
+from tests.runtime.queues import LOG
+
+#: Seconds of a worker's lease, and of its poll: short, so that a killed one is missed soon.
+LEASE: Final = "1"
+POLL: Final = "0.1"
+
+Answer = TypeVar("Answer")
+
+
+class Place:
+    """Where a Core lives, and dies, and lives again: the same folder, ports and tokens.
+
+    Args:
+        folder: For all that it keeps.
+        options: What `agentstepper serve` is told besides.
+    """
+
+    def __init__(self, folder: Path, options: Sequence[str] = ("--no-worker",)) -> None:
+        self.data = folder / "data"
+        self.token = secrets.token_hex(16)
+        self.agents = ""
+        self._options = options
+        self._ports = ("0", "0")
+
+    @contextmanager
+    def core(self) -> Iterator[subprocess.Popen[str]]:
+        """Start it; at the end it is killed."""
+        agents, uis = self._ports
+        served = Served(
+            [
+                *(sys.executable, "-m", "agentstepper_nb", "serve", "--data", str(self.data)),
+                *("--client-port", agents, "--ui-port", uis, "--worker-token", self.token),
+                *("--log-level", "warning", *self._options),
+            ]
+        )
+        self.agents = served.agents
+        self._ports = (served.agents.rpartition(":")[2], served.uis.rpartition(":")[2])
+        with ended(served.process):
+            yield served.process
+
+    @contextmanager
+    def worker(self, *command: str) -> Iterator[subprocess.Popen[str]]:
+        """Start one; at the end it is killed.
+
+        Args:
+            command: What is started in place of `agentstepper worker`.
+        """
+        own = "agentstepper_nb", "worker", "--log-level", "warning", "--data", str(self.data)
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", *(command or own)),
+                *("--url", self.agents, "--token", self.token, "--lease", LEASE, "--poll", POLL),
+            ],
+            env=os.environ | {discover.URL_VARIABLE: self.agents},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        with ended(process):
+            yield process
+
+    @asynccontextmanager
+    async def client(self) -> AsyncGenerator[Client, None]:
+        """Somebody who asks, whatever dies."""
+        door = Door()
+        endpoint = Endpoint(discover.runtime_url(self.agents))
+        connected = asyncio.create_task(stay_connected(lambda: endpoint, {}, door, LOG))
+        try:
+            yield Client(door)
+        finally:
+            connected.cancel()
+            await asyncio.wait((connected,))
+
+
+@contextmanager
+def ended(process: subprocess.Popen[str]) -> Iterator[None]:
+    """Kill a process at the end, also one that is stopped."""
+    try:
+        yield
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    """End it by SIGKILL, now."""
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
+class Client:
+    """Asks a Core's runtime.
+
+    Args:
+        door: To the Core.
+    """
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+
+    async def ask(self, method: str, params: Struct, kind: type[Answer]) -> Answer:
+        """Ask, again where the Core died before it answered: what is asked has ids or only reads."""
+        while True:
+            await self._door.connected()
+            try:
+                return await self._door.call(SERVICE, method, params, kind)
+            except CommandError as error:
+                if error.code != "worker_lost":
+                    raise
+                await asyncio.sleep(0.01)
+
+    async def act(self, kind: ActionKind, session_id: str, **given: Any) -> Action:
+        """Enqueue an action, once."""
+        key = secrets.token_hex(8)
+        ask = NewAction(kind=kind, session_id=session_id, idem_key=key, **given)
+        return (await self.ask("act", ask, Acted)).action
+
+    async def create(self, session_id: str, **given: Any) -> Action:
+        """Create a session that tells jokes."""
+        payload = {"moniker": "joke", "config": {"interval_s": 0.02}}
+        return await self.act(ActionKind.CREATE, session_id, agent_id="a", payload=payload, **given)
+
+    async def state(self, session_id: str) -> AgentState:
+        """A session as it stands."""
+        (state,) = (await self.ask("states", StateQuery(session_id=session_id), States)).states
+        return state
+
+    async def steps(self, session_id: str) -> tuple[AgentStep, ...]:
+        """All steps of a session."""
+        ask = StepQuery(session_id=session_id, limit=LIMIT)
+        return (await self.ask("steps", ask, Steps)).steps
+
+    async def actions(self, ask: ActionQuery) -> tuple[Action, ...]:
+        """Some actions."""
+        return (await self.ask("actions", ask, Actions)).actions
+
+    async def until(self, happened: Callable[[dict[str, AgentState]], bool]) -> None:
+        """Wait until this is true of all sessions as they stand."""
+        states: dict[str, AgentState] = {}
+        while True:
+            await self._door.connected()
+            watch = self._door.stream(SERVICE, "watch", WatchTopic(topic="sessions"), Notice)
+            try:
+                async with aclosing(watch) as notices:
+                    async for notice in notices:
+                        states.update({state.session_id: state for state in notice.states})
+                        if happened(states):
+                            return
+            except CommandError as error:
+                if error.code != "worker_lost":
+                    raise
+            await asyncio.sleep(0.01)  # its door may not be shut yet
+
+
+def run(test: Callable[[], Awaitable[None]]) -> None:
+    """Run a test's coroutine."""
+    asyncio.run(test())  # type: ignore[arg-type]

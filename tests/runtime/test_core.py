@@ -1,0 +1,91 @@
+"""What agents are made of, and the waits between."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import math
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.runtime.core import AgentBase, InterruptMixin, PauseMixin, StopMixin
+from agentstepper_nb.runtime.stopwatch import Stopwatch
+from agentstepper_nb.runtime.waits import first
+from tests.helpers.loops import on_loop
+
+MIXINS = (InterruptMixin, PauseMixin, StopMixin)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(MIXINS)))
+@on_loop
+async def test_the_mixins_go_together_in_any_order(order: tuple[type, ...]) -> None:
+    made: Any = type("Made", (*order, AgentBase), {})(agent_id="a", session_id="s")
+    assert (made.agent_id, made.session_id) == ("a", "s")
+    assert (made.paused, made.stopping, made.heard()) == (False, False, [])
+    made.request_pause()
+    made.request_stop()
+    made.tell("one")
+    made.tell("two")
+    await made.asked_to_pause()
+    await made.asked_to_stop()
+    assert (made.paused, made.stopping) == (True, True)
+    assert await made.hear() == "one"
+    assert made.heard() == ["two"]
+    made.request_resume()
+    await made.resumed()
+    assert not made.paused
+
+
+@on_loop
+async def test_of_several_waits_the_first_counts_and_the_others_end() -> None:
+    ended = []
+
+    async def forever(name: str) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(name)
+
+    async def over() -> None:
+        ended.append("over")
+
+    assert await first(forever("one"), over(), forever("two"))
+    assert sorted(ended) == ["one", "over", "two"]
+    assert not await first(forever("three"), within=0)
+    assert ended[-1] == "three"
+
+
+@on_loop
+async def test_a_wait_that_is_cancelled_ends_what_it_waits_for() -> None:
+    begun, ended = asyncio.Event(), []
+
+    async def forever() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
+
+    waiting = asyncio.create_task(first(forever(), within=math.inf))
+    await begun.wait()
+    waiting.cancel()
+    await asyncio.wait({waiting})
+    assert waiting.cancelled()
+    assert ended == [True]
+
+
+def test_a_stopwatch_counts_what_runs_and_never_back() -> None:
+    now = [100.0]
+    watch = Stopwatch(lambda: now[0], before=5.0)
+    assert watch.total() == 5
+    watch.start()
+    now[0] += 3
+    watch.start()
+    assert watch.total() == 8
+    watch.stop()
+    now[0] += 50
+    assert watch.total() == 8
+    watch.start()
+    now[0] -= 20  # somebody set the clock
+    assert watch.total() == 8

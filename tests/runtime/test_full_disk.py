@@ -1,0 +1,62 @@
+"""A disk that is full: agents wait, nothing is lost, and it goes on by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from agentstepper_nb.errors import CommandError
+from agentstepper_nb.hub.runtime import Right, Runtime, RuntimeService
+from agentstepper_nb.protocol.runtime_asks import Claim, StepQuery, Write
+from agentstepper_nb.runtime import remote_queue
+from agentstepper_nb.runtime.remote_queue import RemoteQueue
+from agentstepper_nb.store.runtime.conformance.suite import BEGIN, begin, step
+from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
+from tests.helpers.loops import on_loop
+from tests.runtime.doors import Doorway
+
+LOG = logging.getLogger("agentstepper_nb.test")
+
+
+async def leave_room(store: SqliteRuntimeStore, pages: int) -> None:
+    """Let the file grow by so many pages."""
+
+    def limit(connection: sqlite3.Connection) -> None:
+        ((now,),) = connection.execute("PRAGMA page_count")
+        connection.execute(f"PRAGMA max_page_count = {now + pages}").fetchall()
+
+    await store._writer.call(limit)
+
+
+@on_loop
+async def test_what_has_no_room_is_written_once_there_is_some(tmp_path: Path) -> None:
+    store = SqliteRuntimeStore(tmp_path / "runtime.sqlite")
+    runtime = Runtime(store, LOG)
+    service = RuntimeService(runtime, Right.WORK)
+    doorway = Doorway(service)
+    doorway.connect()
+    queue = RemoteQueue(doorway.door)
+    await begin(store)
+    await leave_room(store, 3)
+    large = Write(
+        session_id="s", epoch=1, owner="one", steps=(step(text="x" * 200_000), step(iteration=1))
+    )
+    with pytest.raises(CommandError, match="Make room there") as refused:
+        await doorway.door.call("runtime", "write", large, type(None))
+    assert refused.value.code == "store_failed"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(remote_queue, "RETRY_S", 0.001)
+        writing = asyncio.create_task(queue.write(large))
+        # Others go on meanwhile, which takes more than one of its tries.
+        for _ in range(20):
+            ask = Claim(owner="one", now=BEGIN, lease_until=BEGIN + 10)
+            assert (await queue.claim(ask)).action is None
+        assert not writing.done()
+        await leave_room(store, 1000)
+        assert (await writing).steps == large.steps
+    assert (await store.steps(StepQuery())).steps == large.steps
+    await runtime.close()

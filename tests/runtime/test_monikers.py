@@ -1,0 +1,259 @@
+"""Monikers that come with the package: what they do with a model, and how they are found."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import UNSET
+
+from agentstepper_nb.errors import CommandError, FrameError
+from agentstepper_nb.llm_wire.conversation import ModelRequest, ToolResultMessage, UserMessage
+from agentstepper_nb.runtime.frame import FrameIn, FrameOut
+from agentstepper_nb.runtime.moniker import Task
+from agentstepper_nb.runtime.monikers import llm, registry
+from agentstepper_nb.runtime.monikers.joke import JokeMoniker
+from agentstepper_nb.runtime.monikers.llm import LlmConfig, LlmTask, run_moniker_step
+from tests.coding.playing import Answer, Playing, calls, fails, says
+from tests.helpers.loops import on_loop
+from tests.runtime.living import house
+
+LOG = logging.getLogger("agentstepper_nb.test")
+CONFIG = LlmConfig(task="Count.", provider="scripted", model="m")
+GOOD = {"step": "s", "next_step": "t", "state": {"n": 1}, "text": "One.", "done": False}
+FRAME = FrameIn(step="s", state=None)
+
+
+def a_task(config: Any) -> Task:
+    return Task("a", "s", config, Path("nowhere"), None, LOG)
+
+
+async def answered(*answers: Answer | Callable[[ModelRequest], Answer]) -> tuple[FrameOut, Playing]:
+    model = Playing(*answers)
+    return await run_moniker_step(FRAME, LlmTask(CONFIG, model)), model
+
+
+# ---- llm ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        calls(("1", "step_frame", GOOD)),
+        says(json.dumps(GOOD)),
+        says(f"```json\n{json.dumps(GOOD)}\n```"),
+    ],
+)
+@on_loop
+async def test_a_model_answers_with_a_frame(answer: Answer) -> None:
+    out, model = await answered(answer)
+    assert out == FrameOut(**GOOD)
+    (request,) = model.requests
+    assert "Count." in (request.system or "")
+    assert request.messages == (UserMessage(content='{"step":"s","state":null}'),)
+    (tool,) = request.tools
+    assert tool.input_schema["additionalProperties"] is False
+    assert tool.input_schema["required"] == ["step", "next_step", "done"]
+
+
+@on_loop
+async def test_it_is_told_the_state_and_the_guidance() -> None:
+    model = Playing(says(json.dumps(GOOD)))
+    frame = FrameIn(step="s", state={"n": 1}, guidance="Faster.")
+    await run_moniker_step(frame, LlmTask(CONFIG, model))
+    (message,) = model.requests[0].messages
+    assert isinstance(message, UserMessage)
+    assert json.loads(message.content) == {"step": "s", "state": {"n": 1}, "guidance": "Faster."}
+
+
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        (says("I counted."), "it is no frame"),
+        (says(json.dumps(GOOD | {"more": 1})), "unknown field `more`"),
+        (says(json.dumps(GOOD | {"done": "no"})), "$.done"),
+        (says(json.dumps(GOOD | {"step": "other"})), "says 'other'"),
+        (calls(("1", "step_frame", "{")), "it is no frame"),
+        (calls(("1", "step_frame", GOOD), ("2", "step_frame", GOOD)), "called once"),
+        (calls(("1", "shell", {})), "there is one tool"),
+        (says(""), "it is no frame"),
+    ],
+)
+@on_loop
+async def test_a_bad_answer_is_repaired_once(bad: Answer, why: str) -> None:
+    out, model = await answered(bad, calls(("9", "step_frame", GOOD)))
+    assert out == FrameOut(**GOOD)
+    told = model.requests[1].messages[2:]
+    assert told
+    for message in told:
+        assert isinstance(message, UserMessage | ToolResultMessage)
+        assert why in message.content
+    assert len(model.requests[1].messages) == 2 + max(1, len(_calls(model)))
+
+
+def _calls(model: Playing) -> Any:
+    return model.requests[1].messages[1].tool_calls  # type: ignore[union-attr]
+
+
+@on_loop
+async def test_two_bad_answers_are_an_error() -> None:
+    with pytest.raises(FrameError, match="nor was its first"):
+        await answered(says("No."), says("No."))
+
+
+@on_loop
+async def test_no_answer_is_an_error() -> None:
+    with pytest.raises(RuntimeError, match="The key is wrong"):
+        await answered(fails("The key is wrong."))
+
+
+@on_loop
+async def test_a_session_that_a_model_does(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import json\n"
+        "from agentstepper_nb.models.scripted import *\n"
+        "def frame(request):\n"
+        "    asked = json.loads(next(m.text for m in request.messages if m.role == 'user'))\n"
+        "    n = (asked.get('state') or 0) + 1\n"
+        "    if n == 2 and turn_of(request) == 0:\n"
+        "        return say('I forgot how.')\n"
+        "    given = {'step': asked['step'], 'next_step': f's/{n}', 'state': n, 'done': n == 3}\n"
+        "    return Call('step_frame', given | {'text': f'number {n}'})\n"
+        "script = Script('counts', [Rule(always, frame)])\n"
+    )
+    config = {"task": "Count to three.", "provider": "scripted", "model": str(script)}
+    async with house(tmp_path) as home:
+        agent = await home.begin(llm.LlmMoniker, moniker="llm", config=config)
+        await agent.join()
+        assert [row.text for row in await home.steps()] == ["number 1", "number 2", "number 3"]
+        assert (await home.state()).status == "done"
+
+
+# ---- joke --------------------------------------------------------------------------------------------
+
+
+@on_loop
+async def test_jokes_name_their_subject_and_guidance_changes_it() -> None:
+    moniker = JokeMoniker(a_task({"subject": "cats", "interval_s": 0}))
+    try:
+        first = await moniker.step(FrameIn(step="start"))
+        assert "cats" in (first.text or "").lower()
+        assert (first.state, first.done) == ({"subject": "cats", "count": 1}, False)
+        second = await moniker.step(FrameIn(step=first.next_step, state=first.state))
+        assert second.text != first.text
+        told = FrameIn(step=second.next_step, state=second.state, guidance="  dogs \n at sea")
+        third = await moniker.step(told)
+        assert "dogs at sea" in (third.text or "").lower()
+        assert third.state == {"subject": "dogs at sea", "count": 3}
+        again = JokeMoniker(a_task({"subject": "cats"}))
+        fourth = await again.step(FrameIn(step=third.next_step, state=third.state))
+        await again.close()
+        assert fourth.data == {"subject": "dogs at sea", "number": 4}
+    finally:
+        await moniker.close()
+
+
+def test_a_joke_waits_three_seconds_and_never_stops_on_done() -> None:
+    moniker = JokeMoniker(a_task(None))
+    assert (moniker.pause_s(), moniker.stop_on_done) == (3.0, False)
+
+
+@on_loop
+async def test_an_edited_state_begins_again() -> None:
+    moniker = JokeMoniker(a_task({"subject": "cats"}))
+    try:
+        out = await moniker.step(FrameIn(step="start", state="nonsense", guidance=UNSET))
+        assert out.data == {"subject": "cats", "number": 1}
+    finally:
+        await moniker.close()
+
+
+# ---- the registry ------------------------------------------------------------------------------------
+
+
+def test_monikers_are_found_by_name() -> None:
+    found = registry.monikers()
+    assert {"coding", "joke", "llm"} <= set(found)
+    assert registry.find("joke") is JokeMoniker
+    for name, moniker in found.items():
+        assert getattr(moniker, "name", name) == name
+
+
+def test_an_unknown_moniker_says_which_there_are() -> None:
+    with pytest.raises(
+        CommandError, match=r"There is no moniker 'jest'; there are: .*joke"
+    ) as caught:
+        registry.find("jest")
+    assert caught.value.code == "invalid_message"
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "why"),
+    [
+        ("joke", {"subject": ""}, "length >= 1"),
+        ("joke", {"topic": "x"}, "unknown field `topic`"),
+        ("joke", {"provider": "nobody"}, "no provider 'nobody'"),
+        ("joke", [], "Expected `object`"),
+        ("llm", None, "required field `task`"),
+        ("llm", {"task": "x", "provider": "openai", "model": ""}, "length >= 1"),
+        (
+            "coding",
+            {"workspace": ".", "prompt": "x", "provider": "scripted", "model": "m"},
+            "absolute",
+        ),
+    ],
+)
+def test_a_config_that_can_not_work_is_refused(name: str, config: Any, why: str) -> None:
+    with pytest.raises(CommandError, match="can't be used") as caught:
+        registry.check(name, config)
+    assert why in caught.value.message
+    assert caught.value.code == "invalid_message"
+
+
+def test_a_config_that_can_work_is_not() -> None:
+    registry.check("joke", None)
+    registry.check("llm", {"task": "x", "provider": "openai", "model": "m", "interval_s": 1})
+
+
+class _Theirs:
+    """An entry point of another package."""
+
+    def __init__(self, name: str, gives: Any) -> None:
+        self.name, self.value, self._gives = name, f"theirs:{name}", gives
+
+    def load(self) -> Any:
+        if isinstance(self._gives, Exception):
+            raise self._gives
+        return self._gives
+
+
+def _make(task: Task) -> JokeMoniker:
+    return JokeMoniker(task)
+
+
+def test_other_packages_bring_monikers_and_one_that_fails_hinders_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    points = [
+        _Theirs("class", JokeMoniker),
+        _Theirs("function", _make),
+        _Theirs("broken", ImportError("no such module")),
+        _Theirs("other", dict),
+        _Theirs("value", 3),
+    ]
+
+    def entry_points(group: str, name: str | None = None) -> list[Any]:
+        assert group == "agentstepper_nb.monikers"
+        return [point for point in points if name in (None, point.name)]
+
+    monkeypatch.setattr(registry, "entry_points", entry_points)
+    assert registry.monikers() == {"class": JokeMoniker, "function": _make}
+    registry.check("function", {"anything": "goes"})  # a function says so where it is called
+    for name, why in (("broken", "no such module"), ("other", "neither"), ("value", "neither")):
+        with pytest.raises(CommandError, match=why):
+            registry.find(name)

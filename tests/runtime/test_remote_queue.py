@@ -1,0 +1,140 @@
+"""A worker's queue lasts through its connections."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+import msgspec
+import pytest
+from msgspec import Raw, Struct
+
+from agentstepper_nb.errors import CommandError
+from agentstepper_nb.protocol.runtime_asks import (
+    Adopt,
+    Claim,
+    Claimed,
+    Release,
+    Renew,
+    Renewed,
+    States,
+    Write,
+    Written,
+)
+from agentstepper_nb.protocol.runtime_wire import Wake, Wakes
+from agentstepper_nb.runtime.remote_queue import RemoteQueue
+from tests.runtime.doors import Doorway
+from tests.runtime.queues import NOW, OWNER, a_state, an_action
+
+
+def run(test: Callable[[], Awaitable[None]]) -> None:
+    asyncio.run(test())  # type: ignore[arg-type]
+
+
+KINDS: dict[str, tuple[type[Struct], Struct | None]] = {
+    "claim": (Claim, Claimed(action=an_action("0"), state=a_state())),
+    "renew": (Renew, Renewed(sessions=(), actions=("0",))),
+    "adopt": (Adopt, States(states=(a_state(),))),
+    "release": (Release, None),
+    "write": (Write, Written(state=a_state())),
+}
+LEASED = {"owner": OWNER, "now": NOW, "lease_until": NOW + 10}
+ASKS: dict[str, Struct] = {
+    "claim": Claim(**LEASED, held=("9",)),
+    "renew": Renew(**LEASED),
+    "adopt": Adopt(**LEASED, limit=3),
+    "release": Release(owner=OWNER, until=NOW),
+    "write": Write(session_id="s", epoch=1, owner=OWNER, state=a_state()),
+}
+
+
+@dataclass
+class Core:
+    """Answers, or lets its answer wait until the connection is gone.
+
+    Attributes:
+        silent: Whether it does that.
+        asked: What came.
+    """
+
+    silent: bool = False
+    asked: list[Struct] = field(default_factory=list)
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
+    streams: int = 0
+
+    async def call(self, method: str, params: Raw) -> Struct | None:
+        kind, answer = KINDS[method]
+        self.asked.append(msgspec.json.decode(params, type=kind))
+        self.reached.set()
+        if self.silent:
+            await asyncio.Event().wait()
+        if len(self.asked) > 90:
+            raise CommandError("stale_epoch", "It is theirs.")
+        return answer
+
+    async def stream(self, method: str, params: Raw) -> AsyncGenerator[Struct, None]:
+        assert (method, msgspec.json.decode(params, type=Wakes)) == ("wakes", Wakes(owner=OWNER))
+        self.streams += 1
+        if self.streams > 2:
+            raise CommandError("watch_only", "Not for you.")
+        yield Wake(n=self.streams)
+        await asyncio.Event().wait()
+
+    async def close(self) -> None: ...
+
+
+@pytest.mark.parametrize("method", ASKS)
+def test_what_was_not_answered_is_asked_again(method: str) -> None:
+    async def test() -> None:
+        core = Core(silent=True)
+        doorway = Doorway(core)
+        queue = RemoteQueue(doorway.door)
+        asking = asyncio.create_task(getattr(queue, method)(ASKS[method]))
+        doorway.connect()
+        await core.reached.wait()
+        core.silent = False
+        doorway.break_off(again=True)
+        assert await asking == KINDS[method][1]
+        assert core.asked == [ASKS[method]] * 2
+
+    run(test)
+
+
+def test_without_a_connection_it_waits_and_refusals_pass_through() -> None:
+    async def test() -> None:
+        core = Core(asked=[Release(owner=OWNER, until=0)] * 90)
+        doorway = Doorway(core)
+        queue = RemoteQueue(doorway.door)
+        write = ASKS["write"]
+        assert isinstance(write, Write)
+        writing = asyncio.create_task(queue.write(write))
+        await asyncio.sleep(0)
+        assert not writing.done()
+        doorway.connect()
+        with pytest.raises(CommandError, check=lambda error: error.code == "stale_epoch"):
+            await writing
+
+    run(test)
+
+
+def test_wakes_begin_with_a_connection_and_end_with_it() -> None:
+    async def test() -> None:
+        doorway = Doorway(Core())
+        queue = RemoteQueue(doorway.door)
+        asyncio.get_running_loop().call_soon(doorway.connect)
+        heard = []
+        for _ in range(2):
+            async with aclosing(queue.wakes(Wakes(owner=OWNER))) as wakes:
+                async for wake in wakes:
+                    heard.append(wake.n)
+                    if wake.n:
+                        doorway.break_off(again=True)
+        with pytest.raises(CommandError, check=lambda error: error.code == "watch_only"):
+            async with aclosing(queue.wakes(Wakes(owner=OWNER))) as wakes:
+                async for wake in wakes:
+                    heard.append(wake.n)
+        assert heard == [1, 2]
+
+    run(test)

@@ -1,0 +1,73 @@
+"""The worker's service `runtime`: it begins with its Core, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec import Raw
+
+from agentstepper_nb import discover
+from agentstepper_nb.errors import CommandError
+from agentstepper_nb.hub.runtime import Right, RuntimeService
+from agentstepper_nb.protocol.runtime import ActionKind, SessionStatus
+from agentstepper_nb.runtime.service import WorkerInfo, create
+from agentstepper_nb.worker.service import Service, ServiceContext, load_services
+from tests.runtime.doors import Doorway
+from tests.runtime.house import a_core
+
+
+async def info(service: Service) -> WorkerInfo:
+    found = await service.call("info", Raw(b"null"))
+    return msgspec.convert(found, WorkerInfo, from_attributes=True)
+
+
+def test_it_dispatches_until_it_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(discover.URL_VARIABLE, "ws://127.0.0.1:1")  # nobody is there
+
+    async def test() -> None:
+        async with a_core(tmp_path) as core:
+            doorway = Doorway(RuntimeService(core.runtime, Right.WORK))
+            doorway.connect()
+            service = create(ServiceContext(data_dir=tmp_path, core=doorway.door))
+            for id in ("s", "t"):
+                await core.done(await core.create(id, "joke", config={"interval_s": 3600}))
+            state = await core.until("s", SessionStatus.RUNNING, iteration=1)
+            there = await info(service)
+            assert (there.owner, there.sessions, there.actions) == (state.owner, ("s", "t"), ())
+            assert core.runtime.dispatchers == {there.owner}
+            await core.done(await core.act(ActionKind.DESTROY, "t", payload={"timeout_s": 0}))
+            await service.close()
+            state = await core.state("s")
+            assert (state.status, state.lease_until) == (SessionStatus.RUNNING, core.clock())
+            assert (await info(service)).sessions == ()
+            await service.close()  # once more is nothing
+
+    asyncio.run(test())
+
+
+def test_without_a_core_it_only_says_who_it_is(tmp_path: Path) -> None:
+    async def test() -> None:
+        services = load_services(ServiceContext(data_dir=tmp_path))
+        service = services["runtime"]
+        assert (await info(service)).sessions == ()
+        with pytest.raises(CommandError, check=lambda error: error.code == "unknown_service"):
+            await service.call("dance", Raw(b"null"))
+        with pytest.raises(CommandError, check=lambda error: error.code == "unknown_service"):
+            async for _ in service.stream("wakes", Raw(b"null")):
+                raise AssertionError
+        for each in services.values():
+            await each.close()
+
+    asyncio.run(test())
+
+
+def test_no_two_have_one_name(tmp_path: Path) -> None:
+    async def test() -> None:
+        context = ServiceContext(data_dir=tmp_path)
+        owners = [(await info(create(context))).owner for _ in range(3)]
+        assert len(set(owners)) == 3
+
+    asyncio.run(test())
