@@ -44,6 +44,34 @@ class Jupyter:
 
 
 @dataclass(frozen=True)
+class Agents:
+    """A Core's agents that run on their own.
+
+    Args:
+        kind: What keeps them: `sqlite`, `lance`, `memory`; empty where that is a worker's to say, and
+            none is there.
+        place: Where.
+        size: Bytes.
+        live: Sessions that need a worker.
+        open: Actions that are queued or under way.
+        workers: Workers that take them.
+        aside: Files of before that couldn't be read, beside that place.
+        damaged: Why they can't be read; empty where they can.
+        problem: Why nothing can be told of them; empty where it can.
+    """
+
+    kind: str = ""
+    place: str = ""
+    size: int = 0
+    live: int = 0
+    open: int = 0
+    workers: int = 0
+    aside: tuple[str, ...] = ()
+    damaged: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True)
 class Core:
     """A Core that a runtime file tells of.
 
@@ -53,6 +81,7 @@ class Core:
         pid: Its process.
         version: The version of its package; empty where it doesn't say.
         problem: Why an agent can't connect; empty where it can.
+        agents: Its agents that run on their own; None where it has no place for them, or can't be asked.
     """
 
     url: str
@@ -60,6 +89,7 @@ class Core:
     pid: int
     version: str = ""
     problem: str = ""
+    agents: Agents | None = None
 
 
 @dataclass(frozen=True)

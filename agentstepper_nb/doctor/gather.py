@@ -15,7 +15,7 @@ from jupyter_core.paths import jupyter_runtime_dir
 from .. import discover, static_files
 from .._version import __version__
 from ..errors import DiscoveryError
-from .facts import Choice, Core, Facts, Here, Jupyter, Variables
+from .facts import Agents, Choice, Core, Facts, Here, Jupyter, Variables
 from .folders import folder, mode_of_token
 from .jupyter import labextension, server_extension
 
@@ -30,6 +30,7 @@ def gather() -> Facts:
     cores = tuple(discover.running_servers())
     with ThreadPoolExecutor(8) as pool:
         problems = list(pool.map(lambda core: _problem(core.endpoint), cores))
+        agents = list(pool.map(_agents, cores, problems))
     return Facts(
         here=_here(),
         jupyter=_jupyter(),
@@ -40,8 +41,9 @@ def gather() -> Facts:
                 pid=core.pid,
                 version=core.version,
                 problem=problem,
+                agents=found,
             )
-            for core, problem in zip(cores, problems, strict=True)
+            for core, problem, found in zip(cores, problems, agents, strict=True)
         ),
         choice=_choice(cores),
         variables=Variables(
@@ -121,6 +123,14 @@ def _problem(endpoint: discover.Endpoint) -> str:
     except ConnectionError as error:
         return str(error)
     return ""
+
+
+def _agents(core: discover.RuntimeFile, problem: str) -> Agents | None:
+    if problem or not core.worker_token:  # it takes no workers: an older one, or one in a kernel
+        return None
+    from .agents import agents
+
+    return agents(core)
 
 
 def _choice(cores: tuple[discover.RuntimeFile, ...]) -> Choice:

@@ -10,6 +10,7 @@ from .findings import Finding
 from .findings import note as _note
 from .findings import well as _well
 from .findings import wrong as _wrong
+from .judge_agents import judge_agents
 
 _LITTLE_SPACE: Final = 200 * 1024 * 1024  # bytes: a few large runs
 _PRIVATE: Final = 0o077
@@ -124,6 +125,8 @@ def _core(core: Core, package: str) -> Iterator[Finding]:
             f"The Core at {core.url} is of version {core.version}, this Python has {package}.",
             "Upgrade the older of the two, and start its server again.",
         )
+    if core.agents is not None:
+        yield from judge_agents(core.agents, core.url)
 
 
 def _if_it_is_gone(core: Core) -> str:

@@ -9,6 +9,7 @@ from .findings import Finding
 from .findings import note as _note
 from .findings import well as _well
 from .findings import wrong as _wrong
+from .judge_agents import put_aside
 
 if TYPE_CHECKING:
     from ..store.checkup import Aside, Checkup, HurtRun
@@ -25,6 +26,7 @@ def judge_store(about: Checkup) -> list[Finding]:
         *_store(about),
         *_runs(about),
         *(finding for each in about.aside for finding in _aside(each, about)),
+        *_agents(about),
         *_other_files(about),
         *_place(about),
     ]
@@ -160,6 +162,23 @@ def _unopened(aside: Aside, about: Checkup) -> Iterator[Finding]:
         f"{len(aside.hurt)} in part.",
         _repair(about),
     )
+
+
+# ---- agents that run on their own -------------------------------------------------------------------
+
+
+def _agents(about: Checkup) -> Iterator[Finding]:
+    if about.agents:
+        first, *more = about.agents
+        others = f", and {_many(len(more), 'thing')} more" if more else ""
+        file = f"{about.folder}/runtime.sqlite"
+        yield _wrong(
+            "agents",
+            f"The file of agents that run on their own is damaged: {first}{others}.",
+            f"Stop the Core, and move {file} away: a new one begins. `sqlite3 FILE .recover` brings "
+            "back what can be read of the old one.",
+        )
+    yield from map(put_aside, about.agents_aside)
 
 
 # ---- what else is there -----------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What every handler answers when it refuses: `{"code": …, "message": …}`."""
+"""What every handler answers when it refuses: `{"code": …, "message": …}`, at times with a `field`."""
 
 from __future__ import annotations
 
@@ -34,6 +34,14 @@ _STATUS = {
     "session_open": 409,
     "session_busy": 409,
     "stream_taken": 409,
+    "unknown_agent": 404,
+    "unknown_action": 404,
+    "unknown_conversation": 404,
+    "unknown_participant": 404,
+    "unknown_message_id": 404,
+    "session_over": 409,
+    "conversation_closed": 409,
+    "may_not_post": 403,
     "too_many": 429,
     "unknown_service": 503,
     "worker_failed": 503,
@@ -45,12 +53,20 @@ _STATUS = {
 
 
 class Refusal(HTTPError):
-    """An HTTP error with a code of `agentstepper_nb.protocol.codes`."""
+    """An HTTP error with a code of `agentstepper_nb.protocol.codes`.
 
-    def __init__(self, status: int, code: str, message: str) -> None:
+    Args:
+        status: The HTTP status.
+        code: The code.
+        message: What is wrong and what to do, for a person.
+        field: The field or parameter that it is about.
+    """
+
+    def __init__(self, status: int, code: str, message: str, field: str | None = None) -> None:
         super().__init__(status)
         self.code = code
         self.message = message
+        self.field = field
 
     def __str__(self) -> str:
         return f"HTTP {self.status_code}: {self.code}: {self.message}"
@@ -61,15 +77,16 @@ def controls(method: Method) -> Method:
     return cast(Method, authorized(action="execute")(method))
 
 
-def refusal(status: int, code: str, message: str) -> Refusal:
+def refusal(status: int, code: str, message: str, field: str | None = None) -> Refusal:
     """An error to raise from a handler."""
-    return Refusal(status, code, message)
+    return Refusal(status, code, message, field)
 
 
 def from_hub(error: CommandError | ProtocolError | DamagedRunError) -> Refusal:
     """The HTTP form of an error of the Hub."""
     told = refused(error)
-    return Refusal(_STATUS.get(told.code, 400), told.code, told.message)
+    field = None if isinstance(error, DamagedRunError) else error.field
+    return Refusal(_STATUS.get(told.code, 400), told.code, told.message, field)
 
 
 class AnswersInJson(JupyterHandler):
@@ -79,11 +96,14 @@ class AnswersInJson(JupyterHandler):
         """Answer with a code and a text for a person."""
         error = kwargs.get("exc_info", (None, None, None))[1]
         if isinstance(error, Refusal):
-            code, message = error.code, error.message
+            answer = {"code": error.code, "message": error.message}
+            if error.field is not None:
+                answer["field"] = error.field
         else:
             code, message = self._explain(status_code, error)
+            answer = {"code": code, "message": message}
         self.set_header("Content-Type", "application/json; charset=utf-8")
-        self.finish(json.dumps({"code": code, "message": message}))
+        self.finish(json.dumps(answer))
 
     def _explain(self, status: int, error: BaseException | None) -> tuple[str, str]:
         """Name an error that Jupyter or tornado raised."""

@@ -14,6 +14,7 @@ from traitlets.config import Config
 
 from agentstepper_nb.protocol.frame import SUBPROTOCOL
 from agentstepper_nb.server_ext import AgentStepperExtension
+from tests.server.agents import Api, Hand
 from tests.server.peers import Agent, Ui
 
 pytest_plugins = ["pytest_jupyter.jupyter_server"]
@@ -115,3 +116,18 @@ def new_ui(connect: Connect, jp_auth_header: dict[str, str]) -> Callable[[], Awa
         return Ui(await connect("ui", dict(jp_auth_header)))
 
     return new_ui
+
+
+@pytest.fixture
+def agents(
+    extension: AgentStepperExtension, http_server_client: Any, jp_base_url: str, jp_auth_header: Any
+) -> Api:
+    """The endpoints of agents, for somebody who is logged in."""
+    return Api(http_server_client.fetch, jp_base_url, dict(jp_auth_header))
+
+
+@pytest.fixture
+def hand(extension: AgentStepperExtension) -> Hand:
+    """A worker's hand; no worker is started beside it."""
+    extension.host.runtime.on_need = lambda: None
+    return Hand(extension.host.runtime, now=1000.0)

@@ -1,0 +1,186 @@
+"""What the doctor says of agents that run on their own, asked of real Cores."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentstepper_nb import Agents, discover
+from agentstepper_nb.doctor import examine_store
+from agentstepper_nb.doctor.agents import agents
+from agentstepper_nb.doctor.facts import Agents as Facts
+from agentstepper_nb.doctor.findings import Sign
+from agentstepper_nb.doctor.gather import gather
+from agentstepper_nb.doctor.judge_agents import judge_agents
+from agentstepper_nb.doctor.text import as_text
+from agentstepper_nb.hub import AgentStepperCore
+from agentstepper_nb.protocol.runtime_wire import Wakes
+from tests.runtime.remote import Hand
+from tests.sdk.scripted_core import ScriptedCore
+
+Start = Callable[..., AgentStepperCore]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Nothing of whoever runs the tests is looked at."""
+    for name in ("DATA", "RUNTIME", "CONFIG"):
+        monkeypatch.setenv(f"JUPYTER_{name}_DIR", str(tmp_path / name.lower()))
+    for name in ("URL", "TOKEN", "NAME", "CONTROL_TOKEN"):
+        monkeypatch.delenv(f"AGENTSTEPPER_{name}", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def start(home: Path) -> Iterator[Start]:
+    """Starts a Core that starts no worker, and announces it."""
+    with contextlib.ExitStack() as stack:
+
+        def started(**options: Any) -> AgentStepperCore:
+            given = {"data": home / "kept"} | options
+            core = stack.enter_context(AgentStepperCore("127.0.0.1", 0, None, **given))
+            discover.write_runtime_file(
+                url=core.url(core.client_port),
+                token=given.get("token"),
+                worker_token=core.worker_token,
+            )
+            return core
+
+        yield started
+
+
+def found() -> Facts:
+    """What is gathered of the one Core that runs."""
+    (core,) = gather().cores
+    assert core.agents is not None
+    return core.agents
+
+
+def said(facts: Facts) -> list[tuple[Sign, str]]:
+    return [(each.sign, f"{each.text} {each.advice}") for each in judge_agents(facts, "ws://here")]
+
+
+def test_a_core_without_agents(start: Start, home: Path) -> None:
+    start()
+    facts = found()
+    file = home / "kept" / "runtime.sqlite"
+    assert facts == Facts("sqlite", str(file), size=facts.size)
+    assert facts.size >= file.stat().st_size > 0
+    kept, work = said(facts)
+    assert kept[0] is work[0] is Sign.WELL
+    assert f"are kept in {file} (sqlite, 0." in kept[1]
+    assert "no agent waits for a worker" in work[1]
+    assert as_text(list(judge_agents(facts, "here"))).endswith("Nothing is wrong.")
+    assert "agents" not in {finding.about for finding in examine_store(file.parent)}
+
+
+def test_agents_that_wait_and_a_worker_that_comes(start: Start) -> None:
+    core = start(token="secret")
+    with Agents.connect(core.url(core.client_port), "secret") as program:
+        session = program.create_agent("a", "joke")
+        program.send_input("cats", session_id=session)
+    facts = found()
+    assert (facts.live, facts.open, facts.workers) == (1, 2, 0)
+    (_, (sign, text)) = said(facts)
+    assert sign is Sign.WRONG
+    assert "1 session and 2 actions wait, and there is no worker for them" in text
+    assert "`agentstepper worker` starts one by hand" in text
+
+    hand = Hand(core)
+    wakes: list[Any] = []
+
+    async def listen(runtime: Any) -> None:
+        wakes.append(runtime.wakes(Wakes(owner="one")))
+        await anext(wakes[0])
+
+    hand.do(listen)
+    facts = found()
+    assert (facts.live, facts.open, facts.workers) == (1, 2, 1)
+    assert said(facts)[1] == (Sign.WELL, "At ws://here: 1 worker for 1 session and 2 actions. ")
+    hand.do(lambda runtime: wakes[0].aclose())
+    assert found().workers == 0
+    assert "secret" not in repr(gather())
+
+
+def test_a_file_that_was_put_aside(start: Start, home: Path) -> None:
+    (home / "kept").mkdir()
+    (home / "kept" / "runtime.sqlite").write_bytes(b"no database" * 500)
+    start()
+    facts = found()
+    (aside,) = facts.aside
+    assert Path(aside).read_bytes().startswith(b"no database")
+    *_, (sign, text) = said(facts)
+    assert sign is Sign.WRONG
+    assert f"{aside} couldn't be read, and a new file began" in text
+    assert f"`sqlite3 {aside} .recover`" in text
+    (finding,) = (each for each in examine_store(home / "kept") if each.about == "damaged agents")
+    assert aside in finding.text
+
+
+def test_a_file_that_is_damaged_inside(start: Start, home: Path) -> None:
+    file = home / "kept" / "runtime.sqlite"
+    with AgentStepperCore("127.0.0.1", 0, None, data=home / "kept"):
+        pass
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        ((size,),) = connection.execute("PRAGMA page_size")
+        pages = connection.execute(
+            "SELECT rootpage FROM sqlite_schema WHERE tbl_name = 'agent_state' AND rootpage"
+        ).fetchall()
+    whole = bytearray(file.read_bytes())
+    for (page,) in pages:
+        whole[(page - 1) * size : page * size] = b"\xff" * size
+    file.write_bytes(whole)
+    (finding,) = (each for each in examine_store(home / "kept") if each.about == "agents")
+    assert finding.sign is Sign.WRONG
+    assert "The file of agents that run on their own is damaged: " in finding.text
+    assert f"Stop the Core, and move {file} away" in finding.advice
+    start()
+    ((sign, text),) = said(found())
+    assert sign is Sign.WRONG
+    assert f"{file} is damaged: " in text
+    assert "Stop the Core, and move the file away: a new one begins." in text
+
+
+def test_agents_in_memory(start: Start) -> None:
+    start(data=None)
+    (sign, text), _ = said(found())
+    assert (sign, "are kept in memory: they are gone with that Core." in text) == (Sign.NOTE, True)
+
+
+def test_no_worker_is_started_to_ask_it_for_its_rows(start: Start, home: Path) -> None:
+    start(runtime_store=f"lance:{home / 'rows'}")
+    assert found() == Facts()
+    ((sign, text),) = said(Facts())
+    assert sign is Sign.NOTE
+    assert "are kept by a worker that isn't running" in text
+    assert not (home / "rows").exists()
+
+
+def test_a_folder_of_lance_is_named() -> None:
+    facts = Facts("lance", "/rows", size=3 << 20, live=2, open=0, workers=2)
+    assert [text for _, text in said(facts)] == [
+        "The agents of ws://here are kept in /rows (lance, 3.0 MiB). ",
+        "At ws://here: 2 workers for 2 sessions and 0 actions. ",
+    ]
+
+
+def test_a_core_that_takes_agents_and_no_clients() -> None:
+    """Its token isn't the right one, say; the rest of the doctor goes on."""
+    with ScriptedCore(token="right") as core:
+        told = discover.RuntimeFile(1, core.url, token="right", control_token="wrong")
+        facts = agents(told)
+    assert "(401)" in facts.problem
+    ((sign, text),) = said(facts)
+    assert (sign, "nothing is told: The server at" in text) == (Sign.NOTE, True)
+
+
+def test_a_core_that_takes_no_workers_is_not_asked() -> None:
+    with ScriptedCore() as core:
+        discover.write_runtime_file(url=core.url, token=None)
+        (found,) = gather().cores
+    assert (found.problem, found.agents) == ("", None)
