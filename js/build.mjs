@@ -43,10 +43,12 @@ const common = {
   logLevel: "warning",
 };
 
-// The names of these two are known to the Python side, so they have no hash.
+// The names of these are known to the Python side, so they have no hash.
 const loader = { ...common, entryPoints: ["src/shells/loader.ts"] };
 // Without splitting, so that all of the view is in the one file.
 const kernel = { ...common, entryPoints: ["src/shells/kernel.ts"] };
+// The same, of the agents that run on their own: a widget of its own.
+const sessions = { ...common, entryPoints: { sessions: "src/sessions/widget.ts" } };
 const app = {
   ...common,
   entryPoints: ["src/app.ts", "src/shells/page.ts"],
@@ -91,17 +93,18 @@ async function writeLab(metafile, packages = []) {
 
 async function once() {
   for (const folder of [OUT, LAB]) await rm(folder, { recursive: true, force: true });
-  const built = await Promise.all([loader, app, lab, kernel].map(build));
-  const [, { metafile }, container, whole] = built;
-  standsAlone(whole.metafile, await readFile(`${OUT}/kernel.js`, "utf8"));
+  const built = await Promise.all([loader, app, lab, kernel, sessions].map(build));
+  const [, { metafile }, container, ...whole] = built;
+  for (const [at, name] of ["kernel.js", "sessions.js"].entries())
+    standsAlone(whole[at].metafile, await readFile(`${OUT}/${name}`, "utf8"));
   const inputs = built.flatMap((each) => Object.keys(each.metafile.inputs));
   const packages = await packagesOf(common.absWorkingDir, inputs);
   await writeFile(`${OUT}/LICENSES.txt`, notices(packages));
   await writeLab(container.metafile, packages);
   await writeManifest(metafile);
   const sizes = await report(OUT, made(metafile, "src/app.ts"), metafile);
-  // The last one is the app and the editor, and travels through the kernel with each view.
-  keepTo(sizes, { "loader.js": 4096, app: 61440, "kernel.js": 230400 });
+  // The last two travel through the kernel with each view; the first of them is the app and the editor.
+  keepTo(sizes, { "loader.js": 4096, app: 61440, "kernel.js": 230400, "sessions.js": 45056 });
 }
 
 async function forever() {
@@ -112,6 +115,7 @@ async function forever() {
   const contexts = await Promise.all([
     context(loader),
     context(kernel),
+    context(sessions),
     context({ ...app, plugins: [...app.plugins, after(writeManifest)] }),
     context({ ...lab, plugins: [...lab.plugins, after(writeLab)] }),
   ]);

@@ -41,10 +41,11 @@ _step.add_argument("--workspace", metavar="DIR")
 _agentstepper = _Parser(
     prog="%agentstepper",
     add_help=False,
-    usage="%(prog)s [--kernel | --input | --export FILE [--run ID|NAME] | doctor | nest on | "
+    usage="%(prog)s [--kernel | --input | --export FILE [--run ID|NAME] | sessions | doctor | "
+    "nest on | "
     "stop … | stops | price … | prices]",
 )
-_agentstepper.add_argument("what", nargs="?", choices=["doctor", "nest"])
+_agentstepper.add_argument("what", nargs="?", choices=["sessions", "doctor", "nest"])
 _agentstepper.add_argument("how", nargs="?", choices=["on"])
 _agentstepper.add_argument("--kernel", action="store_true")
 _agentstepper.add_argument("--input", action="store_true", dest="by_input")
@@ -72,6 +73,8 @@ class AgentStepperMagics(Magics):
 
         ``%agentstepper --export FILE`` writes the newest run of that Core to a ``.run`` file: it keeps
         its runs in the kernel's memory alone. ``--run ID|NAME`` names another run.
+
+        ``%agentstepper sessions`` shows the agents that run on their own, and their conversations.
 
         ``%agentstepper doctor`` explains what is connected to what, and what is wrong.
 
@@ -104,6 +107,10 @@ class AgentStepperMagics(Magics):
             from ..doctor import report
 
             print(report())
+        elif words.what == "sessions":
+            from .views import show_sessions
+
+            show_sessions()
         elif words.what == "nest":
             from .nest import apply
 

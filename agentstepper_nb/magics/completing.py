@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 _FIRST: Final = (
-    *("stop", "stops", "price", "prices", "doctor", "nest"),
+    *("stop", "stops", "price", "prices", "sessions", "doctor", "nest"),
     *("--kernel", "--input", "--export", "--run"),
 )
 _PLACES: Final = ("any", "tool", "llm", "event", "start", "error")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from IPython.core.error import UsageError
+from IPython.display import display
 
 from ..sdk import newest_run
 from ..widgets import kernel_core, show
@@ -31,6 +34,13 @@ def show_newest(*, in_kernel: bool) -> None:
     keep_following(show(newest_run(), follow=True))
 
 
+def show_sessions() -> None:
+    """Show the agents that run on their own."""
+    from ..widgets.sessions import SessionsWidget
+
+    _display(SessionsWidget())
+
+
 def step_by_input() -> None:
     """Step the agents of the Core in this kernel, as long as one is live.
 
@@ -44,3 +54,7 @@ def step_by_input() -> None:
         Prompt(core).wait()
     else:
         print("No agent is running.")
+
+
+# IPython's has no types.
+_display: Any = display

@@ -40,5 +40,17 @@ def abilities() -> Abilities | None:
     )
 
 
+def hear_aside(comm: Any) -> None:
+    """Let messages be handled where the front end sent them: on a thread of their own.
+
+    ipykernel 7.4 hands them to the thread that last published on the comm, which is the main one.
+
+    Args:
+        comm: A widget's.
+    """
+    if hasattr(comm, "_reply_subshell_for"):
+        comm._reply_subshell_for = lambda data, default: default
+
+
 def _shell() -> Any:
     return get_ipython()

@@ -1,4 +1,4 @@
-"""Sessions of views that come by comm: one *link* is one UI session of version 2.
+"""Sessions of views that come by comm: one *link* is one connection to the Core.
 
 =============== ===========================================================================
 View to kernel  `{"link": id, "op": "open"}`, `{"link": id, "op": "text", "text": part,
@@ -13,13 +13,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from msgspec import Struct, ValidationError, convert
 
-from ..hub import Session
+from ..hub import Connection, Session
 from ..protocol.frame import MAX_MESSAGE
-from .kernel_core import KernelCore
 
 log = logging.getLogger("agentstepper_nb.kernel_core")
 
@@ -57,17 +56,39 @@ class _Close(_Message, tag="close"):
     pass
 
 
+class Destination(Protocol):
+    """Where links lead."""
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop that all of it happens on.
+
+        Raises:
+            RuntimeError: It was stopped.
+        """
+
+    def connect_ui(self, connection: Connection) -> Session:
+        """Bring a link in. Called on the loop.
+
+        Args:
+            connection: Where the Core's messages go.
+        """
+
+    def hear(self) -> None:
+        """Note that a view's message came, on this thread."""
+
+
 class Links:
     """The links of one widget's views.
 
-    All of it happens on the Core's loop; `receive` and `close` may be called from any thread.
+    All of it happens on one loop; `receive` and `close` may be called from any thread.
 
     Args:
         core: The Core they lead to.
-        post: Sends to all views of the widget. Called on the Core's loop.
+        post: Sends to all views of the widget. Called on that loop.
     """
 
-    def __init__(self, core: KernelCore, post: Post) -> None:
+    def __init__(self, core: Destination, post: Post) -> None:
         self._core = core
         self._post = post
         self._links: dict[str, _Link] = {}  # oldest first

@@ -10,7 +10,7 @@ import traitlets
 from ..static_files import STATIC
 from . import kernel_core
 from .debugger import EXCUSE, DebuggerWidget
-from .kernel_abilities import Abilities, abilities
+from .kernel_abilities import Abilities, abilities, hear_aside
 from .kernel_links import Links
 
 _BUNDLE = STATIC / "kernel.js"
@@ -46,7 +46,7 @@ class KernelDebuggerWidget(DebuggerWidget):
     def open(self) -> None:
         """Open the comm, and be heard on it while the main thread is blocked."""
         super().open()
-        _hear_aside(self.comm)
+        hear_aside(self.comm)
         self.comm.on_close(lambda _: self._links.close())
 
     def close(self) -> None:
@@ -63,15 +63,6 @@ class KernelDebuggerWidget(DebuggerWidget):
 
     def _post(self, content: dict[str, Any]) -> None:
         self._context.run(self.send, content)
-
-
-def _hear_aside(comm: Any) -> None:
-    """Let messages be handled where the front end sent them: on a thread of their own.
-
-    ipykernel 7.4 hands them to the thread that last published on the comm, which is the main one.
-    """
-    if hasattr(comm, "_reply_subshell_for"):
-        comm._reply_subshell_for = lambda data, default: default
 
 
 def _via(why: str, can: Abilities | None) -> dict[str, str]:

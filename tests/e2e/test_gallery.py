@@ -88,6 +88,7 @@ HIGH_CONTRAST = (
         "history",
         "crashed",
         "problem",
+        "agents-running",
     ],
 )
 def test_jupyterlabs_high_contrast_is_accessible(

@@ -12,6 +12,7 @@ from agentstepper_nb.magics.completing import candidates
     [
         ("%agentstepper sto", ["stop", "stops"]),
         ("%agentstepper --k", ["--kernel"]),
+        ("%agentstepper se", ["sessions"]),
         ("%agentstepper nest ", ["on"]),
         ("%agentstepper stop be", ["before"]),
         ("%agentstepper stop tr", ["try"]),

@@ -29,8 +29,8 @@ LABEXTENSIONS = "share/jupyter/labextensions/agentstepper_nb/"
 WHEEL = [
     r"agentstepper_nb/(\w+/)*\w+\.py",
     r"agentstepper_nb/py\.typed",
-    r"agentstepper_nb/store/sqlite/migrations/\d{4}\.sql",
-    rf"{STATIC}(kernel|loader)\.js",
+    r"agentstepper_nb/store/(runtime/)?sqlite/migrations/\d{4}\.sql",
+    rf"{STATIC}(kernel|loader|sessions)\.js",
     rf"{STATIC}manifest\.json",
     rf"{STATIC}(app|page|editor|changes|history|compare|edit_diff|chunk)\.\w+\.js",
     rf"{STATIC}(stops|find|list|help|context|ended|approval|drafted)\.\w+\.js",

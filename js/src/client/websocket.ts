@@ -42,12 +42,13 @@ const PATIENCE = 3;
  *
  * @param baseUrl The server's base URL, ending with a slash.
  * @param token Tried where the login cookie isn't taken, as in a frame whose cookies are blocked.
+ * @param path Of the Core's door, behind the base URL.
  */
-export function serverTransport(baseUrl: URL, token = ""): Transport {
+export function serverTransport(baseUrl: URL, token = "", path = "agentstepper/ui"): Transport {
   let useToken = false;
   return {
     open(events) {
-      const url = new URL("agentstepper/ui", baseUrl);
+      const url = new URL(path, baseUrl);
       url.protocol = url.protocol.replace("http", "ws");
       if (useToken) url.searchParams.set("token", token);
       return openSocket(url, events);

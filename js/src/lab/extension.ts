@@ -1,4 +1,5 @@
 /** The plugin of the side panel and its commands. */
+import { onOpenRun } from "../sessions/opening";
 import { addCommands, notify } from "./commands";
 import { ICON } from "./icon";
 import type { App, LayoutRestorer, Palette, Plugin } from "./jupyterlab";
@@ -26,6 +27,10 @@ export async function panelPlugin(scope: ShareScope): Promise<Plugin> {
     });
     const memory = restorer ? null : reopen(app, panel);
     addCommands(commands, shell, panel, palette);
+    onOpenRun((run) => {
+      panel.showRun(run);
+      shell.activateById(panel.id);
+    });
     shell.add(panel, "right", { rank: RANK });
     restorer?.add(panel, panel.id);
   }

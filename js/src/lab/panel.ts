@@ -11,6 +11,8 @@ const LEAST = "340px";
 export interface Panel extends Widget {
   /** The shown run, while there is a view and a person sees it. */
   readonly control: RunControl | null;
+  /** Lead its view to a run, now or once it is there. */
+  showRun(run: string): void;
 }
 
 /**
@@ -25,6 +27,8 @@ export function makePanel(Base: WidgetClass, icon: unknown, changed: () => void)
   return new (class extends Base {
     #presence: Presence | null = null;
     #unwatch = () => {};
+    /** The run to begin with; "" is the newest. */
+    #wanted = "";
 
     constructor() {
       super();
@@ -37,6 +41,11 @@ export function makePanel(Base: WidgetClass, icon: unknown, changed: () => void)
 
     get control(): RunControl | null {
       return this.isVisible ? (this.#presence?.view?.control ?? null) : null;
+    }
+
+    showRun(run: string): void {
+      this.#wanted = run;
+      this.#presence?.view?.show(run);
     }
 
     override dispose(): void {
@@ -69,7 +78,7 @@ export function makePanel(Base: WidgetClass, icon: unknown, changed: () => void)
     #seen(): void {
       this.#presence ??= present(
         this.node,
-        (app, node) => app.mount(node, "", { shell: "panel", goOn: true }),
+        (app, node) => app.mount(node, this.#wanted, { shell: "panel", goOn: true }),
         (view) => {
           this.#unwatch = view.control.watch(() => this.#tell());
         },

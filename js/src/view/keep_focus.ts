@@ -15,11 +15,11 @@ const HEIRS = [
   ".as-View",
 ];
 
-export function useKeepFocus(root: { current: HTMLElement | null }): void {
-  useEffect(() => (root.current ? keepFocus(root.current) : undefined), []);
+export function useKeepFocus(root: { current: HTMLElement | null }, heirs = HEIRS): void {
+  useEffect(() => (root.current ? keepFocus(root.current, heirs) : undefined), []);
 }
 
-function keepFocus(root: HTMLElement): () => void {
+function keepFocus(root: HTMLElement, heirs: readonly string[]): () => void {
   let owner: Element | null = null;
   const onFocusIn = ({ target }: FocusEvent) => {
     owner = target instanceof Element ? target : null;
@@ -34,7 +34,7 @@ function keepFocus(root: HTMLElement): () => void {
     if (!owner || !isGone(owner)) return;
     owner = null;
     const lost = document.activeElement === document.body || document.activeElement === null;
-    if (lost || isGone(document.activeElement)) giveFocus(root);
+    if (lost || isGone(document.activeElement)) giveFocus(root, heirs);
   });
   root.addEventListener("focusin", onFocusIn);
   root.addEventListener("focusout", onFocusOut);
@@ -51,8 +51,8 @@ function isGone(element: Element | null): boolean {
   return element !== null && (!element.isConnected || element.closest("[hidden]") !== null);
 }
 
-function giveFocus(root: HTMLElement): void {
-  for (const heir of HEIRS) {
+function giveFocus(root: HTMLElement, heirs: readonly string[]): void {
+  for (const heir of heirs) {
     const element = root.querySelector<HTMLElement>(heir);
     if (!element || isGone(element)) continue;
     element.focus({ preventScroll: true });

@@ -6,44 +6,70 @@
  */
 import { browserMemory } from "../../src/model/storage";
 import { mount } from "../../src/mount";
+import { mountSessions } from "../../src/sessions/mount";
 import { putStyle } from "../../src/styles";
 import pageStyles from "../../src/styles/page.css";
 import standIns from "../../src/styles/stand_ins.css";
+import { FakeRuntime } from "../helpers/runtime";
 import { ScriptedCore } from "./core";
 import { Hand } from "./hand";
 import { MOVING } from "./moving";
 import type { Scene } from "./scene";
 import { SCENES } from "./scenes";
+import { SESSION_SCENES, type SessionsMade } from "./sessions";
 import { BEGIN } from "./story";
 
 declare global {
   interface Window {
     /** The names of all scenes, of those that go on, and who plays the one that is shown. */
-    gallery: { scenes: string[]; moving: string[]; core?: ScriptedCore };
+    gallery: { scenes: string[]; moving: string[]; core?: ScriptedCore; runtime?: FakeRuntime };
   }
 }
 
 const asked = new URLSearchParams(location.search);
+const NAMES = [...Object.keys(SCENES), ...Object.keys(SESSION_SCENES)];
 
 async function main(): Promise<void> {
   Date.now = () => (BEGIN + 41) * 1000; // the clock stands: so do the figures
   putStyle(document.body, "page", `${standIns}\n${pageStyles}`);
   document.body.classList.add("as-StandIns");
   document.body.dataset.jpThemeLight = String(asked.get("theme") !== "dark");
-  window.gallery = { scenes: Object.keys(SCENES), moving: Object.keys(MOVING) };
-  const scene = SCENES[asked.get("scene") ?? ""];
+  window.gallery = { scenes: NAMES, moving: Object.keys(MOVING) };
+  const name = asked.get("scene") ?? "";
+  const [scene, sessions] = [SCENES[name], SESSION_SCENES[name]];
   if (scene) await play(scene);
+  else if (sessions) await playSessions(sessions());
   else list();
   document.body.dataset.ready = "true";
 }
 
-async function play(scene: Scene): Promise<void> {
+/** Where the view goes, as wide as was asked, and as if it had never been there. */
+function emptyBox(): HTMLElement {
   const memory = browserMemory();
   for (const key of memory.keys("")) memory.remove(key);
   const box = document.getElementById("gallery");
   if (!box) throw new Error("the page has no place for the view");
   const width = asked.get("width");
   if (width) box.style.width = `${width}px`;
+  return box;
+}
+
+async function playSessions({ kept, act }: SessionsMade): Promise<void> {
+  const box = emptyBox();
+  const runtime = new FakeRuntime(kept);
+  window.gallery.runtime = runtime;
+  mountSessions(box, runtime, { height: Number(asked.get("height") ?? 520), pageUrl: () => "#" });
+  const hand = new Hand(box);
+  await hand.still();
+  await act?.(hand);
+  if (kept.link === "breaks") {
+    await runtime.drop();
+    await hand.still();
+  }
+}
+
+async function play(scene: Scene): Promise<void> {
+  const box = emptyBox();
   const { script, options, run = "", act } = scene();
   const core = new ScriptedCore(script);
   window.gallery.core = core;

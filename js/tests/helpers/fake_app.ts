@@ -1,5 +1,5 @@
 /** The app as a server would give it, whose views are empty and whose run the test leads. */
-import { vi } from "vitest";
+import { type Mock, vi } from "vitest";
 import type { Controls } from "../../src/model/controls";
 import type { RunControl } from "../../src/model/run_control";
 import type { Mounted, MountOptions } from "../../src/mount";
@@ -23,6 +23,7 @@ export interface FakeView {
   /** Whether it was taken away. */
   gone: boolean;
   control: RunControl;
+  show: Mock<(run: string) => void>;
   /** Its run is in another state. */
   becomes(now: Controls): void;
 }
@@ -39,7 +40,7 @@ export function fakeApp(): { app: App; views: FakeView[] } {
         view.gone = true;
         element.replaceChildren();
       };
-      return Object.assign(leave, { show: vi.fn(), control: view.control }) as Mounted;
+      return Object.assign(leave, { show: view.show, control: view.control }) as Mounted;
     },
   };
   return { app, views };
@@ -65,5 +66,5 @@ function fakeView(element: HTMLElement, run: string, options?: MountOptions): Fa
     now = next;
     for (const changed of watchers) changed(now);
   };
-  return { element, run, options, gone: false, control, becomes };
+  return { element, run, options, gone: false, control, show: vi.fn(), becomes };
 }

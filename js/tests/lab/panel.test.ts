@@ -51,6 +51,16 @@ test("nothing is loaded before the panel is seen", async () => {
   expect(server.views[0]).toMatchObject({ run: "", options: { shell: "panel", goOn: true } });
 });
 
+test("a panel is led to a run, also before it is seen", async () => {
+  const { panel, played } = aPanel();
+  panel.showRun("r7");
+  played.attach();
+  await settled();
+  expect(server.views[0]?.run).toBe("r7");
+  panel.showRun("r8");
+  expect(server.views[0]?.show).toHaveBeenCalledWith("r8");
+});
+
 test("a panel that is put away keeps its view, but gives no control of it", async () => {
   const { panel, played, view } = await shownPanel();
   expect(panel.control).toBe(view.control);

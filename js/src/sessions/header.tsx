@@ -1,0 +1,170 @@
+/** The header: how many agents there are and how they stand, and what can be told to those selected. */
+import { Icon } from "../icons/icon";
+import { obstacle, viewStatus } from "../model/status";
+import type { AgentState, SessionStatus } from "../protocol/runtime.gen";
+import { Button } from "../view/button";
+import { cx } from "../view/classes";
+import { useRoving } from "../view/roving";
+import { visible } from "../view/visible";
+import { count } from "../view/words";
+import type { SessionsModel } from "./model";
+import { STATUSES } from "./status";
+
+interface HeaderProps {
+  model: SessionsModel;
+  onOpen(state: AgentState): void;
+}
+
+export function Header({ model, onOpen }: HeaderProps) {
+  return (
+    <div class="as-Header as-SessHeader">
+      <Standing model={model} />
+      <Target model={model} />
+      <span class="as-Spring" />
+      <Controls model={model} onOpen={onOpen} />
+    </div>
+  );
+}
+
+function Standing({ model }: { model: SessionsModel }) {
+  const connection = model.line.connection.value;
+  const away = connection.kind !== "open";
+  const { words, detail, icon, tone, spin } = away
+    ? viewStatus(connection, { run: null, pending: [], awaited: false, opening: false })
+    : summary([...model.states.value.values()]);
+  const lost = connection.kind === "lost";
+  return (
+    <div
+      class={cx("as-State", `as-mod-${tone}`)}
+      role="status"
+      aria-live={away ? "polite" : "off"}
+      title={detail ? `${words}: ${detail}` : words}
+    >
+      <Icon name={icon} spin={spin ?? false} />
+      <span class="as-Ellipsis">{words}</span>
+      {connection.kind === "open" && !connection.control && (
+        <small class="as-mod-kept" title="This login may watch, not control">
+          watching only
+        </small>
+      )}
+      {detail && <small class={cx("as-Ellipsis", lost && "as-mod-kept")}>{detail}</small>}
+    </div>
+  );
+}
+
+/** "3 running" and beside it "of 12 sessions: 2 paused, 1 error". */
+function summary(states: readonly AgentState[]): ReturnType<typeof viewStatus> {
+  const counts = new Map<SessionStatus, number>();
+  for (const { status } of states) counts.set(status, (counts.get(status) ?? 0) + 1);
+  const running = counts.get("running") ?? 0;
+  counts.delete("running");
+  const others = Object.entries(STATUSES).flatMap(([status, { words }]) => {
+    const n = counts.get(status as SessionStatus);
+    return n ? [`${n} ${words.toLowerCase()}`] : [];
+  });
+  if (states.length === 0)
+    return { words: "No sessions", detail: "", icon: "diamond", tone: "off" };
+  const detail = `of ${count(states.length, "session")}${others.length > 0 ? `: ${others.join(", ")}` : ""}`;
+  if (running > 0) {
+    const words = `${running.toLocaleString("en-US")} running`;
+    return { words, detail, icon: "play", tone: "agent" };
+  }
+  return { words: "None running", detail, icon: "pause", tone: "off" };
+}
+
+/** Whom the controls are for. */
+function Target({ model }: { model: SessionsModel }) {
+  const chosen = model.chosen.value.size;
+  const [first] = model.targets.value;
+  if (chosen > 0) {
+    return (
+      <span class="as-SessFor">
+        <span class="as-Ellipsis">{count(chosen, "session")}</span>
+        <Button icon="close" hint="Choose none (Esc)" onClick={() => model.chooseAll([])} />
+      </span>
+    );
+  }
+  if (!first) return null;
+  const name = visible(first.agent_id);
+  return (
+    <span class="as-SessFor" title={`${name}\n${visible(first.session_id)}`}>
+      <span class="as-Ellipsis">{name}</span>
+    </span>
+  );
+}
+
+function Controls({ model, onOpen }: HeaderProps) {
+  const connection = model.line.connection.value;
+  const roving = useRoving<HTMLDivElement>();
+  const [first] = model.targets.value;
+  const pause = model.held("pause");
+  const resume = model.held("resume");
+  return (
+    <div class="as-Controls" role="toolbar" aria-label="Sessions control" {...roving}>
+      {(connection.kind === "lost" || obstacle(connection)) && (
+        <Button
+          outline
+          icon="retry"
+          name="Retry now"
+          hint="Connect now"
+          class="as-Retry"
+          onClick={() => model.line.retry()}
+        >
+          <span class="as-x-medium">Retry now</span>
+        </Button>
+      )}
+      <Button
+        icon="play"
+        name="Resume"
+        hint="Resume (r)"
+        held={resume}
+        primary={resume === null}
+        onClick={() => model.give("resume")}
+      >
+        <span class="as-SessLabel">Resume</span>
+      </Button>
+      <Button
+        icon="pause"
+        name="Pause"
+        hint="Pause after the step that is under way (p)"
+        held={pause}
+        primary={pause === null && resume !== null}
+        onClick={() => model.give("pause")}
+      >
+        <span class="as-SessLabel">Pause</span>
+      </Button>
+      <Button
+        icon="note"
+        name="Interrupt"
+        hint="Tell its next step something: instead of what it was told (i), or after that (s)"
+        held={model.held("interrupt")}
+        onClick={() => model.give("interrupt")}
+      >
+        <span class="as-SessLabel">Interrupt</span>
+      </Button>
+      <Button
+        icon="stop"
+        name="Destroy"
+        hint="End it for good (Delete)"
+        held={model.held("destroy")}
+        onClick={() => model.give("destroy")}
+      >
+        <span class="as-SessLabel">Destroy</span>
+      </Button>
+      <span class="as-Rule as-x-medium" />
+      <Button
+        icon="open"
+        hint="Open in the debugger (o)"
+        held={heldOpening(first, model.targets.value.length)}
+        onClick={() => first && onOpen(first)}
+      />
+    </div>
+  );
+}
+
+/** Why no run can be opened; null where one can. */
+export function heldOpening(state: AgentState | undefined, n = 1): string | null {
+  if (!state) return "Select a session first";
+  if (n > 1) return "Select one session to open it in the debugger";
+  return state.run_id === null ? "It has no run yet: no worker has begun it" : null;
+}

@@ -1,0 +1,74 @@
+/** Put the view of sessions into an element. */
+import { signal } from "@preact/signals";
+import { render as draw } from "preact";
+import type { Transport } from "../client/transport";
+import { putStyle } from "../styles";
+import base from "../styles/base.css";
+import header from "../styles/header.css";
+import layout from "../styles/layout.css";
+import states from "../styles/states.css";
+import timeline from "../styles/timeline.css";
+import tokens from "../styles/tokens.css";
+import type { Place } from "../view/place";
+import { SessionsModel } from "./model";
+import type { Reach } from "./opening";
+import { Root } from "./root";
+import own from "./sessions.css";
+
+declare const VERSION: string;
+
+// As in styles/index.ts; under a name of its own, since the debugger's may stand beside it.
+const STYLES = [tokens, base, header, timeline, states, layout, own].join("\n");
+
+/** Give an element's document the stylesheet. */
+export function addStyles(element: Element): void {
+  putStyle(element, "sessions", STYLES);
+}
+
+export interface MountOptions extends Reach {
+  /** The conversation to begin with. */
+  conversation?: string;
+  /** The height to begin with, in pixels. */
+  height?: number;
+}
+
+/** Show the agents that run on their own; gives back how to end it. */
+export function mountSessions(
+  element: HTMLElement,
+  transport: Transport,
+  { conversation = "", height, ...reach }: MountOptions = {},
+): () => void {
+  addStyles(element);
+  const model = new SessionsModel({
+    transport,
+    conversation,
+    name: `agentstepper_nb sessions ${VERSION}`,
+  });
+  const place: Place = {
+    shell: "inline",
+    resizable: true,
+    overlay: signal(null),
+    ...(height !== undefined && { height }),
+  };
+  draw(<Root model={model} place={place} reach={reach} />, element);
+  const leave = retryWhenBack(model);
+  model.start();
+  return () => {
+    leave();
+    model.close();
+    draw(null, element);
+  };
+}
+
+/** The network or the person is back: no need to sit out the wait. */
+function retryWhenBack({ line }: SessionsModel): () => void {
+  const retry = () => {
+    if (line.connection.peek().kind === "lost" && !document.hidden) line.retry();
+  };
+  window.addEventListener("online", retry);
+  document.addEventListener("visibilitychange", retry);
+  return () => {
+    window.removeEventListener("online", retry);
+    document.removeEventListener("visibilitychange", retry);
+  };
+}

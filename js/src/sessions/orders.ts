@@ -1,0 +1,125 @@
+/** What a person tells sessions to do: one or several at once. */
+import { signal } from "@preact/signals";
+import type { Action, ActionKind, AgentState } from "../protocol/runtime.gen";
+import { visible } from "../view/visible";
+import { count } from "../view/words";
+import type { Line } from "./line";
+import { Once } from "./once";
+import { Outcomes } from "./outcomes";
+import { type Order, refusedBy } from "./status";
+
+/** Something that a person is told, until they dismiss it. */
+export interface News {
+  readonly tone: "bad" | "good";
+  readonly text: string;
+}
+
+const KINDS: Record<Order, ActionKind> = {
+  pause: "agent_pause",
+  resume: "agent_resume",
+  interrupt: "agent_interrupt",
+  input: "agent_input",
+  destroy: "agent_destroy",
+};
+
+const WENT_WRONG: Record<Order, string> = {
+  pause: "could not be paused",
+  resume: "could not be resumed",
+  interrupt: "could not be told",
+  input: "could not be told",
+  destroy: "could not be destroyed",
+};
+
+/** Requests that are open at once: the Core takes no more than a thousand. */
+const AT_ONCE = 64;
+
+/** One order to several sessions, and those of them that it went wrong with so far. */
+interface Given {
+  readonly order: Order;
+  readonly of: number;
+  readonly wrong: { readonly state: AgentState; readonly why: string }[];
+}
+
+export class Orders {
+  /** Orders that are on their way, by session: what becomes of them shows in its state. */
+  readonly under = signal<ReadonlyMap<string, Order>>(new Map());
+  readonly news = signal<News | null>(null);
+  readonly #line: Line;
+  readonly #outcomes: Outcomes;
+  /** Input that may have been taken though no answer came: sent again, it is the same action. */
+  readonly #once = new Once();
+
+  constructor(line: Line) {
+    this.#line = line;
+    this.#outcomes = new Outcomes(line, (error) => this.fail(error.message));
+  }
+
+  /** Give an order to each of these that can take it; gives back those that it didn't reach. */
+  async give(order: Order, states: readonly AgentState[], words = ""): Promise<AgentState[]> {
+    const able = states.filter((state) => refusedBy(order, state) === null);
+    const given: Given = { order, of: able.length, wrong: [] };
+    this.news.value = null;
+    this.#note(able.map(({ session_id }) => [session_id, order]));
+    const left = able.values();
+    const giveOn = async () => {
+      for (const state of left) await this.#giveTo(state, given, words);
+    };
+    await Promise.all(Array.from({ length: Math.min(AT_ONCE, able.length) }, giveOn));
+    return given.wrong.map(({ state }) => state);
+  }
+
+  /** These sessions changed, or won't: nothing is on its way to them any more. */
+  settled(ids: readonly string[]): void {
+    const under = new Map(this.under.peek());
+    const some = ids.filter((id) => under.delete(id));
+    if (some.length > 0) this.under.value = under;
+  }
+
+  /** Whether this action is an order of this view's, whose end is told here. */
+  awaits(action: string): boolean {
+    return this.#outcomes.has(action);
+  }
+
+  fail(text: string): void {
+    this.news.value = { tone: "bad", text };
+  }
+
+  /** Gives back once it is taken; what becomes of it is told when it is known. */
+  async #giveTo(state: AgentState, given: Given, words: string): Promise<void> {
+    const { session_id } = state;
+    try {
+      const action = await this.#act(given.order, session_id, words);
+      void this.#outcomes.of(action).then(({ status, error }) => {
+        if (status === "failed") this.#wentWrong(state, given, error ?? "it says no more");
+        else this.settled([session_id]);
+      });
+    } catch (error) {
+      this.#wentWrong(state, given, (error as Error).message);
+    }
+  }
+
+  /** All but input may be said twice: it changes nothing more. */
+  async #act(order: Order, session_id: string, words: string): Promise<Action> {
+    const told = { kind: KINDS[order], session_id };
+    if (order !== "input") {
+      const guided = order === "interrupt" && { payload: { guidance: words } };
+      return (await this.#line.ask("act", { ...told, ...guided })).action;
+    }
+    const payload = { text: words };
+    return this.#once.ask(`${session_id} ${words}`, async (idem_key) => {
+      return (await this.#line.ask("act", { ...told, payload, idem_key })).action;
+    });
+  }
+
+  #wentWrong(state: AgentState, { order, of, wrong }: Given, why: string): void {
+    wrong.push({ state, why });
+    this.settled([state.session_id]);
+    const n = wrong.length;
+    const who = n === 1 ? visible(state.agent_id) : `${n} of ${count(of, "session")}`;
+    this.fail(`${who} ${WENT_WRONG[order]}: ${wrong[0]?.why ?? why}`);
+  }
+
+  #note(orders: readonly (readonly [string, Order])[]): void {
+    if (orders.length > 0) this.under.value = new Map([...this.under.peek(), ...orders]);
+  }
+}

@@ -1,0 +1,140 @@
+/** The whole view: a header, the list of sessions, and what is looked at beside it. */
+import { useRef, useState } from "preact/hooks";
+import { CopyButton } from "../inspector/copy";
+import type { AgentState } from "../protocol/runtime.gen";
+import { Button } from "../view/button";
+import { Edge, useHeight } from "../view/edge";
+import { useKeepFocus } from "../view/keep_focus";
+import type { Place } from "../view/place";
+import { ShellName, Split, useNarrow } from "../view/split";
+import { visible } from "../view/visible";
+import { Ask } from "./ask";
+import { Bar } from "./bar";
+import { emptyState } from "./empty";
+import { Header, heldOpening } from "./header";
+import { useLines } from "./lines";
+import type { SessionsModel } from "./model";
+import { openRun, type Reach } from "./opening";
+import { Side } from "./side";
+import { oneLine } from "./status";
+import { Table } from "./table";
+
+/** Up to this width the list has two lines a session; as sessions.css has it. */
+const TWO_LINES_TO = 620;
+/** Up to this width what is looked at stands under the list; as sessions.css has it. */
+const STACKED_TO = 620;
+
+/** Where the focus may go when what had it goes, the best first. */
+const HEIRS = ['.as-SessRow[tabindex="0"]', '.as-Tab[aria-selected="true"]', ".as-View"];
+
+interface RootProps {
+  model: SessionsModel;
+  place: Place;
+  reach: Reach;
+}
+
+export function Root({ model, place, reach }: RootProps) {
+  const root = useRef<HTMLDivElement>(null);
+  const [height, setHeight] = useHeight(place);
+  useKeepFocus(root, HEIRS);
+  const [command, setCommand] = useState<string | null>(null);
+  const onOpen = (state: AgentState) => {
+    const { run_id } = state;
+    if (heldOpening(state) === null && run_id !== null) setCommand(openRun(run_id, reach));
+  };
+  return (
+    <ShellName.Provider value="sessions">
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: keys bubble up to here from what has the focus */}
+      <div
+        ref={root}
+        class="as-Root as-shell-inline as-Sess"
+        data-lm-suppress-shortcuts="true"
+        style={place.resizable ? { "--as-height": `${height}px` } : {}}
+        onFocusIn={({ target }) => keepJupyterOut(target)}
+        onKeyDown={onKey}
+      >
+        <div class="as-View" role="region" aria-label="Agents" tabIndex={-1}>
+          <Header model={model} onOpen={onOpen} />
+          <div class="as-Main">
+            <Split
+              name="sessions"
+              label="Resize the list of sessions"
+              class="as-mod-sessions"
+              narrow={STACKED_TO}
+            >
+              <List model={model} onOpen={onOpen} />
+              <Side model={model} />
+            </Split>
+            {command !== null && <Typed command={command} onClose={() => setCommand(null)} />}
+            <News model={model} />
+          </div>
+        </div>
+        {place.resizable && <Edge height={height} onHeight={setHeight} />}
+      </div>
+    </ShellName.Provider>
+  );
+}
+
+interface ListProps {
+  model: SessionsModel;
+  onOpen(state: AgentState): void;
+}
+
+function List({ model, onOpen }: ListProps) {
+  const pane = useRef<HTMLElement>(null);
+  const narrow = useNarrow(pane, TWO_LINES_TO);
+  const lines = useLines(model);
+  const ids = lines.map(({ session_id }) => session_id);
+  const empty = emptyState(model, lines.length);
+  return (
+    <section ref={pane} class="as-Pane as-SessList" aria-label="All sessions">
+      {model.states.value.size > 0 && <Bar model={model} narrow={narrow} ids={ids} />}
+      {empty ?? <Table model={model} lines={lines} narrow={narrow} onOpen={onOpen} />}
+      <Ask model={model} />
+    </section>
+  );
+}
+
+/** What to type where the browser can't reach the run. */
+function Typed({ command, onClose }: { command: string; onClose(): void }) {
+  return (
+    <p class="as-SessNews" role="status">
+      <span>
+        To step it, type in a terminal: <code class="as-Code">{command}</code>
+      </span>
+      <CopyButton label="Copy the command" text={() => command} />
+      <Button icon="close" hint="Dismiss" onClick={onClose} />
+    </p>
+  );
+}
+
+function News({ model: { orders } }: { model: SessionsModel }) {
+  const news = orders.news.value;
+  if (!news) return null;
+  return (
+    <p class={`as-SessNews as-mod-${news.tone}`} role="alert">
+      <span>{visible(oneLine(news.text))}</span>
+      <Button
+        icon="close"
+        hint="Dismiss"
+        onClick={() => {
+          orders.news.value = null;
+        }}
+      />
+    </p>
+  );
+}
+
+/** JupyterLab's own shortcuts stay out while the focus is in the view: `x` would cut the cell. */
+function keepJupyterOut(target: EventTarget | null): void {
+  if (target instanceof Element) target.setAttribute("data-lm-suppress-shortcuts", "true");
+}
+
+function onKey(event: KeyboardEvent): void {
+  const { target, currentTarget } = event;
+  if (event.key !== "/" || !(target instanceof HTMLElement)) return;
+  if (target.matches("input, textarea, select") || event.ctrlKey || event.metaKey) return;
+  (currentTarget as HTMLElement).querySelector<HTMLElement>(".as-SessSearch")?.focus();
+  event.preventDefault();
+  event.stopPropagation();
+}

@@ -1,0 +1,146 @@
+/** One session of the list: a line of cells, or two lines where there is no room for them. */
+import { Icon } from "../icons/icon";
+import type { AgentState } from "../protocol/runtime.gen";
+import { visible } from "../view/visible";
+import { clock, count, when } from "../view/words";
+import { lastWords, ORDERED, type Order, STATUSES, shortId, since } from "./status";
+
+export interface RowProps {
+  state: AgentState;
+  /** Its number in the list, from 1, the head being the first. */
+  index: number;
+  top: number;
+  active: boolean;
+  /** Whether its steps are looked at. */
+  current: boolean;
+  chosen: boolean;
+  narrow: boolean;
+  /** What it was told to do and hasn't done yet. */
+  under: Order | undefined;
+  onSelect(): void;
+  onChoose(): void;
+}
+
+export function SessionRow(props: RowProps) {
+  const { state, index, top, active, current, chosen, narrow, onSelect, onChoose } = props;
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the list takes the keys
+    <div
+      class="as-SessRow"
+      role="row"
+      data-session={state.session_id}
+      aria-rowindex={index}
+      aria-selected={chosen}
+      aria-current={current ? "true" : undefined}
+      tabIndex={active ? 0 : -1}
+      style={{ top: `${top}px` }}
+      onClick={(event) => (event.ctrlKey || event.metaKey ? onChoose() : onSelect())}
+    >
+      <span class="as-SessRow-pick" role="gridcell">
+        <input
+          type="checkbox"
+          tabIndex={-1}
+          checked={chosen}
+          aria-label={`Choose ${visible(state.agent_id)}`}
+          title="Choose several sessions (Space)"
+          onClick={(event) => event.stopPropagation()}
+          onChange={onChoose}
+        />
+      </span>
+      {narrow ? <TwoLines {...props} /> : <Cells {...props} />}
+    </div>
+  );
+}
+
+function Cells({ state, under }: RowProps) {
+  return (
+    <>
+      <span class="as-SessRow-state" role="gridcell">
+        <State state={state} under={under} />
+      </span>
+      <span class="as-SessRow-name" role="gridcell" title={nameTitle(state)}>
+        <Name state={state} />
+      </span>
+      <span class="as-Ellipsis as-Muted" role="gridcell" title={visible(state.moniker)}>
+        {visible(state.moniker)}
+      </span>
+      <span class="as-SessRow-figure" role="gridcell">
+        {state.iteration.toLocaleString("en-US")}
+      </span>
+      <Words state={state} role="gridcell" />
+      <span class="as-SessRow-figure" role="gridcell" title={sinceTitle(state)}>
+        {since(state.created_at)}
+      </span>
+    </>
+  );
+}
+
+function TwoLines({ state, under }: RowProps) {
+  return (
+    <span class="as-SessRow-two" role="gridcell">
+      <span class="as-SessRow-line">
+        <span class="as-SessRow-state">
+          <State state={state} under={under} />
+        </span>
+        <span class="as-SessRow-name" title={nameTitle(state)}>
+          <Name state={state} />
+        </span>
+        <span class="as-Spring" />
+        <span class="as-Muted as-Small" title={sinceTitle(state)}>
+          {since(state.created_at)}
+        </span>
+      </span>
+      <span class="as-SessRow-line as-Small as-Muted">
+        <span class="as-SessRow-iteration">{count(state.iteration, "step")}</span>
+        <Words state={state} />
+      </span>
+    </span>
+  );
+}
+
+function nameTitle({ agent_id, session_id, moniker }: AgentState): string {
+  return [`Agent ${agent_id}`, `Session ${session_id}`, `Moniker ${moniker}`]
+    .map(visible)
+    .join("\n");
+}
+
+function sinceTitle({ created_at, updated_at }: AgentState): string {
+  return `Created ${when(created_at)} (${clock(created_at)})\nLast changed ${clock(updated_at)}`;
+}
+
+function Name({ state }: { state: AgentState }) {
+  return (
+    <>
+      <span class="as-SessRow-title as-Ellipsis">{visible(state.agent_id)}</span>
+      <span class="as-SessRow-id as-Muted as-Small">{visible(shortId(state.session_id))}</span>
+    </>
+  );
+}
+
+export function State({ state, under }: { state: AgentState; under: Order | undefined }) {
+  const { words, icon, tone, means } = STATUSES[state.status];
+  const told = under && ORDERED[under];
+  return (
+    <span class="as-SessState" title={told ?? `${words}: ${means}`}>
+      <span class={`as-State as-mod-${tone}`}>
+        <Icon name={icon} small />
+      </span>
+      <span class={told ? "as-Ellipsis as-Muted" : "as-Ellipsis"}>{told ?? words}</span>
+    </span>
+  );
+}
+
+/** What it said last, as text: agents write it. */
+function Words({ state, role }: { state: AgentState; role?: "gridcell" }) {
+  const words = visible(lastWords(state));
+  const failed = state.status === "error";
+  return (
+    <span
+      class={`as-Ellipsis as-SessRow-words${failed ? " as-Bad" : ""}`}
+      role={role}
+      title={words}
+    >
+      {words}
+    </span>
+  );
+}

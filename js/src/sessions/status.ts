@@ -1,0 +1,86 @@
+/** How sessions stand and what can be done about it, in words and shapes. Pure. */
+import type { IconName } from "../icons/icon";
+import type { AgentState, SessionStatus } from "../protocol/runtime.gen";
+import { when } from "../view/words";
+
+interface Status {
+  words: string;
+  icon: IconName;
+  tone: "you" | "agent" | "good" | "bad" | "off";
+  /** For the tooltip. */
+  means: string;
+}
+
+/** In the order in which a list shows them: first what asks for somebody. */
+export const STATUSES: Record<SessionStatus, Status> = {
+  error: { words: "Error", icon: "crash", tone: "bad", means: "Its last step failed for good" },
+  paused: { words: "Paused", icon: "pause", tone: "you", means: "It waits to be resumed" },
+  running: {
+    words: "Running",
+    icon: "play",
+    tone: "agent",
+    means: "It does one step after another",
+  },
+  created: { words: "Created", icon: "diamond", tone: "off", means: "It waits for a worker" },
+  stopping: { words: "Stopping", icon: "spin", tone: "agent", means: "Its last step is ending" },
+  done: { words: "Done", icon: "check", tone: "good", means: "It has reached its end" },
+  stopped: { words: "Stopped", icon: "stop", tone: "off", means: "It was destroyed" },
+};
+
+export type Order = "pause" | "resume" | "interrupt" | "input" | "destroy";
+
+/** What is said of a session in the place of its state while an order is on its way to it. */
+export const ORDERED: Record<Order, string> = {
+  pause: "Pausing…",
+  resume: "Resuming…",
+  interrupt: "Telling…",
+  input: "Telling…",
+  destroy: "Ending…",
+};
+
+const ENDED: ReadonlySet<SessionStatus> = new Set(["stopped", "done", "error"]);
+
+/** Whether a session is over. */
+export const isOver = ({ status }: AgentState): boolean => ENDED.has(status);
+
+/** Why an order can't be given to a session now; null where it can. */
+export function refusedBy(order: Order, state: AgentState): string | null {
+  const { status } = state;
+  if (isOver(state)) return "This session has ended";
+  if (status === "stopping") return "This session is ending";
+  if (order === "pause" && status === "paused") return "This session is paused already";
+  if (order === "resume" && status !== "paused") return "Only a paused session can be resumed";
+  return null;
+}
+
+/** What the last step said, as one line; "" where it said nothing. */
+export function lastWords(state: AgentState): string {
+  if (state.status === "error" && state.last_error) return oneLine(state.last_error);
+  return oneLine(textOf(state.result) || (state.last_error ?? ""));
+}
+
+/** The text in a step's result `{"text", "data", "done"}`. */
+function textOf(result: unknown): string {
+  if (typeof result !== "object" || result === null || !("text" in result)) return "";
+  return typeof result.text === "string" ? result.text : "";
+}
+
+/** What the next step will be told; null where nothing is laid down. */
+export function guidanceOf({ guidance }: AgentState): string | null {
+  if (guidance === null || guidance === undefined || guidance === "") return null;
+  return typeof guidance === "string" ? guidance : JSON.stringify(guidance);
+}
+
+/** When something was, as short as tells it apart: "14:02" today, "Yesterday", "18 Nov". */
+export function since(at: number): string {
+  const words = when(at);
+  return words.includes(" ") ? words.slice(0, words.lastIndexOf(" ")) : words;
+}
+
+/** A line holds no more than is ever seen of it. */
+const LONGEST = 600;
+
+export const oneLine = (text: string): string => text.slice(0, LONGEST).replace(/\s+/g, " ").trim();
+
+/** The beginning of an id, enough to tell it from others. */
+export const shortId = (id: string): string => (id.length > 10 ? `${id.slice(0, 8)}…` : id);

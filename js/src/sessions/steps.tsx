@@ -1,0 +1,154 @@
+/** The newest steps of a session, and what its next one will be told. */
+import { Icon } from "../icons/icon";
+import { CopyButton } from "../inspector/copy";
+import { LongText } from "../inspector/show/long_text";
+import type { AgentState, AgentStep } from "../protocol/runtime.gen";
+import { visible } from "../view/visible";
+import { clock, duration } from "../view/words";
+import { SHOWN } from "./followed";
+import { useEnd } from "./following";
+import type { SessionsModel } from "./model";
+import { State } from "./row";
+import { guidanceOf, oneLine, shortId } from "./status";
+
+export function Steps({ model }: { model: SessionsModel }) {
+  const id = model.followed.id.value;
+  const state = id === null ? undefined : model.states.value.get(id);
+  if (!state) {
+    return (
+      <div class="as-Empty">
+        <h3>No session is selected</h3>
+        <p>Select one in the list: what its steps say is shown here, while it goes on.</p>
+      </div>
+    );
+  }
+  return (
+    <div class="as-Pane">
+      <Title model={model} state={state} />
+      <List model={model} state={state} />
+      <Told state={state} />
+    </div>
+  );
+}
+
+function Title({ model, state }: { model: SessionsModel; state: AgentState }) {
+  const { agent_id, session_id, moniker } = state;
+  return (
+    <div class="as-PaneBar as-SessTitle">
+      <b class="as-Ellipsis" title={visible(agent_id)}>
+        {visible(agent_id)}
+      </b>
+      <span class="as-Muted as-Small as-Ellipsis as-SessTitle-id" title={visible(session_id)}>
+        {visible(shortId(session_id))}
+      </span>
+      <CopyButton label="Copy the session’s id" text={() => session_id} />
+      <span class="as-Spring" />
+      <span class="as-Muted as-Small as-Ellipsis" title={`Moniker ${visible(moniker)}`}>
+        {visible(moniker)}
+      </span>
+      <State state={state} under={model.orders.under.value.get(session_id)} />
+    </div>
+  );
+}
+
+function List({ model, state }: { model: SessionsModel; state: AgentState }) {
+  const steps = model.followed.steps.value;
+  const { ref, onScroll, behind, toEnd } = useEnd<HTMLDivElement>(
+    state.session_id,
+    steps.at(-1)?.id,
+  );
+  if (steps.length === 0) {
+    return (
+      <div class="as-Empty">
+        <p>{model.followed.loading.value ? "" : "It has done no step yet."}</p>
+      </div>
+    );
+  }
+  return (
+    <div class="as-SessLog">
+      <div
+        ref={ref}
+        class="as-Scroll"
+        role="log"
+        aria-live="off"
+        aria-label="Steps"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scroller has to be reached by the keyboard
+        tabIndex={0}
+        onScroll={onScroll}
+      >
+        {(steps[0]?.iteration ?? 0) > 0 && (
+          <p class="as-SessLog-before as-Muted as-Small">
+            The last {SHOWN} steps. Earlier ones: <code>Agents.list_agent_steps</code>
+          </p>
+        )}
+        {steps.map((step) => (
+          <Step key={`${step.iteration} ${step.event_seq}`} step={step} />
+        ))}
+      </div>
+      {behind && <ToEnd what="New steps" onClick={toEnd} />}
+    </div>
+  );
+}
+
+export function ToEnd({ what, onClick }: { what: string; onClick(): void }) {
+  return (
+    <button type="button" class="as-Button as-mod-outline as-SessLog-end" onClick={onClick}>
+      <Icon name="follow" small />
+      {what}
+    </button>
+  );
+}
+
+function Step({ step }: { step: AgentStep }) {
+  const guidance = textOf(step.guidance);
+  return (
+    <div class="as-SessEntry">
+      <div class="as-SessEntry-head as-Small as-Muted">
+        <span class="as-SessEntry-n">{`#${step.iteration}`}</span>
+        {step.status !== "running" && <span>{visible(step.status)}</span>}
+        <span class="as-Spring" />
+        {step.latency_ms !== null && <span>{duration(step.latency_ms / 1000)}</span>}
+        <span>{clock(step.created_at)}</span>
+      </div>
+      {guidance && (
+        <div class="as-SessEntry-told as-Small">
+          <Icon name="note" small />
+          <div>
+            <LongText text={guidance} />
+          </div>
+        </div>
+      )}
+      {step.text && <LongText text={step.text} />}
+      {step.error && <Aside text={step.error} class="as-Bad" />}
+      {step.notes && <Aside text={step.notes} class="as-Small as-Muted" />}
+    </div>
+  );
+}
+
+export function Aside({ text, class: kind }: { text: string; class: string }) {
+  return (
+    <div class={kind}>
+      <LongText text={text} />
+    </div>
+  );
+}
+
+/** What is laid down for the next step. */
+function Told({ state }: { state: AgentState }) {
+  const guidance = guidanceOf(state);
+  if (guidance === null) return null;
+  const words = visible(oneLine(guidance));
+  return (
+    <p class="as-SessTold as-Small" title={words}>
+      <Icon name="note" small />
+      <span class="as-Ellipsis">
+        Its next step is told: <bdi>{words}</bdi>
+      </span>
+    </p>
+  );
+}
+
+function textOf(guidance: unknown): string {
+  if (guidance === null || guidance === undefined) return "";
+  return typeof guidance === "string" ? guidance : JSON.stringify(guidance);
+}

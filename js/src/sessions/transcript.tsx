@@ -1,0 +1,242 @@
+/** One conversation: who takes part, what was said, and a field to say something. */
+import { useState } from "preact/hooks";
+import { Icon } from "../icons/icon";
+import { LongText } from "../inspector/show/long_text";
+import type { ConversationMessage, Participant } from "../protocol/runtime.gen";
+import { Button } from "../view/button";
+import { visible } from "../view/visible";
+import { clock, count, when } from "../view/words";
+import { tooLong } from "./ask";
+import { useEnd } from "./following";
+import type { SessionsModel } from "./model";
+import { isOver, shortId } from "./status";
+import { Aside, ToEnd } from "./steps";
+
+interface TranscriptProps {
+  model: SessionsModel;
+  id: string;
+}
+
+export function Transcript({ model, id }: TranscriptProps) {
+  const conversation = model.conversations.value.get(id);
+  const title = visible(conversation?.title ?? "") || visible(shortId(id));
+  return (
+    <div class="as-Pane">
+      <div class="as-PaneBar as-SessTitle">
+        <Button icon="left" hint="All conversations" onClick={() => model.open(null)} />
+        <b class="as-Ellipsis" title={visible(id)}>
+          {title}
+        </b>
+        <span class="as-Spring" />
+        {conversation && (
+          <span class="as-Muted as-Small">
+            {conversation.status === "closed" ? "closed" : when(conversation.created_at)}
+          </span>
+        )}
+      </div>
+      <Participants model={model} />
+      <Messages model={model} />
+      <Post model={model} id={id} closed={conversation?.status === "closed"} />
+    </div>
+  );
+}
+
+/** Those that haven't left; a session leads to its steps. */
+function Participants({ model }: { model: SessionsModel }) {
+  const here = model.talk.participants.value.filter(({ left_at }) => left_at === null);
+  const inside = new Set(here.map(({ session_id }) => session_id));
+  const missing = model.targets.value.filter(
+    (state) => !inside.has(state.session_id) && !isOver(state),
+  );
+  const ids = missing.map(({ session_id }) => session_id);
+  const who = ids.length === 1 ? visible(missing[0]?.agent_id ?? "") : count(ids.length, "session");
+  return (
+    <div class="as-SessPeople">
+      <ul aria-label="Participants">
+        {here.map((each) => (
+          <li key={each.participant_id} class="as-SessPerson as-Tag">
+            <Person model={model} participant={each} />
+          </li>
+        ))}
+        {here.length === 0 && <li class="as-Muted as-Small">Nobody takes part yet</li>}
+      </ul>
+      {ids.length > 0 && (
+        <Button
+          icon="plus"
+          name={`Add ${who}`}
+          hint={`Let ${who} take part`}
+          held={model.barred.value}
+          class="as-SessPeople-add"
+          onClick={() => void model.join(ids)}
+        >
+          <span class="as-Ellipsis">{who}</span>
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function Person({ model, participant }: { model: SessionsModel; participant: Participant }) {
+  const { participant_id, kind, user_id, agent_id, session_id, role, delivery } = participant;
+  const name = visible((kind === "user" ? user_id : agent_id) ?? "") || "somebody";
+  const how = [role !== "member" && role, delivery === "pull" && "reads by itself"].filter(Boolean);
+  const title = [name, session_id && visible(session_id), ...how].filter(Boolean).join("\n");
+  const inside = (
+    <>
+      <Icon name={kind === "user" ? "user" : "agent"} small />
+      <span class="as-Ellipsis">{name}</span>
+    </>
+  );
+  return (
+    <>
+      {session_id === null ? (
+        <span class="as-SessPerson-name" title={title}>
+          {inside}
+        </span>
+      ) : (
+        <button
+          type="button"
+          class="as-SessPerson-name"
+          title={`${title}\nShow its steps`}
+          onClick={() => {
+            model.select(session_id);
+            model.side.value = "steps";
+          }}
+        >
+          {inside}
+        </button>
+      )}
+      <Button
+        icon="close"
+        name={`Let ${name} leave`}
+        hint="Let it leave the conversation: what it said stays"
+        held={model.barred.value}
+        onClick={() => void model.leave(participant_id)}
+      />
+    </>
+  );
+}
+
+function Messages({ model }: { model: SessionsModel }) {
+  const { talk } = model;
+  const messages = talk.messages.value;
+  const { ref, onScroll, behind, toEnd } = useEnd<HTMLDivElement>(
+    talk.id.value,
+    messages.at(-1)?.message_id,
+  );
+  const none = messages.length === 0 && !talk.loading.value;
+  return (
+    <div class="as-SessLog">
+      <div
+        ref={ref}
+        class="as-Scroll"
+        role="log"
+        aria-live="off"
+        aria-label="Messages"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scroller has to be reached by the keyboard
+        tabIndex={0}
+        onScroll={onScroll}
+      >
+        {none && <p class="as-SessLog-before as-Muted">Nothing was said yet.</p>}
+        {talk.earlier.value && (
+          <p class="as-SessLog-before">
+            <button type="button" class="as-Link as-Small" onClick={() => void talk.showEarlier()}>
+              Show earlier messages
+            </button>
+          </p>
+        )}
+        {messages.map((message) => (
+          <Message key={message.message_id} message={message} />
+        ))}
+      </div>
+      {behind && <ToEnd what="New messages" onClick={toEnd} />}
+    </div>
+  );
+}
+
+const WHO = { user: "user", agent: "agent", system: "system" } as const;
+
+function Message({ message }: { message: ConversationMessage }) {
+  const { sender_type, user_id, agent_id, session_id, text, event_type, iteration } = message;
+  const name = visible(user_id ?? agent_id ?? "") || "AgentStepper";
+  if (sender_type === "system") {
+    return (
+      <p class="as-SessEntry as-mod-system as-Small as-Muted">
+        <span class="as-Text">{visible(text) || `${name}: ${visible(event_type ?? "")}`}</span>{" "}
+        {clock(message.created_at)}
+      </p>
+    );
+  }
+  return (
+    <div class={`as-SessEntry as-mod-${sender_type}`}>
+      <div class="as-SessEntry-head as-Small">
+        <Icon name={WHO[sender_type]} small />
+        <b class="as-Ellipsis" title={session_id ? visible(session_id) : name}>
+          {name}
+        </b>
+        {iteration !== null && <span class="as-Muted">{`#${iteration}`}</span>}
+        <span class="as-Spring" />
+        <span class="as-Muted">{clock(message.created_at)}</span>
+      </div>
+      <LongText text={text || "(no text)"} />
+      {message.notes && <Aside text={message.notes} class="as-Small as-Muted" />}
+    </div>
+  );
+}
+
+/** Letters that a post has at most. */
+const LONGEST = 1_000_000;
+
+function Post({ model, id, closed }: { model: SessionsModel; id: string; closed: boolean }) {
+  const { talk } = model;
+  const text = talk.drafts.value.get(id) ?? "";
+  const [sending, setSending] = useState(false);
+  const held = heldPosting(model, closed, text);
+  const post = async () => {
+    if (held !== null || sending) return;
+    setSending(true);
+    const sent = await model.post(text);
+    if (sent && talk.drafts.peek().get(id) === text) talk.draft(id, "");
+    setSending(false);
+  };
+  return (
+    <form
+      class="as-SessPost"
+      aria-label="Post"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void post();
+      }}
+    >
+      <textarea
+        class="as-Input"
+        rows={2}
+        aria-label="Message to all who take part"
+        placeholder={closed ? "This conversation is closed" : "Message to all who take part"}
+        readOnly={closed}
+        value={text}
+        onInput={({ currentTarget }) => talk.draft(id, currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+          event.preventDefault();
+          void post();
+        }}
+      />
+      <Button
+        outline
+        hint="Post it (Enter; Shift+Enter begins a line)"
+        held={held}
+        onClick={() => void post()}
+      >
+        Post
+      </Button>
+    </form>
+  );
+}
+
+function heldPosting(model: SessionsModel, closed: boolean, text: string): string | null {
+  if (model.barred.value !== null) return model.barred.value;
+  if (closed) return "This conversation is closed";
+  if (text.length > LONGEST) return tooLong(LONGEST);
+  return text.trim() === "" ? "Write something first" : null;
+}

@@ -1,0 +1,96 @@
+/**
+ * The `_esm` of `SessionsWidget`: the whole view in one file, so that it needs nothing of the page. Where
+ * the kernel's own Jupyter server has the Core it talks to that, past the kernel, which may be blocked;
+ * else the kernel relays.
+ */
+import { browserTimers, type Timers } from "../client/backoff";
+import { type CommModel, commTransport } from "../client/comm";
+import type { Transport } from "../client/transport";
+import { serverTransport } from "../client/websocket";
+import { pageConfig } from "../shells/server";
+import { Views } from "../shells/standing";
+import { dress, onPageChange } from "../shells/theme";
+import { addStyles, type MountOptions, mountSessions } from "./mount";
+
+/** What anywidget hands over of a widget's model, as far as it is used. */
+export interface Widget extends CommModel {
+  get(name: "conversation" | "page"): string;
+  get(name: "height"): number;
+  get(name: "direct"): boolean;
+}
+
+/** Where the runtime is, behind a Jupyter server's base URL. */
+const PATH = "agentstepper/runtime";
+const GONE = 4410;
+
+export default (timers: Timers = browserTimers) => {
+  const views = new Views(timers);
+  // Its listeners last as long as the widget; those of a render's model only as long as that element.
+  let own: Widget;
+  return {
+    initialize({ model }: { model: Widget }) {
+      own = model;
+      return () => views.close();
+    },
+    render: ({ el }: { model: Widget; el: HTMLElement }) =>
+      views.show(el, (host) => show(own, host), settle),
+  };
+};
+
+function show(model: Widget, host: HTMLElement): () => void {
+  dress(host);
+  const options = { conversation: model.get("conversation"), height: model.get("height") };
+  const leave = mountSessions(host, ...reached(model, options));
+  const forget = onPageChange(() => dress(host));
+  return () => {
+    forget();
+    leave();
+  };
+}
+
+/** Drawn before it stands anywhere: what is behind it, and in which root, is known only now. */
+function settle(host: HTMLElement): void {
+  dress(host);
+  addStyles(host);
+}
+
+/** How the Core is reached, and the runs that it has. */
+function reached(model: Widget, options: MountOptions): [Transport, MountOptions] {
+  const config = pageConfig();
+  if (model.get("direct") && config?.baseUrl) {
+    const base = new URL(config.baseUrl, location.href);
+    return [serverTransport(base, config.token, PATH), { ...options, ...onPage(base) }];
+  }
+  const page = model.get("page");
+  const reach = page
+    ? onPage(new URL(page))
+    : { command: (run: string) => `agentstepper step --run ${run}` };
+  return [relayed(model), { ...options, ...reach }];
+}
+
+function onPage(base: URL): MountOptions {
+  const pageUrl = (run: string) =>
+    String(new URL(`agentstepper/app?run=${encodeURIComponent(run)}`, base));
+  return { pageUrl };
+}
+
+/** Through the kernel; where that is another one now, nothing of the Core's is lost. */
+function relayed(model: Widget): Transport {
+  const through = commTransport(model);
+  return {
+    open: (events) =>
+      through.open({
+        ...events,
+        closed: (why) =>
+          events.closed(
+            why.code === GONE
+              ? {
+                  ...why,
+                  reason:
+                    "The kernel was restarted or has ended: the agents go on. Run the cell again to see them.",
+                }
+              : why,
+          ),
+      }),
+  };
+}

@@ -1,0 +1,88 @@
+/** Sorting, filtering, keys and words of the list of sessions. */
+import { expect, test } from "vitest";
+import { keyAct } from "../../src/sessions/keys";
+import { type Column, FIRST, matches, sorted, turned } from "../../src/sessions/sorting";
+import { guidanceOf, lastWords, oneLine, refusedBy, shortId } from "../../src/sessions/status";
+import { aState } from "../helpers/runtime";
+
+const STATES = [
+  aState("a", { agent_id: "joker-10", status: "done", iteration: 9, created_at: 1, moniker: "x" }),
+  aState("b", { agent_id: "joker-2", status: "paused", iteration: 2, created_at: 3, moniker: "y" }),
+  aState("c", { agent_id: "Joker-2", status: "error", iteration: 9, created_at: 2, moniker: "x" }),
+];
+
+test.each<[Column, string, string]>([
+  ["since", "bca", "acb"],
+  ["state", "abc", "cba"],
+  ["agent", "abc", "bca"],
+  ["moniker", "bca", "cab"],
+  ["iteration", "cab", "bca"],
+])("sorted by %s: newest first of those that are alike", (by, down, up) => {
+  const order = (turn: boolean) =>
+    sorted(STATES, { by, down: turn })
+      .map(({ session_id }) => session_id)
+      .join("");
+  expect([order(true), order(false)]).toEqual([down, up]);
+});
+
+test("a column asked for again turns around; figures begin with the largest", () => {
+  expect(turned(FIRST, "since")).toEqual({ by: "since", down: false });
+  expect(turned(FIRST, "agent")).toEqual({ by: "agent", down: false });
+  expect(turned(FIRST, "iteration")).toEqual({ by: "iteration", down: true });
+});
+
+test.each([
+  [{ text: "", state: "" }, "abc"],
+  [{ text: " JOKER-2 ", state: "" }, "bc"],
+  [{ text: "words of b", state: "" }, "b"],
+  [{ text: "", state: "live" }, "b"],
+  [{ text: "joker", state: "error" }, "c"],
+  [{ text: "joker-10", state: "error" }, ""],
+] as const)("the filter %j leaves %s", (filter, left) => {
+  const found = STATES.filter((state) => matches(state, filter));
+  expect(found.map(({ session_id }) => session_id).join("")).toBe(left);
+});
+
+const NO = { altKey: false, ctrlKey: false, metaKey: false };
+
+test.each([
+  ["ArrowDown", {}, { kind: "go", to: 6 }],
+  ["PageUp", {}, { kind: "go", to: -5 }],
+  ["Home", {}, { kind: "go", to: 0 }],
+  ["Enter", {}, { kind: "select" }],
+  [" ", {}, { kind: "choose" }],
+  ["o", {}, { kind: "open" }],
+  ["Delete", {}, { kind: "order", order: "destroy" }],
+  ["i", {}, { kind: "order", order: "interrupt" }],
+  ["a", { ctrlKey: true }, { kind: "all" }],
+  ["p", { ctrlKey: true }, null],
+  ["p", { altKey: true }, null],
+  ["x", {}, null],
+])("the key %j with %j means %j", (key, held, means) => {
+  expect(keyAct({ key, ...NO, ...held }, 5, 10)).toEqual(means);
+});
+
+test("last words are one line of what the last step gave, or why it failed", () => {
+  expect(lastWords(aState("a", { result: { text: "one\n  two" } }))).toBe("one two");
+  expect(lastWords(aState("a", { result: null }))).toBe("");
+  expect(lastWords(aState("a", { result: [1] }))).toBe("");
+  const failed = { status: "error", last_error: "it broke" } as const;
+  expect(lastWords(aState("a", failed))).toBe("it broke");
+  expect(oneLine("x".repeat(100_000))).toHaveLength(600);
+  expect(shortId("0198f1c2-7d10-7000")).toBe("0198f1c2…");
+});
+
+test("guidance is shown as it is, whatever it is made of", () => {
+  expect(guidanceOf(aState("a", { guidance: "lions" }))).toBe("lions");
+  expect(guidanceOf(aState("a", { guidance: ["x", 1] }))).toBe('["x",1]');
+  expect(guidanceOf(aState("a"))).toBe(null);
+});
+
+test("orders that a session can't take say why", () => {
+  const by = (order: Parameters<typeof refusedBy>[0], status: "paused" | "stopping" | "done") =>
+    refusedBy(order, aState("a", { status }));
+  expect(by("pause", "paused")).toBe("This session is paused already");
+  expect(by("interrupt", "paused")).toBe(null);
+  expect(by("destroy", "stopping")).toBe("This session is ending");
+  expect(by("destroy", "done")).toBe("This session has ended");
+});

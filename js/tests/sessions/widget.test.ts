@@ -1,0 +1,90 @@
+/** The widget's module: straight to the page's server, or through the kernel. */
+import { afterEach, expect, test, vi } from "vitest";
+import sessions from "../../src/sessions/widget";
+import { FakeModel } from "../helpers/comm";
+import { drawn } from "../helpers/dom";
+import { TestTimers } from "../helpers/peer";
+import { aState } from "../helpers/runtime";
+
+afterEach(() => {
+  document.body.replaceChildren();
+  vi.unstubAllGlobals();
+});
+
+async function widget(traits = {}) {
+  const model = new FakeModel({
+    conversation: "",
+    height: 520,
+    direct: false,
+    page: "",
+    ...traits,
+  });
+  const shell = sessions(new TestTimers());
+  const end = shell.initialize({ model });
+  const el = document.body.appendChild(document.createElement("div"));
+  shell.render({ model, el });
+  await drawn();
+  return { model, el, end };
+}
+
+/** The kernel relays what a Core says. */
+async function relay(model: FakeModel, n: number, type: string, body: object, id?: string) {
+  const link = model.inbox.find(({ op }) => op === "open")?.link;
+  model.say({ link, op: "texts", texts: [JSON.stringify({ n, type, body, ...(id && { id }) })] });
+  await drawn();
+}
+
+function ofPage(config: object) {
+  const script = document.body.appendChild(document.createElement("script"));
+  script.id = "jupyter-config-data";
+  script.type = "application/json";
+  script.textContent = JSON.stringify(config);
+}
+
+function sockets(): URL[] {
+  const made: URL[] = [];
+  vi.stubGlobal(
+    "WebSocket",
+    class {
+      constructor(url: URL) {
+        made.push(url);
+      }
+      close() {}
+    },
+  );
+  return made;
+}
+
+test("anywidget finds a default export, and nothing called render", async () => {
+  expect(Object.keys(await import("../../src/sessions/widget"))).toEqual(["default"]);
+});
+
+test("through the kernel it needs nothing of the page", async () => {
+  const { model, el } = await widget({ direct: true }); // but the page doesn't say where its server is
+  const said = model.inbox.filter(({ op }) => op === "text").map(({ text }) => text ?? "");
+  expect(JSON.parse(said[0] ?? "").type).toBe("hello");
+  await relay(model, 1, "welcome", { version: 1, core: "0.1", control: true });
+  const begin = { topic: "sessions", n: 0, event: "begin", states: [aState("a")] };
+  const none = { steps: [], actions: [], messages: [], participants: [], conversations: [] };
+  await relay(model, 2, "item", { value: { ...begin, ...none } }, "v1");
+  expect(el.querySelector(".as-SessRow")?.textContent).toContain("joker");
+});
+
+test("a kernel that is gone is said without worry for the agents", async () => {
+  const { model, el } = await widget();
+  model.trigger("comm:close");
+  await drawn();
+  expect(el.querySelector('[role="alert"]')?.textContent).toContain("the agents go on");
+});
+
+test("straight to the page's server where that has the Core", async () => {
+  ofPage({ baseUrl: "/user/ada/" });
+  const made = sockets();
+  const { model, end } = await widget({ direct: true });
+  expect(made.map(({ pathname }) => pathname)).toEqual(["/user/ada/agentstepper/runtime"]);
+  expect(model.inbox).toEqual([]);
+  end();
+  const relayed = await widget();
+  expect(made).toHaveLength(1);
+  expect(relayed.model.inbox.length).toBeGreaterThan(0);
+});
