@@ -6,7 +6,18 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import imports, lease, long_runs, looks, many_agents, report, round_trip, storing, wire
+from . import (
+    background,
+    imports,
+    lease,
+    long_runs,
+    looks,
+    many_agents,
+    report,
+    round_trip,
+    storing,
+    wire,
+)
 
 if TYPE_CHECKING:
     from .open_long import Opened
@@ -36,6 +47,9 @@ def main(arguments: list[str] | None = None) -> None:
         [lease.measure(size, effort) for size in SIZES],
         long_runs.measure(long_runs.Effort(options.breakpoints)) if options.breakpoints else None,
         many_agents.measure(options.steps) if options.steps else (),
+        background.measure(background.Effort(options.actions, options.rows))
+        if options.actions
+        else None,
     )
     print(page)
     if options.write:
@@ -76,6 +90,13 @@ def _parser() -> argparse.ArgumentParser:
         help="of a long run; 0: none (%(default)s)",
     )
     add("--steps", type=int, default=500, help="steps among many agents; 0: none (%(default)s)")
+    add(
+        "--actions",
+        type=int,
+        default=300,
+        help="of agents that run on their own; 0: none (%(default)s)",
+    )
+    add("--rows", type=int, default=100_000, help="of their queue; 0: none (%(default)s)")
     add("--runs", type=int, default=1000, help="runs of a folder to open (%(default)s)")
     add("--clicks", type=int, default=60, help="clicks on Step in a browser; 0: none (%(default)s)")
     add(

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .background import FEW, Background
 from .imports import Start
 from .lease import Leased
 from .long_runs import Long
@@ -41,6 +42,8 @@ LONG = 1.2
 MEMORY = 300_000_000
 FIRST = 256 * 1024
 STEP_AMONG = 50
+#: What a claim may cost at many rows, against few.
+AT_MANY = 1.5
 
 _HEAD = """\
 # What it costs
@@ -118,6 +121,15 @@ is that of a block until the Core says that all of it is kept; blocks of a short
 turns. (`python -m bench.long_runs`)
 """
 
+_BACKGROUND = """
+## Agents that run on their own
+
+From asking for an action until its handler begins: the Core is a process of its own and keeps agents on
+disk, `durable`; a client and a worker's dispatcher share another one, each with its own connection. A
+claim and the end of what was claimed are two transactions of the store itself; its rows were loaded
+1,000 at one go, and blocks of both stores take turns. (`python -m bench.background`)
+"""
+
 
 def page(
     trips: Sequence[RoundTrip],
@@ -130,6 +142,7 @@ def page(
     leased: Sequence[Leased] = (),
     long: Long | None = None,
     steps: Sequence[float] = (),
+    background: Background | None = None,
 ) -> str:
     """The whole page.
 
@@ -144,6 +157,7 @@ def page(
         leased: What a breakpoint costs by a lease.
         long: What a long run costs the Core.
         steps: Seconds from a Step until its agent goes on, while many others do.
+        background: What agents that run on their own cost the queue.
     """
     return "\n".join(
         [
@@ -157,6 +171,11 @@ def page(
             *([_WIRE, *_table(("", "bytes", "goal"), _travelled(travelled))] if travelled else []),
             *([_clicks(clicks)] if clicks else []),
             *([_LONG, *_table(("", "measured", "goal"), _long(long, steps))] if long else []),
+            *(
+                [_BACKGROUND, *_table(("", "measured", "goal"), _background(background))]
+                if background
+                else []
+            ),
             *([_OPENED, *_table(("", "measured", "goal"), _opened(opened))] if opened else []),
             _LOOKS,
             *_table(("", "time", "of the floor", "goal"), map(_look, looks)),
@@ -193,6 +212,19 @@ def _long(long: Long, steps: Sequence[float]) -> Iterator[tuple[str, ...]]:
             "Step on a halted agent while 50 others reach 20 breakpoints a second each",
             f"median {statistics.median(steps) * 1e3:.1f} ms, p99 {slow:.0f} ms",
             _verdict(slow, STEP_AMONG, f"p99 ≤ {STEP_AMONG} ms"),
+        )
+
+
+def _background(background: Background) -> Iterator[tuple[str, ...]]:
+    waking = background.waking
+    yield "from asking until the handler begins", _spread(waking.seconds, 1e6, "µs"), ""
+    yield f"{waking.number} actions asked for at one go", f"{waking.rate:,.0f} a second", ""
+    for each in background.claiming:
+        many = f"{_spread(each.many, 1e6, 'µs')}, {each.ratio.middle:.2f} ×"
+        yield (
+            f"{each.store}: a claim with its end at {each.rows:,} rows, against {FEW:,}",
+            f"{many} the {_spread(each.few, 1e6, 'µs')}",
+            _verdict(each.ratio.middle, AT_MANY, f"≤ {AT_MANY} ×"),
         )
 
 

@@ -17,6 +17,9 @@ from agentstepper_nb.hub import AgentStepperCore
 
 from .floor import Floor
 
+#: What workers send to a Core on disk.
+WORKER_TOKEN = "bench"
+
 
 def main(store: str) -> None:
     logging.getLogger("websockets").setLevel(logging.WARNING)
@@ -34,7 +37,9 @@ def _server(store: str, folder: Path) -> Floor | AgentStepperCore:
         return Floor()
     if store == "memory":
         return AgentStepperCore("127.0.0.1", 0, 0)
-    return AgentStepperCore("127.0.0.1", 0, 0, data=folder, durability=store)
+    return AgentStepperCore(
+        "127.0.0.1", 0, 0, data=folder, durability=store, worker_token=WORKER_TOKEN
+    )
 
 
 if __name__ == "__main__":

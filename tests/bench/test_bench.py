@@ -5,7 +5,18 @@ import re
 
 import pytest
 
-from bench import arms, lease, long_runs, many_agents, report, round_trip, storing, talks, wire
+from bench import (
+    arms,
+    background,
+    lease,
+    long_runs,
+    many_agents,
+    report,
+    round_trip,
+    storing,
+    talks,
+    wire,
+)
 from bench.__main__ import main
 from bench.conversation import body
 from bench.imports import Snippet, Start
@@ -27,7 +38,7 @@ def test_it_runs_and_tells(capsys: pytest.CaptureFixture[str]) -> None:
         [
             *(word for pair in zip(options, numbers, strict=True) for word in pair),
             *("--files", "50", "--clicks", "0", "--opens", "0", "--rest", "0"),
-            *("--breakpoints", "0", "--steps", "0"),
+            *("--breakpoints", "0", "--steps", "0", "--actions", "0"),
         ]
     )
     page = capsys.readouterr().out
@@ -89,6 +100,37 @@ def test_what_a_long_run_costs_is_said() -> None:
         "median 1.0 ms, p99 70 ms | p99 ≤ 50 ms: MISSED |",
     ):
         assert words in re.sub(" +", " ", page)
+
+
+@pytest.mark.soak
+def test_agents_that_run_on_their_own_are_measured() -> None:
+    effort = background.Effort(actions=40, rows=3000, blocks=2, pairs=5, rest=0)
+    measured = background.measure(effort)
+    assert 0 < measured.waking.seconds.middle < measured.waking.seconds.high
+    assert measured.waking.rate > 1
+    assert [each.store for each in measured.claiming] == ["SQLite", "LanceDB"]
+    assert all(each.few.middle > 0 and each.ratio.middle > 0 for each in measured.claiming)
+
+
+def test_what_agents_cost_the_queue_is_said() -> None:
+    quick, slow = Spread(1e-4, 2e-4, 3e-4), Spread(2e-4, 3e-4, 4e-4)
+    claiming = (
+        background.Claiming("SQLite", 100_000, quick, slow, Spread(1, 1.5, 2)),
+        background.Claiming("LanceDB", 100_000, quick, slow, Spread(1, 1.51, 2)),
+    )
+    measured = background.Background(background.Waking(slow, 300, 1234.5), claiming)
+    empty = Storing([], Room(1, 1, 1), Opening(1, quick))
+    page = report.page([], empty, [], [], [], background=measured)
+    for words in (
+        "| from asking until the handler begins | 300 µs [200 – 400] |",
+        "| 300 actions asked for at one go | 1,234 a second |",
+        "| SQLite: a claim with its end at 100,000 rows, against 1,000 |"
+        " 300 µs [200 – 400], 1.50 × the 200 µs [100 – 300] | ≤ 1.5 ×: held |",
+        "LanceDB: a claim with its end at 100,000 rows, against 1,000 |"
+        " 300 µs [200 – 400], 1.51 × the 200 µs [100 – 300] | ≤ 1.5 ×: MISSED |",
+    ):
+        assert words in re.sub(" +", " ", page)
+    assert "run on their own" not in report.page([], empty, [], [], [])
 
 
 def test_what_a_lease_saves_is_said() -> None:

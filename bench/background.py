@@ -1,0 +1,290 @@
+"""What agents that run on their own cost the queue: until a handler begins, and at many rows.
+
+The Core is a process of its own and keeps them on disk, `durable`. A client and a worker's dispatcher
+are in this one, each with a connection of its own; handlers do nothing but say that they are done.
+
+A claim with its end is measured on the store itself: one store has many rows and another few, and
+blocks of both take turns, so that whatever else the machine does meets both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from agentstepper_nb.discover import Endpoint
+from agentstepper_nb.protocol.runtime import (
+    Action,
+    ActionKind,
+    ActionStatus,
+    AgentState,
+    SessionStatus,
+)
+from agentstepper_nb.protocol.runtime_asks import Claim, Create, Enqueue, Finish, Write
+from agentstepper_nb.protocol.runtime_wire import SERVICE, Acted, NewAction
+from agentstepper_nb.runtime.dispatcher import Dispatcher
+from agentstepper_nb.runtime.remote_queue import RemoteQueue
+from agentstepper_nb.store.lance.store import LanceRuntimeStore
+from agentstepper_nb.store.runtime import RuntimeStore
+from agentstepper_nb.store.runtime.opening import open_runtime_store
+from agentstepper_nb.worker.dialing import open_line
+from agentstepper_nb.worker.door import Door
+
+from .arms import process
+from .round_trip import Spread
+from .server import WORKER_TOKEN
+
+#: Rows of the small store.
+FEW = 1_000
+#: Sessions that actions are spread over.
+SESSIONS = 20
+#: Actions of one `enqueue`, where rows are loaded.
+_BATCH = 1_000
+_LEASE = 1e6
+_OWNER = "bench"
+_LOG = logging.getLogger("bench")
+_INPUT = {"text": "What is new?"}
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is measured."""
+
+    actions: int = 300  # one after the other; and as many at one go
+    rows: int = 100_000  # of the large store; 0: none
+    blocks: int = 15  # of each store
+    pairs: int = 50  # claims with their end, of each block
+    rest: float = 3.0  # seconds in which the stores tidy up what was loaded
+
+
+@dataclass(frozen=True)
+class Waking:
+    """From a client to a handler, through a Core."""
+
+    seconds: Spread  # from asking for an action until its handler begins
+    number: int
+    rate: float  # actions a second, from the first that is asked for until the last is over
+
+
+@dataclass(frozen=True)
+class Claiming:
+    """Claiming an action and ending it, in one kind of store."""
+
+    store: str
+    rows: int  # of the large store
+    few: Spread  # seconds, at `FEW` rows
+    many: Spread  # the same at `rows`
+    ratio: Spread  # of neighbouring blocks
+
+
+@dataclass(frozen=True)
+class Background:
+    """All that this module measures."""
+
+    waking: Waking
+    claiming: tuple[Claiming, ...]
+
+
+def measure(effort: Effort) -> Background:
+    """Measure the way through a Core, then the stores."""
+    return Background(asyncio.run(_wake(effort)), asyncio.run(_claiming(effort)))
+
+
+# ---- through a Core -----------------------------------------------------------------------------------
+
+
+class _Handlers:
+    """Do nothing with an action but say that it is done, and note when they were begun.
+
+    Args:
+        queue: Where that is kept.
+    """
+
+    def __init__(self, queue: RemoteQueue) -> None:
+        self._queue = queue
+        self._begun: asyncio.Queue[float] = asyncio.Queue()
+        self._over: asyncio.Queue[None] = asyncio.Queue()
+
+    async def handle(self, action: Action, state: AgentState | None) -> None:
+        self._begun.put_nowait(time.perf_counter())
+        assert state is not None
+        await self._queue.write(_done(action, state, _OWNER))
+        self._over.put_nowait(None)
+
+    async def begun(self) -> float:
+        """When the next one was begun."""
+        return await self._begun.get()
+
+    async def over(self, number: int) -> None:
+        """Wait until so many more are over."""
+        for _ in range(number):
+            await self._over.get()
+
+
+async def _wake(effort: Effort) -> Waking:
+    with process("server", "durable") as ports:
+        port, _ = json.loads(ports)
+        async with _door(f"ws://127.0.0.1:{port}/worker", WORKER_TOKEN) as worker:
+            queue = RemoteQueue(worker)
+            handlers = _Handlers(queue)
+            dispatcher = Dispatcher(
+                queue,
+                dict.fromkeys(ActionKind, handlers.handle),
+                owner=_OWNER,
+                clock=time.time,
+                log=_LOG,
+            )
+            dispatcher.start()
+            try:
+                async with _door(f"ws://127.0.0.1:{port}/runtime", "") as client:
+                    return await _ask(client, handlers, effort.actions)
+            finally:
+                await dispatcher.close()
+
+
+async def _ask(client: Door, handlers: _Handlers, number: int) -> Waking:
+    async def act(kind: ActionKind, session: int, payload: object) -> None:
+        ask = NewAction(kind=kind, agent_id="a", session_id=f"{session}", payload=payload)
+        await client.call(SERVICE, "act", ask, Acted)
+
+    for session in range(SESSIONS):
+        await act(ActionKind.CREATE, session, {"moniker": "joke"})
+        await handlers.begun()
+        await handlers.over(1)
+    seconds = []
+    for n in range(number):
+        begin = time.perf_counter()
+        asked = asyncio.create_task(act(ActionKind.INPUT, n % SESSIONS, _INPUT))
+        seconds.append(await handlers.begun() - begin)
+        await asked
+        await handlers.over(1)
+    begin = time.perf_counter()
+    await asyncio.gather(*(act(ActionKind.INPUT, n % SESSIONS, _INPUT) for n in range(number)))
+    await handlers.over(number)
+    rate = number / (time.perf_counter() - begin)
+    return Waking(Spread.of(seconds), number, rate)
+
+
+@asynccontextmanager
+async def _door(url: str, token: str) -> AsyncGenerator[Door, None]:
+    """A connection of its own to the Core."""
+    opened = await open_line(Endpoint(url, token), {}, _LOG)
+    door = Door()
+    door.open(opened.line)
+    try:
+        yield door
+    finally:
+        await opened.close()
+
+
+# ---- on the stores ------------------------------------------------------------------------------------
+
+
+async def _sqlite(folder: Path) -> RuntimeStore:
+    return open_runtime_store(folder)
+
+
+_STORES: dict[str, Callable[[Path], Awaitable[RuntimeStore]]] = {
+    "SQLite": _sqlite,
+    "LanceDB": LanceRuntimeStore.open,
+}
+
+
+async def _claiming(effort: Effort) -> tuple[Claiming, ...]:
+    if not effort.rows:
+        return ()
+    return tuple([await _in(name, effort) for name in _STORES])
+
+
+async def _in(name: str, effort: Effort) -> Claiming:
+    """Measure one kind of store."""
+    with tempfile.TemporaryDirectory() as folder:
+        stores = [await _STORES[name](Path(folder) / size) for size in ("few", "many")]
+        try:
+            for store, rows in zip(stores, (FEW, effort.rows), strict=True):
+                await _fill(store, rows)
+            await asyncio.sleep(effort.rest)
+            for store in stores:
+                await _block(store, effort.pairs)  # to warm up
+            rounds = [
+                [await _block(store, effort.pairs) for store in stores]
+                for _ in range(effort.blocks)
+            ]
+        finally:
+            for store in stores:
+                await store.close()
+    few, many = zip(*rounds, strict=True)
+    ratios = [large / small for small, large in rounds]
+    return Claiming(name, effort.rows, Spread.of(few), Spread.of(many), Spread.of(ratios))
+
+
+async def _fill(store: RuntimeStore, rows: int) -> None:
+    """Rows that wait, in some sessions that this owner has."""
+    for number in range(SESSIONS):
+        session = f"{number}"
+        state = AgentState(
+            agent_id="a", session_id=session, moniker="joke", created_at=1.0, updated_at=1.0
+        )
+        creation = _action(f"create {session}", session, ActionKind.CREATE)
+        await store.create(Create(state=state, action=creation))
+        await _pair(store)
+    for first in range(0, rows, _BATCH):
+        inputs = [
+            _action(f"{n}", f"{n % SESSIONS}") for n in range(first, min(first + _BATCH, rows))
+        ]
+        await store.enqueue(Enqueue(actions=tuple(inputs)))
+
+
+async def _block(store: RuntimeStore, pairs: int) -> float:
+    """Seconds of a claim with its end."""
+    begin = time.perf_counter()
+    for _ in range(pairs):
+        await _pair(store)
+    return (time.perf_counter() - begin) / pairs
+
+
+async def _pair(store: RuntimeStore) -> None:
+    found = await store.claim(Claim(owner=_OWNER, now=1.0, lease_until=_LEASE))
+    assert found.action is not None and found.state is not None
+    await store.write(_done(found.action, found.state, _OWNER))
+
+
+# ---- actions ------------------------------------------------------------------------------------------
+
+
+def _action(id: str, session: str, kind: ActionKind = ActionKind.INPUT) -> Action:
+    return Action(
+        id=id,
+        created_at=1.0,
+        kind=kind,
+        agent_id="a",
+        session_id=session,
+        payload=_INPUT,
+    )
+
+
+def _done(action: Action, state: AgentState, owner: str) -> Write:
+    """That an action is done; a creation lets its session run."""
+    begun = action.kind is ActionKind.CREATE
+    return Write(
+        session_id=state.session_id,
+        epoch=state.epoch,
+        owner=owner,
+        state=replace(state, status=SessionStatus.RUNNING) if begun else None,
+        finished=(
+            Finish(id=action.id, owner=owner, status=ActionStatus.DONE, processed_at=time.time()),
+        ),
+    )
+
+
+if __name__ == "__main__":
+    print(measure(Effort()))
