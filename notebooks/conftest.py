@@ -15,7 +15,7 @@ from .driver import Driver
 from .renewals import teach_nbval
 
 #: What the tutorials make beside themselves: its tests are the agent's to run.
-collect_ignore = ["cart", "history", "sessions", "shop"]
+collect_ignore = ["background", "cart", "history", "sessions", "shop"]
 
 _running: list[tuple[AgentStepperCore, Driver]] = []
 

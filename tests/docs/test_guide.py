@@ -44,9 +44,11 @@ PROGRAMS = {
 }
 #: Pages whose files other tests run.
 ELSEWHERE = {
+    "background-agents": "tests/docs/test_background_agents.py",
     "coding": "tests/coding/test_coding_page.py",
     "policy": "tests/coding/policy/test_guide.py",
     "providers": "tests/docs/test_providers.py",
+    "runtime-stores": "tests/docs/test_runtime_stores.py",
     "tools": "tests/coding/test_tools_registry.py",
 }
 

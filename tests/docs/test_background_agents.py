@@ -1,0 +1,182 @@
+"""`docs/guide/background-agents.md`: its programs run as they are printed, and its tables are whole."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from msgspec import Struct
+
+from agentstepper_nb.coding.moniker import CodingConfig
+from agentstepper_nb.hub.runtime.service import CALLS
+from agentstepper_nb.protocol.runtime import ActionKind, Limits
+from agentstepper_nb.protocol.runtime_wire import CreateAgent
+from agentstepper_nb.runtime.client import AsyncAgents
+from agentstepper_nb.runtime.monikers.joke import JokeConfig
+from agentstepper_nb.runtime.monikers.llm import LlmConfig
+from tests.docs.conftest import Environment, Serve, shell, stranger
+from tests.docs.pages import GUIDE, README, ROOT, blocks, prose, write_files
+from tests.helpers.served import Served
+
+PAGE = GUIDE / "background-agents.md"
+#: Asks for the page's countdown, from what stands on the command line.
+LAUNCH = """\
+import json, sys
+from agentstepper_nb import Agents
+
+with Agents.connect() as agents:
+    session = agents.create_agent("launch", "countdown", json.loads(sys.argv[1]))
+    state = agents.wait_for(session, lambda state: state.status in ("done", "error"))
+    print(state.status.value, state.last_error)
+    print(*(step.text for step in agents.list_agent_steps(session)))
+"""
+
+
+class Household(NamedTuple):
+    """A Core that starts workers, and a reader's folder with the page's programs."""
+
+    home: Path
+    environment: Environment
+    served: Served
+
+    def run(self, command: str) -> list[str]:
+        """What a command prints, which ends well."""
+        done = shell(command, self.environment, self.home)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout.splitlines()
+
+
+@pytest.fixture(scope="module")
+def household(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Household]:
+    home = tmp_path_factory.mktemp("home")
+    write_files(PAGE, home)
+    install(home)
+    environment = stranger(home, PYTHONPATH=f"{ROOT}:{home}")
+    served = Served("exec agentstepper serve --client-port 0 --ui-port 0", environment)
+    yield Household(home, environment, served)
+    served.stop()
+
+
+def install(home: Path) -> None:
+    """Install the page's package as pip would, as far as entry points need it."""
+    project = tomllib.loads((home / "pyproject.toml").read_text())["project"]
+    info = home / f"{project['name']}-{project['version']}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+    )
+    lines = [
+        line
+        for group, points in project["entry-points"].items()
+        for line in (f"[{group}]", *(f"{name} = {value}" for name, value in points.items()))
+    ]
+    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
+
+
+# ---- in Python -------------------------------------------------------------------------------------
+
+
+def test_the_comedian(household: Household) -> None:
+    status, *steps = map(str.lower, household.run("python comedian.py"))
+    assert status == "stopped"
+    assert [int(step.split()[0]) for step in steps] == list(range(len(steps)))
+    (guided,) = [number for number, step in enumerate(steps) if step.split()[1] == "foxes"]
+    assert guided >= 2
+    assert all("otters" in step for step in steps[:guided])
+    assert all("foxes" in step for step in steps[guided:])
+
+
+def test_a_moniker_of_ones_own(household: Household) -> None:
+    (household.home / "launch.py").write_text(LAUNCH)
+    assert household.run("""python launch.py '{"from": 3}'""") == ["done None", "3 2 1 0"]
+    (error, _) = household.run("""python launch.py '{"from": "x"}'""")
+    assert "`from` has to be a whole number." in error
+
+
+def test_a_moniker_is_twenty_lines() -> None:
+    (block,) = [block for block in blocks(PAGE) if block.name == "countdown.py"]
+    assert len(block.lines) <= 20
+
+
+def test_the_meeting(household: Household) -> None:
+    assert household.run("python meeting.py") == ["agent system user"]
+
+
+def test_the_watcher(household: Household) -> None:
+    lines = household.run("python watcher.py")
+    numbers, events = zip(*(line.split()[:2] for line in lines), strict=True)
+    first = int(numbers[0])
+    assert list(map(int, numbers)) == list(range(first, first + len(lines)))
+    assert events[0] == "begin"
+    assert {"state", "step"} <= set(events)
+
+
+def test_the_line(household: Household) -> None:
+    (first,) = household.run(f"python line.py {household.served.uis}/runtime sessions 1")
+    assert re.fullmatch(r"\d+ begin", first)
+    refused = shell(
+        f"python line.py {household.served.uis}/runtime nothing 1",
+        household.environment,
+        household.home,
+    )
+    assert refused.returncode == 1
+    assert "session:ID" in refused.stderr
+
+
+def test_the_readmes_example(household: Household) -> None:
+    (block,) = [block for block in blocks(README) if "Agents.connect" in block.text]
+    (household.home / "readme.py").write_text(block.text)
+    first, second = map(str.lower, household.run("python readme.py"))
+    assert "otters" in first
+    assert "foxes" in second
+
+
+def test_a_worker_by_hand(home: Path, serve: Serve) -> None:
+    """The page's two terminals, and its first program in a third."""
+    commands = [block.text.strip() for block in blocks(PAGE)]
+    serving, working = "agentstepper serve --no-worker", "agentstepper worker"
+    assert {serving, working} <= set(commands)
+    write_files(PAGE, home)
+    serve(serving)
+    environment = stranger(home)
+    with subprocess.Popen(
+        ["/bin/sh", "-c", f"exec {working}"], env=environment, stderr=subprocess.DEVNULL
+    ) as worker:
+        done = shell("python comedian.py", environment, home)
+        worker.terminate()
+    assert (done.returncode, done.stdout.split()[0]) == (0, "stopped"), done.stderr
+    assert worker.returncode == 0
+
+
+# ---- the tables ------------------------------------------------------------------------------------
+
+
+def test_every_method_is_named() -> None:
+    text = PAGE.read_text()
+    methods = {name for name in dir(AsyncAgents) if not name.startswith("_")} - {"close", "find"}
+    assert {name for name in methods if not re.search(rf"\b{name}\b", text)} == set()
+
+
+def test_every_limit_and_kind_is_named() -> None:
+    text = prose(PAGE)
+    words = {*Limits.__struct_fields__, *CreateAgent.__struct_fields__, *map(str, ActionKind)}
+    assert {word for word in words if word not in text} == set()
+
+
+@pytest.mark.parametrize("config", [JokeConfig, LlmConfig, CodingConfig])
+def test_every_config_is_named(config: type[Struct]) -> None:
+    text = prose(PAGE)
+    assert {name for name in config.__struct_fields__ if f"`{name}`" not in text} == set()
+
+
+def test_what_clients_ask_the_line_is_named() -> None:
+    text = prose(PAGE)
+    asked = {
+        name for name, call in CALLS.items() if call.right < max(c.right for c in CALLS.values())
+    }
+    assert {name for name in asked if f"`{name}`" not in text} == set()
