@@ -70,8 +70,8 @@ def test_a_person_talks_to_the_agent(live: Live) -> None:
     child.expect("you: ")
     child.sendline("count")
     child.expect(r"\d+ messages\.")
+    child.expect("you: ")  # before that the answer would break off
     live.kill_worker()
-    child.expect("you: ")
     child.sendline("hello")
     child.expect("!|is gone")
     child.expect(pexpect.EOF)
