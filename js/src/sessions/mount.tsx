@@ -10,15 +10,27 @@ import states from "../styles/states.css";
 import timeline from "../styles/timeline.css";
 import tokens from "../styles/tokens.css";
 import type { Place } from "../view/place";
+import conversations from "./conversations.css";
 import { SessionsModel } from "./model";
 import type { Reach } from "./opening";
 import { Root } from "./root";
-import own from "./sessions.css";
+import sessions from "./sessions.css";
+import widths from "./widths.css";
 
 declare const VERSION: string;
 
 // As in styles/index.ts; under a name of its own, since the debugger's may stand beside it.
-const STYLES = [tokens, base, header, timeline, states, layout, own].join("\n");
+const STYLES = [
+  tokens,
+  base,
+  header,
+  timeline,
+  states,
+  layout,
+  sessions,
+  conversations,
+  widths,
+].join("\n");
 
 /** Give an element's document the stylesheet. */
 export function addStyles(element: Element): void {

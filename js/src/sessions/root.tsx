@@ -19,9 +19,9 @@ import { Side } from "./side";
 import { oneLine } from "./status";
 import { Table } from "./table";
 
-/** Up to this width the list has two lines a session; as sessions.css has it. */
+/** Up to this width the list has two lines a session; as widths.css has it. */
 const TWO_LINES_TO = 620;
-/** Up to this width what is looked at stands under the list; as sessions.css has it. */
+/** Up to this width what is looked at stands under the list; as widths.css has it. */
 const STACKED_TO = 620;
 
 /** Where the focus may go when what had it goes, the best first. */
