@@ -22,11 +22,10 @@ from ..protocol.runtime_asks import Finish
 from .frame import FIRST_STEP, FrameIn, FrameOut
 from .keeping import Change, Context, session_over
 from .limits import verdict
+from .texts import kept
 
 #: Characters that wait to be told to the next step: a session that is paused hears all the while.
 MOST_GUIDANCE = 2_000_000
-#: Characters of an error that are kept.
-MOST_ERROR = 10_000
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,7 @@ def stopped(state: AgentState, note: str | None = None) -> Change:
 
 def failed(state: AgentState, error: str) -> Change:
     """It can't go on, and there is no place for a step that says why."""
-    return Change(replace(state, status=SessionStatus.ERROR, last_error=_error(error)))
+    return Change(replace(state, status=SessionStatus.ERROR, last_error=kept(error)))
 
 
 def next_step(state: AgentState) -> str:
@@ -175,7 +174,7 @@ def _after(
             iteration=state.iteration + 1,
             step_token=done.frame.step,
             next_step_token=done.frame.step,
-            last_error=_error(done.error or ""),
+            last_error=kept(done.error or ""),
         )
         return failed, None
     out, how = done.out, verdict(state, done.out, ends, ran_s)
@@ -209,7 +208,7 @@ def _row(state: AgentState, done: Done, after: AgentState, note: str | None, id:
         guidance=None if done.frame.guidance is msgspec.UNSET else done.frame.guidance,
         notes="\n".join(notes) or None,
         latency_ms=done.latency_ms,
-        error=None if done.error is None else _error(done.error),
+        error=None if done.error is None else kept(done.error),
     )
 
 
@@ -235,9 +234,3 @@ def _message(step: AgentStep, state: AgentState, id: str) -> ConversationMessage
 
 def _noted(state: AgentState, note: str | None) -> AgentState:
     return state if note is None else replace(Context.of(state), note=note).in_(state)
-
-
-def _error(text: str) -> str:
-    """An error that can be kept: without half characters, and not endless."""
-    plain = text.encode("utf-8", "replace").decode()
-    return plain if len(plain) <= MOST_ERROR else f"{plain[:MOST_ERROR]}…"

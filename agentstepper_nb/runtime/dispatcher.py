@@ -27,6 +27,7 @@ from ..protocol.runtime_asks import (
     Written,
 )
 from ..protocol.runtime_wire import Wake, Wakes
+from .texts import kept
 
 #: Seconds that a lease lasts, and between two looks at the queue that nothing woke.
 LEASE_S: Final = 10.0
@@ -39,8 +40,6 @@ _RENEW_AT: Final = 0.3
 _BREATH_S: Final = 0.05
 #: Seconds that giving the leases back may take, at the end.
 _GOODBYE_S: Final = 1.0
-#: Characters of an error that are kept with its action.
-_LONGEST: Final = 4000
 #: Refusals that say: this is somebody else's by now.
 NOT_OURS: Final = frozenset({"stale_epoch", "stale_claim"})
 
@@ -319,5 +318,4 @@ def told(error: BaseException) -> str:
         error: Ours speak for themselves; others are named.
     """
     text = str(error) if isinstance(error, CommandError) else f"{type(error).__name__}: {error}"
-    # A text may hold what no JSON can: it must never be why its action can't be marked.
-    return text.encode(errors="replace").decode()[:_LONGEST]
+    return kept(text)

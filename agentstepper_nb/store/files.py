@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and folders that are synced."""
 
 from __future__ import annotations
 
@@ -19,3 +19,16 @@ def write_whole(path: Path, data: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make durable which files a folder has.
+
+    Raises:
+        OSError: It can't be synced.
+    """
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

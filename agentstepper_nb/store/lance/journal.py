@@ -21,6 +21,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ...errors import NewerStoreError, StoreError
+from ..files import sync_folder
 from .kinds import BY_NAME, Changes, Row
 
 JOURNAL: Final = "journal"
@@ -170,15 +171,6 @@ class Journal:
             os.ftruncate(self._file, self.size)
             os.lseek(self._file, self.size, os.SEEK_SET)
             self._broken = False
-
-
-def sync_folder(folder: Path) -> None:
-    """Make safe which files a folder has."""
-    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
 
 
 def _broken(folder: Path) -> str:

@@ -12,6 +12,7 @@ from typing import Final
 from urllib.parse import quote
 
 from ...errors import StoreError
+from ..files import sync_folder
 from ..network import network_type
 from . import header, migrate
 
@@ -251,12 +252,3 @@ def put_aside(path: Path, marks: str = MARKS_FILE) -> str:
 def _companions(path: Path) -> tuple[Path, Path]:
     """The journals that belong to a file: of WAL, and of TRUNCATE."""
     return path.with_name(path.name + "-wal"), path.with_name(path.name + "-journal")
-
-
-def sync_folder(folder: Path) -> None:
-    """Make durable which files a folder has."""
-    file = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)

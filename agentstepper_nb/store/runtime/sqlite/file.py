@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from ....errors import StoreError
+from ...files import sync_folder
 from ...sqlite import migrate, opening
 
 log = logging.getLogger(__name__)
@@ -130,7 +131,7 @@ def _create(path: Path) -> None:
         connection.execute("PRAGMA synchronous = FULL")
         _migrate(connection, None)
     part.replace(path)
-    opening.sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
 def _migrate(connection: sqlite3.Connection, path: Path | None) -> None:
