@@ -1,5 +1,5 @@
 /** The view's end of the wire: commands paired with answers, pushes passed on, the link kept up. */
-import { batch, type ReadonlySignal, signal } from "@preact/signals";
+import { batch, type ReadonlySignal } from "@preact/signals";
 import type { Connection } from "../model/model";
 import {
   type AnswerTo,
@@ -11,9 +11,10 @@ import {
   VERSION,
 } from "../protocol/messages";
 import type { CoreHello, FromUi, MessageBody, ToUi, UiError } from "../protocol/types.gen";
-import { backoff, browserTimers, type Timers } from "./backoff";
+import type { Timers } from "./backoff";
+import { KeptLink } from "./kept_link";
 import { Receiver } from "./pieces";
-import type { Closed, Link, Transport } from "./transport";
+import type { Closed, Transport } from "./transport";
 
 /** The Core refused a command. */
 export class CommandError extends Error {
@@ -56,38 +57,35 @@ export interface ClientOptions {
   timers?: Timers;
 }
 
-/** Close codes by which a server says no for good; 4410: it is gone with all it knew. */
-const REFUSALS = new Set([1008, 4401, 4403, 4410]);
 const TOO_LARGE = 1009;
-/** A connection that stood this long was a good one: the next loss is a first one again. */
-const STEADY_MS = 3000;
-const TICK_MS = 1000;
 
 export class Client {
   readonly #options: ClientOptions;
-  readonly #timers: Timers;
-  readonly #connection = signal<Connection>({ kind: "connecting" });
+  readonly #kept: KeptLink;
   readonly #waiting = new Map<string, Waiting>();
-  #link: Link | null = null;
   #receiver = new Receiver();
   #sent = 0;
   #commands = 0;
-  #attempt = 0;
-  #openedAt = 0;
-  #cancelTimer: (() => void) | null = null;
 
   constructor(options: ClientOptions) {
     this.#options = options;
-    this.#timers = options.timers ?? browserTimers;
+    const speaker = {
+      begin: () => this.#begin(),
+      greet: () => this.#greet(),
+      receive: (text: string) => this.#receive(text),
+      abandon: () => this.#abandon(),
+      closed: (why: Closed) => this.#closed(why),
+    };
+    this.#kept = new KeptLink(options.transport, speaker, options.timers);
   }
 
   get connection(): ReadonlySignal<Connection> {
-    return this.#connection;
+    return this.#kept.connection;
   }
 
   /** Begin; from here on the client keeps itself connected until `close`. */
   start(): void {
-    this.#open();
+    this.#kept.open();
   }
 
   /**
@@ -101,21 +99,17 @@ export class Client {
     body: FromUi[C],
     take?: (answer: AnswerTo<C>) => void,
   ): Promise<AnswerTo<C>> {
-    if (this.#connection.peek().kind !== "open") return Promise.reject(new LinkLost());
+    if (this.connection.peek().kind !== "open") return Promise.reject(new LinkLost());
     return this.#send(type, body, take);
   }
 
   /** Try now instead of later, unless the link stands and its answers come. */
   retry(): void {
-    const now = this.#connection.peek();
-    if (now.kind !== "lost" && now.kind !== "refused" && !now.stalled) return;
-    this.#attempt = 0;
-    this.#open();
+    this.#kept.retry();
   }
 
   close(): void {
-    this.#stopTimer();
-    this.#drop();
+    this.#kept.close();
   }
 
   #send<C extends CommandName>(
@@ -131,41 +125,30 @@ export class Client {
       };
       this.#waiting.set(id, { resolve: (body) => taken(body as AnswerTo<C>), reject });
     });
-    this.#link?.send(encode(++this.#sent, type, id, body));
+    this.#kept.send(encode(++this.#sent, type, id, body));
     return answer;
   }
 
-  #open(): void {
-    this.#stopTimer();
-    this.#drop();
-    if (this.#connection.peek().kind === "lost") this.#setLost(0);
-    else this.#connection.value = { kind: "connecting" };
+  #begin(): void {
     this.#sent = 0;
     this.#receiver = new Receiver();
-    this.#link = this.#options.transport.open({
-      opened: () => this.#greet(),
-      message: (text) => this.#receive(text),
-      stalled: (why) => this.#stall(why),
-      closed: (why) => void this.#closed(why),
-    });
   }
 
   #greet(): void {
     const hello = { version: VERSION, client: this.#options.name };
     this.#send("hello", hello, (answer) => this.#greeted(answer)).catch((error: Error) => {
-      if (error instanceof CommandError) this.#refuse(error.message);
+      if (error instanceof CommandError) this.#kept.refuse(error.message);
     });
   }
 
   #greeted(hello: CoreHello): void {
     if (hello.version !== VERSION) {
-      this.#refuse(skew(hello));
+      this.#kept.refuse(skew(hello));
       return;
     }
-    this.#openedAt = this.#timers.now();
     // That it stands and what it says are one: nobody takes the snapshot of before for the Core's.
     batch(() => {
-      this.#connection.value = { kind: "open", control: hello.control, core: hello.core };
+      this.#kept.stands(hello.control, hello.core);
       this.#options.listener.hello(hello);
     });
   }
@@ -194,8 +177,7 @@ export class Client {
       body.pieces = null;
       return true;
     } catch {
-      this.#link?.close();
-      void this.#closed({ code: 0, reason: "", opened: true });
+      this.#kept.breakOff();
       return false;
     }
   }
@@ -228,80 +210,16 @@ export class Client {
     }
   }
 
-  /** Say why answers stay away, or no longer. */
-  #stall(why: string | null): void {
-    const now = this.#connection.peek();
-    if (now.kind === "lost" && why !== null) {
-      this.#connection.value = { kind: "connecting", stalled: why };
-    } else if (now.kind === "connecting" || now.kind === "open") {
-      const { stalled: _, ...rest } = now;
-      this.#connection.value = why === null ? rest : { ...rest, stalled: why };
-    }
-  }
-
-  async #closed(why: Closed): Promise<void> {
-    this.#link = null;
-    this.#abandon();
-    if (this.#connection.peek().kind === "refused") return;
-    if (REFUSALS.has(why.code)) {
-      this.#refuse(why.reason || "The server refused the connection.");
-      return;
-    }
-    if (why.code === TOO_LARGE) {
-      this.#options.listener.trouble(
-        "too_large",
-        why.reason || "A message was larger than 64 MiB.",
-      );
-    }
-    const steady = this.#openedAt > 0 && this.#timers.now() - this.#openedAt >= STEADY_MS;
-    this.#openedAt = 0;
-    this.#attempt = steady ? 1 : this.#attempt + 1;
-    this.#countDown(backoff(this.#attempt, this.#timers.random()));
-    if (!why.opened) await this.#explain();
-  }
-
-  async #explain(): Promise<void> {
-    const reason = await this.#options.transport.explain?.(this.#attempt);
-    // A later attempt may have gone well meanwhile.
-    if (reason && this.#connection.peek().kind === "lost") this.#refuse(reason);
-  }
-
-  /** Wait, saying each second how long still. */
-  #countDown(ms: number): void {
-    this.#setLost(ms);
-    const step = ms % TICK_MS || Math.min(ms, TICK_MS);
-    this.#cancelTimer = this.#timers.after(step, () => {
-      if (ms - step > 0) this.#countDown(ms - step);
-      else this.#open();
-    });
-  }
-
-  #setLost(retryInMs: number): void {
-    this.#connection.value = { kind: "lost", attempt: this.#attempt, retryInMs };
-  }
-
-  #refuse(message: string): void {
-    this.#stopTimer();
-    this.#connection.value = { kind: "refused", message };
-    this.#drop();
-  }
-
-  /** Let go of the link without hearing of its end. */
-  #drop(): void {
-    this.#link?.close();
-    this.#link = null;
-    this.#abandon();
+  #closed(why: Closed): void {
+    if (why.code !== TOO_LARGE) return;
+    const reason = why.reason || "A message was larger than 64 MiB.";
+    this.#options.listener.trouble("too_large", reason);
   }
 
   #abandon(): void {
     const waiting = [...this.#waiting.values()];
     this.#waiting.clear();
     for (const { reject } of waiting) reject(new LinkLost());
-  }
-
-  #stopTimer(): void {
-    this.#cancelTimer?.();
-    this.#cancelTimer = null;
   }
 }
 

@@ -1,8 +1,9 @@
 /** The view's end of the runtime's line: requests, topics with credit, and a link that is kept up. */
-import { batch, type ReadonlySignal, signal } from "@preact/signals";
-import { backoff, browserTimers, type Timers } from "../client/backoff";
+import { batch, type ReadonlySignal } from "@preact/signals";
+import type { Timers } from "../client/backoff";
 import { CommandError, LinkLost } from "../client/client";
-import type { Closed, Link, Transport } from "../client/transport";
+import { KeptLink } from "../client/kept_link";
+import type { Transport } from "../client/transport";
 import type { Connection } from "../model/model";
 import type { AskRuntime, Notice, RuntimeTells } from "../protocol/runtime.gen";
 import { LINE_VERSION, type Method, read, type Told, WINDOW, Writer } from "./frame";
@@ -34,60 +35,53 @@ export interface LineOptions {
   timers?: Timers;
 }
 
-/** Close codes by which a server says no for good; 4410: the kernel that led there is gone. */
-const REFUSALS = new Set([1008, 4401, 4403, 4410]);
-/** A connection that stood this long was a good one: the next loss is a first one again. */
-const STEADY_MS = 3000;
-const TICK_MS = 1000;
-
 export class Line {
   readonly #options: LineOptions;
-  readonly #timers: Timers;
-  readonly #connection = signal<Connection>({ kind: "connecting" });
+  readonly #kept: KeptLink;
   readonly #waiting = new Map<string, Waiting>();
   readonly #watched = new Set<Watched>();
   #writer = new Writer();
-  #link: Link | null = null;
   #ids = 0;
-  #attempt = 0;
-  #openedAt = 0;
-  #cancelTimer: (() => void) | null = null;
 
   constructor(options: LineOptions) {
     this.#options = options;
-    this.#timers = options.timers ?? browserTimers;
+    const speaker = {
+      begin: () => {
+        this.#writer = new Writer();
+      },
+      greet: () => this.#kept.send(this.#writer.hello(options.name)),
+      receive: (text: string) => this.#receive(text),
+      abandon: () => this.#abandon(),
+    };
+    this.#kept = new KeptLink(options.transport, speaker, options.timers);
   }
 
   get connection(): ReadonlySignal<Connection> {
-    return this.#connection;
+    return this.#kept.connection;
   }
 
   /** Begin; from here on it keeps itself connected until `close`. */
   start(): void {
-    this.#open();
+    this.#kept.open();
   }
 
   /** Try now instead of later, unless the link stands and its answers come. */
   retry(): void {
-    const now = this.#connection.peek();
-    if (now.kind !== "lost" && now.kind !== "refused" && !now.stalled) return;
-    this.#attempt = 0;
-    this.#open();
+    this.#kept.retry();
   }
 
   close(): void {
-    this.#stopTimer();
-    this.#drop();
+    this.#kept.close();
   }
 
   /** Ask, and wait for the answer. Rejects with CommandError or LinkLost. */
   ask<M extends Method>(method: M, params: AskRuntime[M]): Promise<RuntimeTells[M]> {
-    if (this.#connection.peek().kind !== "open") return Promise.reject(new LinkLost());
+    if (this.connection.peek().kind !== "open") return Promise.reject(new LinkLost());
     const id = this.#nextId();
     const answer = new Promise<unknown>((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
     });
-    this.#link?.send(this.#writer.ask(id, method, params));
+    this.#kept.send(this.#writer.ask(id, method, params));
     return answer as Promise<RuntimeTells[M]>;
   }
 
@@ -95,94 +89,23 @@ export class Line {
   watch(topic: string, hear: Hear): () => void {
     const watched: Watched = { topic, hear, id: null, taken: 0 };
     this.#watched.add(watched);
-    if (this.#connection.peek().kind === "open") this.#begin(watched);
+    if (this.connection.peek().kind === "open") this.#begin(watched);
     return () => {
       this.#watched.delete(watched);
-      if (watched.id !== null) this.#link?.send(this.#writer.cancel(watched.id));
+      if (watched.id !== null) this.#kept.send(this.#writer.cancel(watched.id));
       watched.id = null;
     };
   }
 
   // ---- the link -----------------------------------------------------------------------------------
 
-  #open(): void {
-    this.#stopTimer();
-    this.#drop();
-    if (this.#connection.peek().kind === "lost") this.#setLost(0);
-    else this.#connection.value = { kind: "connecting" };
-    this.#writer = new Writer();
-    this.#link = this.#options.transport.open({
-      opened: () => this.#link?.send(this.#writer.hello(this.#options.name)),
-      message: (text) => this.#receive(text),
-      stalled: (why) => this.#stall(why),
-      closed: (why) => void this.#closed(why),
-    });
-  }
-
   #welcomed({ version, core, control }: Told & { type: "welcome" }): void {
     if (version !== LINE_VERSION) {
-      this.#refuse(skew(version, core));
+      this.#kept.refuse(skew(version, core));
       return;
     }
-    this.#openedAt = this.#timers.now();
-    this.#connection.value = { kind: "open", control, core };
+    this.#kept.stands(control, core);
     for (const each of this.#watched) this.#begin(each);
-  }
-
-  async #closed(why: Closed): Promise<void> {
-    this.#link = null;
-    this.#abandon();
-    if (this.#connection.peek().kind === "refused") return;
-    if (REFUSALS.has(why.code)) {
-      this.#refuse(why.reason || "The server refused the connection.");
-      return;
-    }
-    const steady = this.#openedAt > 0 && this.#timers.now() - this.#openedAt >= STEADY_MS;
-    this.#openedAt = 0;
-    this.#attempt = steady ? 1 : this.#attempt + 1;
-    this.#countDown(backoff(this.#attempt, this.#timers.random()));
-    if (!why.opened) await this.#explain();
-  }
-
-  async #explain(): Promise<void> {
-    const reason = await this.#options.transport.explain?.(this.#attempt);
-    // A later attempt may have gone well meanwhile.
-    if (reason && this.#connection.peek().kind === "lost") this.#refuse(reason);
-  }
-
-  /** Wait, saying each second how long still. */
-  #countDown(ms: number): void {
-    this.#setLost(ms);
-    const step = ms % TICK_MS || Math.min(ms, TICK_MS);
-    this.#cancelTimer = this.#timers.after(step, () => {
-      if (ms - step > 0) this.#countDown(ms - step);
-      else this.#open();
-    });
-  }
-
-  #setLost(retryInMs: number): void {
-    this.#connection.value = { kind: "lost", attempt: this.#attempt, retryInMs };
-  }
-
-  /** Say why answers stay away, or no longer. */
-  #stall(why: string | null): void {
-    const now = this.#connection.peek();
-    if (now.kind === "lost" || now.kind === "refused") return;
-    const { stalled: _, ...rest } = now;
-    this.#connection.value = why === null ? rest : { ...rest, stalled: why };
-  }
-
-  #refuse(message: string): void {
-    this.#stopTimer();
-    this.#connection.value = { kind: "refused", message };
-    this.#drop();
-  }
-
-  /** Let go of the link without hearing of its end. */
-  #drop(): void {
-    this.#link?.close();
-    this.#link = null;
-    this.#abandon();
   }
 
   #abandon(): void {
@@ -190,11 +113,6 @@ export class Line {
     const waiting = [...this.#waiting.values()];
     this.#waiting.clear();
     for (const { reject } of waiting) reject(new LinkLost());
-  }
-
-  #stopTimer(): void {
-    this.#cancelTimer?.();
-    this.#cancelTimer = null;
   }
 
   // ---- what comes ---------------------------------------------------------------------------------
@@ -216,7 +134,7 @@ export class Line {
     batch(() => watched.hear(notice));
     watched.taken += 1;
     if (watched.id === null || watched.taken * 2 < WINDOW) return;
-    this.#link?.send(this.#writer.more(id, watched.taken));
+    this.#kept.send(this.#writer.more(id, watched.taken));
     watched.taken = 0;
   }
 
@@ -228,17 +146,15 @@ export class Line {
   }
 
   #failed({ id, code, message }: Told & { type: "failed" }): void {
-    const now = this.#connection.peek();
-    if (code === "watch_only" && now.kind === "open")
-      this.#connection.value = { ...now, control: false };
+    if (code === "watch_only") this.#kept.watchOnly();
     const waiting = id === undefined ? undefined : this.#waiting.get(id);
     const watched = id === undefined ? undefined : this.#byId(id);
     if (watched) watched.id = null;
     if (waiting && id !== undefined) {
       this.#waiting.delete(id);
       waiting.reject(new CommandError(code, message));
-    } else if (now.kind !== "open") {
-      this.#refuse(message); // of hello
+    } else if (this.connection.peek().kind !== "open") {
+      this.#kept.refuse(message); // of hello
     } else {
       this.#options.trouble(message);
     }
@@ -247,7 +163,7 @@ export class Line {
   #begin(watched: Watched): void {
     watched.id = this.#nextId();
     watched.taken = 0;
-    this.#link?.send(this.#writer.watch(watched.id, watched.topic));
+    this.#kept.send(this.#writer.watch(watched.id, watched.topic));
   }
 
   #byId(id: string): Watched | undefined {
