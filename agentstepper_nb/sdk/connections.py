@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from queue import Empty, SimpleQueue
 from typing import Final, Literal, TypeGuard
@@ -84,6 +85,8 @@ class Connections:
         self._introduced = False  # whether a Core may have heard hello
         self._backoff = Backoff()
         self._told = False  # that the Core is away
+        #: Called, on the reading thread, where `away` may be another.
+        self.on_away: Callable[[], None] = lambda: None
         self._wake: SimpleQueue[None] = SimpleQueue()
         self._until: float | None = None  # when the goodbye's patience ends
         self._given_up = False
@@ -197,12 +200,14 @@ class Connections:
                 self.snapshots = self._dialect.snapshots
                 if not self.opened.done():
                     self.opened.set_result(None)
+                self.on_away()
                 while True:  # until recv raises ConnectionClosed
                     self._hear(connection.recv(decode=True))
         except Exception as error:
             return error
         finally:
             self._connection = None
+            self.on_away()
 
     def _hear(self, text: str) -> None:
         reply = self._dialect.decode(text)

@@ -172,6 +172,10 @@ class Door:
     def _is_closed(self) -> bool:
         return self._seat.session is not None and self._seat.session.ended
 
+    def _watches(self, folder: Path) -> bool:
+        """Whether the changes of this folder are told already."""
+        return self._seat.watch is not None and self._seat.watch.folder == folder.resolve()
+
     def _owns(self, run: str) -> bool:
         """Whether a run is the one of this process."""
         session = self._seat.session

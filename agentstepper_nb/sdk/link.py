@@ -85,6 +85,19 @@ class Link:
         return self._connections.away and not self.closed.done()
 
     @property
+    def halted(self) -> bool:
+        """Whether a breakpoint waits for its answer."""
+        return bool(self._waiting.breakpoints())
+
+    def on_halted(self, callback: Callable[[], None]) -> None:
+        """Call this, on whatever thread, each time that `halted` may be another."""
+        self._waiting.on_breakpoints = callback
+
+    def on_away(self, callback: Callable[[], None]) -> None:
+        """Call this, on a thread of the link's, each time that `away` may be another."""
+        self._connections.on_away = callback
+
+    @property
     def undelivered(self) -> int:
         """How many messages no Core is known to keep."""
         return self._outbox.undelivered
@@ -143,6 +156,15 @@ class Link:
     def forget(self, key: str) -> None:
         """Nobody waits for the answer to this breakpoint or request any more."""
         self._waiting.forget(key)
+
+    def withdraw(self, error: Callable[[], BaseException]) -> None:
+        """Let nobody wait at a breakpoint any more: each is withdrawn, whatever thread waits there.
+
+        Args:
+            error: Makes what is raised there, each time a new one.
+        """
+        for key in self._waiting.breakpoints():
+            self._waiting.give(key, error())
 
     def _check(self) -> None:
         if self._lost is not None:

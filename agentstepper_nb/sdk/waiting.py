@@ -15,9 +15,13 @@ class Waiting:
 
     Without a lock, by single operations on a dict: a signal's handler, or a finalizer in whatever
     thread collects garbage, may come here while somebody is here.
+
+    Attributes:
+        on_breakpoints: Called, on any thread, where a breakpoint begins to wait or waits no more.
     """
 
     def __init__(self) -> None:
+        self.on_breakpoints: Callable[[], None] = lambda: None
         self._futures: dict[str, tuple[Kind, Future[Any]]] = {}
 
     def __len__(self) -> int:
@@ -39,6 +43,8 @@ class Waiting:
         except BaseException:
             self.forget(key)
             raise
+        if kind == "breakpoint":
+            self.on_breakpoints()
         return future
 
     def has(self, key: str) -> bool:
@@ -47,7 +53,7 @@ class Waiting:
 
     def forget(self, key: str) -> None:
         """Nobody waits for this any more."""
-        self._futures.pop(key, None)
+        self._pop(key)
 
     def give(self, key: str | None, value: Any) -> None:
         """Give a value, or raise an exception, to whoever waits for a key.
@@ -60,7 +66,7 @@ class Waiting:
         future = self._take(key)
         if future is None:
             return  # withdrawn, or nobody waited
-        if isinstance(value, Exception):
+        if isinstance(value, BaseException):
             future.set_exception(value)
         else:
             future.set_result(value)
@@ -89,8 +95,13 @@ class Waiting:
             if len(asking) != 1:
                 return None
             key = asking[0]
-        found = self._futures.pop(key, None)
-        return None if found is None else found[1]
+        return self._pop(key)
+
+    def _pop(self, key: str) -> Future[Any] | None:
+        kind, future = self._futures.pop(key, (None, None))
+        if kind == "breakpoint":
+            self.on_breakpoints()
+        return future
 
 
 def new_future() -> Future[Any]:

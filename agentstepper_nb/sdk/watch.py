@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from contextlib import suppress
+from pathlib import Path
 
 from ..errors import ConnectionLostError, WorkspaceError
 from ..protocol.values import Commit
@@ -30,6 +31,11 @@ class Watch:
         self._workspace = workspace
         self._lock = threading.Lock()
         self._failing = False
+
+    @property
+    def folder(self) -> Path:
+        """The folder, with all links resolved."""
+        return self._workspace.folder
 
     def initial_commit(self) -> Commit:
         """The run's first commit."""

@@ -87,6 +87,7 @@ class OpenLine:
             await asyncio.wait((writing,))
             self.on_lost()
             self.line.lost("The connection to the Core is gone.")
+            await self._socket.close()  # where it isn't gone but this loop ends
 
     async def _write(self) -> None:
         try:
@@ -135,7 +136,7 @@ async def dial(endpoint: Endpoint) -> ClientConnection:
     except InvalidStatus as error:
         if error.response.status_code in (401, 403, 404):
             raise NotTakenError(_why(endpoint, error.response)) from None
-        raise _away(endpoint, error) from None
+        raise _away(endpoint, error, f": {_said(error.response)}") from None
     except (OSError, InvalidHandshake) as error:
         raise _away(endpoint, error) from None
 
@@ -176,8 +177,8 @@ async def _greet(socket: ClientConnection, services: Mapping[str, Service]) -> N
         raise NotTakenError("The Core's answer to hello isn't a welcome: are both of one version?")
 
 
-def _away(endpoint: Endpoint, error: Exception) -> ConnectionLostError:
-    why = str(error).rstrip(".") or type(error).__name__
+def _away(endpoint: Endpoint, error: Exception, said: str = "") -> ConnectionLostError:
+    why = f"{str(error).rstrip('.') or type(error).__name__}{said.rstrip('.')}"
     return ConnectionLostError(f"The Core at {endpoint.url} can't be reached now: {why}.")
 
 

@@ -190,7 +190,7 @@ class Line:
         room = self._room[id] = asyncio.Event()
         generator = service.stream(asked.request.method, asked.request.params)
         try:
-            async with aclosing(cast(AsyncGenerator[Struct, None], generator)) as items:
+            async with aclosing(cast(AsyncGenerator[Struct | Raw, None], generator)) as items:
                 async for item in items:
                     while not self._peer.credit(id):
                         room.clear()
@@ -237,7 +237,7 @@ class Line:
                 self._send(text)
 
 
-def _encoded(value: Struct | None) -> Raw:
+def _encoded(value: Struct | Raw | None) -> Raw:
     encoded = msgspec.json.encode(value)
     if len(encoded) > _LARGEST:
         raise CommandError(

@@ -23,15 +23,15 @@ class Service(Protocol):
     A `CommandError` or `ProtocolError` that it raises goes to who asked; anything else is logged.
     """
 
-    async def call(self, method: str, params: Raw) -> Struct | None:
-        """Answer once. Cancelled where nobody wants the answer any more.
+    async def call(self, method: str, params: Raw) -> Struct | Raw | None:
+        """Answer once; a `Raw` is JSON already. Cancelled where nobody wants the answer any more.
 
         Args:
             method: What is asked.
             params: With what, as JSON.
         """
 
-    def stream(self, method: str, params: Raw) -> AsyncIterator[Struct]:
+    def stream(self, method: str, params: Raw) -> AsyncIterator[Struct | Raw]:
         """Answer with items: an async generator. It is taken from only as far as its reader has room,
         and closed where its reader is gone.
 

@@ -16,7 +16,7 @@ from ...errors import CommandError, ConnectionLostError
 from ...protocol.runtime_wire import SERVICE
 from ...worker.dialing import OpenLine, open_line
 from ...worker.door import Door
-from ...worker.redialing import stay_connected
+from ...worker.redialing import Find, stay_connected
 
 Value = TypeVar("Value")
 
@@ -33,11 +33,12 @@ _log.addHandler(logging.NullHandler())
 
 
 class ClientLine:
-    """The Core's service `runtime`, wherever the connection stands. Made by `open`.
+    """A service of the Core's, wherever the connection stands. Made by `open` or `dial`.
 
     Args:
-        endpoint: Where the Core is.
-        token: The token that the caller gave; None: it is looked for at each dialling.
+        url: Where the Core is.
+        find: Looks for it anew, with its token, at each dialling.
+        service: Which service is asked.
         patience: Seconds that a call waits for a Core that is away.
         opened: The first line.
 
@@ -47,19 +48,21 @@ class ClientLine:
     """
 
     def __init__(
-        self, endpoint: discover.Endpoint, token: str | None, patience: float, opened: OpenLine
+        self, url: str, find: Find, service: str, patience: float, opened: OpenLine
     ) -> None:
-        self.url = endpoint.url
+        self.url = url
+        self.find = find
+        self._service = service
         self._patience = patience
         self._door = Door()
         self._door.open(opened.line)
-        self.find = partial(discover.runtime_endpoint, endpoint.url, token)
-        self._life = asyncio.create_task(stay_connected(self.find, {}, self._door, _log, opened))
+        self._first = opened
+        self._life = asyncio.create_task(stay_connected(find, {}, self._door, _log, opened))
         self._closed = False
 
     @classmethod
     async def open(cls, url: str | None, token: str | None, patience: float) -> ClientLine:
-        """Connect.
+        """Connect to the service `runtime`.
 
         Args:
             url: Where the Core is; None: it is looked for.
@@ -71,15 +74,35 @@ class ClientLine:
             ConnectionLostError: It can't be reached, or doesn't take this connection.
         """
         endpoint = discover.runtime_endpoint(url, token)
-        return cls(endpoint, token, patience, await open_line(endpoint, {}, _log))
+        find = partial(discover.runtime_endpoint, endpoint.url, token)
+        opened = await open_line(endpoint, {}, _log)
+        return cls(endpoint.url, find, SERVICE, patience, opened)
 
-    async def ask(self, method: str, params: Struct | None, kind: type[Value]) -> Value:
+    @classmethod
+    async def dial(cls, endpoint: discover.Endpoint, service: str, patience: float) -> ClientLine:
+        """Connect to another service.
+
+        Args:
+            endpoint: Where it is, and by which token it may be asked.
+            service: Its name.
+            patience: Seconds that a call waits for a Core that is away.
+
+        Raises:
+            ConnectionLostError: It can't be reached, or doesn't take this connection.
+        """
+        opened = await open_line(endpoint, {}, _log)
+        return cls(endpoint.url, lambda: endpoint, service, patience, opened)
+
+    async def ask(
+        self, method: str, params: Struct | None, kind: type[Value], *, again: bool = True
+    ) -> Value:
         """Ask for a result, and again where the connection broke before the answer came.
 
         Args:
             method: What.
-            params: With what: asked twice, it does no more than asked once.
+            params: With what.
             kind: The answer's class.
+            again: Whether asked twice, it does no more than asked once. Else it is asked once.
 
         Raises:
             CommandError: It was refused.
@@ -89,9 +112,9 @@ class ClientLine:
             await self._connected()
             before = self._door.breaks
             try:
-                return await self._door.call(SERVICE, method, params, kind)
+                return await self._door.call(self._service, method, params, kind)
             except CommandError as error:
-                if not self._broke(error, before):
+                if not again or not self._broke(error, before):
                     raise
 
     async def stream(
@@ -104,7 +127,9 @@ class ClientLine:
             await self._connected()
             before = self._door.breaks
             try:
-                async with aclosing(self._door.stream(SERVICE, method, params, kind)) as items:
+                async with aclosing(
+                    self._door.stream(self._service, method, params, kind)
+                ) as items:
                     async for item in items:
                         yield item
             except CommandError as error:
@@ -118,6 +143,7 @@ class ClientLine:
         self._closed = True
         self._life.cancel()
         await asyncio.wait((self._life,))
+        await self._first.close()  # a life that was cancelled before it began has closed nothing
 
     def _broke(self, error: CommandError, before: int) -> bool:
         """Whether the connection broke since: the Core says the same of workers of its own."""
@@ -126,7 +152,7 @@ class ClientLine:
     async def _connected(self) -> None:
         """Wait for the connection."""
         if self._closed:
-            raise ConnectionLostError("These agents' connection is closed: connect again.")
+            raise ConnectionLostError("This connection is closed: connect again.")
         if self._door.is_open:
             return
         connected = asyncio.ensure_future(self._door.connected())

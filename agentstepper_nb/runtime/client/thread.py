@@ -12,6 +12,7 @@ from typing import Final, Generic, TypeVar
 
 T = TypeVar("T")
 
+_GLANCE: Final = 1.0  # seconds
 _OVER: Final = "This connection is closed, or was left behind by a fork: connect again."
 
 
@@ -24,6 +25,7 @@ class LoopThread:
 
     def __init__(self, name: str) -> None:
         self._pid = os.getpid()
+        self._left = False
         self._started: Future[asyncio.AbstractEventLoop] = Future()
         self._over = asyncio.Event()
         self._thread = threading.Thread(target=self._live, name=name, daemon=True)
@@ -32,8 +34,8 @@ class LoopThread:
 
     @property
     def lives(self) -> bool:
-        """Whether it runs, in this process."""
-        return self._pid == os.getpid() and self._thread.is_alive()
+        """Whether it runs, in this process, and wasn't left to itself."""
+        return self._pid == os.getpid() and self._thread.is_alive() and not self._left
 
     def run(self, begin: Callable[[], Awaitable[T]]) -> T:
         """Run something and wait for it. An interrupt here cancels it, and is raised once it is over.
@@ -49,19 +51,47 @@ class LoopThread:
         running = _Running(self._loop, begin)
         try:
             running.start()
-            return running.outcome.result()
+            return self.result(running.outcome)
         except BaseException:
-            running.cancel()
+            with suppress(RuntimeError):  # the thread has ended, and all that ran there
+                running.cancel()
+                self._until(running.outcome)
             raise
 
-    def close(self) -> None:
-        """Cancel what runs, and join the thread. Idempotent; in a forked child it does nothing."""
+    def result(self, outcome: Future[T]) -> T:
+        """Wait for what this thread is to give, and hear every interrupt.
+
+        Args:
+            outcome: What is set there.
+
+        Raises:
+            RuntimeError: The thread ended before.
+        """
+        self._until(outcome)
+        return outcome.result()
+
+    def _until(self, outcome: Future[T]) -> None:
+        """A signal that comes just before this thread falls asleep doesn't wake it, and what the end of
+        the loop let fall is never set: so it wakes by itself, to look.
+        """
+        while not outcome.done():
+            wait((outcome,), _GLANCE)
+            if not self.lives and not outcome.done():
+                raise RuntimeError(_OVER)
+
+    def close(self, patience: float | None = None) -> None:
+        """Cancel what runs, and join the thread. Idempotent; in a forked child it does nothing.
+
+        Args:
+            patience: Seconds to wait for what doesn't end; the thread is left to itself then. None: any.
+        """
         if not self.lives:
             return
         with suppress(RuntimeError):  # its loop is closed by now
             self._loop.call_soon_threadsafe(self._over.set)
         if threading.current_thread() is not self._thread:  # a garbage collection may be anywhere
-            self._thread.join()
+            self._thread.join(patience)
+            self._left = self._thread.is_alive()  # who waits for it waits no longer
 
     def _live(self) -> None:
         with asyncio.Runner() as runner:
@@ -94,10 +124,9 @@ class _Running(Generic[T]):
         self._loop.call_soon_threadsafe(self._start)
 
     def cancel(self) -> None:
-        """Cancel it, unless it is over, and wait until it is."""
+        """Cancel it, unless it is over."""
         if not self.outcome.done():
             self._loop.call_soon_threadsafe(self._cancel)
-            wait((self.outcome,))
 
     def _start(self) -> None:
         self._task = self._loop.create_task(self._run())

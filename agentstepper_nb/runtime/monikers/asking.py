@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, cast
 
@@ -32,6 +32,7 @@ async def ask(
     dbg: AsyncAgentStepper | None,
     *,
     silence_s: float = SILENCE_S,
+    tell: Callable[[AgentEvent], object] | None = None,
 ) -> AssistantMessage:
     """Ask once. What is in force after a person's edits is what is sent and given back.
 
@@ -40,6 +41,7 @@ async def ask(
         request: The question.
         dbg: The debugger that sees it; None for none.
         silence_s: Seconds that the model may say nothing.
+        tell: Called with each event of the model's answer as it comes, before a person may edit it.
 
     Raises:
         ModelError: There is no answer, or a person's edit is none.
@@ -47,13 +49,13 @@ async def ask(
         InjectedError: A person let it fail.
     """
     if dbg is None:
-        return (await _answer(provider, request, silence_s)).message
+        return (await _answer(provider, request, silence_s, tell)).message
     shown, mine, message = request_as_json(request), None, None
     async with dbg.llm(shown, model=request.model) as query:
         if not query.skipped:
             if query.prompt is not shown:
                 request = _edited(query.prompt, request)
-            answer = await _answer(provider, request, silence_s)
+            answer = await _answer(provider, request, silence_s, tell)
             message, mine = answer.message, answer_as_json(answer.message)
             query.response, query.usage = mine, answer.usage
     if message is not None and query.response is mine:
@@ -64,12 +66,19 @@ async def ask(
         raise ModelError("invalid", f"The edited answer can't be used: {error}.") from None
 
 
-async def _answer(provider: ModelProvider, request: ModelRequest, silence_s: float) -> Answer:
+async def _answer(
+    provider: ModelProvider,
+    request: ModelRequest,
+    silence_s: float,
+    tell: Callable[[AgentEvent], object] | None,
+) -> Answer:
     gathering = Gathering(request.messages)
     stream = cast("AsyncGenerator[AgentEvent, None]", provider.stream(request))
     async with aclosing(stream):
         while (event := await _next(stream, silence_s)) is not None:
-            gathering.take(event)
+            event = gathering.take(event)
+            if tell is not None:
+                tell(event)
     return gathering.answer()
 
 
