@@ -2,8 +2,8 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { compile } from "json-schema-to-typescript";
 
-/** Each schema, and what its types are kept in: the app doesn't know of the runtime's. */
-const MADE = { protocol: "types.gen.ts", runtime: "runtime.gen.ts" };
+/** Each schema, and what its types are kept in: the app doesn't know of the runtime's and the chat's. */
+const MADE = { protocol: "types.gen.ts", runtime: "runtime.gen.ts", chat: "chat.gen.ts" };
 
 for (const [name, file] of Object.entries(MADE)) await make(name, file);
 

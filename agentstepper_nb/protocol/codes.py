@@ -226,6 +226,35 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "No call of this session waits for an approval under this id.",
         "Take the `callId` of `approval_required`.",
     ),
+    "auto_chat_refused": (
+        "AutoChat was asked to go on where it may not: outside of STATE_STOP, past its bound, after a "
+        "confirmation or an error, or with nothing to continue.",
+        "Say something yourself: that begins its count anew.",
+    ),
+    "not_waiting": (
+        "The message is no confirmation that waits for a choice, or this is none of its choices.",
+        "Somebody else may have chosen, or its turn has ended: the conversation shows which.",
+    ),
+    "may_not_hand_on": (
+        "An agent handed a message on whose role doesn't let it, to one that isn't there, or in a ring.",
+        "Give it the role SUPERVISOR or CREW, and name an agent of the session.",
+    ),
+    "not_allowed": (
+        "The file lies outside of the chat's allowed paths, or isn't of a kind that is shown.",
+        "Add its folder to `allowed_paths`, where you trust what lies there.",
+    ),
+    "invalid_token": (
+        "The chat token is no token, of another session or installation, expired, or revoked.",
+        "Ask for a new one where the chat runs: `chat.token()`.",
+    ),
+    "out_of_scope": (
+        "The chat token doesn't cover what was asked.",
+        "Ask for one with that scope: `chat.token(scope=…)`.",
+    ),
+    "unknown_turn": (
+        "No answer is wanted for this turn any more, or it isn't this agent's.",
+        "Wait for the next message.",
+    ),
     "watch_only": (
         "This login may watch, not control; or the agents' token came where it takes the control "
         "token.",

@@ -1,5 +1,5 @@
-"""What is made from the protocol: the JSON Schema of version 2, and from that the view's types; the page
-of errors.
+"""What is made from the protocol: the JSON Schema of version 2, of the runtime and of the chat, and from
+these the views' types; the page of errors.
 
 Run as a module: without arguments it writes the files, with `--check` it tells whether they are true.
 """
@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from . import agent, codes, runtime, runtime_asks, runtime_wire, ui
+from . import agent, chat, codes, runtime, runtime_asks, runtime_wire, ui
 from .frame import Table
 
 _TEMPLATE = "#/$defs/{name}"
@@ -46,6 +46,34 @@ _runtime_tells = Table(
     participants=runtime_asks.Participants,
     messages=runtime_asks.Messages,
     watch=runtime_wire.Notice,
+)
+
+#: What a view asks a chat for, and what it is told. `watch_sessions` is asked for with nothing, and
+#: `stop` and `remove` are answered by nothing.
+_ask_chat = Table(
+    watch=chat.InSession,
+    send=chat.Send,
+    stop=chat.InSession,
+    choose=chat.Choose,
+    set=chat.SetSession,
+    create=chat.Create,
+    open=chat.InSession,
+    remove=chat.InSession,
+    earlier=chat.Earlier,
+    picture=chat.OneMessage,
+    source=chat.OneMessage,
+)
+_chat_tells = Table(
+    watch=chat.Told,
+    watch_sessions=chat.SessionList,
+    send=chat.Message,
+    choose=chat.Message,
+    set=chat.SessionInfo,
+    create=chat.SessionInfo,
+    open=chat.SessionInfo,
+    earlier=chat.Messages,
+    picture=chat.Picture,
+    source=chat.Source,
 )
 
 
@@ -103,6 +131,9 @@ def documents() -> dict[str, str]:
             ("RuntimeTells",),
             AskRuntime=_ask_runtime,
             RuntimeTells=_runtime_tells,
+        ),
+        "js/schema/chat.json": schema(
+            "ChatProtocol", ("ChatTells",), AskChat=_ask_chat, ChatTells=_chat_tells
         ),
         "docs/schema/agent.json": schema(
             "AgentProtocol", FromAgent=agent.from_agent, ToAgent=agent.to_agent

@@ -91,7 +91,10 @@ TABLE = {
         rooms=("protocol", "sdk", "models", "llm_wire", "worker", "runtime"),
         packages={"regex": "coding.tools.matching", "pathspec": "coding.tools.search"},
     ),
-    "chat": Row(rooms=("protocol", "sdk", "models", "runtime")),
+    "chat": Row(
+        rooms=("protocol", "sdk", "models", "llm_wire", "worker", "runtime", "discover"),
+        packages={"jwt": "chat.outside.tokens"},
+    ),
     # traitlets is how the Jupyter server and widgets are configured and synced.
     "server_ext": Row(
         rooms=("protocol", "hub", "store", "discover", "static_files"),
@@ -99,7 +102,15 @@ TABLE = {
     ),
     # The hub is for a Core inside the kernel.
     "widgets": Row(
-        rooms=("protocol", "discover", "static_files", "hub", "worker.dialing", "runtime.client"),
+        rooms=(
+            "protocol",
+            "discover",
+            "static_files",
+            "hub",
+            "worker.dialing",
+            "runtime.client",
+            "chat",
+        ),
         packages={
             "anywidget": "",
             "ipywidgets": "",

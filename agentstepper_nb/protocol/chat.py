@@ -1,0 +1,392 @@
+"""The words of the chat: messages, states, what a session tells, and what is asked of it.
+
+Field and state names are those of the chat interpreter's guide. The wire is the line of `worker`: a
+service `chat` with the methods below, asked by the view, by a terminal, and by scripts from outside.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta, Raw, Struct
+
+from .values import Count, Id, Time
+
+#: The service's name on a line.
+SERVICE: Final = "chat"
+#: Messages of a session that are held in memory; the whole transcript is in its file.
+MAX_MESSAGE_LENGTH: Final = 100
+#: Messages before the newest that an agent is given: the rolling window's `k`.
+WINDOW: Final = 10
+#: Turns without a user that AutoChat may take.
+AUTO_CHAT_MAX: Final = 3
+#: What a person may let it take at most.
+MOST_AUTO: Final = 1000
+
+Text = Annotated[str, Meta(min_length=1, max_length=1_000_000)]
+Title = Annotated[str, Meta(max_length=200)]
+#: A role of agents, a message type, an agent's name: words that may be added by extensions.
+Word = Annotated[str, Meta(min_length=1, max_length=100)]
+
+
+class State(StrEnum):
+    """Where a session is: INIT, then RUNNING and STOP in turn."""
+
+    STATE_INIT = "STATE_INIT"
+    STATE_RUNNING = "STATE_RUNNING"
+    STATE_STOP = "STATE_STOP"
+
+
+class Ending(StrEnum):
+    """How a turn ended."""
+
+    DONE = "done"
+    ERROR = "error"
+    STOPPED = "stopped"  # by a person, in the chat or in the debugger
+
+
+class Phase(StrEnum):
+    """Where an agent is in its session."""
+
+    CREATED = "created"
+    RUNNING = "running"
+    ENDED = "ended"
+
+
+class MessageType(StrEnum):
+    """The types of messages that every backend shows; extensions may add more."""
+
+    MESSAGE = "MESSAGE"
+    CODE = "CODE"
+    CONFIRMATION = "CONFIRMATION"
+    CONSOLE = "CONSOLE"
+    IMAGE = "IMAGE"
+    FUNCTION = "FUNCTION"
+
+
+class AgentName(StrEnum):
+    """The roles that an agent may have; extensions may add more."""
+
+    AGENT_EXECUTOR = "AGENT_EXECUTOR"
+    LLM_PLANNER = "LLM_PLANNER"
+    SUPERVISOR = "SUPERVISOR"
+    THOUGHT = "THOUGHT"
+    CREW = "CREW"
+    OTHER = "OTHER"
+
+
+class AgentType(StrEnum):
+    """How an agent calls tools: by its model's own means, or by JSON in its text."""
+
+    TOOL_CALLING = "TOOL_CALLING"
+    STRUCTURED_CHAT = "STRUCTURED_CHAT"
+
+
+Role = Literal["user", "assistant", "system", "computer"]
+
+
+class Message(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+    """One message of a conversation. Which fields its type needs: `chat.kinds`.
+
+    `final` is false while more of it may come: text, a call's result, a confirmation's choice. A stream
+    of messages gives each new piece as a message of the same id with `final` false, whose `content` is
+    the piece alone, and at last the whole with `final` true.
+    """
+
+    id: Id
+    session_id: Id
+    role: Role
+    type: Word = MessageType.MESSAGE.value
+    content: str = ""
+    format: str | None = (
+        None  # of CODE `source` or `result`; of a MESSAGE `error` where it says one
+    )
+    language: str | None = None  # of CODE
+    agent_name: Word | None = None  # who said it; of a user's message: whom it is for
+    created_at: Time
+    final: bool = True
+
+    media_type: str | None = None  # of an IMAGE
+    data: bytes | None = None  # an IMAGE's bytes; views ask for them by `picture`
+    path: str | None = (
+        None  # of an IMAGE or CODE: a file below the allowed paths, in place of bytes
+    )
+    choices: tuple[str, ...] = ()  # of a CONFIRMATION
+    chosen: str | None = None  # what the person chose; None and `final`: it was withdrawn
+    call_id: str | None = None  # of a FUNCTION: the call
+    name: str | None = None  # of a FUNCTION: what is called
+    arguments: Any = None
+    result: Any = None
+    ok: bool | None = None  # of a FUNCTION whose result is there
+    details: Any = None  # what else an extension's type has, as JSON values
+
+
+class AgentInfo(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+    """An agent of a session."""
+
+    name: Word
+    role: Word
+    type: AgentType
+    phase: Phase = Phase.CREATED
+    description: str = ""
+    run_id: str | None = None  # a run of its own in the debugger, beside the session's
+
+
+class SessionInfo(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+    """A session, without its messages."""
+
+    id: Id
+    title: Title
+    state: State
+    ending: Ending | None = None  # how the last turn ended
+    agents: tuple[AgentInfo, ...] = ()
+    default_agent: Word | None = None  # whom a message without an agent's name is for
+    speaking: Word | None = None  # the agent whose turn it is
+    waiting: Id | None = None  # the CONFIRMATION that waits for a choice
+    halted: bool = False  # whether the turn waits for a person in the debugger
+    auto_chat: bool = False  # whether AutoChat goes on by itself
+    auto_turns: Count = 0  # turns it has taken since a user said something
+    auto_chat_max: Count = AUTO_CHAT_MAX
+    run_id: str | None = None  # its run in the debugger
+    no_debugger: str | None = None  # why there is none
+    created_at: Time
+    updated_at: Time
+    messages: Count = 0  # in the transcript
+    kept: Count = 0  # of these in memory: the newest
+    window_from: Id | None = None  # the first message that agents are given, of those in memory
+    live: bool = True  # False: it is kept, and can be opened again
+
+
+# ---- what a session tells ---------------------------------------------------------------------------
+
+
+class Begin(Struct, frozen=True, kw_only=True, tag="begin", tag_field="event"):
+    """How a session is as one begins to watch it: first of all, and again where something was missed."""
+
+    session: SessionInfo
+    messages: tuple[Message, ...]  # those in memory, oldest first
+
+
+class SessionChanged(Struct, frozen=True, kw_only=True, tag="session", tag_field="event"):
+    """A session's state, agents or figures are others now."""
+
+    session: SessionInfo
+
+
+class Said(Struct, frozen=True, kw_only=True, tag="said", tag_field="event"):
+    """A message is there, or is another now: whole, as it is so far."""
+
+    message: Message
+
+
+class Delta(Struct, frozen=True, kw_only=True, tag="delta", tag_field="event"):
+    """More of a message's content."""
+
+    session_id: Id
+    message_id: Id
+    text: str
+
+
+class AgentChanged(Struct, frozen=True, kw_only=True, tag="agent", tag_field="event"):
+    """An agent was created, begins to answer, or has ended."""
+
+    session_id: Id
+    agent: AgentInfo
+    error: str | None = None
+
+
+class SessionRemoved(Struct, frozen=True, kw_only=True, tag="removed", tag_field="event"):
+    """A session and its transcript are gone."""
+
+    session_id: Id
+
+
+ChatEvent = Begin | SessionChanged | Said | Delta | AgentChanged | SessionRemoved
+
+
+class Told(Struct, frozen=True, kw_only=True):
+    """An item of `watch`: an event, numbered from 1 without gaps on each stream."""
+
+    n: Count
+    event: ChatEvent
+
+
+class SessionList(Struct, frozen=True, kw_only=True):
+    """An item of `watch_sessions`: all sessions, the newest first, whenever one has changed."""
+
+    sessions: tuple[SessionInfo, ...]
+
+
+# ---- what is asked: the names are the service's methods ---------------------------------------------
+
+
+class InSession(Struct, frozen=True, kw_only=True):
+    """`watch` (a stream of `Told`), `open`, `stop`, `remove` a session."""
+
+    session: Id
+
+
+class Send(Struct, frozen=True, kw_only=True):
+    """`send` a user's message; answered by its `Message`."""
+
+    session: Id
+    content: Text
+    agent_name: Word | None = None
+    key: Id | None = None  # sent again by the same key, it is said once
+
+
+class Choose(Struct, frozen=True, kw_only=True):
+    """`choose`: answer a CONFIRMATION."""
+
+    session: Id
+    message: Id
+    choice: Text
+
+
+class SetSession(Struct, frozen=True, kw_only=True):
+    """`set` what a person may set of a session; answered by its `SessionInfo`. None leaves it."""
+
+    session: Id
+    title: Title | None = None
+    auto_chat: bool | None = None
+    auto_chat_max: Annotated[int, Meta(ge=0, le=MOST_AUTO)] | None = None
+    default_agent: Word | None = None
+
+
+class Create(Struct, frozen=True, kw_only=True):
+    """`create` a session; answered by its `SessionInfo`."""
+
+    title: Title = ""
+
+
+class Earlier(Struct, frozen=True, kw_only=True):
+    """`earlier`: messages of the transcript before one, the newest of them."""
+
+    session: Id
+    before: Id
+    limit: Annotated[int, Meta(ge=1, le=200)] = 50
+
+
+class Messages(Struct, frozen=True, kw_only=True):
+    """The answer to `earlier`, oldest first; and whether there are older ones."""
+
+    messages: tuple[Message, ...]
+    more: bool
+
+
+class OneMessage(Struct, frozen=True, kw_only=True):
+    """`picture`: the bytes of an IMAGE; `source`: the text of a CODE that names a file."""
+
+    session: Id
+    message: Id
+
+
+class Picture(Struct, frozen=True, kw_only=True):
+    """An image that may be shown: its bytes say of themselves that they are of this type."""
+
+    media_type: str
+    data: bytes
+
+
+class Source(Struct, frozen=True, kw_only=True):
+    """The text of an allowed file."""
+
+    text: str
+
+
+# ---- for agents from outside ------------------------------------------------------------------------
+
+
+class Attend(Struct, frozen=True, kw_only=True):
+    """`attend`: be an agent of a session, for as long as the stream of `Asked` is read."""
+
+    session: Id
+    role: Word = AgentName.AGENT_EXECUTOR.value
+    type: AgentType = AgentType.TOOL_CALLING
+    description: Annotated[str, Meta(max_length=1000)] = ""
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """A message to answer, with those before it that an agent is given."""
+
+    turn: Id
+    message: Message
+    window: tuple[Message, ...]
+    cancelled: bool = False  # it is taken back: no answer is wanted any more
+
+
+class Piece(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+    """Some of an answer: what an agent yields. Consecutive pieces of one kind are one message."""
+
+    type: Word = MessageType.MESSAGE.value
+    content: str = ""
+    role: Role = "assistant"
+    format: str | None = None
+    language: str | None = None
+    media_type: str | None = None
+    data: bytes | None = None
+    path: str | None = None
+    choices: tuple[str, ...] = ()
+    call_id: str | None = None
+    name: str | None = None
+    arguments: Any = None
+    result: Any = None
+    ok: bool | None = None
+    details: Any = None
+    anew: bool = False  # whether it begins a message of its own, whatever kind is being said
+
+
+class Give(Struct, frozen=True, kw_only=True):
+    """`give` some of an answer. A CONFIRMATION is answered by a `Chosen`, once the person has chosen."""
+
+    turn: Id
+    piece: Piece
+
+
+class Chosen(Struct, frozen=True, kw_only=True):
+    """What the person chose."""
+
+    choice: str
+
+
+class Done(Struct, frozen=True, kw_only=True):
+    """`done`: the answer is complete, has failed, or is another agent's to give."""
+
+    turn: Id
+    error: Annotated[str, Meta(max_length=10_000)] | None = None
+    hand_on: Word | None = None  # the agent that goes on: of a SUPERVISOR or CREW
+    text: str | None = None  # what that agent is told
+
+
+# ---- from outside, through the Core -----------------------------------------------------------------
+
+#: Where clients come to a chat, behind the Core's other doors; its id follows.
+CHAT_PATH: Final = "chat/"
+#: Bytes of what a client asks with.
+MOST_ASKED: Final = 16 * 1024 * 1024
+
+
+def outside_service(id: str) -> str:
+    """The service of a worker's line by which a chat's process lets clients in.
+
+    Args:
+        id: What its address ends with.
+    """
+    return f"chat:{id}"
+
+
+class Forwarded(Struct, frozen=True, kw_only=True):
+    """What a client asks, as the Core hands it on: any method, with the client's token."""
+
+    token: str
+    params: Raw = Raw(b"null")
+
+
+class Admitted(Struct, frozen=True, kw_only=True):
+    """The answer to `admit`: what a client's token lets it do."""
+
+    session: Id
+    scope: tuple[str, ...]
+    expires_at: Time
+    agent_name: Word | None = None

@@ -1,0 +1,248 @@
+// Made from schema/chat.json by `npm run gen`; do not edit.
+
+/**
+ * Where a session is: INIT, then RUNNING and STOP in turn.
+ */
+export type State = "STATE_INIT" | "STATE_RUNNING" | "STATE_STOP";
+/**
+ * How a turn ended.
+ */
+export type Ending = "done" | "error" | "stopped";
+/**
+ * How an agent calls tools: by its model's own means, or by JSON in its text.
+ */
+export type AgentType = "STRUCTURED_CHAT" | "TOOL_CALLING";
+/**
+ * Where an agent is in its session.
+ */
+export type Phase = "created" | "ended" | "running";
+
+export interface ChatProtocol {
+  AskChat: AskChat;
+  ChatTells: ChatTells;
+}
+export interface AskChat {
+  watch: InSession;
+  send: Send;
+  stop: InSession;
+  choose: Choose;
+  set: SetSession;
+  create: Create;
+  open: InSession;
+  remove: InSession;
+  earlier: Earlier;
+  picture: OneMessage;
+  source: OneMessage;
+}
+/**
+ * `watch` (a stream of `Told`), `open`, `stop`, `remove` a session.
+ */
+export interface InSession {
+  session: string;
+}
+/**
+ * `send` a user's message; answered by its `Message`.
+ */
+export interface Send {
+  session: string;
+  content: string;
+  agent_name?: string | null;
+  key?: string | null;
+}
+/**
+ * `choose`: answer a CONFIRMATION.
+ */
+export interface Choose {
+  session: string;
+  message: string;
+  choice: string;
+}
+/**
+ * `set` what a person may set of a session; answered by its `SessionInfo`. None leaves it.
+ */
+export interface SetSession {
+  session: string;
+  title?: string | null;
+  auto_chat?: boolean | null;
+  auto_chat_max?: number | null;
+  default_agent?: string | null;
+}
+/**
+ * `create` a session; answered by its `SessionInfo`.
+ */
+export interface Create {
+  title?: string;
+}
+/**
+ * `earlier`: messages of the transcript before one, the newest of them.
+ */
+export interface Earlier {
+  session: string;
+  before: string;
+  limit?: number;
+}
+/**
+ * `picture`: the bytes of an IMAGE; `source`: the text of a CODE that names a file.
+ */
+export interface OneMessage {
+  session: string;
+  message: string;
+}
+export interface ChatTells {
+  watch: Told;
+  watch_sessions: SessionList;
+  send: Message;
+  choose: Message;
+  set: SessionInfo;
+  create: SessionInfo;
+  open: SessionInfo;
+  earlier: Messages;
+  picture: Picture;
+  source: Source;
+}
+/**
+ * An item of `watch`: an event, numbered from 1 without gaps on each stream.
+ */
+export interface Told {
+  n: number;
+  event: Begin | SessionChanged | Said | Delta | AgentChanged | SessionRemoved;
+}
+/**
+ * How a session is as one begins to watch it: first of all, and again where something was missed.
+ */
+export interface Begin {
+  event: "begin";
+  session: SessionInfo;
+  messages: Message[];
+}
+/**
+ * A session, without its messages.
+ */
+export interface SessionInfo {
+  id: string;
+  title: string;
+  state: State;
+  ending: Ending | null;
+  agents: AgentInfo[];
+  default_agent: string | null;
+  speaking: string | null;
+  waiting: string | null;
+  halted: boolean;
+  auto_chat: boolean;
+  auto_turns: number;
+  auto_chat_max: number;
+  run_id: string | null;
+  no_debugger: string | null;
+  created_at: number;
+  updated_at: number;
+  messages: number;
+  kept: number;
+  window_from: string | null;
+  live: boolean;
+}
+/**
+ * An agent of a session.
+ */
+export interface AgentInfo {
+  name: string;
+  role: string;
+  type: AgentType;
+  phase: Phase;
+  description: string;
+  run_id: string | null;
+}
+/**
+ * One message of a conversation. Which fields its type needs: `chat.kinds`.
+ *
+ *     `final` is false while more of it may come: text, a call's result, a confirmation's choice. A stream
+ *     of messages gives each new piece as a message of the same id with `final` false, whose `content` is
+ *     the piece alone, and at last the whole with `final` true.
+ */
+export interface Message {
+  id: string;
+  session_id: string;
+  role: "assistant" | "computer" | "system" | "user";
+  type: string;
+  content: string;
+  format: string | null;
+  language: string | null;
+  agent_name: string | null;
+  created_at: number;
+  final: boolean;
+  media_type: string | null;
+  data: string | null;
+  path: string | null;
+  choices: string[];
+  chosen: string | null;
+  call_id: string | null;
+  name: string | null;
+  arguments: unknown;
+  result: unknown;
+  ok: boolean | null;
+  details: unknown;
+}
+/**
+ * A session's state, agents or figures are others now.
+ */
+export interface SessionChanged {
+  event: "session";
+  session: SessionInfo;
+}
+/**
+ * A message is there, or is another now: whole, as it is so far.
+ */
+export interface Said {
+  event: "said";
+  message: Message;
+}
+/**
+ * More of a message's content.
+ */
+export interface Delta {
+  event: "delta";
+  session_id: string;
+  message_id: string;
+  text: string;
+}
+/**
+ * An agent was created, begins to answer, or has ended.
+ */
+export interface AgentChanged {
+  event: "agent";
+  session_id: string;
+  agent: AgentInfo;
+  error: string | null;
+}
+/**
+ * A session and its transcript are gone.
+ */
+export interface SessionRemoved {
+  event: "removed";
+  session_id: string;
+}
+/**
+ * An item of `watch_sessions`: all sessions, the newest first, whenever one has changed.
+ */
+export interface SessionList {
+  sessions: SessionInfo[];
+}
+/**
+ * The answer to `earlier`, oldest first; and whether there are older ones.
+ */
+export interface Messages {
+  messages: Message[];
+  more: boolean;
+}
+/**
+ * An image that may be shown: its bytes say of themselves that they are of this type.
+ */
+export interface Picture {
+  media_type: string;
+  data: string;
+}
+/**
+ * The text of an allowed file.
+ */
+export interface Source {
+  text: string;
+}
