@@ -1,0 +1,146 @@
+"""The files that a chat may show: those below its allowed paths, and of pictures those that are some.
+
+What an agent names is a word of somebody else's. A path is resolved, has to end below an allowed folder,
+and is then walked from there by descriptors, through no link: one that is put there meanwhile is refused
+like one that leads out.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from ..errors import CommandError
+from ..protocol.chat import Picture, Source
+from ..protocol.pictures import PICTURE_LIMIT, sniff
+
+#: Bytes of a file whose text is shown.
+TEXT_LIMIT: Final = 1_000_000
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+class _Place(NamedTuple):
+    """Where a path leads."""
+
+    root: Path
+    names: tuple[str, ...]  # below it, without links and `..`
+
+
+class AllowedPaths:
+    """Folders whose files may be shown. Safe from any thread.
+
+    Args:
+        roots: The folders; none: nothing is shown. Relative paths are below the first.
+
+    Attributes:
+        roots: The same, with all links resolved.
+    """
+
+    def __init__(self, roots: Iterable[str | Path] = ()) -> None:
+        found = (Path(root).expanduser().resolve() for root in roots)
+        self.roots: tuple[Path, ...] = tuple(dict.fromkeys(found))
+
+    def picture(self, path: str | Path) -> Picture:
+        """A picture.
+
+        Args:
+            path: Where an agent says it is.
+
+        Raises:
+            CommandError: `not_allowed`: it isn't below the allowed paths, is no PNG, JPEG, GIF or WebP
+                by its bytes, or is too large.
+        """
+        data = self._read(path, PICTURE_LIMIT)
+        media_type = sniff(data)
+        if media_type is None:
+            raise _refused(path, "is no PNG, JPEG, GIF or WebP picture")
+        return Picture(media_type=media_type, data=data)
+
+    def text(self, path: str | Path, limit: int = TEXT_LIMIT) -> Source:
+        """The text of a file.
+
+        Args:
+            path: Where an agent says it is.
+            limit: How many bytes it may have.
+
+        Raises:
+            CommandError: `not_allowed`: it isn't below the allowed paths, is no UTF-8 text, or is too
+                large.
+        """
+        data = self._read(path, limit)
+        if b"\0" in data:
+            raise _refused(path, "is no text")
+        try:
+            return Source(text=data.decode())
+        except UnicodeDecodeError:
+            raise _refused(path, "is no text in UTF-8") from None
+
+    def _read(self, path: str | Path, limit: int) -> bytes:
+        place = self._place(path)
+        try:
+            descriptor = _open(place)
+        except OSError as error:
+            raise _refused(path, f"can't be read: {error.strerror}") from None
+        with os.fdopen(descriptor, "rb") as file:
+            try:
+                data = file.read(limit + 1)
+            except OSError as error:
+                raise _refused(path, f"can't be read: {error.strerror}") from None
+        if len(data) > limit:
+            raise _refused(path, f"is larger than {limit} bytes")
+        return data
+
+    def _place(self, path: str | Path) -> _Place:
+        if not self.roots:
+            raise _refused(path, "can't be shown: this chat has no workspace and no allowed paths")
+        try:
+            full = Path(os.path.realpath(self.roots[0] / path))
+        except (OSError, ValueError):  # ValueError: a NUL, or what no file system can name
+            raise _refused(path, "is no path") from None
+        for root in self.roots:
+            if full != root and full.is_relative_to(root):
+                return _Place(root, full.relative_to(root).parts)
+        raise _refused(path, "lies outside of the chat's allowed paths")
+
+
+def _open(place: _Place) -> int:
+    """A descriptor of a plain file, reached folder by folder.
+
+    Raises:
+        OSError: It isn't there, something on the way is a link by now, or it is no plain file.
+    """
+    folder = os.open(place.root, _FOLDER)
+    try:
+        for name in place.names[:-1]:
+            below = os.open(name, _FOLDER, dir_fd=folder)
+            os.close(folder)
+            folder = below
+        name = place.names[-1]
+        # To open a device may do something already.
+        _must_be_file(os.stat(name, dir_fd=folder, follow_symlinks=False))
+        descriptor = os.open(name, _FILE, dir_fd=folder)
+    finally:
+        os.close(folder)
+    try:
+        _must_be_file(os.fstat(descriptor))
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _must_be_file(found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(0, "it is no plain file")
+
+
+def _refused(path: str | Path, why: str) -> CommandError:
+    shown = repr(str(path))
+    if len(shown) > 200:
+        shown = f"{shown[:99]}…{shown[-99:]}"
+    return CommandError("not_allowed", f"{shown} {why}.")

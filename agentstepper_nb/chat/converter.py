@@ -1,0 +1,236 @@
+"""Makes pieces of the mappings that agents give in other systems' words, by rules.
+
+What is nested has a path of keys and indices: `code.lines.0` in `{"code": {"lines": ["a"]}}`. A rule
+says which path becomes which field of a piece. Two rules for one field would depend on their order: that
+is refused when the converter is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+import msgspec
+
+from ..errors import ProtocolError
+from ..protocol.chat import MessageType, Piece
+from ..protocol.forms import wrong_form
+from .flattening import flatten, value_at
+from .kinds import kind
+
+# Paths that an error names.
+_NAMED: Final = 10
+_NOTHING: Final = object()
+
+
+@dataclass(frozen=True)
+class MappingRule:
+    """Where a field of a piece comes from.
+
+    Args:
+        source_path: The path of the value; of what is nested there the whole is taken.
+        target: The field of `Piece`.
+        transform: Makes the field's value of that one; None: it is taken as it is.
+    """
+
+    source_path: str
+    target: str
+    transform: Callable[[Any], Any] | None = None
+
+
+class RequestConverter:
+    """Makes a piece of a mapping.
+
+    Args:
+        rules: At most one for each field. A path that isn't in a mapping leaves its field out; what no
+            rule names is not looked at.
+
+    Raises:
+        ValueError: Two rules make the same field, or a rule makes none that pieces have.
+    """
+
+    def __init__(self, rules: Iterable[MappingRule]) -> None:
+        self.rules = tuple(rules)
+        targets = [rule.target for rule in self.rules]
+        twice = sorted({target for target in targets if targets.count(target) > 1})
+        if twice:
+            raise ValueError(f"Two rules make one field: {', '.join(twice)}. Give one rule each.")
+        unknown = sorted(set(targets) - set(Piece.__struct_fields__))
+        if unknown:
+            raise ValueError(
+                f"Pieces have no {', '.join(unknown)}; they have: "
+                f"{', '.join(Piece.__struct_fields__)}."
+            )
+
+    def convert(self, mapping: Mapping[str, Any]) -> Piece:
+        """Make the piece.
+
+        Args:
+            mapping: What an agent gave.
+
+        Raises:
+            ProtocolError: `invalid_message`: no rule fits, a value is none for its field, its type is
+                unknown, or the mapping is too deep or too large.
+        """
+        given = dict(mapping)
+        found = ((rule, value_at(given, rule.source_path, _NOTHING)) for rule in self.rules)
+        fields = {
+            rule.target: _transformed(rule, value) for rule, value in found if value is not _NOTHING
+        }
+        if not fields:
+            raise self._no_message(given)
+        try:
+            piece = msgspec.convert(fields, Piece)
+        except msgspec.ValidationError as error:
+            raise wrong_form(error) from None
+        kind(piece.type)
+        return piece
+
+    def _no_message(self, given: dict[str, Any]) -> ProtocolError:
+        wanted = ", ".join(f"`{rule.source_path}`" for rule in self.rules)
+        paths = islice(flatten(given), _NAMED) if given else ()
+        there = ", ".join(f"`{path:.100}`" for path in paths) or "nothing"
+        return ProtocolError("invalid_message", f"It has {there}; a message has some of {wanted}.")
+
+
+def _transformed(rule: MappingRule, value: Any) -> Any:
+    if rule.transform is None:
+        return value
+    try:
+        return rule.transform(value)
+    except ProtocolError:
+        raise
+    except Exception as error:  # whatever its author's code does with what an agent gave
+        text = f"`{rule.source_path}` can't be made a {rule.target}: {error!r:.500}."
+        raise ProtocolError("invalid_message", text, field=rule.target) from error
+
+
+# ---- the words of others ----------------------------------------------------------------------------
+
+#: Who speaks, in the words of chat APIs.
+_ROLES: Final = {"tool": "computer", "function": "computer", "developer": "system"}
+
+
+def _role(value: Any) -> Any:
+    return _ROLES.get(value, value) if isinstance(value, str) else value
+
+
+def _content(value: Any) -> Any:
+    """A content that may be missing, or a list of parts of which some are text."""
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return "".join(part["text"] for part in value if part.get("type") == "text")
+    return value
+
+
+def _type(value: Any) -> Any:
+    """A type in small letters, as open-interpreter has it."""
+    small = isinstance(value, str) and value == value.lower()
+    return value.upper() if small and value.upper() in MessageType.__members__ else value
+
+
+#: Pieces as they are, and `{"role": "assistant", "content": "…"}` as chat APIs have it.
+DEFAULT_RULES: Final = (
+    MappingRule("type", "type", _type),
+    MappingRule("role", "role", _role),
+    MappingRule("content", "content", _content),
+    *(
+        MappingRule(field, field)
+        for field in Piece.__struct_fields__
+        if field not in ("type", "role", "content")
+    ),
+)
+
+
+def _constant(value: Any) -> Callable[[Any], Any]:
+    return lambda _: value
+
+
+def _code_format(given: dict[str, Any]) -> Any:
+    """A mapping of code that doesn't say what it is, is source."""
+    named = given.get("format")
+    return named if named in ("source", "result") else "source"
+
+
+def _code_language(given: dict[str, Any]) -> Any:
+    """A mapping of code has its language as such, or as its format."""
+    return given.get("language") or given.get("format")
+
+
+_SPOKEN: Final = (MappingRule("role", "role", _role),)
+_CODE: Final = (*_SPOKEN, MappingRule("", "type", _constant(MessageType.CODE.value)))
+_IMAGE: Final = (*_SPOKEN, MappingRule("", "type", _constant(MessageType.IMAGE.value)))
+
+#: `{"code": {"language": "python", "code": "print(1)"}}`.
+NESTED_CODE: Final = RequestConverter(
+    (
+        *_CODE,
+        MappingRule("code.code", "content"),
+        MappingRule("code.language", "language"),
+        MappingRule("code", "format", _code_format),
+    )
+)
+#: `{"language": "python", "code": "print(1)"}`.
+FLAT_CODE: Final = RequestConverter(
+    (
+        *_CODE,
+        MappingRule("code", "content"),
+        MappingRule("language", "language"),
+        MappingRule("", "format", _code_format),
+    )
+)
+#: `{"type": "code", "format": "python", "content": "print(1)"}`, as open-interpreter has it.
+TYPED_CODE: Final = RequestConverter(
+    (
+        *_CODE,
+        MappingRule("content", "content", _content),
+        MappingRule("", "language", _code_language),
+        MappingRule("", "format", _code_format),
+    )
+)
+#: `{"type": "console", "format": "output", "content": "1"}`.
+TYPED_CONSOLE: Final = RequestConverter(
+    (
+        MappingRule("type", "type", _type),
+        MappingRule("", "role", _constant("computer")),
+        MappingRule("content", "content", _content),
+    )
+)
+#: `{"type": "image", "format": "path", "content": "plot.png"}`.
+IMAGE_FILE: Final = RequestConverter((*_IMAGE, MappingRule("content", "path")))
+#: `{"type": "image", "format": "base64.png", "content": "iVBORw0KG…"}`.
+IMAGE_BYTES: Final = RequestConverter((*_IMAGE, MappingRule("content", "data")))
+DEFAULT: Final = RequestConverter(DEFAULT_RULES)
+
+
+def piece_of(mapping: Mapping[str, Any]) -> Piece:
+    """Make a piece of a mapping in the words that are known here.
+
+    Args:
+        mapping: The fields of a piece; or a message as chat APIs or open-interpreter have it.
+
+    Raises:
+        ProtocolError: `invalid_message`: it is none of these.
+    """
+    return _converter_for(mapping).convert(mapping)
+
+
+def _converter_for(mapping: Mapping[str, Any]) -> RequestConverter:
+    match mapping.get("code"):
+        case dict():
+            return NESTED_CODE
+        case str():
+            return FLAT_CODE
+    match mapping.get("type"), mapping.get("format"):
+        case "code", _:
+            return TYPED_CODE
+        case "console", _:
+            return TYPED_CONSOLE
+        case "image", "path":
+            return IMAGE_FILE
+        case "image", str():
+            return IMAGE_BYTES
+    return DEFAULT

@@ -1,0 +1,386 @@
+"""The interpreter: sessions, whose messages go to agents, turn by turn."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from ..errors import CommandError
+from ..llm_wire.answers import clean
+from ..protocol.chat import (
+    AUTO_CHAT_MAX,
+    WINDOW,
+    Message,
+    Messages,
+    Picture,
+    SessionInfo,
+    SessionList,
+    Source,
+)
+from .allowed_paths import AllowedPaths
+from .backend import Backend, UserInput
+from .connector import InterpreterABC
+from .files import picture_of, source_of
+from .leaving import let_go
+from .listeners import Listener
+from .memory import Memory
+from .session import House, Session
+from .sessions import MAX_TITLE, SessionId, Sessions
+from .streams.stream import StreamWrapper
+from .turns.auto import next_agent, refusal
+from .turns.prompts import continuation, said_by_user
+from .turns.routing import check_agents
+from .turns.turns import Turn
+
+_log: Final = logging.getLogger("agentstepper_nb.chat")
+
+
+class Interpreter:
+    """Routes messages between people and agents. All of it is used on one event loop.
+
+    Errors are `CommandError`s; of every method that takes a session: `unknown_session`.
+
+    Args:
+        agents: Those that each session begins with.
+        default_agent: Whom messages are for that name nobody; None: the first.
+        data_dir: The folder of this installation's runs: transcripts are in `chats/` there.
+        workspace: The folder that agents work in, if there is one.
+        allowed: The files that may be shown.
+        auto_chat: Whether new sessions go on by themselves.
+        auto_chat_max: How often, until somebody says something.
+        window: How many messages agents are given before the one they answer.
+        debugger: Whether turns are shown in the debugger.
+        step: Whether runs begin stepping there.
+        keep: Whether transcripts are kept; else they go with the process.
+        clock: Gives POSIX seconds.
+        new_id: Gives the ids of messages.
+        log: Where it says what goes wrong.
+
+    Raises:
+        ProtocolError: An agent has no name, one that another has, or an unknown role.
+        ValueError: No memory has such a window.
+        CommandError: `unknown_agent`: the default agent is none of them.
+    """
+
+    def __init__(
+        self,
+        agents: Sequence[InterpreterABC],
+        *,
+        default_agent: str | None = None,
+        data_dir: Path,
+        workspace: Path | None = None,
+        allowed: AllowedPaths,
+        auto_chat: bool = False,
+        auto_chat_max: int = AUTO_CHAT_MAX,
+        window: int = WINDOW,
+        debugger: bool = True,
+        step: bool = False,
+        keep: bool = True,
+        clock: Callable[[], float] = time.time,
+        new_id: Callable[[], str] = lambda: str(uuid4()),
+        log: logging.Logger = _log,
+    ) -> None:
+        check_agents(agents, default_agent)
+        Memory(window=window)  # raises where there can't be one
+        self._agents = tuple(agents)
+        self._allowed = allowed
+        self._house = House(
+            workspace=workspace,
+            data_dir=data_dir,
+            window=window,
+            debugger=debugger,
+            step=step,
+            clock=clock,
+            new_id=new_id,
+            log=log,
+            context=contextvars.copy_context(),
+        )
+        self._sessions = Sessions(
+            agents,
+            default_agent,
+            self._house,
+            data_dir / "chats" if keep else None,
+            auto_chat=auto_chat,
+            auto_chat_max=auto_chat_max,
+        )
+        self._loop = asyncio.get_running_loop()
+        self._closing: asyncio.Task[None] | None = None
+
+    # ---- sessions -----------------------------------------------------------------------------------
+
+    def create_session(self, title: str = "") -> UUID:
+        """Begin a session, in STATE_INIT.
+
+        Args:
+            title: What it is called; by default as its first message begins.
+
+        Returns:
+            Its id: a random UUID, which nobody guesses.
+        """
+        return self._sessions.create(title)
+
+    def open(self, session: SessionId) -> SessionInfo:
+        """Make a session live again that is kept; nothing where it is live.
+
+        Raises:
+            CommandError: `session_open`: another process has it; `session_failed`: it can't be read.
+        """
+        return self._sessions.open(session).info
+
+    async def remove(self, session: SessionId) -> None:
+        """End a session, and delete what is kept of it.
+
+        Raises:
+            CommandError: `session_open`: another process has it.
+        """
+        await self._sessions.remove(session)
+
+    def sessions(self) -> list[SessionInfo]:
+        """All sessions, live and kept, the one that changed last first."""
+        return self._sessions.all()
+
+    def info(self, session: SessionId) -> SessionInfo:
+        """A session, live or kept."""
+        return self._sessions.info(session)
+
+    def set(
+        self,
+        session: SessionId,
+        *,
+        title: str | None = None,
+        auto_chat: bool | None = None,
+        auto_chat_max: int | None = None,
+        default_agent: str | None = None,
+    ) -> SessionInfo:
+        """Set what a person may set; None leaves it. Where AutoChat may go on now, it does.
+
+        Raises:
+            CommandError: `unknown_agent`.
+        """
+        found = self._sessions.find(session)
+        if default_agent is not None:
+            found.agents.named(default_agent)  # what is refused sets nothing
+        if auto_chat_max is not None:
+            found.auto.max = auto_chat_max
+        if default_agent is not None:
+            found.agents.default = default_agent
+        if title is not None:
+            found.title = clean(title)[:MAX_TITLE]
+        if auto_chat is not None:
+            found.auto_chat = auto_chat
+        found.changed()
+        found.note()
+        if auto_chat or auto_chat_max is not None:
+            self._go_on(found)
+        return found.info
+
+    # ---- talking ------------------------------------------------------------------------------------
+
+    def change_state_running(self, session: SessionId | None = None) -> None:
+        """Claim a session for the turn that its next message begins: nobody else begins one meanwhile.
+
+        `process_message` does so by itself. A claim that isn't used is given up by `stop`.
+
+        Args:
+            session: The session; None: the newest.
+
+        Raises:
+            CommandError: `session_busy`: a turn is under way, or it is claimed.
+        """
+        self._sessions.find(session).claim()
+
+    def process_message(
+        self, session: SessionId, message: str | UserInput | Message
+    ) -> StreamWrapper[Message]:
+        """Say something as a user; or choose, where it is what a confirmation waits for.
+
+        The session is claimed at once, and the agent begins by itself. Who reads the stream has what
+        the turn says, as it says it; who closes it ends the turn.
+
+        Args:
+            session: The session.
+            message: A text, with or without whom it is for; or a message of any type.
+
+        Raises:
+            CommandError: `session_busy`: a turn is under way; `unknown_agent`; `not_waiting`: the choice
+                is none, or comes too late.
+            ProtocolError: `invalid_message`: it is no message.
+        """
+        self.say(session, message)
+        return self._stream(self._sessions.find(session).turn)
+
+    def say(self, session: SessionId, message: str | UserInput | Message) -> Message:
+        """As `process_message`, for who hears of the turn otherwise.
+
+        Returns:
+            The message as it was said; of a choice, the CONFIRMATION.
+        """
+        found = self._sessions.find(session)
+        if isinstance(message, UserInput) and message.confirms is not None:
+            return found.choose(message.confirms, message.content)
+        said = said_by_user(message, found, self._house)
+        agent = found.agents.named(said.agent_name)
+        found.take_claim()
+        found.auto.user_said()
+        self._begin(found, said, agent)
+        return said
+
+    def auto_chat(self, session: SessionId) -> StreamWrapper[Message]:
+        """Let the agent go on without a user: in STATE_STOP only, and within AutoChat's bound.
+
+        Raises:
+            CommandError: `auto_chat_refused`, with why.
+        """
+        found = self._sessions.find(session)
+        why = refusal(found)
+        if why is not None:
+            raise CommandError("auto_chat_refused", f"AutoChat can't go on: {why}.")
+        return self._stream(self._continue(found))
+
+    def goes_on(self, session: SessionId) -> bool:
+        """Whether AutoChat goes on by itself now that a turn has ended."""
+        return self._may_go_on(self._sessions.find(session))
+
+    async def stop(self, session: SessionId) -> None:
+        """End the turn, and wait until it has; what was said stays. Without one it does nothing."""
+        found = self._sessions.find(session)
+        if found.turn is not None:
+            await found.turn.stop()
+        else:
+            found.give_up_claim()
+
+    def choose(self, session: SessionId, message_id: str, choice: str) -> Message:
+        """Answer a CONFIRMATION.
+
+        Returns:
+            It, with what was chosen.
+
+        Raises:
+            CommandError: `not_waiting`, `unknown_message_id`.
+        """
+        return self._sessions.find(session).choose(message_id, choice)
+
+    # ---- what was said ------------------------------------------------------------------------------
+
+    def messages(self, session: SessionId) -> tuple[Message, ...]:
+        """Those in memory, oldest first, as they are so far."""
+        return self._sessions.find(session).conversation.messages
+
+    def message(self, session: SessionId, message_id: str) -> Message:
+        """A message, as it is so far, in memory or the transcript.
+
+        Raises:
+            CommandError: `unknown_message_id`.
+        """
+        return self._sessions.find(session).conversation.find(message_id)
+
+    def earlier(self, session: SessionId, before: str, limit: int = 50) -> Messages:
+        """Messages of the transcript before one, the newest of them.
+
+        Raises:
+            CommandError: `unknown_message_id`.
+        """
+        return self._sessions.find(session).conversation.transcript.before(before, limit)
+
+    async def picture(self, session: SessionId, message: str) -> Picture:
+        """The bytes of an IMAGE.
+
+        Raises:
+            CommandError: `not_allowed`, `unknown_message_id`.
+        """
+        return await picture_of(self.message(session, message), self._allowed)
+
+    async def source(self, session: SessionId, message: str) -> Source:
+        """The text of the file that a CODE names.
+
+        Raises:
+            CommandError: `not_allowed`, `unknown_message_id`.
+        """
+        return await source_of(self.message(session, message), self._allowed)
+
+    # ---- who listens, and who answers ---------------------------------------------------------------
+
+    def attach(self, session: SessionId, listener: Listener | Backend[Any]) -> Callable[[], None]:
+        """Tell a backend, or a function, what happens: first a `Begin`, at once.
+
+        Returns:
+            What ends the telling. Idempotent.
+        """
+        return self._sessions.find(session).attach(listener)
+
+    def attach_sessions(self, listener: Callable[[SessionList], None]) -> Callable[[], None]:
+        """Tell a function of all sessions: at once, and where one is another or elsewhere in its turns.
+
+        Returns:
+            What ends the telling. Idempotent.
+        """
+        return self._sessions.attach(listener)
+
+    def add_agent(self, session: SessionId, agent: InterpreterABC) -> None:
+        """Let one more agent into a session.
+
+        Raises:
+            ProtocolError: `invalid_message`: it has no name, one that is taken, or an unknown role.
+        """
+        found = self._sessions.find(session)
+        found.tell_agent(found.agents.add(agent))
+
+    def remove_agent(self, session: SessionId, name: str) -> None:
+        """Let an agent go; a turn that it has goes on for as long as it answers.
+
+        Raises:
+            CommandError: `unknown_agent`.
+        """
+        found = self._sessions.find(session)
+        found.tell_agent(found.agents.remove(name))
+
+    async def close(self) -> None:
+        """End all sessions, their turns and runs; what is kept can be opened again. Idempotent.
+
+        It goes on to its end, also where who waits for it is cancelled.
+        """
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close())
+        await asyncio.shield(self._closing)
+
+    # ---- parts --------------------------------------------------------------------------------------
+
+    def _begin(self, session: Session, message: Message, agent: InterpreterABC) -> Turn:
+        turn = Turn(session, self._house, message, agent, self._ended)
+        session.turn = turn
+        turn.say(message)
+        return turn
+
+    def _stream(self, turn: Turn | None) -> StreamWrapper[Message]:
+        assert turn is not None
+        return StreamWrapper(turn.outlet(), loop=self._loop)
+
+    def _continue(self, session: Session) -> Turn:
+        agent = next_agent(session)
+        prompt = continuation(agent, session, self._house)
+        session.begin()
+        session.auto.took()
+        return self._begin(session, prompt, agent)
+
+    def _ended(self, turn: Turn) -> None:
+        self._go_on(turn.session)
+
+    def _go_on(self, session: Session) -> None:
+        if self._may_go_on(session):
+            self._continue(session)
+
+    def _may_go_on(self, session: Session) -> bool:
+        return session.auto_chat and not session.closing and refusal(session) is None
+
+    async def _close(self) -> None:
+        await self._sessions.close()
+        log = self._house.log
+        await asyncio.gather(
+            *(let_go(agent.close, f"{agent.name} didn't close.", log) for agent in self._agents)
+        )

@@ -1,0 +1,82 @@
+"""Makes the pieces of answers: what an agent yields beside plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from ..protocol.chat import MessageType, Piece
+
+
+def text(content: str) -> Piece:
+    """Some text, as a plain `str` is."""
+    return Piece(content=content)
+
+
+def code(
+    content: str,
+    language: str,
+    *,
+    format: Literal["source", "result"] = "source",
+    anew: bool = False,
+) -> Piece:
+    """Some code, or what it gave.
+
+    Args:
+        content: The code, or more of what is being said.
+        language: Its language.
+        format: Whether it is code, or a result.
+        anew: Whether it is a block of its own, also after a piece of the same kind.
+    """
+    return Piece(
+        type=MessageType.CODE.value,
+        content=content,
+        language=language,
+        format=format,
+        anew=anew,
+    )
+
+
+def code_file(path: str | Path, language: str) -> Piece:
+    """The code in a file below the allowed paths, as it is when somebody looks."""
+    return Piece(type=MessageType.CODE.value, path=str(path), language=language, format="source")
+
+
+def console(content: str) -> Piece:
+    """Some output of a program, said by the computer."""
+    return Piece(type=MessageType.CONSOLE.value, content=content, role="computer")
+
+
+def image(source: bytes | str | Path, *, media_type: str | None = None, alt: str = "") -> Piece:
+    """A picture: its bytes, or a file below the allowed paths. PNG, JPEG, GIF or WebP.
+
+    Args:
+        source: The bytes, or the path.
+        media_type: As the bytes say; None: it is taken from them.
+        alt: What it shows, in words.
+    """
+    if isinstance(source, bytes):
+        return Piece(type=MessageType.IMAGE.value, data=source, media_type=media_type, content=alt)
+    return Piece(type=MessageType.IMAGE.value, path=str(source), media_type=media_type, content=alt)
+
+
+def call(name: str, arguments: Any, *, call_id: str | None = None) -> Piece:
+    """A function is called; `result` with the same id says what came of it."""
+    return Piece(type=MessageType.FUNCTION.value, name=name, arguments=arguments, call_id=call_id)
+
+
+def result(call_id: str | None, value: Any, *, ok: bool = True) -> Piece:
+    """What a call came to; without an id, the newest one's."""
+    return Piece(
+        type=MessageType.FUNCTION.value,
+        role="computer",
+        call_id=call_id,
+        result=value,
+        ok=ok,
+    )
+
+
+def confirmation(content: str, choices: Sequence[str] = ("Yes", "No")) -> Piece:
+    """A question to the person. A generator that yields it is sent the choice."""
+    return Piece(type=MessageType.CONFIRMATION.value, content=content, choices=tuple(choices))

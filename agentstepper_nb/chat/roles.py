@@ -1,0 +1,105 @@
+"""The roles that agents have: what each is there for, and whether it may hand a message on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from ..protocol.chat import AgentName
+from .words.registry import Registry
+
+
+@dataclass(frozen=True)
+class RoleSpec:
+    """A role.
+
+    Args:
+        name: Its word.
+        may_hand_on: Whether an agent of this role may have another one answer.
+        instructions: What a model is told that has this role, unless it is told something else.
+        summary: A line for people.
+    """
+
+    name: str
+    may_hand_on: bool = False
+    instructions: str = ""
+    summary: str = ""
+
+
+roles: Final = Registry(
+    "role",
+    "role",
+    (
+        RoleSpec(
+            AgentName.AGENT_EXECUTOR.value,
+            instructions="You carry out what you are asked to. Use the tools you are given where they "
+            "help, one step at a time, and look at each result before you go on. Say plainly what you "
+            "did, what came of it, and what you couldn't do.",
+            summary="does what it is asked to, with its tools",
+        ),
+        RoleSpec(
+            AgentName.LLM_PLANNER.value,
+            instructions="You plan and don't carry out. Take the task apart into numbered steps, each "
+            "small enough to be done and checked on its own, in the order they have to be done. Say "
+            "what each needs and how one sees that it is done. Name what is unclear.",
+            summary="takes a task apart into steps",
+        ),
+        RoleSpec(
+            AgentName.SUPERVISOR.value,
+            may_hand_on=True,
+            instructions="You direct other agents. Decide who is to take on the task or its next part, "
+            "and hand it on with everything that is needed to do it. Answer yourself where no other "
+            "agent is needed, and say when the task is done.",
+            summary="decides who answers, and may hand on",
+        ),
+        RoleSpec(
+            AgentName.THOUGHT.value,
+            instructions="You think a question through and change nothing. Say what is known, what "
+            "follows from it, and what speaks against it. Tell guesses from facts, and end with your "
+            "conclusion in a sentence or two.",
+            summary="thinks a question through",
+        ),
+        RoleSpec(
+            AgentName.CREW.value,
+            may_hand_on=True,
+            instructions="You speak for a team of agents. Do the part of the task that is yours, hand "
+            "on what a colleague can do better, and put together what came of it into one answer.",
+            summary="speaks for a team, and may hand on within it",
+        ),
+        RoleSpec(
+            AgentName.OTHER.value,
+            instructions="Answer what you are asked, briefly and plainly. Say so where you don't know.",
+            summary="none of the others, by its own choice",
+        ),
+    ),
+)
+
+
+def add_role(spec: RoleSpec) -> None:
+    """Add a role to those that agents may have.
+
+    Args:
+        spec: The role. One of this name that was added before is replaced.
+
+    Raises:
+        ValueError: Its name is no word of capitals, digits and underscores, or is a built-in role's.
+    """
+    roles.add(spec)
+
+
+def role(word: str) -> RoleSpec:
+    """The role of a word.
+
+    Args:
+        word: As an agent names it.
+
+    Raises:
+        ProtocolError: `invalid_message`: there is none, which says those that there are. Nothing is
+            taken for OTHER.
+    """
+    return roles.get(word)
+
+
+def role_names() -> tuple[str, ...]:
+    """The words of all roles, the built-in ones first."""
+    return roles.words()

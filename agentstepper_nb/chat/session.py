@@ -1,0 +1,350 @@
+"""One live session: what it is, what was said in it, and who is told."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextvars import Context
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from ..errors import CommandError
+from ..protocol.chat import (
+    AgentChanged,
+    AgentInfo,
+    Begin,
+    Ending,
+    Message,
+    Phase,
+    SessionChanged,
+    SessionInfo,
+)
+from .backend import Backend
+from .connector import InterpreterABC
+from .conversation import Conversation
+from .leaving import let_go
+from .listeners import Listener, Listeners
+from .memory import Memory
+from .states import AutoChat, Machine
+from .streams.gathering import says_nothing
+from .transcripts.transcript import Transcript
+from .turns.recording import Recording
+from .turns.routing import Agents
+
+if TYPE_CHECKING:
+    from .turns.turns import Turn
+
+#: Characters of a title that is taken from the first message.
+_TITLE: Final = 60
+
+
+@dataclass(frozen=True)
+class House:
+    """What the sessions of an interpreter share.
+
+    Args:
+        workspace: The folder that agents work in, if there is one.
+        data_dir: Where connectors may keep what is theirs.
+        window: How many messages agents are given.
+        debugger: Whether turns are shown in the debugger.
+        step: Whether runs begin stepping.
+        clock: Gives POSIX seconds.
+        new_id: Gives ids.
+        log: The interpreter's.
+        context: In which turns run.
+    """
+
+    workspace: Path | None
+    data_dir: Path
+    window: int
+    debugger: bool
+    step: bool
+    clock: Callable[[], float]
+    new_id: Callable[[], str]
+    log: logging.Logger
+    context: Context
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A confirmation that waits.
+
+    Args:
+        choices: What may be chosen.
+        settle: Says what was chosen, or with None that it is withdrawn; gives the message.
+        answer: The choice, for who asked.
+    """
+
+    choices: tuple[str, ...]
+    settle: Callable[[str | None], Message]
+    answer: asyncio.Future[str] = field(compare=False)
+
+
+class Session:
+    """A session that is open here.
+
+    Args:
+        transcript: Where it is kept, with what is known of it.
+        agents: Its agents.
+        house: What it shares with others.
+        auto_chat: Whether it goes on by itself.
+        auto_chat_max: How often.
+        listed: Called where it changed so that lists show it.
+    """
+
+    def __init__(
+        self,
+        transcript: Transcript,
+        agents: Sequence[InterpreterABC],
+        house: House,
+        *,
+        auto_chat: bool,
+        auto_chat_max: int,
+        listed: Callable[[], None],
+    ) -> None:
+        kept = transcript.summary()
+        self.id = kept.id
+        self.title = kept.title
+        self.auto_chat = auto_chat
+        self.machine = Machine()
+        self.auto = AutoChat(auto_chat_max)
+        self.agents = Agents(self.id, agents, kept.default_agent)
+        self.listeners = Listeners(house.log)
+        self.turn: Turn | None = None
+        self.had_turn: Turn | None = None  # the last one that ended
+        self.waiting: dict[str, Asked] = {}
+        self.closing = False
+        self._house = house
+        self._claimed = False
+        self._speaking: str | None = None
+        self._listed = listed
+        self._created_at, self._updated_at = kept.created_at, kept.updated_at
+        self.recording = Recording(
+            self._run_name,
+            workspace=house.workspace,
+            debugger=house.debugger,
+            step=house.step,
+            changed=self.changed,
+            log=house.log,
+        )
+        self.recording.run_id = kept.run_id
+        memory = Memory(window=house.window)
+        self.conversation = Conversation(memory, transcript, self.listeners.tell, self._cant_keep)
+        for message in transcript.newest(memory.limit):
+            memory.put(_closed(message))
+        if len(transcript):  # a turn was had: it isn't new
+            self.machine.begin()
+            self.machine.end(kept.ending or Ending.STOPPED)
+        self._told = self.info
+
+    # ---- what it is ---------------------------------------------------------------------------------
+
+    @property
+    def info(self) -> SessionInfo:
+        """It, without its messages."""
+        memory = self.conversation.memory
+        return SessionInfo(
+            id=self.id,
+            title=self.title,
+            state=self.machine.state,
+            ending=self.machine.ending,
+            agents=self.agents.infos(),
+            default_agent=self.agents.default,
+            speaking=self._speaking,
+            waiting=next(iter(self.waiting), None),
+            auto_chat=self.auto_chat,
+            auto_turns=self.auto.turns,
+            auto_chat_max=self.auto.max,
+            halted=self.recording.halted,
+            run_id=self.recording.run_id,
+            no_debugger=self.recording.why_not,
+            created_at=self._created_at,
+            updated_at=self._updated_at,
+            messages=len(self.conversation.transcript),
+            kept=len(memory),
+            window_from=memory.window_from,
+        )
+
+    def attach(self, listener: Listener | Backend[object]) -> Callable[[], None]:
+        """Tell somebody of it, from how it is now on."""
+        return self.listeners.attach(listener, self._begin())
+
+    def changed(self) -> None:
+        """Tell how it is, where that is not what was told last."""
+        info = self.info
+        if info == self._told:
+            return
+        listed = _as_listed(info) != _as_listed(self._told)
+        self._told = info
+        self.listeners.tell(SessionChanged(session=info))
+        if listed:
+            self._listed()
+
+    # ---- turns --------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """A turn begins.
+
+        Raises:
+            CommandError: `session_busy`.
+        """
+        self.machine.begin()
+        self._moved()
+
+    def claim(self) -> None:
+        """A turn begins whose message is still to come.
+
+        Raises:
+            CommandError: `session_busy`.
+        """
+        self.begin()
+        self._claimed = True
+
+    def take_claim(self) -> None:
+        """The turn begins that was claimed, or another.
+
+        Raises:
+            CommandError: `session_busy`.
+        """
+        if not self._claimed:
+            self.begin()
+        self._claimed = False
+
+    def give_up_claim(self) -> None:
+        """No message comes. Without a claim it does nothing."""
+        if self._claimed:
+            self._claimed = False
+            self.end(Ending.STOPPED)
+
+    def end(self, ending: Ending) -> None:
+        """The turn has ended."""
+        self.had_turn, self.turn = self.turn, None
+        self.machine.end(ending)
+        self._moved()
+        self.note()
+
+    def speaks(self, agent: InterpreterABC) -> None:
+        """An agent begins its part of a turn."""
+        self._speaking = agent.name
+        if agent in self.agents:  # it may have been removed
+            self.tell_agent(self.agents.phase(agent.name, Phase.RUNNING))
+        self.changed()
+
+    def spoke(self, agent: InterpreterABC, error: str | None) -> None:
+        """And has ended it."""
+        self._speaking = None
+        if agent in self.agents:  # it may have been removed
+            self.tell_agent(self.agents.phase(agent.name, Phase.ENDED), error)
+        self.changed()
+
+    def tell_agent(self, agent: AgentInfo, error: str | None = None) -> None:
+        """An agent is elsewhere in its session."""
+        self.listeners.tell(AgentChanged(session_id=self.id, agent=agent, error=error))
+        self.changed()
+
+    # ---- messages -----------------------------------------------------------------------------------
+
+    def say(self, message: Message) -> None:
+        """Something is said; what says nothing any more is gone."""
+        if says_nothing(message):
+            self.remove([message.id])
+            return
+        if not self.title and message.role == "user" and message.final:
+            self.title = _title(message.content)
+        if self.conversation.take(message):
+            self._moved()
+
+    def remove(self, gone: Sequence[str]) -> None:
+        """Messages are gone, which is told by how it is without them."""
+        self.conversation.remove(gone)
+        self._updated_at = self._house.clock()
+        self._told = self.info
+        self.listeners.tell(self._begin())
+
+    def choose(self, message_id: str, choice: str) -> Message:
+        """Answer a confirmation.
+
+        Raises:
+            CommandError: `not_waiting`, `unknown_message_id`.
+        """
+        asked = self.waiting.get(message_id)
+        if asked is None or asked.answer.done():  # who asked may have been stopped just now
+            self.conversation.find(message_id)
+            raise CommandError("not_waiting", "This message doesn't wait for a choice any more.")
+        if choice not in asked.choices:
+            there = ", ".join(map(repr, asked.choices))
+            raise CommandError("not_waiting", f"{choice[:100]!r} is none of the choices: {there}.")
+        return self.settle(message_id, choice)
+
+    def settle(self, message_id: str, choice: str | None) -> Message:
+        """A confirmation waits no longer: somebody chose, or with None it is withdrawn."""
+        asked = self.waiting.pop(message_id)
+        message = asked.settle(choice)
+        if not asked.answer.done():
+            if choice is None:
+                asked.answer.cancel()
+            else:
+                asked.answer.set_result(choice)
+        return message
+
+    def note(self) -> None:
+        """Keep how it stands."""
+        self.conversation.keep(lambda: self.conversation.transcript.note(self.info))
+
+    async def close(self) -> None:
+        """Its end here: the agents let go of it, its run ends, its transcript is closed."""
+        try:
+            self.note()
+            for name in [agent.name for agent in self.agents]:
+                self.tell_agent(self.agents.phase(name, Phase.ENDED))
+            await asyncio.gather(self.recording.close(), *map(self._leave, self.agents))
+        finally:
+            self.conversation.transcript.close()
+
+    async def _leave(self, agent: InterpreterABC) -> None:
+        what = f"{agent.name} didn't let go of chat session {self.id}."
+        await let_go(partial(agent.ended, self.id), what, self._house.log)
+
+    def _moved(self) -> None:
+        self._updated_at = self._house.clock()
+        self.changed()
+
+    def _begin(self) -> Begin:
+        return Begin(session=self.info, messages=self.conversation.messages)
+
+    def _run_name(self) -> str:
+        return f"chat {self.title or self.agents.default or self.id}"
+
+    def _cant_keep(self, error: OSError) -> None:
+        self._house.log.error("Chat session %s can't be written: %s", self.id, error)
+        self.say(
+            Message(
+                id=self._house.new_id(),
+                session_id=self.id,
+                role="system",
+                content=f"This conversation can't be written to disk any more: {error}. It goes on, and "
+                "what is said from here on is lost when the chat ends.",
+                format="error",
+                created_at=self._house.clock(),
+            )
+        )
+
+
+def _closed(message: Message) -> Message:
+    """A message that is read back: what waited when its process ended doesn't any more."""
+    return message if message.final else replace(message, final=True)
+
+
+def _title(content: str) -> str:
+    line = content.strip().partition("\n")[0].strip()
+    return line if len(line) <= _TITLE else f"{line[: _TITLE - 1]}…"
+
+
+def _as_listed(info: SessionInfo) -> SessionInfo:
+    """A session as a list shows it: without what changes with each message."""
+    return replace(info, messages=0, kept=0, window_from=None, updated_at=0)

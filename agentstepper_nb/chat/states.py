@@ -1,0 +1,121 @@
+"""Where a session is, and whether AutoChat may go on: rules without I/O."""
+
+from __future__ import annotations
+
+from ..errors import CommandError, ProtocolError
+from ..protocol.chat import AUTO_CHAT_MAX, MOST_AUTO, Ending, State
+
+
+class Machine:
+    """The states of one session: INIT, then RUNNING and STOP in turn.
+
+    A turn begins once and ends once; nothing goes back within it, and nothing comes back to INIT.
+
+    Attributes:
+        state: Where it is.
+        ending: How the last turn ended; None before the first end, and while a turn is under way.
+        turn: The number of turns that have begun.
+    """
+
+    def __init__(self) -> None:
+        self.state = State.STATE_INIT
+        self.ending: Ending | None = None
+        self.turn = 0
+
+    @property
+    def running(self) -> bool:
+        """Whether a turn is under way."""
+        return self.state is State.STATE_RUNNING
+
+    def begin(self) -> None:
+        """A turn begins.
+
+        Raises:
+            CommandError: `session_busy`: one is under way.
+        """
+        if self.running:
+            raise CommandError(
+                "session_busy", "A turn is under way: wait until it has ended, or stop it."
+            )
+        self.state = State.STATE_RUNNING
+        self.ending = None
+        self.turn += 1
+
+    def end(self, ending: Ending) -> None:
+        """The turn ends.
+
+        Args:
+            ending: How.
+
+        Raises:
+            AssertionError: None is under way, which is its caller's fault.
+        """
+        if not self.running:
+            raise AssertionError(f"no turn is under way that could end: {self.state.value}")
+        self.state = State.STATE_STOP
+        self.ending = ending
+
+
+class AutoChat:
+    """How often a session may still go on by itself.
+
+    Args:
+        max: The turns that it may take until a user says something again.
+
+    Attributes:
+        turns: Those taken since a user said something.
+
+    Raises:
+        ProtocolError: `invalid_message`: there is no such number of turns.
+    """
+
+    def __init__(self, max: int = AUTO_CHAT_MAX) -> None:
+        self.max = max
+        self.turns = 0
+
+    @property
+    def max(self) -> int:
+        """The turns that it may take. May be set at any time; raises as the class does."""
+        return self._max
+
+    @max.setter
+    def max(self, turns: int) -> None:
+        if type(turns) is not int or not 0 <= turns <= MOST_AUTO:
+            text = f"AutoChat may take 0 to {MOST_AUTO} turns by itself, not {turns!r:.40}."
+            raise ProtocolError("invalid_message", text, "auto_chat_max")
+        self._max = turns
+
+    def user_said(self) -> None:
+        """A user said something: it counts from there."""
+        self.turns = 0
+
+    def took(self) -> None:
+        """A turn was begun by AutoChat."""
+        self.turns += 1
+
+    def may_continue(
+        self, state: State, ending: Ending | None, had_confirmation: bool = False
+    ) -> str | None:
+        """Whether a turn may follow that no user asked for.
+
+        Args:
+            state: Where the session is.
+            ending: How its last turn ended.
+            had_confirmation: Whether the user was asked something in that turn.
+
+        Returns:
+            None where it may; else why not, for a person.
+        """
+        if state is State.STATE_INIT:
+            return "nothing was said yet: begin the conversation yourself"
+        if state is not State.STATE_STOP:
+            return "a turn is under way: AutoChat goes on in STATE_STOP only"
+        if ending is Ending.ERROR:
+            return "the last turn ended with an error: say how to go on"
+        if ending is Ending.STOPPED:
+            return "the last turn was stopped: say how to go on"
+        if had_confirmation:
+            return "the last turn asked you something: say how to go on"
+        if self.turns >= self.max:
+            return f"it took {self.turns} of {self.max} turns by itself: say something yourself"
+        return None

@@ -1,0 +1,1 @@
+"""Answers as they come: sources of every kind are read item by item, and pieces become messages."""

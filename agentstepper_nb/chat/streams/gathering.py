@@ -1,0 +1,276 @@
+"""Pieces become messages: what belongs together is one, told as it comes and whole at its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from uuid import uuid4
+
+from msgspec.structs import asdict, replace
+
+from ...errors import CommandError, ProtocolError
+from ...llm_wire.answers import clean
+from ...protocol.chat import Message, MessageType, Piece
+from .. import kinds
+from ..connector import Replace
+from ..converter import piece_of
+
+#: Characters of a message's content: what is said beyond them is left out, and a mark says so.
+MAX_CONTENT: Final = 1_000_000
+#: Calls that may wait for their results at once; of more, the oldest is given up.
+MAX_CALLS: Final = 100
+
+_CUT: Final = "\n… (cut: a message has at most 1,000,000 characters)"
+_ROOM: Final = MAX_CONTENT - len(_CUT)
+#: Types whose messages are their text: a piece without any is nothing.
+_TEXTS: Final = frozenset({MessageType.MESSAGE, MessageType.CODE, MessageType.CONSOLE})
+#: The fields that a piece and the one that goes on with it have alike.
+_ALIKE: Final = ("type", "role", "format", "language")
+#: The fields of which a piece has none that goes on with another.
+_MORE: Final = (
+    "media_type",
+    "data",
+    "path",
+    "choices",
+    "call_id",
+    "name",
+    "arguments",
+    "result",
+    "ok",
+    "details",
+)
+
+
+class Open:
+    """A message that isn't whole yet.
+
+    Args:
+        message: As it began, without content.
+    """
+
+    def __init__(self, message: Message) -> None:
+        self.message = message
+        self._parts: list[str] = []
+        self._left = _ROOM
+
+    def grow(self, text: str) -> Message:
+        """Add some content; gives the message with what was added alone."""
+        if self._left < 0:
+            text = ""
+        elif len(text) > self._left:
+            text, self._left = text[: self._left] + _CUT, -1
+        else:
+            self._left -= len(text)
+        self._parts.append(text)
+        return replace(self.message, content=text)
+
+    def whole(self, **changes: Any) -> Message:
+        """The message, complete."""
+        return replace(self.message, content="".join(self._parts), final=True, **changes)
+
+
+class Gathering:
+    """Makes messages of the pieces of one answer.
+
+    Text, code and output that comes in consecutive pieces of one type, role, format and language is one
+    message, wherever it is cut; a call and its result are one by the call's id, whatever is said in
+    between. A message that isn't whole yet is told with `final` false, each time with what is new of its
+    content alone; the whole has the same id and `final` true.
+
+    Args:
+        session_id: The session.
+        agent_name: Who says it.
+        clock: The time, in seconds since 1970.
+        new_id: Makes the ids of messages, and of calls that have none.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        agent_name: str | None,
+        clock: Callable[[], float] = time.time,
+        new_id: Callable[[], str] = lambda: str(uuid4()),
+    ) -> None:
+        self._session_id = session_id
+        self._agent_name = agent_name
+        self._clock = clock
+        self._new_id = new_id
+        self._saying: Open | None = None
+        self._calls: list[Open] = []
+        self._asking: dict[str, Open] = {}
+
+    def take(self, item: str | Piece | Replace | Mapping[str, Any]) -> list[Message]:
+        """Take some of the answer in.
+
+        Args:
+            item: As an agent yields it; hand-ons are the interpreter's.
+
+        Returns:
+            What changed: the end of the message before, a new message, more of one.
+
+        Raises:
+            ProtocolError: `invalid_message`: it is nothing that can be said. It has changed nothing.
+        """
+        if isinstance(item, Replace):
+            return self._replaced(clean(item.content))
+        piece = as_piece(item)
+        if piece.type in _TEXTS and not piece.content and not _has_more(piece):
+            return []
+        if piece.type == MessageType.FUNCTION:
+            return self._function(piece)
+        saying = None if piece.anew else self._saying
+        if saying is not None and _goes_on(piece, saying.message):
+            told = saying.grow(clean(piece.content))
+            return [told] if told.content else []
+        opened, told = self._opened(piece)
+        before = self._said()
+        if piece.type == MessageType.CONFIRMATION:
+            self._asking[told.id] = opened
+        elif piece.data is not None or piece.path is not None:
+            return [*before, opened.whole()]
+        else:
+            self._saying = opened
+        return [*before, told]
+
+    def chosen(self, message_id: str, choice: str | None) -> Message:
+        """End a CONFIRMATION.
+
+        Args:
+            message_id: Its message.
+            choice: What the person chose; None: it is withdrawn.
+
+        Returns:
+            The whole message.
+
+        Raises:
+            CommandError: `not_waiting`: it doesn't wait, or this is none of its choices.
+        """
+        asked = self._asking.get(message_id)
+        if asked is None:
+            raise CommandError(
+                "not_waiting", "This confirmation doesn't wait for a choice any more."
+            )
+        if choice is not None and choice not in asked.message.choices:
+            known = ", ".join(asked.message.choices)
+            raise CommandError("not_waiting", f"{choice!r} is none of the choices: {known}.")
+        del self._asking[message_id]
+        return asked.whole(chosen=choice)
+
+    def close(self) -> list[Message]:
+        """The answer is over: what isn't whole is as it is. Gives these messages, whole."""
+        calls, self._calls = self._calls, []
+        asking, self._asking = self._asking, {}
+        rest = [*calls, *asking.values()]
+        rest.sort(key=lambda each: each.message.created_at)
+        return [*(each.whole() for each in rest), *self._said()]
+
+    # ---- parts --------------------------------------------------------------------------------------
+
+    def _opened(self, piece: Piece) -> tuple[Open, Message]:
+        """A new message, checked; and what is told of it."""
+        content = clean(piece.content)
+        fields = asdict(piece) | {"content": content[:MAX_CONTENT]}
+        del fields["anew"]
+        message = kinds.check(
+            Message(
+                id=self._new_id(),
+                session_id=self._session_id,
+                agent_name=self._agent_name,
+                created_at=self._clock(),
+                final=False,
+                **fields,
+            )
+        )
+        opened = Open(replace(message, content=""))
+        return opened, opened.grow(content)
+
+    def _said(self) -> list[Message]:
+        """The end of the text that is being said."""
+        saying, self._saying = self._saying, None
+        return [] if saying is None else [saying.whole()]
+
+    def _replaced(self, content: str) -> list[Message]:
+        saying, self._saying = self._saying, None
+        if saying is None:
+            if not content:
+                return []
+            opened, _ = self._opened(Piece(content=content))
+            return [opened.whole()]
+        told = Open(saying.message)
+        told.grow(content)
+        return [told.whole()]
+
+    def _function(self, piece: Piece) -> list[Message]:
+        if piece.ok is None and piece.result is None:
+            return self._called(piece)
+        ok, call = piece.ok is not False, self._call_of(piece.call_id)
+        if call is not None:
+            checked = kinds.check(replace(call.message, result=piece.result, ok=ok))
+            self._calls.remove(call)
+            call.grow(clean(piece.content))
+            return [*self._said(), call.whole(result=checked.result, ok=ok)]
+        call_id = piece.call_id or self._new_id()
+        piece = replace(piece, call_id=call_id, name=piece.name or "?", ok=ok)
+        opened, _ = self._opened(piece)
+        return [*self._said(), opened.whole()]
+
+    def _called(self, piece: Piece) -> list[Message]:
+        arguments = {} if piece.arguments is None else piece.arguments
+        call_id = piece.call_id or self._new_id()
+        opened, told = self._opened(replace(piece, call_id=call_id, arguments=arguments))
+        before = self._said()
+        self._calls.append(opened)
+        if len(self._calls) > MAX_CALLS:
+            before.append(self._calls.pop(0).whole())
+        return [*before, told]
+
+    def _call_of(self, call_id: str | None) -> Open | None:
+        """The call whose result came: the oldest that waits of its id; without one, the newest."""
+        if call_id is None:
+            return self._calls[-1] if self._calls else None
+        return next((each for each in self._calls if each.message.call_id == call_id), None)
+
+
+def as_piece(item: object) -> Piece:
+    """What an agent yielded, as a piece.
+
+    Args:
+        item: A text, a piece, or a mapping that the default rules read.
+
+    Raises:
+        ProtocolError: `invalid_message`: it is none of these.
+    """
+    if isinstance(item, Piece):
+        return item
+    if isinstance(item, str):
+        return Piece(content=item)
+    if isinstance(item, Mapping):
+        return piece_of(item)
+    text = f"An answer is made of text, pieces and mappings, not of {type(item).__name__}."
+    raise ProtocolError("invalid_message", text)
+
+
+def says_nothing(message: Message) -> bool:
+    """Whether all that a message said was taken back: of text, code or output nothing is left.
+
+    Args:
+        message: The message.
+    """
+    return (
+        message.final
+        and message.type in _TEXTS
+        and message.path is None
+        and not message.content
+        and message.role != "user"
+    )
+
+
+def _has_more(piece: Piece) -> bool:
+    return any(getattr(piece, name) not in (None, ()) for name in _MORE)
+
+
+def _goes_on(piece: Piece, message: Message) -> bool:
+    return not _has_more(piece) and all(
+        getattr(piece, name) == getattr(message, name) for name in _ALIKE
+    )

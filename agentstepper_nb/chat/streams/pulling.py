@@ -1,0 +1,317 @@
+"""Takes items out of sources one by one, each when it is asked for: from wherever the reader is.
+
+A source runs in one place from its beginning to its end: a sync one on one thread and in one context,
+an async one in one task. So what it keeps across its yields (time-outs, open events of the debugger,
+connections that belong to a thread) stays whole, whoever reads it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Iterable,
+    Iterator,
+)
+from concurrent.futures import Future
+from contextlib import suppress
+from enum import Enum
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Any, Final, Protocol
+
+from .sources import aclose, apart, close, next_item, next_of, told
+
+
+class Over(Enum):
+    """Stands in an item's place where there is none any more."""
+
+    OVER = "over"
+
+
+OVER: Final = Over.OVER
+
+_CANCELLED: Final = "What gives the answer was cancelled, and not by who reads it."
+#: A request: where the item goes, and what a generator is sent for it.
+_Request = tuple["Future[Any]", object]
+
+
+class Puller(Protocol):
+    """Pulls from one source. Any thread may call it."""
+
+    def pull(self, sent: object = None) -> Future[Any]:
+        """Ask for the next item; one at a time.
+
+        Args:
+            sent: What a generator is sent, at the yield where it stands.
+
+        Returns:
+            A future of it: an item, the error that the source raised, or `OVER`, then for good.
+        """
+
+    def stop(self) -> Future[None]:
+        """Close the source, once, as soon as it lets itself be closed; a future for when that is done.
+
+        The future has the error that closing raised, where it did.
+        """
+
+    def within(self) -> bool:
+        """Whether the caller is where the source runs: who waits there for its end waits for itself."""
+
+
+class HerePuller:
+    """Pulls from a sync source on the thread that asks.
+
+    Args:
+        source: The source.
+    """
+
+    def __init__(self, source: Iterable[Any]) -> None:
+        self._source = source
+        self._iterator: Iterator[Any] | None = None
+        self._turn = threading.RLock()  # held while the source runs
+        self._runs_on: int | None = None  # the thread, while it does
+        self._stopping = False
+        self._over: Future[None] = _promise()
+
+    def pull(self, sent: object = None) -> Future[Any]:
+        """See `Puller`."""
+        future: Future[Any] = Future()
+        with self._turn:
+            try:
+                future.set_result(OVER if self._stopping else self._step(sent))
+            except StopIteration:
+                future.set_result(OVER)
+        return future
+
+    def _step(self, sent: object) -> Any:
+        self._runs_on = threading.get_ident()
+        try:
+            if self._iterator is None:
+                self._iterator = iter(self._source)
+            return next_item(self._iterator, sent)
+        finally:
+            self._runs_on = None
+            if self._stopping:
+                self._close()
+
+    def stop(self) -> Future[None]:
+        """See `Puller`. It waits where another thread is within the source."""
+        with self._turn:
+            self._stopping = True
+            if not self.within():  # else it is closed once it has given
+                self._close()
+        return self._over
+
+    def within(self) -> bool:
+        """See `Puller`."""
+        return self._runs_on == threading.get_ident()
+
+    def _close(self) -> None:
+        if not self._over.done():
+            _close(self._over, self._iterator, self._source)
+
+
+class ThreadPuller:
+    """Pulls from a sync source on a thread of its own, in a copy of the context of the first pull.
+
+    Nothing ends a thread that blocks: the source is closed when it gives its next item, or ends.
+
+    Args:
+        source: The source.
+    """
+
+    def __init__(self, source: Iterable[Any]) -> None:
+        self._source = source
+        self._wanted: SimpleQueue[_Request | None] = SimpleQueue()
+        self._over: Future[None] = _promise()
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def pull(self, sent: object = None) -> Future[Any]:
+        """See `Puller`."""
+        future: Future[Any] = _promise()
+        self._tell((future, sent))
+        return future
+
+    def stop(self) -> Future[None]:
+        """See `Puller`."""
+        self._tell(None)
+        return self._over
+
+    def _tell(self, request: _Request | None) -> None:
+        self._wanted.put(request)
+        with self._starting:
+            if self._thread is None:
+                work = partial(contextvars.copy_context().run, self._work)
+                self._thread = threading.Thread(
+                    target=work, name="agentstepper-answer", daemon=True
+                )
+                self._thread.start()
+        if self._over.done():
+            self._refuse()
+
+    def within(self) -> bool:
+        """See `Puller`."""
+        return threading.current_thread() is self._thread
+
+    def _work(self) -> None:
+        iterator: Iterator[Any] | None = None
+        while (request := self._wanted.get()) is not None:
+            future, sent = request
+            try:
+                iterator = iter(self._source) if iterator is None else iterator
+                future.set_result(next_item(iterator, sent))
+            except StopIteration:
+                future.set_result(OVER)
+                break
+            except BaseException as error:
+                future.set_exception(told(error))
+                break
+        _close(self._over, iterator, self._source)
+        self._refuse()
+
+    def _refuse(self) -> None:
+        """Answer the requests that came too late."""
+        with suppress(Empty):
+            while True:
+                request = self._wanted.get_nowait()
+                if request is not None:
+                    request[0].set_result(OVER)
+
+
+class LoopPuller:
+    """Pulls from an async source, in one task of one loop.
+
+    Args:
+        source: The source.
+        loop: Where it runs.
+    """
+
+    def __init__(self, source: AsyncIterable[Any], loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._source = source
+        self._requests: asyncio.Queue[_Request] = asyncio.Queue()
+        self._over: Future[None] = _promise()
+        self._iterator: AsyncIterator[Any] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._running = False  # from the task's first step until the source is to be closed
+        self._stopping = False
+
+    def pull(self, sent: object = None) -> Future[Any]:
+        """See `Puller`."""
+        future: Future[Any] = _promise()
+        if not self._call(self._want, (future, sent)):
+            future.set_result(OVER)
+        return future
+
+    def stop(self) -> Future[None]:
+        """See `Puller`."""
+        if not self._call(self._stop) and not self._over.done():
+            self._over.set_result(None)  # its loop is closed, and ended all that ran there
+        return self._over
+
+    def within(self) -> bool:
+        """See `Puller`."""
+        try:
+            return self._loop is asyncio.get_running_loop()
+        except RuntimeError:
+            return False
+
+    def _call(self, function: Any, *args: Any) -> bool:
+        try:
+            self._loop.call_soon_threadsafe(function, *args)
+        except RuntimeError:
+            return False
+        return True
+
+    def _want(self, request: _Request) -> None:
+        if self._over.done():
+            request[0].set_result(OVER)
+            return
+        self._requests.put_nowait(request)
+        self._start()
+
+    def _stop(self) -> None:
+        first, self._stopping = not self._stopping, True
+        self._start()
+        if first and self._running and self._task is not None:
+            self._task.cancel()  # once: what the source does at its end isn't disturbed
+
+    def _start(self) -> None:
+        if self._task is None:
+            self._task = self._loop.create_task(self._work())
+
+    async def _work(self) -> None:
+        self._running = True
+        try:
+            while not self._stopping and await self._answer(*await self._requests.get()):
+                pass
+        except asyncio.CancelledError:
+            if not self._stopping:
+                raise  # the loop ends
+        finally:
+            self._running = False
+            await _aclose(self._over, self._iterator, self._source)
+            while not self._requests.empty():
+                self._requests.get_nowait()[0].set_result(OVER)
+
+    async def _answer(self, future: Future[Any], sent: object) -> bool:
+        """Answer a request; whether there may be more."""
+        try:
+            if self._iterator is None:
+                self._iterator = aiter(self._source)
+            future.set_result(await next_of(self._iterator, sent))
+        except StopAsyncIteration:
+            future.set_result(OVER)
+        except asyncio.CancelledError:
+            if self._stopping:
+                future.set_result(OVER)
+                raise
+            future.set_exception(RuntimeError(_CANCELLED))
+            if _cancelling():
+                raise
+        except BaseException as error:
+            future.set_exception(told(error))
+        else:
+            return True
+        return False
+
+
+def _cancelling() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _promise() -> Future[Any]:
+    """A future that its reader can't cancel: what it is for happens all the same."""
+    future: Future[Any] = Future()
+    future.set_running_or_notify_cancel()
+    return future
+
+
+def _close(over: Future[None], *sources: object) -> None:
+    """Close a source and its iterator, which may be one."""
+    try:
+        for source in apart(sources):
+            close(source)
+    except BaseException as error:
+        over.set_exception(told(error))
+    else:
+        over.set_result(None)
+
+
+async def _aclose(over: Future[None], *sources: object) -> None:
+    """As `_close`, for async ones."""
+    try:
+        for source in apart(sources):
+            await aclose(source)
+    except BaseException as error:
+        over.set_exception(told(error))
+        if isinstance(error, asyncio.CancelledError):
+            raise
+    else:
+        over.set_result(None)

@@ -1,0 +1,196 @@
+"""One stream for every source and every reader, sync or async, and what was said, put together."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+)
+from typing import Final, Generic, Protocol, Self, TypeVar
+
+from ...protocol.chat import Message
+from ...runtime.client.thread import LoopThread
+from ...sdk.pumps import in_thread, result
+from .gathered import Gathered
+from .pulling import OVER, HerePuller, LoopPuller, Puller, ThreadPuller
+
+T = TypeVar("T")
+Taken = TypeVar("Taken", contravariant=True)
+
+_TWICE: Final = "This stream is being read, or was: ask for another answer to read another."
+_OWN_LOOP: Final = (
+    "This stream's source lives on the event loop that runs here, which would wait for itself: read it "
+    "with `async for`."
+)
+
+
+class Gatherer(Protocol[Taken]):
+    """Puts together what a stream gives."""
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """What was said so far; of the newest at least."""
+
+    def take(self, item: Taken) -> object:
+        """Take an item in."""
+
+    def close(self) -> object:
+        """The stream is over."""
+
+
+class StreamWrapper(Generic[T]):
+    """A stream of what an answer consists of, from a sync or async source, for a sync or async reader.
+
+    ::
+
+        for message in stream: ...
+        async for message in stream: ...
+
+    It is read once, by one reader, and pulls an item only when that one asks. However the reading ends
+    (at the source's end, by its error, a `break`, an interrupt, a cancelled task, `close`), the source
+    is closed, once; its own error comes after what it gave. A sync source that an async reader reads
+    runs on a thread: who is cancelled doesn't wait for it, and it is closed where it yields next.
+
+    Args:
+        source: What gives the items. An async one that nobody read is closed by its `aclose`; of a
+            generator that never began, that runs nothing.
+        gather: Makes what puts the items together; by default messages and pieces become messages.
+        loop: The event loop that an async source belongs to; None: the reader's, and for a sync reader
+            one of its own.
+    """
+
+    def __init__(
+        self,
+        source: Iterable[T] | AsyncIterable[T],
+        *,
+        gather: Callable[[], Gatherer[T]] | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        self._source = source
+        self._loop = loop
+        self._gatherer: Gatherer[T] = Gathered() if gather is None else gather()
+        self._choosing = threading.Lock()
+        self._puller: Puller | None = None
+        self._thread: LoopThread | None = None
+        self._read = False
+        self._ended = False
+
+    @property
+    def final(self) -> tuple[Message, ...]:
+        """What was said, as messages, the newest of them; while it is read, as far as it has come."""
+        return self._gatherer.messages
+
+    # ---- reading ------------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[T]:
+        return self._items()
+
+    def __aiter__(self) -> AsyncIterator[T]:
+        return self._aitems()
+
+    def _items(self) -> Generator[T, None, None]:
+        puller = self._begin(sync=True)
+        try:
+            while (item := result(puller.pull())) is not OVER:
+                self._gatherer.take(item)
+                yield item
+        finally:
+            self.close()
+
+    async def _aitems(self) -> AsyncGenerator[T, None]:
+        puller = self._begin(sync=False)
+        try:
+            while (item := await asyncio.wrap_future(puller.pull())) is not OVER:
+                self._gatherer.take(item)
+                yield item
+        except asyncio.CancelledError:
+            if isinstance(puller, ThreadPuller):
+                puller.stop()  # nobody waits for a thread
+                self._end()
+            else:
+                await self.aclose()
+            raise
+        except BaseException:
+            await self.aclose()
+            raise
+        await self.aclose()
+
+    # ---- the end ------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End it, and wait until the source is closed. Idempotent, from any thread.
+
+        Where the source itself runs it doesn't wait: on the event loop that it belongs to, use `aclose`.
+        """
+        puller = self._chosen(sync=True)
+        over = puller.stop()
+        if not puller.within():
+            result(over)
+        self._end()
+
+    async def aclose(self) -> None:
+        """As `close`. Cancelling this leaves the source to close by itself."""
+        puller = self._chosen(sync=False)
+        over = await in_thread(puller.stop) if isinstance(puller, HerePuller) else puller.stop()
+        await asyncio.wrap_future(over)
+        self._end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.aclose()
+
+    # ---- parts --------------------------------------------------------------------------------------
+
+    def _chosen(self, *, sync: bool) -> Puller:
+        """What pulls, by who asks first."""
+        with self._choosing:
+            if self._puller is None:
+                self._puller = self._made(sync)
+            return self._puller
+
+    def _made(self, sync: bool) -> Puller:
+        if not isinstance(self._source, AsyncIterable):
+            return HerePuller(self._source) if sync else ThreadPuller(self._source)
+        if self._loop is None and not sync:
+            self._loop = asyncio.get_running_loop()
+        if self._loop is None:
+            self._thread = LoopThread("agentstepper-stream")
+            self._loop = self._thread.run(_running_loop)
+        return LoopPuller(self._source, self._loop)
+
+    def _begin(self, *, sync: bool) -> Puller:
+        puller = self._chosen(sync=sync)
+        if sync and puller.within():
+            raise RuntimeError(_OWN_LOOP)
+        with self._choosing:
+            if self._read:
+                raise RuntimeError(_TWICE)
+            self._read = True
+        return puller
+
+    def _end(self) -> None:
+        with self._choosing:
+            ended, self._ended = self._ended, True
+        if not ended:
+            self._gatherer.close()
+            if self._thread is not None:
+                self._thread.close()
+
+
+async def _running_loop() -> asyncio.AbstractEventLoop:
+    return asyncio.get_running_loop()

@@ -1,0 +1,1 @@
+"""Whole conversations, kept line by line in the data folder."""

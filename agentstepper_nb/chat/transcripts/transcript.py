@@ -1,0 +1,275 @@
+"""The whole of a conversation, kept line by line, from which it is opened again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from ...errors import CommandError
+from ...protocol.chat import AgentInfo, Message, Messages, Phase, SessionInfo, State
+from .file import Lines
+
+log = logging.getLogger("agentstepper_nb.chat")
+
+#: What a damaged line is refused by: it is no UTF-8, no JSON, or none of ours.
+DAMAGED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+#: A session's file is of this form; a later one is left alone.
+FORM: Final = 1
+#: Characters of an agent's description that are kept.
+_ABOUT: Final = 1000
+#: Bytes that are read at once, of pictures mostly.
+MOST_READ: Final = 64 * 1024 * 1024
+
+
+class _Line(Struct, kw_only=True, omit_defaults=True):
+    """A line: what is noted of the session, a message, or the ids of messages that are gone."""
+
+    form: int | None = None  # of the first line
+    session: SessionInfo | None = None
+    message: Message | None = None
+    gone: tuple[str, ...] = ()
+
+
+class _Mention(Struct):
+    """A message, as far as an index needs it."""
+
+    id: str
+    created_at: float = 0.0
+
+
+class _Indexed(Struct):
+    """A line, as far as an index needs it."""
+
+    form: int | None = None
+    session: Raw = Raw()
+    message: _Mention | None = None
+    gone: tuple[str, ...] = ()
+
+
+_index: Final = msgspec.json.Decoder(_Indexed)
+_line: Final = msgspec.json.Decoder(_Line)
+_info: Final = msgspec.json.Decoder(SessionInfo)
+
+
+class Transcript:
+    """One session's. Of a message that was written more than once, the last counts, at its first place.
+
+    Args:
+        lines: Where it is kept.
+        session: What the first line says of the session.
+    """
+
+    def __init__(self, lines: Lines, session: SessionInfo) -> None:
+        self.session = session
+        """What was noted of the session last."""
+        self._lines = lines
+        #: Where each message stands; None: it could not be written.
+        self._places: dict[str, tuple[int, int] | None] = {}
+        self._updated_at = session.updated_at
+        if lines.size:
+            self._take_index()
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, message_id: str) -> bool:
+        return message_id in self._places
+
+    def say(self, message: Message) -> None:
+        """Keep a message: a new one, or one that is another now.
+
+        Raises:
+            OSError: It can't be written. It counts all the same.
+        """
+        self._places.setdefault(message.id, None)
+        self._updated_at = max(self._updated_at, message.created_at)
+        self._places[message.id] = self._append(_Line(message=message))
+
+    def drop(self, gone: Iterable[str]) -> None:
+        """Forget messages.
+
+        Raises:
+            OSError: That can't be written. They are gone all the same, for as long as this is open.
+        """
+        ids = tuple(each for each in gone if each in self._places)
+        for each in ids:
+            del self._places[each]
+        if ids:
+            self._append(_Line(gone=ids))
+
+    def note(self, session: SessionInfo) -> None:
+        """Keep how the session stands, for lists of what is kept. Before the first message it isn't.
+
+        Raises:
+            OSError: It can't be written.
+        """
+        self.session = at_rest(session)
+        if self._places:
+            self._append(_Line(session=self.session))
+
+    def read(self, message_id: str) -> Message | None:
+        """A message; None where there is none, or it can't be read."""
+        place = self._places.get(message_id)
+        if place is None:
+            return None
+        try:
+            return _line.decode(self._lines.read(*place)).message
+        except (OSError, *DAMAGED):
+            log.exception("A message of chat session %s can't be read.", self.session.id)
+            return None
+
+    def newest(self, count: int) -> tuple[Message, ...]:
+        """The newest messages, oldest first: so many, or as many as may be read at once."""
+        return self._read(self._fitting(list(self._places)[-count:]))
+
+    def before(self, message_id: str, limit: int) -> Messages:
+        """The newest messages before one.
+
+        Args:
+            message_id: The one.
+            limit: How many at most.
+
+        Raises:
+            CommandError: `unknown_message_id`.
+        """
+        ids = list(self._places)
+        try:
+            end = ids.index(message_id)
+        except ValueError:
+            raise CommandError(
+                "unknown_message_id", f"This conversation has no message {message_id[:100]!r}."
+            ) from None
+        page = self._fitting(ids[max(0, end - limit) : end])
+        return Messages(messages=self._read(page), more=end > len(page))
+
+    def close(self) -> None:
+        """Let go of it. Idempotent."""
+        self._lines.close()
+
+    def remove(self) -> None:
+        """Delete it, and let go of it.
+
+        Raises:
+            CommandError: `session_failed`: it can't be deleted.
+        """
+        try:
+            self._lines.remove()
+        except OSError as error:
+            raise CommandError(
+                "session_failed",
+                f"What is kept of chat session {self.session.id} can't be deleted: {error}.",
+            ) from None
+        finally:
+            self.close()
+
+    def summary(self) -> SessionInfo:
+        """The session, as what is kept tells."""
+        state = self.session.state
+        if self._places and state is State.STATE_INIT:
+            state = State.STATE_STOP
+        return replace(
+            self.session, messages=len(self), state=state, updated_at=self._updated_at, live=False
+        )
+
+    def _fitting(self, ids: list[str]) -> list[str]:
+        """The newest of them that may be read at once: one at least."""
+        room, taken = MOST_READ, 0
+        for each in reversed(ids):
+            place = self._places[each]
+            room -= 0 if place is None else place[1]
+            if room < 0 and taken:
+                break
+            taken += 1
+        return ids[len(ids) - taken :]
+
+    def _read(self, ids: Iterable[str]) -> tuple[Message, ...]:
+        found = (self.read(each) for each in ids)
+        return tuple(each for each in found if each is not None)
+
+    def _append(self, line: _Line) -> tuple[int, int]:
+        if not self._lines.size:
+            self._lines.append(_encoded(_Line(form=FORM, session=at_rest(self.session))))
+        data = _encoded(line)
+        return self._lines.append(data), len(data)
+
+    def _take_index(self) -> None:
+        offset, bad = 0, 0
+        for data in _split(self._lines):
+            try:
+                self._take(_index.decode(data), offset, len(data))
+            except DAMAGED:
+                bad += bool(data.strip())
+            offset += len(data)
+        if bad:
+            log.warning("%d lines of chat session %s are damaged.", bad, self.session.id)
+
+    def _take(self, line: _Indexed, offset: int, length: int) -> None:
+        if bytes(line.session):
+            self.session = replace(_info.decode(line.session), id=self.session.id)
+            self._updated_at = max(self._updated_at, self.session.updated_at)
+        if line.message is not None:
+            self._places[line.message.id] = (offset, length)
+            self._updated_at = max(self._updated_at, line.message.created_at)
+        for each in line.gone:
+            self._places.pop(each, None)
+
+
+def at_rest(session: SessionInfo) -> SessionInfo:
+    """A session, as it is when nobody has it open."""
+    return replace(
+        session,
+        state=State.STATE_INIT if session.state is State.STATE_INIT else State.STATE_STOP,
+        agents=tuple(_ended(agent) for agent in session.agents),
+        speaking=None,
+        waiting=None,
+        halted=False,
+        no_debugger=None,
+        kept=0,
+        window_from=None,
+        live=False,
+    )
+
+
+def _ended(agent: AgentInfo) -> AgentInfo:
+    return replace(agent, phase=Phase.ENDED, description=agent.description[:_ABOUT])
+
+
+def _encoded(line: _Line) -> bytes:
+    return msgspec.json.encode(line) + b"\n"
+
+
+def first_line(data: bytes, session_id: str) -> SessionInfo:
+    """What a file's first line says; its name is what counts."""
+    line = _line.decode(data.partition(b"\n")[0])
+    if line.form != FORM or line.session is None:
+        raise OSError("a newer agentstepper_nb wrote it, or it is no transcript")
+    return replace(line.session, id=session_id)
+
+
+def noted(line: bytes) -> SessionInfo | None:
+    """What a line notes of the session; None where it is another line, or was cut."""
+    if not line.startswith(b'{"session":'):
+        return None
+    try:
+        return _line.decode(line).session
+    except DAMAGED:
+        return None
+
+
+def _split(lines: Lines) -> Iterator[bytes]:
+    """The lines, with their ends."""
+    rest, offset = b"", 0
+    while offset < lines.size:
+        block = lines.read(offset, min(1 << 20, lines.size - offset))
+        if not block:
+            break
+        offset += len(block)
+        *whole, rest = (rest + block).split(b"\n")
+        yield from (each + b"\n" for each in whole)
+    if rest:
+        yield rest

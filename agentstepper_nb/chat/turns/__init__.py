@@ -1,0 +1,1 @@
+"""A turn: whose it is, how it goes on, and how the debugger shows it."""

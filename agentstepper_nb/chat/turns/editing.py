@@ -1,0 +1,203 @@
+"""A turn as a person sees it in the debugger, and what the person made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from ...errors import ProtocolError
+from ...protocol.chat import Message, MessageType
+from .. import kinds
+from ..connector import HandOn
+
+#: What a message has that isn't a person's to edit.
+_OWN: Final = ("id", "session_id", "created_at", "final", "data")
+_BLANK: Final = Message(id="-", session_id="-", role="assistant", created_at=0)
+#: What says in the debugger that a message has bytes, which nobody reads there.
+_BYTES: Final = "bytes"
+_HAND_ON: Final = "hand_on"
+
+#: Characters that the messages of one value in the debugger have together, and one of them at most.
+_ROOM: Final = 4_000_000
+_MOST: Final = 200_000
+_VALUES: Final = ("arguments", "result", "details")
+
+#: Makes a message that hasn't been said yet: the fields that aren't a person's to edit.
+Blank = Callable[[], Message]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What an agent is given.
+
+    Args:
+        message: What to answer.
+        window: The messages before it.
+    """
+
+    message: Message
+    window: tuple[Message, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What an agent gave: its part of a turn.
+
+    Args:
+        messages: What it said.
+        hand_on: Who goes on, if somebody does.
+    """
+
+    messages: tuple[Message, ...]
+    hand_on: HandOn | None = None
+
+
+def given_as_json(given: Given) -> dict[str, Any]:
+    """What an agent is given, as the arguments of its event. The window's messages have their ids."""
+    room = _room(given.window)
+    window = [{"id": each.id, **_as_json(each, room)} for each in given.window]
+    return {"message": _as_json(given.message, _MOST), "window": window}
+
+
+def given_from_json(value: Any, given: Given) -> Given:
+    """What a person made of it.
+
+    A message of the window is known by its id: one that has none, or none of the window's, is a new one
+    of this turn's, which conversation and memory don't get.
+
+    Args:
+        value: As it is now.
+        given: As it was.
+
+    Raises:
+        ProtocolError: It can't be used; the text says why.
+    """
+    if not isinstance(value, dict) or set(value) - {"message", "window"} or "message" not in value:
+        raise _unusable("arguments", 'they must be {"message": {…}, "window": [{…}]}')
+    known, room = {each.id: each for each in given.window}, _room(given.window)
+    window: list[Message] = []
+    for item in _listed("arguments", value.get("window", [])):
+        item = dict(item) if isinstance(item, dict) else {"content": item}
+        was = known.get(str(item.pop("id", None)))
+        window.append(_from_json("arguments", item, was or _anonymous(given, len(window)), room))
+    return Given(_from_json("arguments", value["message"], given.message, _MOST), tuple(window))
+
+
+def part_as_json(part: Part) -> list[dict[str, Any]]:
+    """What an agent gave, as the result of its event."""
+    room = _room(part.messages)
+    shown = [_as_json(each, room) for each in part.messages]
+    if part.hand_on is not None:
+        told = {} if part.hand_on.text is None else {"text": part.hand_on.text}
+        shown.append({_HAND_ON: part.hand_on.agent_name, **told})
+    return shown
+
+
+def part_from_json(value: Any, part: Part, blank: Blank) -> Part:
+    """What a person made of it, or gave in its place: messages, a single one, or just text.
+
+    Args:
+        value: As it is now.
+        part: As it was: a message takes the place of the one that was at its position.
+        blank: Makes a message for one that is new.
+
+    Raises:
+        ProtocolError: It can't be used; the text says why.
+    """
+    items = list(_listed("result", value))
+    hand_on = None
+    if items and isinstance(items[-1], dict) and _HAND_ON in items[-1]:
+        hand_on = _hand_on(items.pop())
+    room = _room(part.messages)
+    messages: list[Message] = []
+    for number, item in enumerate(items):
+        was = part.messages[number] if number < len(part.messages) else blank()
+        messages.append(_from_json("result", item, was, room))
+    return Part(tuple(messages), hand_on)
+
+
+def _room(messages: Sequence[Message]) -> int:
+    """How much of each message is shown where there are so many."""
+    return min(_MOST, _ROOM // max(1, len(messages)))
+
+
+def _as_json(message: Message, room: int) -> dict[str, Any]:
+    """A message as it is shown, with what is too long for the debugger cut."""
+    shown: dict[str, Any] = {"role": message.role, "type": message.type}
+    shown["content"] = _cut(message.content, room)
+    for field in Message.__struct_fields__:
+        value = getattr(message, field)
+        if field in _OWN or field in shown or value == getattr(_BLANK, field):
+            continue
+        if field in _VALUES and len(text := msgspec.json.encode(value)) > room:
+            value = _cut(text.decode(), room)
+        shown[field] = list(value) if isinstance(value, tuple) else value
+    if message.data is not None:
+        shown[_BYTES] = len(message.data)
+    return shown
+
+
+def _from_json(what: str, value: Any, was: Message, room: int) -> Message:
+    """A message as a person left or made it: what is as it was shown is as it was."""
+    shown = _as_json(was, room)
+    if value == shown:
+        return was
+    if isinstance(value, str):
+        value = {"content": value}
+    if not isinstance(value, dict):
+        raise _unusable(what, "a message is a text, or has a content")
+    fields = {"role": was.role, **value}
+    unknown = set(fields) - set(Message.__struct_fields__) - {_BYTES} | set(fields) & set(_OWN)
+    if unknown:
+        raise _unusable(what, f"a message has no {', '.join(sorted(map(str, unknown)))} to set")
+    data = was.data if fields.pop(_BYTES, None) is not None else None
+    for field in set(fields) & set(shown):
+        if fields[field] == shown[field]:
+            fields[field] = getattr(was, field)
+    own = {name: getattr(was, name) for name in ("id", "session_id", "created_at")}
+    try:
+        message = msgspec.convert({**fields, **own}, Message)
+        return kinds.check(replace(message, data=data, final=True))
+    except (msgspec.ValidationError, ProtocolError) as error:
+        raise _unusable(what, str(error)) from None
+
+
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else f"{text[:room]}… ({len(text) - room} characters more)"
+
+
+def _hand_on(item: dict[str, Any]) -> HandOn:
+    name, text = item[_HAND_ON], item.get("text")
+    if not isinstance(name, str) or not (text is None or isinstance(text, str)):
+        raise _unusable(
+            "result", f'a hand-on is {{"{_HAND_ON}": "agent", "text": "what it is told"}}'
+        )
+    return HandOn(name, text)
+
+
+def _listed(what: str, value: Any) -> Sequence[Any]:
+    if value is None:
+        return []
+    if isinstance(value, str | dict):
+        return [value]
+    if not isinstance(value, list):
+        raise _unusable(what, "there must be messages")
+    return value
+
+
+def _anonymous(given: Given, number: int) -> Message:
+    return Message(
+        id=f"{given.message.id}:{number}",
+        session_id=given.message.session_id,
+        role="user",
+        type=MessageType.MESSAGE.value,
+        created_at=given.message.created_at,
+    )
+
+
+def _unusable(what: str, why: str) -> ProtocolError:
+    return ProtocolError("invalid_message", f"The edited {what} of the turn can't be used: {why}.")

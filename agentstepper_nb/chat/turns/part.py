@@ -1,0 +1,242 @@
+"""An agent's part of a turn: it is given a message, in the debugger where there is one, and answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from ...errors import CommandError, ProtocolError
+from ...protocol.chat import Message, MessageType, Piece
+from ..connector import HandOn, InterpreterABC, Turn
+from ..conversation import MOST_HELD, size
+from ..session import Asked, House, Session
+from ..streams.gathering import Gathering, as_piece, says_nothing
+from ..streams.items import items
+from ..streams.pulling import OVER
+from .editing import (
+    Given,
+    Part,
+    given_as_json,
+    given_from_json,
+    part_as_json,
+    part_from_json,
+)
+from .failing import explained, is_stop, was_cancelled
+
+if TYPE_CHECKING:
+    from ...sdk.aclient import AsyncAgentStepper
+
+#: Messages of a part that are in its result in the debugger: the newest.
+MOST_SHOWN: Final = 200
+
+_NOT_THE_PERSON: Final = (
+    "An agent doesn't speak as the user: its role is assistant, computer or system."
+)
+
+
+class AgentsPart:
+    """What one agent does in a turn.
+
+    Args:
+        session: The session.
+        house: What it shares with others.
+        agent: The agent.
+        message: What it is to answer.
+        say: Says something, in the conversation and to who reads the turn.
+
+    Attributes:
+        had_confirmation: Whether it asked the person something.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        house: House,
+        agent: InterpreterABC,
+        message: Message,
+        say: Callable[[Message], None],
+    ) -> None:
+        self.had_confirmation = False
+        self._tell = say
+        self._session = session
+        self._house = house
+        self._agent = agent
+        self._given = Given(message, session.conversation.window_for(message))
+        self._gathering = Gathering(session.id, agent.name, house.clock, house.new_id)
+        self._said: dict[str, Message] = {}  # the newest
+        self._hand_on: HandOn | None = None
+        self._closed = False
+
+    async def run(self) -> HandOn | None:
+        """Do it; who goes on."""
+        error: str | None = None
+        self._session.speaks(self._agent)
+        try:
+            return await self._recorded()
+        except BaseException as failed:
+            error = None if _is_order(failed) else explained(failed)
+            raise
+        finally:
+            self.close(error)
+
+    def close(self, error: str | None = None) -> None:
+        """What isn't whole is as it is, and what waits is withdrawn. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        self._end_messages()
+        self._session.spoke(self._agent, error)
+
+    def blank(self, content: str = "") -> Message:
+        """A message of this agent's, which it hasn't said yet."""
+        return Message(
+            id=self._house.new_id(),
+            session_id=self._session.id,
+            role="assistant",
+            content=content,
+            agent_name=self._agent.name,
+            created_at=self._house.clock(),
+        )
+
+    # ---- in the debugger ----------------------------------------------------------------------------
+
+    async def _recorded(self) -> HandOn | None:
+        args = given_as_json(self._given)
+        outcome = await self._session.recording.tool(
+            self._agent.name, args, partial(self._act, args)
+        )
+        if self._closed or not outcome.edited:
+            return self._hand_on
+        was = Part(self._whole(), self._hand_on)
+        part = part_from_json(outcome.value, was, self.blank)
+        self._revise(was.messages, part.messages)
+        return part.hand_on
+
+    async def _act(self, mine: Any, dbg: AsyncAgentStepper | None, args: Any) -> Any:
+        if args is not mine:
+            self._take_edit(given_from_json(args, self._given))
+        await self._ask(dbg)
+        return part_as_json(Part(self._whole(), self._hand_on))
+
+    def _take_edit(self, given: Given) -> None:
+        """What a person edited is what the agent is given, and what the conversation holds."""
+        was = {each.id: each for each in (self._given.message, *self._given.window)}
+        for message in (given.message, *given.window):
+            if message.id in was and was[message.id] != message:
+                self._tell(message)
+        self._given = given
+
+    def _revise(self, was: Sequence[Message], now: Sequence[Message]) -> None:
+        """What a person made of what was said takes its place."""
+        for message in now:
+            if message not in was:
+                self._tell(message)
+        gone = {each.id for each in was} - {each.id for each in now}
+        if gone:
+            self._session.remove([each.id for each in was if each.id in gone])
+
+    def _whole(self) -> tuple[Message, ...]:
+        return tuple(each for each in self._said.values() if each.final)
+
+    # ---- the agent ----------------------------------------------------------------------------------
+
+    async def _ask(self, dbg: AsyncAgentStepper | None) -> None:
+        beside = Turn(
+            session_id=self._session.id,
+            window=self._given.window,
+            confirm=self._confirm,
+            dbg=dbg,
+            workspace=self._house.workspace,
+            data_dir=self._house.data_dir,
+            log=self._house.log,
+            agents=self._session.agents.infos(),
+        )
+        choice: str | None = None
+        try:
+            async with aclosing(items(self._agent.chat(self._given.message, beside))) as answer:
+                while (item := await _next(answer, choice)) is not OVER:
+                    if isinstance(item, HandOn):
+                        self._hand_on = item
+                        break
+                    choice = await self._take(item)
+                    await asyncio.sleep(0)  # an answer that waits for nothing can be stopped, too
+                    if was_cancelled():  # and one that went on over that
+                        raise asyncio.CancelledError
+        finally:
+            if not self._closed:
+                self._end_messages()
+
+    async def _take(self, item: Any) -> str | None:
+        """Say some of the answer; the choice, where it asks for one."""
+        if self._closed:
+            raise CommandError("unknown_turn", "This turn is over: nothing is said in it any more.")
+        if isinstance(item, Mapping):
+            item = as_piece(item)
+        if isinstance(item, Piece) and item.role == "user":
+            raise ProtocolError("invalid_message", _NOT_THE_PERSON, field="role")
+        told = self._gathering.take(item)
+        for message in told:
+            self._say(message)
+        asks = isinstance(item, Piece) and item.type == MessageType.CONFIRMATION
+        return await self._chosen(told[-1]) if asks else None
+
+    async def _confirm(
+        self, text: str, choices: Sequence[str] = ("Yes", "No"), *, details: object = None
+    ) -> str:
+        piece = Piece(
+            type=MessageType.CONFIRMATION.value,
+            content=text,
+            choices=tuple(choices),
+            details=details,
+        )
+        choice = await self._take(piece)
+        assert choice is not None
+        return choice
+
+    async def _chosen(self, message: Message) -> str:
+        """Wait for a person's choice. Cancelling this withdraws the question."""
+        self.had_confirmation = True
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        settle = partial(self._settle, message.id)
+        self._session.waiting[message.id] = Asked(message.choices, settle, answer)
+        self._session.changed()
+        try:
+            return await answer
+        finally:
+            if message.id in self._session.waiting:
+                self._session.settle(message.id, None)
+
+    def _settle(self, message_id: str, choice: str | None) -> Message:
+        message = self._gathering.chosen(message_id, choice)
+        self._say(message)
+        return message
+
+    def _say(self, message: Message) -> None:
+        if says_nothing(message):
+            self._said.pop(message.id, None)
+        elif message.final or message.id not in self._said:
+            self._said[message.id] = message  # where it began
+            held = sum(map(size, self._said.values()))
+            while len(self._said) > MOST_SHOWN or (held > MOST_HELD and len(self._said) > 1):
+                held -= size(self._said.pop(next(iter(self._said))))
+        self._tell(message)
+
+    def _end_messages(self) -> None:
+        for message_id in list(self._session.waiting):
+            self._session.settle(message_id, None)
+        for message in self._gathering.close():
+            self._say(message)
+
+
+async def _next(answer: Any, choice: str | None) -> Any:
+    try:
+        return await answer.asend(choice)
+    except StopAsyncIteration:
+        return OVER
+
+
+def _is_order(error: BaseException) -> bool:
+    return is_stop(error) or was_cancelled()

@@ -1,0 +1,241 @@
+"""A session's run in the debugger: each turn of an agent is a tool invocation in it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from ...errors import (
+    AgentStepperError,
+    AgentStopped,
+    ConnectionLostError,
+    ProtocolError,
+    WorkspaceError,
+)
+from ...sdk.aclient import AsyncAgentStepper
+from ...sdk.door import ambient
+from ...sdk.pumps import in_thread
+from .halting import Halting, here
+
+#: Seconds that the goodbye may take: the Core may be away, and whoever ends a session waits.
+GOODBYE_S: Final = 2.0
+#: Seconds until a debugger is looked for again where there was none.
+AGAIN_S: Final = 1.0
+#: Seconds that a turn waits for a debugger: for a first time, and where there was none.
+FIRST_S: Final = 10.0
+LATER_S: Final = 1.0
+
+_OFF: Final = "It was switched off for this chat: debugger=False."
+_SLOW: Final = "It didn't answer yet: the next turn looks again."
+_AWAY: Final = "Its Core is away: what is done meanwhile is shown once it is back."
+_OVER: Final = "The turn of the chat was broken off."
+
+#: Does what is recorded: given the debugger, if there is one, and the arguments with a person's edit.
+Act = Callable[[AsyncAgentStepper | None, Any], Awaitable[Any]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of something that was recorded.
+
+    Args:
+        value: The result.
+        edited: Whether a person gave or edited it.
+    """
+
+    value: Any
+    edited: bool = False
+
+
+class Recording:
+    """One session's run, as far as there is a debugger.
+
+    Args:
+        name: What the run is called.
+        workspace: The folder whose changes are shown, if that can be done.
+        debugger: Whether there is to be one.
+        step: Whether the run begins stepping.
+        changed: Called where `run_id`, `why_not` or `halted` are others.
+        log: The interpreter's.
+        clock: Gives seconds.
+    """
+
+    def __init__(
+        self,
+        name: Callable[[], str],
+        *,
+        workspace: Path | None,
+        debugger: bool,
+        step: bool,
+        changed: Callable[[], None],
+        log: logging.Logger,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.run_id: str | None = None
+        """The newest run."""
+        self.why_not: str | None = None if debugger else _OFF
+        """Why there is none."""
+        self._name = name
+        self._workspace = workspace
+        self._debugger = debugger
+        self._step = step
+        self._clock = clock
+        self._changed = changed
+        self._log = log
+        self._halting = Halting(changed)
+        self._dbg: AsyncAgentStepper | None = None
+        self._connecting: asyncio.Task[AsyncAgentStepper] | None = None
+        self._tried: float | None = None
+
+    @property
+    def halted(self) -> bool:
+        """Whether it waits for a person in the debugger."""
+        return self._halting.now
+
+    async def begin_turn(self) -> None:
+        """A turn begins: a Stop that was pressed since the last one ends the run, not the turn."""
+        dbg = self._dbg
+        if dbg is None or dbg._live().link.away:
+            return
+        timeline = await in_thread(partial(dbg._timeline, LATER_S))
+        if timeline is not None and timeline.run.stopping:
+            await self.stopped()
+
+    async def tool(self, name: str, args: Any, act: Act) -> Outcome:
+        """Do something, in a person's hands where a debugger is there.
+
+        Args:
+            name: What it is called.
+            args: Its arguments: a JSON value. What `act` is given is the same object, unless edited.
+            act: Does it; gives a JSON value.
+
+        Raises:
+            ToolDeniedError: A person denied it.
+            InjectedError: A person let it fail.
+            AgentStopped: A person pressed Stop: `stopped` is to be called.
+            ProtocolError: A person made something else of it.
+        """
+        dbg = await self._open()
+        if dbg is None:
+            return Outcome(await act(None, args))
+        call = dbg.tool(name, args)
+        begun, done, mine = False, False, None
+        try:
+            async with call:
+                begun = True
+                if not call.skipped:
+                    if call.name != name:
+                        raise ProtocolError(
+                            "invalid_message",
+                            f"A turn of {name} can't be made one of {str(call.name)[:100]!r}.",
+                        )
+                    with ambient(dbg):
+                        mine = call.result = await act(dbg, call.args)
+                    done = True
+        except ConnectionLostError as error:
+            if begun and not done:
+                raise  # something that the agent asked for got lost
+            self._lost(dbg, error)
+            return Outcome(mine if done else await act(None, args))
+        finally:
+            self._look()
+        return Outcome(call.result, edited=not done or call.result is not mine)
+
+    def withdraw(self) -> None:
+        """A turn was broken off: what still waits in the debugger, on a thread say, ends there."""
+        if self._dbg is not None:
+            self._dbg._live().link.withdraw(lambda: AgentStopped(_OVER))
+
+    async def stopped(self) -> None:
+        """Stop was pressed: the run ends by that. What comes next has a new one."""
+        await self._end(AgentStopped("The person pressed Stop."))
+
+    async def close(self) -> None:
+        """The session is closed, and its run ends."""
+        self._debugger = False
+        connecting, self._connecting = self._connecting, None
+        if connecting is not None and not connecting.cancel() and connecting.exception() is None:
+            self._dbg = connecting.result()  # it came after the last turn
+        await self._end(None)
+
+    async def _open(self) -> AsyncAgentStepper | None:
+        if self._dbg is None and self._debugger and self._may_try():
+            await self._try()
+        self._look()
+        return self._dbg
+
+    def _may_try(self) -> bool:
+        waits = self._tried is not None and self._clock() - self._tried < AGAIN_S
+        return self._connecting is not None or not waits
+
+    async def _try(self) -> None:
+        """Connect; what takes too long goes on beside the turn, for the next one."""
+        if self._connecting is None:
+            self._connecting = asyncio.create_task(self._connected())
+        patience = FIRST_S if self._tried is None else LATER_S
+        self._tried = self._clock()
+        await asyncio.wait({self._connecting}, timeout=patience)
+        if not self._connecting.done():
+            self._say(_SLOW)
+            return
+        connecting, self._connecting = self._connecting, None
+        try:
+            self._dbg = connecting.result()
+        except (AgentStepperError, OSError) as error:
+            self._log.info("The chat isn't shown in the debugger: %s", error)
+            self._say(str(error))
+            return
+        self.run_id, self.why_not, self._tried = self._dbg.run_id, None, None
+        self._halting.follow(self._dbg)
+        self._dbg._live().link.on_away(here(self._look))
+        self._changed()
+
+    async def _connected(self) -> AsyncAgentStepper:
+        try:
+            return await self._connect(self._workspace)
+        except WorkspaceError:  # what can't be watched can be talked about
+            return await self._connect(None)
+
+    async def _connect(self, workspace: Path | None) -> AsyncAgentStepper:
+        return await AsyncAgentStepper.connect(
+            self._name(),
+            agent_workspace_path=workspace,
+            stop_on_entry=False,
+            mode="step" if self._step else "continue",
+            on_disconnect="continue",
+        )
+
+    def _look(self) -> None:
+        """See whether the Core is there."""
+        if self._dbg is not None:
+            self._say(_AWAY if self._dbg._live().link.away else None)
+
+    def _lost(self, dbg: AsyncAgentStepper, error: ConnectionLostError) -> None:
+        if dbg is not self._dbg:  # of a turn that was left alone, and of another run
+            return
+        self._dbg = None
+        self._halting.follow(None)
+        self._say(str(error))
+
+    def _say(self, why: str | None) -> None:
+        if why != self.why_not:
+            self.why_not = why
+            self._changed()
+
+    async def _end(self, error: BaseException | None) -> None:
+        dbg, self._dbg = self._dbg, None
+        if dbg is None:
+            return
+        self._halting.follow(None)
+        kind = None if error is None else type(error)
+        try:
+            async with asyncio.timeout(GOODBYE_S):
+                await dbg.__aexit__(kind, error, None)
+        except (TimeoutError, AgentStepperError) as why:
+            self._log.info("The run of %s said no goodbye: %r", dbg.program_name, why)

@@ -1,0 +1,220 @@
+"""Whose turn it is: the agents of a session, and who may hand on to whom."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from msgspec.structs import replace
+
+from ...errors import CommandError, ProtocolError
+from ...llm_wire.answers import clean
+from ...protocol.chat import AgentInfo, AgentName, AgentType, Phase
+from ..connector import HandOn, InterpreterABC
+from ..roles import role
+
+#: Hand-ons within a turn.
+MOST_HAND_ONS: Final = 8
+_LONGEST_NAME: Final = 100
+_LONGEST_LINE: Final = 1000
+
+log = logging.getLogger("agentstepper_nb.chat")
+
+
+class Agents:
+    """The agents of one session, in the order they came.
+
+    Args:
+        session_id: The session.
+        agents: Those it begins with.
+        default: Whom a message is for that names nobody; None, or somebody unknown: the first.
+    """
+
+    def __init__(
+        self, session_id: str, agents: Iterable[InterpreterABC], default: str | None = None
+    ) -> None:
+        self._session_id = session_id
+        self._agents: dict[str, InterpreterABC] = {}
+        self._infos: dict[str, AgentInfo] = {}  # what they said of themselves as they came
+        self._default: str | None = None
+        for agent in agents:
+            self.add(agent)
+        if default in self._agents:
+            self._default = default
+
+    @property
+    def default(self) -> str | None:
+        """Whom a message is for that names nobody."""
+        return self._default
+
+    @default.setter
+    def default(self, name: str | None) -> None:
+        self._default = self.named(name).name
+
+    def __contains__(self, agent: object) -> bool:
+        return agent in self._agents.values()
+
+    def __iter__(self) -> Iterator[InterpreterABC]:
+        return iter(tuple(self._agents.values()))
+
+    def add(self, agent: InterpreterABC) -> AgentInfo:
+        """One more.
+
+        Raises:
+            ProtocolError: `invalid_message`: it has no name, a name that is taken, or an unknown role.
+        """
+        checked(agent)
+        if agent.name in self._agents:
+            raise ProtocolError(
+                "invalid_message",
+                f"This chat has an agent called {agent.name!r} already: give one another name.",
+                field="name",
+            )
+        info = AgentInfo(
+            name=agent.name,
+            role=agent.role,
+            type=agent.agent_type,
+            description=clean(str(agent.description))[:_LONGEST_LINE],
+        )
+        self._agents[agent.name], self._infos[agent.name] = agent, info
+        self._default = self._default or agent.name
+        return self.info(agent.name)
+
+    def remove(self, name: str) -> AgentInfo:
+        """One less.
+
+        Returns:
+            It, as ended.
+
+        Raises:
+            CommandError: `unknown_agent`.
+        """
+        self.named(name)
+        ended = self.phase(name, Phase.ENDED)
+        del self._agents[name], self._infos[name]
+        if self._default == name:
+            self._default = next(iter(self._agents), None)
+        return ended
+
+    def named(self, name: str | None) -> InterpreterABC:
+        """The agent that a message is for.
+
+        Args:
+            name: As the message names it; None: the default.
+
+        Raises:
+            CommandError: `unknown_agent`: there is none, which says who there is.
+        """
+        found = self._agents.get(name or self._default or "")
+        if found is None:
+            raise CommandError("unknown_agent", self._nobody(name))
+        return found
+
+    def phase(self, name: str, phase: Phase) -> AgentInfo:
+        """It is elsewhere in its session now."""
+        self._infos[name] = replace(self._infos[name], phase=phase)
+        return self.info(name)
+
+    def info(self, name: str) -> AgentInfo:
+        """An agent, as it is told of."""
+        return replace(self._infos[name], run_id=self._run_id(self._agents[name]))
+
+    def _run_id(self, agent: InterpreterABC) -> str | None:
+        try:
+            return agent.run_id(self._session_id)
+        except Exception:  # whoever looks at the session is told without it
+            log.exception("%s can't say which run is its own.", agent.name)
+            return None
+
+    def infos(self) -> tuple[AgentInfo, ...]:
+        """All of them."""
+        return tuple(self.info(name) for name in self._agents)
+
+    def _nobody(self, name: str | None) -> str:
+        if not self._agents:
+            return "This chat has no agent: give it one."
+        there = ", ".join(self._agents)
+        return f"This chat has no agent called {str(name)[:_LONGEST_NAME]!r}: there is {there}."
+
+
+class HandOns:
+    """Those of one turn.
+
+    Args:
+        agents: The session's.
+        first: Who began the turn.
+    """
+
+    def __init__(self, agents: Agents, first: InterpreterABC) -> None:
+        self._agents = agents
+        self._had = {first.name}
+        self._left = MOST_HAND_ONS
+
+    def follow(self, giver: InterpreterABC, hand_on: HandOn) -> InterpreterABC:
+        """Who goes on.
+
+        A turn comes back to an agent that had its part only where that one is a SUPERVISOR: so no two
+        others pass it to and fro.
+
+        Args:
+            giver: Who hands on.
+            hand_on: To whom.
+
+        Raises:
+            CommandError: `may_not_hand_on`: the giver's role doesn't let it, there is no such agent, it
+                had its part, or there were too many.
+        """
+        if not role(giver.role).may_hand_on:
+            raise _refused(f"{giver.name} is {giver.role}, a role that doesn't hand on")
+        try:
+            taker = self._agents.named(hand_on.agent_name)
+        except CommandError as error:
+            raise _refused(f"{giver.name} handed on to nobody. {error.message}") from None
+        if taker is giver or (taker.name in self._had and taker.role != AgentName.SUPERVISOR):
+            raise _refused(
+                f"{giver.name} handed on to {taker.name}, which had its part of this turn"
+            )
+        if not self._left:
+            raise _refused(f"the turn was handed on {MOST_HAND_ONS} times")
+        self._left -= 1
+        self._had.add(taker.name)
+        return taker
+
+
+def checked(agent: InterpreterABC) -> InterpreterABC:
+    """Refuse what is no agent.
+
+    Raises:
+        ProtocolError: `invalid_message`: it has no name, or an unknown role or type.
+    """
+    name = getattr(agent, "name", None)
+    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME or clean(name) != name:
+        raise ProtocolError(
+            "invalid_message", "An agent needs a name of 1 to 100 characters.", field="name"
+        )
+    role(agent.role)
+    if agent.agent_type not in tuple(AgentType):
+        known = ", ".join(AgentType)
+        raise ProtocolError(
+            "invalid_message",
+            f"An agent's type is one of {known}, not {str(agent.agent_type)[:100]!r}.",
+            field="type",
+        )
+    return agent
+
+
+def check_agents(agents: Iterable[InterpreterABC], default: str | None) -> None:
+    """Refuse agents that can't be in one session.
+
+    Raises:
+        ProtocolError: As of `Agents.add`.
+        CommandError: `unknown_agent`: the default is none of them.
+    """
+    together = Agents("", agents)
+    if default is not None:
+        together.named(default)
+
+
+def _refused(why: str) -> CommandError:
+    return CommandError("may_not_hand_on", f"The message can't be handed on: {why}.")
