@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ..errors import AgentStepperError, AgentStopped, WorkspaceError
 from ..sdk.aclient import AsyncAgentStepper
+from ..sdk.door import ambient
 from ..sdk.pumps import in_thread
 
 
@@ -13,7 +14,7 @@ class NoDebuggerError(AgentStepperError):
     """There is none to be had; the text says why."""
 
 
-async def open_run(name: str, workspace: Path, *, step: bool) -> AsyncAgentStepper:
+async def open_run(name: str, workspace: Path | None, *, step: bool) -> AsyncAgentStepper:
     """Open a run in the debugger that is found here.
 
     Args:
@@ -31,6 +32,18 @@ async def open_run(name: str, workspace: Path, *, step: bool) -> AsyncAgentStepp
             return await _connect(name, None, step)
     except (AgentStepperError, OSError) as error:
         raise NoDebuggerError(str(error)) from None
+
+
+async def join_run(dbg: AsyncAgentStepper, name: str, workspace: Path) -> AsyncAgentStepper:
+    """Take part in a run that is somebody else's, and stays theirs; arguments and errors as `open_run`.
+
+    Args:
+        dbg: Theirs.
+        name: What the agent is called there.
+        workspace: The folder; where they watch it, its changes are told once.
+    """
+    with ambient(dbg):
+        return await open_run(name, None if dbg._watches(workspace) else workspace, step=False)
 
 
 async def run_name(dbg: AsyncAgentStepper) -> str | None:

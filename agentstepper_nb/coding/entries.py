@@ -11,7 +11,7 @@ from ..llm_wire.conversation import AssistantMessage, ChatMessage, ToolCall, Use
 from ..llm_wire.events import AgentEvent
 from .tool import ToolResult
 
-Mode = Literal["run", "repl", "server"]
+Mode = Literal["run", "repl", "server", "chat"]
 ApprovalWord = Literal["approved", "denied"]
 
 #: Characters of an event that JSON can't carry.

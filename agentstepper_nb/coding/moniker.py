@@ -15,7 +15,6 @@ from typing import Annotated, Any, ClassVar, Final
 import msgspec
 from msgspec import UNSET, Meta, Struct
 
-from ..errors import AgentStopped, SessionError, ToolDeniedError
 from ..llm_wire.conversation import AssistantMessage
 from ..runtime.frame import FrameIn, FrameOut
 from ..runtime.moniker import Moniker, Task
@@ -95,7 +94,7 @@ class CodingMoniker(Moniker):
             return self._gave(frame, Place(coding_session=self._id), done=True, notes=_NOTHING)
         session = await self._opened()
         result = await session.run(prompt)
-        _raise(result)
+        result.check()
         cut = result.reason == "max_iterations"
         self._idle = not cut
         return self._gave(
@@ -173,16 +172,6 @@ class CodingMoniker(Moniker):
             session_id=self._id,
             **options,
         )
-
-
-def _raise(result: RunResult) -> None:
-    """Say of a prompt that wasn't answered why, as a step does."""
-    if result.stopped:
-        raise AgentStopped(result.error)
-    if result.reason == "cancelled":
-        raise ToolDeniedError(result.error or "The prompt was cancelled.")
-    if result.reason == "error":
-        raise SessionError(result.error or "The prompt failed, and nothing says why.")
 
 
 def _answer(result: RunResult) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct
 
-from ..errors import AgentStepperError, AgentStopped, ModelError, ToolDeniedError
+from ..errors import AgentStepperError, AgentStopped, ModelError, SessionError, ToolDeniedError
 from ..llm_wire.answers import clean, total
 from ..llm_wire.conversation import ChatMessage, ModelRequest
 from ..llm_wire.events import TraceEvent
@@ -57,6 +57,21 @@ class RunResult(Struct, frozen=True, kw_only=True):
     iterations: int  # queries to the model
     error: str | None = None  # for a person: why, where the reason isn't `done`
     stopped: bool = False  # whether Stop was pressed, so that the debugger's run is over
+
+    def check(self) -> None:
+        """Raise what kept the prompt from being answered; one that was cut at a limit is, so far.
+
+        Raises:
+            AgentStopped: A person pressed Stop in the debugger.
+            ToolDeniedError: They denied a question to the model, or the prompt was cancelled.
+            SessionError: It failed.
+        """
+        if self.stopped:
+            raise AgentStopped(self.error)
+        if self.reason == "cancelled":
+            raise ToolDeniedError(self.error or "The prompt was cancelled.")
+        if self.reason == "error":
+            raise SessionError(self.error or "The prompt failed, and nothing says why.")
 
 
 class AgentOrchestrator:
@@ -153,6 +168,7 @@ class AgentOrchestrator:
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
+                self._cancel.set()  # a tool's thread ends by nothing else
                 raise
             if self._cancel.is_set():
                 return turns.result("cancelled")

@@ -16,7 +16,7 @@ from ..models import registry
 from ..sdk.flow import new_id
 from .approvals import Approver
 from .calls import Tools
-from .debugging import NoDebuggerError, end_stopped, open_run, run_name
+from .debugging import NoDebuggerError, end_stopped, join_run, open_run, run_name
 from .entries import Mode, SessionEnd, SessionStart
 from .folders import Folders
 from .limits import Limits
@@ -32,6 +32,7 @@ from .workspace import LocalWorkspace
 
 if TYPE_CHECKING:
     from ..models.base import ModelProvider
+    from ..sdk.aclient import AsyncAgentStepper
 
 
 class Options(TypedDict, total=False):
@@ -268,10 +269,27 @@ class CodingSession:
 
     # ---- the debugger -------------------------------------------------------------------------------
 
-    async def _open_debugger(self) -> None:
+    async def take_part(self, dbg: AsyncAgentStepper | None) -> None:
+        """Be in somebody else's run, and no longer in the one before; what was said stays.
+
+        Args:
+            dbg: Whose run it is; None: the next prompts are in none.
+        """
+        async with self._turn:
+            left, self._agent.dbg, self.run_id, self.run_name = self._agent.dbg, None, None, None
+            self._stopped = False
+            if left is not None:
+                await left.close()
+            if dbg is not None:
+                await self._open_debugger(dbg)
+
+    async def _open_debugger(self, theirs: AsyncAgentStepper | None = None) -> None:
         name, step = f"code {self._workspace.name}", self._options.get("step", False)
         try:
-            dbg = await open_run(name, self._workspace, step=step)
+            if theirs is not None:
+                dbg = await join_run(theirs, name, self._workspace)
+            else:
+                dbg = await open_run(name, self._workspace, step=step)
         except NoDebuggerError as error:
             self.no_debugger = str(error)
             return

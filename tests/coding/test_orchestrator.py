@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.coding.limits import Limits
+from agentstepper_nb.coding.tool import ToolContext, ToolResult
 from agentstepper_nb.errors import InjectedError
 from agentstepper_nb.llm_wire.conversation import (
     AssistantMessage,
@@ -244,6 +245,37 @@ def test_cancel_reaches_the_tool_and_all_calls_get_a_result(tmp_path: Path) -> N
         assert [results[id].ok for id in "123"] == [True, False, False]
         assert "Look before" in results["2"].content
         assert "not carried out" in results["3"].content
+
+    run(go())
+
+
+@pytest.mark.parametrize("by_its_task", [False, True])
+def test_cancel_tells_what_a_tool_does_on_a_thread(tmp_path: Path, by_its_task: bool) -> None:
+    class OnAThread(Doing):
+        ctx: ToolContext
+
+        async def execute(self, args: Any, ctx: ToolContext) -> ToolResult:
+            self.ctx = ctx
+            return await super().execute(args, ctx)
+
+    async def go() -> None:
+        begun = asyncio.Event()
+
+        async def hangs(args: Any) -> None:
+            begun.set()
+            await asyncio.Event().wait()
+
+        tool = OnAThread("t", hangs)
+        with Made(tmp_path, Playing(calls(("1", "t", {}))), tool) as made:
+            answering = asyncio.create_task(made.agent.run("Go."))
+            await begun.wait()
+            assert not tool.ctx.cancel.is_set()
+            if by_its_task:
+                answering.cancel()
+            else:
+                made.agent.cancel()
+            await asyncio.wait({answering})
+        assert tool.ctx.cancel.is_set()
 
     run(go())
 

@@ -10,16 +10,18 @@ from .read_file import ReadFile
 from .registry import ToolRegistry, add_installed
 from .run_command import RunCommand
 from .search import Search
+from .show_image import ShowImage
 from .write_file import WriteFile
 
 __all__ = ["ToolRegistry", "default_tools"]
 
 
-def default_tools(*, shell: bool = False) -> ToolRegistry:
+def default_tools(*, shell: bool = False, images: bool = False) -> ToolRegistry:
     """The tools that a session has where nobody says otherwise: ours, then those of other packages.
 
     Args:
         shell: Whether `run_command` may be asked for a shell.
+        images: Whether pictures can be shown to a person, so that there is `show_image`.
     """
     registry = ToolRegistry()
     for tool in (
@@ -34,5 +36,7 @@ def default_tools(*, shell: bool = False) -> ToolRegistry:
         GitDiff(),
     ):
         registry.register(tool)
+    if images:
+        registry.register(ShowImage())
     add_installed(registry)
     return registry

@@ -1,0 +1,102 @@
+"""A conversation as a model is told it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from ...llm_wire.conversation import AssistantMessage, ChatMessage, UserMessage
+from ...protocol.chat import Message, MessageType
+from .. import kinds
+from ..roles import role
+
+#: Characters of an earlier message that are told: results of calls may be long.
+SHOWN: Final = 20_000
+
+_SYSTEM: Final = (
+    "You are {name}, an agent in a conversation with a person and, it may be, other agents. "
+    "{instructions}\n\nWhat begins with a name in brackets was said by that agent, or is an account of "
+    "what was done; the rest is the person's. Don't begin your own answers so."
+)
+_BEFORE: Final = "[The conversation began earlier; this is its end.]"
+#: What an agent says itself; other types are accounts of what was done.
+_OWN_WORDS: Final = frozenset({MessageType.MESSAGE, MessageType.CODE, MessageType.CONFIRMATION})
+
+
+def system_prompt(name: str, role_word: str) -> str:
+    """What a model is told that is told nothing else.
+
+    Args:
+        name: The agent's name.
+        role_word: Its role.
+    """
+    return _SYSTEM.format(name=name, instructions=role(role_word).instructions)
+
+
+def conversation(window: Sequence[Message], message: Message, name: str) -> tuple[ChatMessage, ...]:
+    """What was said, and what is to be answered, as messages of a model's API.
+
+    They begin with the person's and take turns, which some models insist on.
+
+    Args:
+        window: What was said before, oldest first.
+        message: What is to be answered.
+        name: Who answers.
+    """
+    told = [_told(each, name) for each in window if each.format != "error" or each.role != "system"]
+    last = UserMessage(content=f"{_by(message, name)}{kinds.as_text(message)}")
+    turns = list(_joined([*told, last]))
+    if isinstance(turns[0], AssistantMessage):
+        turns.insert(0, UserMessage(content=_BEFORE))
+    return tuple(turns)
+
+
+def _told(message: Message, name: str) -> UserMessage | AssistantMessage:
+    text = shortened(kinds.as_text(message))
+    own = message.role == "assistant" and message.agent_name == name
+    if own and message.type in _OWN_WORDS:
+        return AssistantMessage(content=text)
+    if own:
+        return UserMessage(content=f"[{name}, {message.type}] {text}")
+    return UserMessage(content=f"{_by(message, name)}{text}")
+
+
+def _by(message: Message, name: str) -> str:
+    """Who says it; nothing where it is the person, to this agent."""
+    match message.role:
+        case "user":
+            to = message.agent_name
+            return "" if to in (None, name) else f"[to {to}] "
+        case "system":
+            return ""
+        case "computer":
+            return f"[{message.agent_name or 'computer'}, {message.type}] "
+    return f"[{message.agent_name}] " if message.agent_name else ""
+
+
+def _joined(
+    messages: Iterable[UserMessage | AssistantMessage],
+) -> Iterable[UserMessage | AssistantMessage]:
+    """One message for several in a row of one side."""
+    open_: UserMessage | AssistantMessage | None = None
+    for message in messages:
+        if not message.content.strip():
+            continue
+        if open_ is None:
+            open_ = message
+        elif isinstance(open_, AssistantMessage) and isinstance(message, AssistantMessage):
+            open_ = AssistantMessage(content=f"{open_.content}\n\n{message.content}")
+        elif isinstance(open_, UserMessage) and isinstance(message, UserMessage):
+            open_ = UserMessage(content=f"{open_.content}\n\n{message.content}")
+        else:
+            yield open_
+            open_ = message
+    yield open_ or UserMessage(content="")
+
+
+def shortened(text: str) -> str:
+    """Beginning and end of an earlier message that is too long to be told."""
+    if len(text) <= SHOWN:
+        return text
+    half = SHOWN // 2
+    return f"{text[:half]}\n… ({len(text) - SHOWN} characters left out) …\n{text[-half:]}"

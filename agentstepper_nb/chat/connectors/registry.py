@@ -1,0 +1,113 @@
+"""Connectors by name, and what can be made one: those that come with the package, and others' own.
+
+Another package brings one as an entry point: a name, and a subclass of `InterpreterABC`, or a function
+that is given the options and makes one::
+
+    [project.entry-points."agentstepper_nb.connectors"]
+    desk = "my_package:DeskAgent"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Final
+
+from ...errors import AgentStepperError, CommandError
+from ..connector import GROUP, InterpreterABC
+from ..turns.routing import checked
+from .function import FunctionAgent
+
+#: Makes an agent, given the options.
+Factory = Callable[..., InterpreterABC]
+
+_NO_AGENT: Final = (
+    "{what} is no agent: subclass agentstepper_nb.chat.InterpreterABC, or give a function, or "
+    "a connector's name."
+)
+
+
+def connectors() -> dict[str, Factory]:
+    """Every connector that can be used here, by its name; what fails to load is left out."""
+    found: dict[str, Factory] = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        try:
+            found.setdefault(point.name, _load(point))
+        except CommandError:
+            continue
+    return found
+
+
+def connector(agent: InterpreterABC | Callable[..., Any] | str, **options: Any) -> InterpreterABC:
+    """An agent that a chat can have.
+
+    ::
+
+        connector("coding", workspace=".", provider="openai", model="gpt-5-mini")
+        connector(my_function, name="helper", role="THOUGHT")
+
+    Args:
+        agent: One; or a subclass of `InterpreterABC`, a function that answers messages, or the name of
+            an installed connector, which is made by the options.
+        options: As the connector, or `FunctionAgent`, takes them.
+
+    Raises:
+        CommandError: `invalid_message`: there is no such connector, it can't be made by these options,
+            or what was given or made is no `InterpreterABC`.
+        ProtocolError: `invalid_message`: its name is none, or its role unknown.
+    """
+    if isinstance(agent, str):
+        return checked(_made(_found(agent), f"The connector {agent!r}", options))
+    if isinstance(agent, InterpreterABC):
+        if options:
+            text = f"{agent.name} is made already, and takes no options: {', '.join(options)}."
+            raise CommandError("invalid_message", text)
+        return checked(agent)
+    if isinstance(agent, type) and issubclass(agent, InterpreterABC):
+        return checked(_made(agent, agent.__name__, options))
+    if isinstance(agent, type) or not callable(agent):
+        raise CommandError("invalid_message", _NO_AGENT.format(what=_short(agent)))
+    return checked(_made(FunctionAgent, _short(agent), options, agent))
+
+
+def _found(name: str) -> Factory:
+    point = next(iter(entry_points(group=GROUP, name=name)), None)
+    if point is None:
+        known = ", ".join(sorted({point.name for point in entry_points(group=GROUP)})) or "none"
+        text = f"There is no connector {_short(name)}; there are: {known}."
+        raise CommandError("invalid_message", text)
+    return _load(point)
+
+
+def _load(point: EntryPoint) -> Factory:
+    try:
+        made = point.load()
+    except Exception as error:  # whatever their code does
+        text = f"The connector {point.name!r}, which is {point.value}, can't be used: {error!r}"
+        raise CommandError("invalid_message", text) from error
+    if not callable(made) or (isinstance(made, type) and not issubclass(made, InterpreterABC)):
+        text = (
+            f"The connector {point.name!r}, which is {point.value}, can't be used: it is neither a "
+            "subclass of agentstepper_nb.chat.InterpreterABC nor a function that makes one."
+        )
+        raise CommandError("invalid_message", text)
+    factory: Factory = made
+    return factory
+
+
+def _made(factory: Factory, what: str, options: dict[str, Any], *args: Any) -> InterpreterABC:
+    try:
+        made: object = factory(*args, **options)
+    except AgentStepperError:
+        raise
+    except Exception as error:  # options that it doesn't take, or what its own code does
+        text = f"{what} can't be made an agent: {error}"
+        raise CommandError("invalid_message", text) from error
+    if not isinstance(made, InterpreterABC):
+        raise CommandError("invalid_message", _NO_AGENT.format(what=_short(made)))
+    return made
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:99]}…"

@@ -1,0 +1,252 @@
+"""The coding agent in a chat: each conversation there has a session of its own here.
+
+The chat doesn't know this package, nor this one the chat: it finds `CodingChats` by an entry point, and
+says itself what it needs of it.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypedDict, Unpack
+
+import msgspec
+
+from ..llm_wire.conversation import ModelRequest
+from ..llm_wire.events import AgentEvent, TraceEvent
+from ..protocol.chat import Piece
+from .announcing import Announced
+from .approvals import ApprovalRequest, Decision
+from .folders import Folders
+from .orchestrator import RunResult
+from .pieces import Hearer, Pieces, fitting
+from .policy import PolicyEngine
+from .policy.named import Factory
+from .session import CodingSession, Options
+from .tools import default_tools
+
+if TYPE_CHECKING:
+    from ..models.base import ModelProvider
+    from ..sdk.aclient import AsyncAgentStepper
+
+#: Makes a session's id of a conversation's name: the same whenever it is opened again.
+_IDS: Final = uuid.UUID("f4f1a3c8-2b0e-4f43-8a55-0d5f2f4f3b6e")
+_ALLOW: Final = "Allow"
+_ALWAYS: Final = "Always allow here"
+_DENY: Final = "Deny"
+
+_TICKS: Final = re.compile("`+")
+
+
+class Person(Hearer, Protocol):
+    """Who is told an answer, and asked within it."""
+
+    async def ask(self, text: str, choices: Sequence[str], details: Any) -> str:
+        """Ask, once all that was said is told; gives the choice. Cancelling it takes that back."""
+
+
+class ChatOptions(TypedDict, total=False):
+    """What sessions in a chat take beside who answers; as `session.Options`."""
+
+    auto_approve: bool
+    max_iterations: int | None
+    approval_timeout: float | None
+    shell: bool
+    policy: PolicyEngine | Factory | str | None
+
+
+class CodingChats:
+    """Opens conversations with the coding agent.
+
+    Args:
+        provider: Who serves the model: a name, as `--provider` has it, or a provider, which is then
+            closed with this.
+        model: The model's name there.
+        options: See `ChatOptions`.
+    """
+
+    def __init__(
+        self, *, provider: str | ModelProvider, model: str, **options: Unpack[ChatOptions]
+    ) -> None:
+        self._provider = provider
+        self._model = model
+        self._options = options
+
+    async def open(
+        self, name: str, *, workspace: Path, data_dir: Path, root: str = ""
+    ) -> CodingChat:
+        """Open a conversation, where there was one of this name with all that was said in it.
+
+        Args:
+            name: What it is called, as no other is in this data folder.
+            workspace: The folder that the agent works in, and may not leave.
+            data_dir: The folder that keeps logs and rules.
+            root: What comes before a path of the workspace in the chat; see `Pieces`.
+
+        Raises:
+            SessionError: The workspace is no folder, or the session's log can't be used.
+            ModelError: There is no such provider, or it can't be used here.
+        """
+        chat = CodingChat(root)
+        tools = default_tools(shell=self._options.get("shell", False), images=True)
+        options: Options = {
+            "tools": Announced(tools, chat.began),
+            "approver": chat,
+            "listener": chat.hear,
+            "debugger": False,  # until an answer brings one
+            "auto_approve": self._options.get("auto_approve", False),
+            "max_iterations": self._options.get("max_iterations"),
+            "approval_timeout": self._options.get("approval_timeout"),
+            "policy": self._options.get("policy"),
+        }
+        id, provider = str(uuid.uuid5(_IDS, name)), self._lent()
+        if Folders(data_dir).log(id).exists():
+            chat.session = await CodingSession.resume(
+                id,
+                workspace=workspace,
+                provider=provider,
+                model=self._model,
+                data_dir=data_dir,
+                mode="chat",
+                **options,
+            )
+        else:
+            chat.session = await CodingSession.create(
+                session_id=id,
+                workspace=workspace,
+                provider=provider,
+                model=self._model,
+                data_dir=data_dir,
+                mode="chat",
+                **options,
+            )
+        return chat
+
+    async def close(self) -> None:
+        """Close the provider, once the conversations are closed."""
+        if not isinstance(self._provider, str):
+            await self._provider.close()
+
+    def _lent(self) -> str | ModelProvider:
+        """What serves the next session."""
+        return self._provider if isinstance(self._provider, str) else _Lent(self._provider)
+
+
+class CodingChat:
+    """One conversation, whose session's approver this is.
+
+    Args:
+        root: See `CodingChats.open`.
+
+    Attributes:
+        session: The session.
+    """
+
+    session: CodingSession
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._dbg: AsyncAgentStepper | None = None  # whose run the session is in
+        self._person: Person | None = None
+        self._pieces: Pieces | None = None
+        self._unheard: list[AgentEvent] = []  # as the session was opened, with nobody there yet
+
+    async def answer(self, prompt: str, person: Person, dbg: AsyncAgentStepper | None) -> None:
+        """Answer a prompt. Cancelling it ends the answer, and what it runs.
+
+        Args:
+            prompt: What a person asks for.
+            person: Is told the answer, and asked for approvals.
+            dbg: The debugger's run in which it is to be seen; None for none.
+
+        Raises:
+            AgentStopped: Stop was pressed in the debugger.
+            ToolDeniedError: A person denied a question to the model there.
+            SessionError: There is no answer; says why.
+        """
+        self._person, self._pieces = person, Pieces(person, self._root)
+        for event in self._unheard:
+            self._pieces.hear(event)
+        self._unheard = []
+        try:
+            await self._go_to(dbg)
+            result = await self.session.run(prompt)
+        finally:
+            self._person = self._pieces = None
+        result.check()
+        if result.reason == "max_iterations":
+            person.say(Piece(role="system", content=_cut(result)))
+
+    async def close(self) -> None:
+        """Close the session; its log stays."""
+        await self.session.close()
+
+    def hear(self, event: AgentEvent) -> None:
+        """The session's listener."""
+        if self._pieces is not None:
+            self._pieces.hear(event)
+        elif isinstance(event, TraceEvent) and event.kind == "warning":
+            self._unheard.append(event)
+
+    def began(self, tool: str, args: Any) -> None:
+        """A tool begins to carry out a call."""
+        if self._pieces is not None:
+            self._pieces.began(tool, args)
+
+    async def ask(self, request: ApprovalRequest) -> Decision:
+        """Ask for an approval; see `Approver`."""
+        assert self._person is not None
+        choices = (_ALLOW, _ALWAYS, _DENY) if request.rule else (_ALLOW, _DENY)
+        details = msgspec.to_builtins(request) | {"args": fitting(request.args)}
+        choice = await self._person.ask(_question(request), choices, details)
+        return Decision(approved=choice in (_ALLOW, _ALWAYS), always=choice == _ALWAYS)
+
+    async def _go_to(self, dbg: AsyncAgentStepper | None) -> None:
+        """Be in a run: after a Stop, or where the debugger came or went, it is another one."""
+        if dbg is self._dbg:
+            return
+        await self.session.take_part(dbg)
+        self._dbg = dbg if self.session.run_id is not None else None
+
+
+class _Lent:
+    """Somebody's provider, which a session doesn't close."""
+
+    def __init__(self, provider: ModelProvider) -> None:
+        self._provider = provider
+        self.name = provider.name
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[AgentEvent]:
+        return self._provider.stream(request)
+
+    async def close(self) -> None:
+        pass
+
+
+def _cut(result: RunResult) -> str:
+    questions = "1 question" if result.iterations == 1 else f"{result.iterations} questions"
+    return (
+        f"It stopped after {questions} to the model, the limit for one message. Say “Go on.”, and it "
+        "does."
+    )
+
+
+def _question(request: ApprovalRequest) -> str:
+    """What a person is asked, in words; with the command as it is, or the arguments as JSON."""
+    match request.args:
+        case {"command": str(command)} if len(request.args) == 1:
+            what = _fenced(command, "bash")
+        case args:
+            json = msgspec.json.encode(fitting(args))
+            what = _fenced(msgspec.json.format(json, indent=2).decode(), "json")
+    asked = f"May it call `{request.tool}`? {request.why} The risk is {request.risk}.\n\n{what}"
+    return f"{asked}\n\n“{_ALWAYS}”: {request.rule}." if request.rule else asked
+
+
+def _fenced(text: str, language: str) -> str:
+    """Text that a model wrote, parted from what we say: no line of it ends the fence."""
+    longest = max(map(len, _TICKS.findall(text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"

@@ -1,0 +1,94 @@
+"""Pictures that the agent shows: of the workspace, of a kind that is shown, and not too large."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agentstepper_nb.coding.tools import default_tools
+from agentstepper_nb.coding.tools.show_image import ShowImage
+from agentstepper_nb.protocol.pictures import PICTURE_LIMIT, sniff
+from tests.coding.desk import Desk
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    desk = Desk(tmp_path)
+    desk.tools.register(ShowImage())
+    return desk
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (PNG, "image/png"),
+        (b"\xff\xd8\xff\xe0", "image/jpeg"),
+        (b"GIF87a", "image/gif"),
+        (b"GIF89a", "image/gif"),
+        (b"RIFF\x10\x00\x00\x00WEBPVP8 ", "image/webp"),
+    ],
+)
+def test_what_its_first_bytes_say_is_shown_whatever_its_name(
+    desk: Desk, data: bytes, kind: str
+) -> None:
+    desk.write("chart.txt", data)
+    result = desk.call("show_image", path="chart.txt")
+    assert result.ok
+    assert result.data == {"path": "chart.txt", "media_type": kind, "bytes": len(data)}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"<svg onload='alert(1)'/>",
+        b"%PDF-1.7",
+        b"RIFF\x10\x00\x00\x00WAVEfmt ",
+        b"\x89PNG",
+        b"",
+    ],
+)
+def test_anything_else_is_refused_and_said(desk: Desk, data: bytes) -> None:
+    desk.write("chart.png", data)
+    assert sniff(data) is None
+    result = desk.call("show_image", path="chart.png")
+    assert result.error is not None
+    assert result.error.startswith("chart.png doesn't begin as a PNG, JPEG, GIF or WebP does")
+
+
+def test_a_picture_that_is_too_large(desk: Desk) -> None:
+    desk.write("chart.png", PNG)
+    os.truncate(desk.root / "chart.png", PICTURE_LIMIT)
+    assert desk.call("show_image", path="chart.png").ok
+    os.truncate(desk.root / "chart.png", PICTURE_LIMIT + 1)
+    result = desk.call("show_image", path="chart.png")
+    assert (
+        result.error == "chart.png has 10,485,761 bytes; 10,485,760 can be shown: make it smaller."
+    )
+
+
+def test_nothing_outside_and_no_pipe(desk: Desk) -> None:
+    (desk.outside / "chart.png").write_bytes(PNG)
+    os.mkfifo(desk.root / "pipe.png")
+    desk.link("linked.png", desk.outside / "chart.png")
+    for path in (
+        "out/chart.png",
+        "linked.png",
+        "../outside/chart.png",
+        "pipe.png",
+        "gone.png",
+        "src",
+    ):
+        assert not desk.call("show_image", path=path).ok
+    (desk.outside / "chart.png").unlink()
+    desk.assert_outside_is_unchanged()
+
+
+def test_it_is_there_only_where_pictures_can_be_shown() -> None:
+    assert default_tools().get("show_image") is None
+    tool = default_tools(images=True).get("show_image")
+    assert tool is not None
+    assert tool.policy.read_only
