@@ -132,6 +132,16 @@ def runtime_url(agents: str) -> str:
     return _beside(agents, "runtime")
 
 
+def chat_url(door: str, id: str) -> str:
+    """Where clients come to a chat.
+
+    Args:
+        door: Where the Core takes agents, or workers.
+        id: What the chat's process calls its way in.
+    """
+    return _beside(door.removesuffix("/worker"), f"chat/{id}")
+
+
 def _beside(agents: str, name: str) -> str:
     """The address of another door of the Core that takes agents there; that of the door stays."""
     if agents.endswith(f"/{name}"):

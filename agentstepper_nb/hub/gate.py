@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hmac
+import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Final
@@ -14,6 +15,7 @@ from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
 
+from ..core.summaries import one_line
 from ..protocol.frame import SUBPROTOCOL
 
 _LOCAL_ORIGIN: Final = re.compile(r"http://(localhost|127\.0\.0\.1)(:\d+)?")
@@ -25,6 +27,8 @@ _WORKERS_TOKEN: Final = (
 )
 
 Gate = Callable[[ServerConnection, Request], Response | None]
+#: One that asks somebody before it lets anybody in.
+AskingGate = Callable[[ServerConnection, Request], Response | Awaitable[Response | None] | None]
 
 
 def agent_gate(token: str | None) -> Gate:
@@ -75,6 +79,25 @@ def gate_by_path(gates: Mapping[str, Gate], other: Gate) -> Gate:
     return check
 
 
+def logged(gate: AskingGate, log: logging.Logger) -> AskingGate:
+    """The same gate, which tells whom it refused.
+
+    Args:
+        gate: The gate.
+        log: Gets a line for each.
+    """
+
+    async def check(connection: ServerConnection, request: Request) -> Response | None:
+        answer = gate(connection, request)
+        refusal = await answer if isinstance(answer, Awaitable) else answer
+        if refusal is not None:
+            why = one_line(bytes(refusal.body or b"").decode())
+            log.warning("a connection was refused, %s", why)
+        return refusal
+
+    return check
+
+
 def path_of(request: Request) -> str:
     """The path that a request names, without its query."""
     return request.path.partition("?")[0]
@@ -115,10 +138,17 @@ def _check_token(
     )
 
 
-def _sent_token(request: Request) -> str:
+def bearer(request: Request) -> str:
+    """The token that a request's header carries; "" where there is none."""
     for header in request.headers.get_all("Authorization"):
         if header.startswith("Bearer "):
             return header.removeprefix("Bearer ")
+    return ""
+
+
+def _sent_token(request: Request) -> str:
+    if token := bearer(request):
+        return token
     return parse_qs(request.path.partition("?")[2]).get("token", [""])[0]
 
 

@@ -15,6 +15,7 @@ from ..store.runtime.base import RuntimeStore
 from ..store.runtime.opening import open_runtime_store
 from ..store.runtime.remote import RemoteRuntimeStore
 from ..store.runtime.sqlite import SqliteRuntimeStore
+from .chats import Chats
 from .connection import Connection
 from .dispatchers import Dispatchers, Offer
 from .keeper import Keeper
@@ -60,6 +61,7 @@ class RuntimeHost:
     Attributes:
         runtime: The agents.
         workers: The Core's workers.
+        chats: The chats that are served through it.
 
     Raises:
         StoreError: The folder can't be used.
@@ -79,6 +81,7 @@ class RuntimeHost:
         self._offers: dict[WorkerSession, Offer] = {}
         self._starting: asyncio.Task[None] | None = None
         self.workers = Workers(log, starter, self._serve, self._left)
+        self.chats = Chats(self.workers, log)
         self._store = self._open(folder, durability, place)
         self.runtime = Runtime(self._store, log)
         if isinstance(self._store, RemoteRuntimeStore):
@@ -125,6 +128,7 @@ class RuntimeHost:
         if self._starter is not None:
             await self._starter.stop()  # which may still tell how its agents stand
         self.workers.close()
+        self.chats.close()
         for session in list(self._clients):
             session.connection.close(1001, "The Core is stopping.")
         await self._dispatchers.told()

@@ -11,20 +11,21 @@ from pathlib import Path
 from typing import Any
 
 from websockets.asyncio.server import Server, ServerConnection, serve
-from websockets.http11 import Request, Response
 
-from ..core.summaries import one_line
 from ..discover import Endpoint
 from ..protocol.frame import MAX_MESSAGE
 from ..protocol.values import Durability, Run
 from ..store import MemoryStore, Store, open_store
+from .chat_door import chat_gate, chat_of
 from .connection import Rights, Session
 from .extensions import Extension
 from .gate import (
-    Gate,
+    AskingGate,
     agent_gate,
+    bearer,
     gate_by_path,
     is_loopback,
+    logged,
     path_of,
     select_subprotocol,
     ui_gate,
@@ -241,7 +242,7 @@ class AgentStepperCore:
         workers = {_WORKER_PATH: worker_gate(self.worker_token)}
         agents = await self._serve(
             self.client_port,
-            gate_by_path(workers, programs),
+            chat_gate(host.chats, gate_by_path(workers, programs)),
             lambda socket: converse(socket, self._on_agents_port(hub, host, socket)),
         )
         self._servers.append(agents)
@@ -263,7 +264,7 @@ class AgentStepperCore:
     async def _serve(
         self,
         port: int,
-        gate: Gate,
+        gate: AskingGate,
         handler: Callable[[ServerConnection], Coroutine[Any, Any, None]],
     ) -> Server:
         # Two address families would each take a free port of their own.
@@ -272,7 +273,7 @@ class AgentStepperCore:
             handler,
             host,
             port,
-            process_request=self._logged(gate),
+            process_request=logged(gate, self.log),
             select_subprotocol=select_subprotocol,
             compression=None,
             max_size=MAX_MESSAGE,
@@ -281,16 +282,6 @@ class AgentStepperCore:
             # A busy agent may not answer for long; on this machine the system tells when it is gone.
             ping_timeout=None if is_loopback(self.host) else 60,
         )
-
-    def _logged(self, gate: Gate) -> Gate:
-        def check(connection: ServerConnection, request: Request) -> Response | None:
-            refusal = gate(connection, request)
-            if refusal is not None:
-                why = one_line(bytes(refusal.body or b"").decode())
-                self.log.warning("a connection was refused, %s", why)
-            return refusal
-
-        return check
 
     async def _stop_servers(self) -> None:
         hub, self._hub = self.hub, None
@@ -316,6 +307,8 @@ class AgentStepperCore:
             return host.workers.connect(connection)
         if path == _RUNTIME_PATH:
             return host.connect(connection, Right.CONTROL)
+        if chat := chat_of(path):
+            return host.chats.connect(connection, chat, _bearer(socket))
         return hub.connect_agent(connection, _version(socket), Rights())
 
     def _on_ui_port(self, hub: Hub, host: RuntimeHost, socket: ServerConnection) -> Session:
@@ -385,6 +378,11 @@ def _version(socket: ServerConnection) -> int:
 def _path(socket: ServerConnection) -> str:
     assert socket.request is not None  # the handshake is done
     return path_of(socket.request)
+
+
+def _bearer(socket: ServerConnection) -> str:
+    assert socket.request is not None  # as above
+    return bearer(socket.request)
 
 
 def _port(server: Server) -> int:

@@ -81,7 +81,7 @@ class Workers:
 
     def serves(self, service: str) -> bool:
         """Whether a service can be asked without starting a worker."""
-        return self._find(service) is not None
+        return self.find(service) is not None
 
     async def call(
         self, service: str, method: str, params: Struct | None, kind: type[Value]
@@ -117,9 +117,12 @@ class Workers:
     # ---- for sessions -------------------------------------------------------------------------------
 
     def came(self, session: WorkerSession, hello: WorkerHello) -> None:
-        """A worker has greeted. An older connection of the same process is of no use any more."""
+        """A worker has greeted. An older connection of the same process is of no use any more, unless it
+        serves something else: a kernel may serve several chats.
+        """
         for other in list(self._sessions):
-            if (other.host, other.pid) == (hello.host, hello.pid):
+            same = (other.host, other.pid, other.services)
+            if same == (hello.host, hello.pid, hello.services):
                 other.connection.close(1000, "replaced by a newer connection")
                 other.closed()
         self._sessions.append(session)
@@ -136,11 +139,12 @@ class Workers:
 
     # ---- finding ------------------------------------------------------------------------------------
 
-    def _find(self, service: str) -> Line | None:
+    def find(self, service: str) -> Line | None:
+        """The line to whoever serves this now; None where nobody does, and nobody is started."""
         return next((each.line for each in self._sessions if service in each.services), None)
 
     async def _line(self, service: str) -> Line:
-        line = self._find(service)
+        line = self.find(service)
         if line is not None:
             return line
         if self._starter is None:
@@ -164,7 +168,7 @@ class Workers:
 
     async def _await_line(self, service: str, ended: asyncio.Future[str]) -> Line | None:
         """Wait until somebody serves it; None where the process is gone before."""
-        while (line := self._find(service)) is None:
+        while (line := self.find(service)) is None:
             if ended.done():
                 return None
             came = asyncio.ensure_future(self._came.wait())

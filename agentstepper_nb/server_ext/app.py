@@ -22,6 +22,7 @@ from ..protocol.values import Durability
 from ..store import Store, lock, open_store
 from . import coding, runtime
 from .announce import agent_url, announced
+from .chat_socket import ChatSocket
 from .page import App
 from .rest import AllRuns, Export, Import, OneRun, Rows, Search
 from .runtime_socket import RuntimeSocket
@@ -193,11 +194,13 @@ class AgentStepperExtension(ExtensionApp):
         sessions = {**runs, "workers": self.host.workers, "roots": roots}
         workers = {**runs, "token": self.worker_token, "workers": self.host.workers}
         agents = {**runs, "runtime": self.host.runtime}
+        chats = {**runs, "chats": self.host.chats}
         self.handlers.extend(
             [
                 (r"/agentstepper/agent", AgentSocket, {**runs, **tokens}),
                 (r"/agentstepper/worker", WorkerSocket, workers),
                 (r"/agentstepper/runtime", RuntimeSocket, {**runs, **tokens, "host": self.host}),
+                (r"/agentstepper/chat/([\w-]{1,100})", ChatSocket, chats),
                 (r"/agentstepper/ui", UiSocket, runs),
                 (r"/agentstepper/app", App, {"static_url": self.static_url_prefix}),
                 (r"/agentstepper/api/runs", AllRuns, runs),

@@ -1,0 +1,121 @@
+"""How a client from outside asks one chat session, by its token."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Final, Self, TypeVar
+
+from msgspec import Struct
+
+from ...discover import Endpoint, websocket_url
+from ...errors import CommandError, ConnectionLostError
+from ...protocol.chat import SERVICE, Admitted
+from ...runtime.client.line import ClientLine
+
+Value = TypeVar("Value")
+
+#: How a request ends where the chat's process is away from its Core, or the client from it.
+_AWAY: Final = frozenset({"worker_lost", "unknown_service"})
+#: Seconds until a chat that is away is asked again: at first, and at most.
+_FIRST_WAIT: Final = 0.1
+_LONGEST_WAIT: Final = 2.0
+
+
+class ChatLine:
+    """One session, wherever the connections stand. Made by `open`.
+
+    Args:
+        line: The connection to the Core.
+        admitted: What the token lets its bearer do.
+        patience: Seconds that is waited for a chat that is away.
+
+    Attributes:
+        admitted: What the token lets its bearer do.
+    """
+
+    def __init__(self, line: ClientLine, admitted: Admitted, patience: float) -> None:
+        self.admitted = admitted
+        self._line = line
+        self._patience = patience
+
+    @classmethod
+    async def open(cls, address: str, token: str, patience: float) -> Self:
+        """Connect; see `AsyncChatClient.connect`."""
+        endpoint = Endpoint(websocket_url(address), token)
+        line = await ClientLine.dial(endpoint, SERVICE, patience)
+        try:
+            return cls(line, await line.ask("admit", None, Admitted), patience)
+        except BaseException:
+            await line.close()
+            raise
+
+    async def ask(self, method: str, params: Struct, kind: type[Value]) -> Value:
+        """Ask for what changes nothing; again where that broke off.
+
+        Args:
+            method: What.
+            params: With what.
+            kind: The answer's class.
+
+        Raises:
+            CommandError: It was refused.
+            ConnectionLostError: The Core is away.
+        """
+        return await self._line.ask(method, params, kind)
+
+    async def act(
+        self, method: str, params: Struct, kind: type[Value], *, again: bool = False
+    ) -> Value:
+        """Ask for what changes something; once.
+
+        Args:
+            method: What.
+            params: With what.
+            kind: The answer's class.
+            again: Whether it is known there, where it comes twice.
+
+        Raises:
+            CommandError: It was refused.
+            ConnectionLostError: The Core is away; or it broke off, and nobody knows whether it was done.
+        """
+        try:
+            return await self._line.ask(method, params, kind, again=again)
+        except CommandError as error:
+            if error.code != "worker_lost":
+                raise
+            raise ConnectionLostError(
+                f"Whether {method!r} was done isn't known: {error.message} Look at the conversation "
+                "before you ask again."
+            ) from None
+
+    async def stream(
+        self, method: str, params: Struct, kind: type[Value]
+    ) -> AsyncGenerator[Value, None]:
+        """Ask for a stream. Where it breaks off, it is asked for again, and so begins again. Arguments
+        as `ask`.
+
+        Raises:
+            CommandError: It was refused, or the token counts no longer.
+            ConnectionLostError: The chat is away.
+        """
+        clock = asyncio.get_running_loop().time
+        away, wait = clock(), _FIRST_WAIT
+        while True:
+            try:
+                async with aclosing(self._line.stream(method, params, kind)) as items:
+                    async for item in items:
+                        yield item
+                        away, wait = clock(), _FIRST_WAIT
+            except CommandError as error:
+                if error.code not in _AWAY:
+                    raise
+                if clock() - away > self._patience:
+                    raise ConnectionLostError(error.message) from None
+            await asyncio.sleep(wait)
+            wait = min(2 * wait, _LONGEST_WAIT)
+
+    async def close(self) -> None:
+        """Close the connection. Idempotent."""
+        await self._line.close()

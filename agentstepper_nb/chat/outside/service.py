@@ -1,0 +1,227 @@
+"""What clients from outside may ask of a chat: each request brings its token, which is checked here."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING
+
+from msgspec import Raw, Struct
+
+from ...errors import AgentStepperError, CommandError, ProtocolError
+from ...protocol.chat import Admitted, Asked, Attend, Chosen, Done, Forwarded, Give
+from .. import kinds, roles
+from ..sent import Sent
+from ..service import ChatService, Right, read
+from .agent import OutsideAgent
+from .tokens import ANSWER, TALK, WATCH, Grant, TokenDesk
+
+if TYPE_CHECKING:
+    from ..interpreter import Interpreter
+
+#: Who may speak through an agent: itself, and what it has a computer do.
+_SPEAKERS = ("assistant", "computer")
+
+
+class OutsideService:
+    """Serves clients by their tokens, on the interpreter's loop; see `worker.service.Service`.
+
+    A token of scope `watch` or `talk` may what `ChatService` lets it in its session; one of scope
+    `answer` may `attend` as its agent, `give` pieces of answers, and say that one is `done`.
+
+    Args:
+        interpreter: The interpreter.
+        tokens: Checks the tokens.
+        clock: The system's, by which tokens end.
+    """
+
+    def __init__(
+        self,
+        interpreter: Interpreter,
+        tokens: TokenDesk,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._interpreter = interpreter
+        self._tokens = tokens
+        self._clock = clock
+        self._sent = Sent()
+        self._attending: dict[tuple[str, str], OutsideAgent] = {}
+
+    async def call(self, method: str, params: Raw) -> Struct | None:
+        """Answer once; see `Service.call`.
+
+        Raises:
+            CommandError: `invalid_token`; `out_of_scope`; what was asked can't be done now.
+            ProtocolError: What was asked hasn't the form it should have.
+        """
+        asked = read(params, Forwarded)
+        grant = self._tokens.check(asked.token)
+        match method:
+            case "admit":
+                return Admitted(
+                    session=grant.session_id,
+                    scope=tuple(sorted(grant.scope)),
+                    expires_at=grant.expires_at,
+                    agent_name=grant.agent_name,
+                )
+            case "give":
+                return await self._give(grant, read(asked.params, Give))
+            case "done":
+                await self._done(grant, read(asked.params, Done))
+                return None
+        return await self._chat(grant).call(method, asked.params)
+
+    async def stream(self, method: str, params: Raw) -> AsyncGenerator[Struct, None]:
+        """Answer with items for as long as the token counts; see `Service.stream`. Errors as `call`."""
+        asked = read(params, Forwarded)
+        grant = self._tokens.check(asked.token)
+        items: AsyncGenerator[Struct, None]
+        if method == "attend":
+            items = self._attend(grant, read(asked.params, Attend))
+        else:
+            items = self._chat(grant).stream(method, asked.params)
+        async with aclosing(self._while_good(asked.token, items)) as good:
+            async for item in good:
+                yield item
+
+    async def close(self) -> None:
+        """The interpreter ends, and its agents with it."""
+
+    def _chat(self, grant: Grant) -> ChatService:
+        if TALK in grant.scope:
+            return ChatService(self._interpreter, Right.TALK, grant.session_id, self._sent)
+        if WATCH in grant.scope:
+            return ChatService(self._interpreter, Right.WATCH, grant.session_id)
+        raise _out_of_scope(WATCH)
+
+    # ---- agents -------------------------------------------------------------------------------------
+
+    async def _attend(self, grant: Grant, attend: Attend) -> AsyncGenerator[Asked, None]:
+        name, session = _agent_of(grant), grant.session_id
+        if attend.session != session:
+            raise CommandError("out_of_scope", "The chat token is for another session.")
+        roles.role(attend.role)
+        agent = OutsideAgent(name, attend)
+        self._withdraw(session, name, _taken_over(name))
+        self._interpreter.add_agent(session, agent)
+        self._attending[session, name] = agent
+        try:
+            async with aclosing(agent.asked()) as asked:
+                async for each in asked:
+                    yield each
+        finally:
+            if self._attending.get((session, name)) is agent:
+                self._withdraw(session, name, _gone(name))
+
+    def _withdraw(self, session: str, name: str, why: AgentStepperError) -> None:
+        """An agent that attended doesn't any more; nothing where none does."""
+        agent = self._attending.pop((session, name), None)
+        if agent is not None:
+            agent.leave(why)
+            with suppress(CommandError):  # its session may be gone
+                self._interpreter.remove_agent(session, name)
+
+    async def _give(self, grant: Grant, give: Give) -> Chosen | None:
+        piece = give.piece
+        if piece.role not in _SPEAKERS:
+            text = f"An agent speaks as {' or '.join(_SPEAKERS)}, not as {piece.role}."
+            raise ProtocolError("invalid_message", text, "piece.role")
+        if piece.path is not None:
+            text = "An agent from outside names no files here: send what is in it."
+            raise ProtocolError("invalid_message", text, "piece.path")
+        kinds.kind(piece.type)
+        choice = await self._agent(grant).give(give.turn, piece)
+        return None if choice is None else Chosen(choice=choice)
+
+    async def _done(self, grant: Grant, done: Done) -> None:
+        if done.hand_on is not None and TALK not in grant.scope:
+            raise _out_of_scope(TALK)  # what it hands on is said to another agent
+        await self._agent(grant).end(done)
+
+    def _agent(self, grant: Grant) -> OutsideAgent:
+        agent = self._attending.get((grant.session_id, _agent_of(grant)))
+        if agent is None:
+            raise CommandError("unknown_turn", "Nobody attends as this agent: attend first.")
+        return agent
+
+    # ---- tokens -------------------------------------------------------------------------------------
+
+    async def _while_good(
+        self, token: str, items: AsyncGenerator[Struct, None]
+    ) -> AsyncGenerator[Struct, None]:
+        """A stream, until its token counts no more: by its time, or because it was revoked."""
+        loop = asyncio.get_running_loop()
+        bad: asyncio.Future[AgentStepperError] = loop.create_future()
+        end = loop.call_soon(lambda: None)
+        over = False
+
+        def check() -> None:
+            nonlocal end
+            end.cancel()
+            if over:  # it was asked for before the stream ended
+                return
+            try:
+                left = self._tokens.check(token).expires_at - self._clock()
+            except AgentStepperError as error:
+                if not bad.done():
+                    bad.set_result(error)
+            else:
+                end = loop.call_later(max(left, 0.01), check)
+
+        def changed() -> None:
+            with suppress(RuntimeError):  # the loop is over, and all its streams
+                loop.call_soon_threadsafe(check)
+
+        check()
+        stop = self._tokens.listen(changed)
+        try:
+            async with aclosing(items):
+                while (item := await _next_unless(items, bad)) is not None:
+                    self._tokens.check(token)  # another process may have revoked it
+                    yield item
+        finally:
+            over = True
+            stop()
+            end.cancel()
+
+
+async def _next_unless(
+    items: AsyncGenerator[Struct, None], bad: asyncio.Future[AgentStepperError]
+) -> Struct | None:
+    """The next item; None where there is none any more. Raises what `bad` comes to before."""
+    coming = asyncio.ensure_future(anext(items, None))
+    try:
+        await asyncio.wait((coming, bad), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        if not coming.done():
+            coming.cancel()
+            await asyncio.wait((coming,))
+        elif not coming.cancelled():
+            coming.exception()  # which isn't lost where both came at once
+    if bad.done():
+        raise bad.result()
+    return coming.result()
+
+
+def _agent_of(grant: Grant) -> str:
+    if ANSWER not in grant.scope or grant.agent_name is None:
+        raise _out_of_scope(ANSWER)
+    return grant.agent_name
+
+
+def _out_of_scope(word: str) -> CommandError:
+    return CommandError(
+        "out_of_scope",
+        f"The chat token doesn't let you do this: it takes the scope {word}. Ask for one where the "
+        "chat runs: chat.token(scope=…).",
+    )
+
+
+def _taken_over(name: str) -> CommandError:
+    return CommandError("stream_taken", f"Somebody else attends as {name} now, with its token.")
+
+
+def _gone(name: str) -> AgentStepperError:
+    return CommandError("unknown_agent", f"The agent {name} is gone: it answered from outside.")

@@ -1,0 +1,62 @@
+"""`/agentstepper/chat/ID`: a chat's clients from outside, by the chat's own tokens."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from jupyter_server.auth.decorator import allow_unauthenticated
+
+from ..errors import CommandError
+from ..hub import Hub, Session
+from ..hub.chats import Chats
+from .answers import from_hub, refusal
+from .sockets import SILENCE, Socket, TornadoConnection
+
+#: What a handshake is answered with, where it isn't what the code is answered with elsewhere.
+_STATUS: Final = {"invalid_token": 401, "unknown_service": 404}
+
+
+class ChatSocket(Socket):
+    """Programs come with a token that the chat's own process checks.
+
+    Args of `initialize`:
+        chats: The Core's.
+    """
+
+    def initialize(self, hub: Hub, max_message: int, chats: Chats) -> None:  # type: ignore[override]
+        """Take what the extension made; tornado calls this for each request."""
+        super().initialize(hub, max_message)
+        self._chats = chats
+
+    @property
+    def ping_timeout(self) -> int:
+        """How long a silent one is believed in, in milliseconds."""
+        return SILENCE
+
+    async def prepare(self, *, _redirect_to_login: bool = False) -> None:
+        """Ask no identity provider: a chat's token is none of its business."""
+        self.ask_nobody()
+
+    @allow_unauthenticated
+    async def get(self, chat: str, *args: Any, **kwargs: Any) -> None:
+        """Ask the chat's process about the caller, then shake hands."""
+        if "Origin" in self.request.headers:
+            raise refusal(
+                403, "foreign_origin", "This is for programs: a web page may not connect here."
+            )
+        self._chat, self._token = chat, self._bearer()
+        try:
+            await self._chats.admit(self._chat, self._token)
+        except CommandError as error:
+            if error.code in _STATUS:
+                raise refusal(_STATUS[error.code], error.code, error.message) from None
+            raise from_hub(error) from None
+        await super().get(*args, **kwargs)
+
+    def connect(self, connection: TornadoConnection, version: int) -> Session:
+        """Open a client's session."""
+        return self._chats.connect(connection, self._chat, self._token)
+
+    def _bearer(self) -> str:
+        scheme, _, token = self.request.headers.get("Authorization", "").partition(" ")
+        return token.strip() if scheme.lower() == "bearer" else ""

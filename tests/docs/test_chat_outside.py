@@ -1,0 +1,90 @@
+"""`docs/guide/chat-outside.md`: its programs run as they are printed, together; its numbers are true."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from agentstepper_nb.chat.outside.client import AsyncChatClient
+from agentstepper_nb.chat.outside.tokens import SCOPES
+from agentstepper_nb.hub import chats
+from agentstepper_nb.protocol.chat import MOST_ASKED
+from tests.docs.conftest import Serve, stranger
+from tests.docs.pages import GUIDE, prose, write_files
+
+PAGE = GUIDE / "chat-outside.md"
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def start(home: Path) -> Iterator[Start]:
+    """Start a program of the page's."""
+    write_files(PAGE, home)
+    started: list[subprocess.Popen[str]] = []
+
+    def start(name: str, *arguments: str) -> subprocess.Popen[str]:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        command = [sys.executable, name, *arguments]
+        process = subprocess.Popen(command, env=stranger(home), cwd=home, **pipes)  # type: ignore[call-overload]
+        started.append(process)
+        return process  # type: ignore[no-any-return]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().rstrip("\n")
+
+
+def until(process: subprocess.Popen[str], wanted: str) -> list[str]:
+    """What a program prints, up to a line."""
+    lines = []
+    while not lines or lines[-1] != wanted:
+        lines.append(line(process))
+        assert lines[-1], lines
+    return lines
+
+
+def test_the_programs_take_part(serve: Serve, start: Start) -> None:
+    serve()
+    garden = start("garden.py")
+    address, talk, watch, answer = (line(garden) for _ in range(4))
+    watcher = start("watcher.py", address, watch)
+    assert line(watcher) == "Garden begins"
+    poet = start("poet.py", address, answer)
+    until(watcher, "poet created")
+    script, _ = start("script.py", address, talk).communicate()
+    assert script.splitlines() == [
+        "CONFIRMATION Shall it rhyme? ('Yes', 'No')",
+        "poet Roses are red, Tea in the shed.",
+    ]
+    assert "poet: Roses are red, Tea in the shed." in until(watcher, "poet ended")
+    assert garden.stdin is not None
+    garden.stdin.write("\n")
+    garden.stdin.flush()
+    revoked = "The chat token was revoked. Ask for a new one where the chat runs: chat.token()."
+    assert until(watcher, f"invalid_token {revoked}")
+    assert poet.communicate()[0] == f"{revoked}\n"
+
+
+def test_the_tables_are_true() -> None:
+    text = prose(PAGE)
+    rows = re.findall(r"^\| `(\w+)` \| .*: (.*) \|$", text.partition("## Tokens")[2], re.MULTILINE)
+    assert [scope for scope, _ in rows] == list(SCOPES)
+    for _, methods in rows:
+        for method in re.findall(r"`(\w+)`", methods):
+            assert hasattr(AsyncChatClient, method), method
+    bounds = text.partition("## Bounds")[2]
+    assert f"in one chat at a time | {chats.MOST_CLIENTS} |" in bounds
+    assert f"that one has open | {chats.MOST_OPEN} |" in bounds
+    assert f"at a time | {MOST_ASKED // 1024**2} MiB" in bounds
