@@ -13,6 +13,7 @@ from ._version import __version__
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from .chat.desk import Chat
     from .errors import (
         AgentStepperError,
         AgentStopped,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from .runtime.client import Agents, AsyncAgents
     from .sdk import AgentStepper, Approval, AsyncAgentStepper
     from .widgets import DebuggerWidget
+    from .widgets.chat import ChatWidget
     from .widgets.sessions import SessionsWidget
 
 __all__ = [
@@ -43,6 +45,8 @@ __all__ = [
     "Approval",
     "AsyncAgentStepper",
     "AsyncAgents",
+    "Chat",
+    "ChatWidget",
     "CommandError",
     "ConnectionLostError",
     "DebuggerWidget",
@@ -74,6 +78,8 @@ _HOMES = {
     "Approval": ".sdk",
     "AsyncAgentStepper": ".sdk",
     "AsyncAgents": ".runtime.client",
+    "Chat": ".chat.desk",
+    "ChatWidget": ".widgets.chat",
     "DebuggerWidget": ".widgets",
     "SessionsWidget": ".widgets.sessions",
     "Stop": ".rules",

@@ -41,6 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from .export import run
     elif options.command == "code":
         from .code import run
+    elif options.command == "chat":
+        from .chat import run
     elif options.command == "worker":
         from .worker import run
     else:
@@ -69,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"agentstepper_nb {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     from .arguments import add_doctor, add_export, add_run, add_serve, add_step, add_worker
+    from .chat_arguments import add_chat
     from .code_arguments import add_code
 
     add_serve(commands)
@@ -78,4 +81,5 @@ def _parser() -> argparse.ArgumentParser:
     add_export(commands)
     add_worker(commands)
     add_code(commands)
+    add_chat(commands)
     return parser

@@ -41,8 +41,8 @@ _step.add_argument("--workspace", metavar="DIR")
 _agentstepper = _Parser(
     prog="%agentstepper",
     add_help=False,
-    usage="%(prog)s [--kernel | --input | --export FILE [--run ID|NAME] | sessions | doctor | "
-    "nest on | "
+    usage="%(prog)s [--kernel | --input | --export FILE [--run ID|NAME] | sessions | chat NAME | "
+    "doctor | nest on | "
     "stop … | stops | price … | prices]",
 )
 _agentstepper.add_argument("what", nargs="?", choices=["sessions", "doctor", "nest"])
@@ -76,6 +76,9 @@ class AgentStepperMagics(Magics):
 
         ``%agentstepper sessions`` shows the agents that run on their own, and their conversations.
 
+        ``%agentstepper chat NAME`` shows a chat: NAME is a variable with a Chat, a function or a
+        connector, or the name of an installed connector, as ``coding``.
+
         ``%agentstepper doctor`` explains what is connected to what, and what is wrong.
 
         ``%agentstepper nest on`` applies nest_asyncio2 (or nest_asyncio), so that ``asyncio.run``
@@ -98,6 +101,11 @@ class AgentStepperMagics(Magics):
             from .stops import command
 
             return command(line)
+        if line.split()[:1] == ["chat"]:
+            from .chat import show_chat
+
+            assert self.shell is not None  # only loose Magics have none
+            return show_chat(self.shell.user_ns, line.split()[1:])
         words = _agentstepper.read(line)
         asked = (words.kernel, words.by_input, words.export is not None, words.what is not None)
         half = (words.what == "nest") != (words.how == "on")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 _FIRST: Final = (
-    *("stop", "stops", "price", "prices", "sessions", "doctor", "nest"),
+    *("stop", "stops", "price", "prices", "sessions", "chat", "doctor", "nest"),
     *("--kernel", "--input", "--export", "--run"),
 )
 _PLACES: Final = ("any", "tool", "llm", "event", "start", "error")
@@ -20,21 +21,24 @@ _AFTER: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
-def candidates(line: str) -> list[str]:
+def candidates(line: str, chats: Callable[[], Sequence[str]] = tuple) -> list[str]:
     """The words that may stand next.
 
     Args:
         line: The line up to the cursor, with the magic's name.
+        chats: Gives what can be talked with.
     """
     words = line.split()[1:]
     begun = words.pop() if words and not line[-1].isspace() else ""
-    return [word for word in _next(words) if word.startswith(begun)]
+    return [word for word in _next(words, chats) if word.startswith(begun)]
 
 
-def _next(words: list[str]) -> tuple[str, ...]:
+def _next(words: list[str], chats: Callable[[], Sequence[str]]) -> Sequence[str]:
     match words:
         case []:
             return _FIRST
+        case ["chat"]:
+            return chats()
         case ["stop"]:
             return ("before", "after", *_PLACES, *_WATCHES, "on", "off", "delete", "try")
         case ["stop", "try"]:
@@ -54,6 +58,12 @@ def _next(words: list[str]) -> tuple[str, ...]:
     return ()
 
 
-def complete(shell: object, event: Any) -> list[str]:
+def complete(shell: Any, event: Any) -> list[str]:
     """As IPython asks its hooks for what completes a line."""
-    return candidates(event.text_until_cursor)
+
+    def chats() -> list[str]:
+        from .chat import chat_names
+
+        return chat_names(shell.user_ns)
+
+    return candidates(event.text_until_cursor, chats)

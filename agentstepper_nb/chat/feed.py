@@ -1,0 +1,182 @@
+"""What a session tells one reader, who may be slow."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from ..errors import CommandError
+from ..protocol.chat import (
+    Begin,
+    ChatEvent,
+    Delta,
+    Message,
+    Said,
+    SessionChanged,
+    SessionRemoved,
+)
+
+#: Events that may wait for a reader, and how much of text and data in them. Beyond that the reader is
+#: given a new `Begin` in place of what it missed.
+MOST_EVENTS: Final = 256
+MOST_WEIGHT: Final = 2 * 1024 * 1024
+#: Characters up to which pieces of one message that wait together are one.
+_JOINED: Final = 64 * 1024
+#: What an event weighs beside its message.
+_LEAST: Final = 200
+
+Listener = Callable[[ChatEvent], None]
+#: Begins to tell a listener, with a `Begin` at once; gives what ends it.
+Attach = Callable[[Listener], Callable[[], None]]
+
+
+class Feed:
+    """Holds what a session tells until it is read, and no more than that.
+
+    What waits is joined where that changes nothing for who reads it: pieces of one message, and several
+    states of one thing in a row, of which the last counts.
+
+    Args:
+        session: The session's id.
+        attach: Begins to tell of it.
+        most: Events that may wait.
+        most_weight: How much of text and data may wait in them.
+    """
+
+    def __init__(
+        self,
+        session: str,
+        attach: Attach,
+        *,
+        most: int = MOST_EVENTS,
+        most_weight: int = MOST_WEIGHT,
+    ) -> None:
+        self._session = session
+        self._attach = attach
+        self._most = most
+        self._most_weight = most_weight
+        self._waiting: deque[tuple[ChatEvent, int]] = deque()
+        self._weight = 0
+        self._came = asyncio.Event()
+        self._detach: Callable[[], None] | None = None
+        self._begun = False
+
+    async def read(self) -> AsyncGenerator[ChatEvent, None]:
+        """The events, until the session is removed. Closing it ends the telling.
+
+        Raises:
+            CommandError: There is no such session.
+        """
+        try:
+            while True:
+                await self._something()
+                event, weight = self._waiting.popleft()
+                self._weight -= weight
+                yield event
+                if isinstance(event, SessionRemoved):
+                    return
+        finally:
+            self._stop()
+
+    async def _something(self) -> None:
+        """Wait until there is an event."""
+        while not self._waiting:
+            self._came.clear()
+            if self._detach is None:
+                self._listen()
+            else:
+                await self._came.wait()
+
+    def _listen(self) -> None:
+        """Begin, or begin again where something was missed."""
+        try:
+            # The `Begin` comes during the call.
+            self._detach = self._attach(self._receive)
+        except CommandError:
+            if not self._begun:
+                raise
+            self._put(SessionRemoved(session_id=self._session))
+        self._begun = True
+
+    def _receive(self, event: ChatEvent) -> None:
+        match event:
+            case Begin():
+                self._forget()  # it says all of what waits
+            case Delta():
+                event = self._joined(event)
+            case Said(message=message):
+                self._drop_last(lambda last: _about(last) == message.id)
+            case SessionChanged():
+                self._drop_last(lambda last: isinstance(last, SessionChanged))
+        self._put(event)
+        crowded = len(self._waiting) > self._most or self._weight > self._most_weight
+        if crowded and len(self._waiting) > 1:
+            self._forget()
+            self._stop()
+        self._came.set()
+
+    def _joined(self, delta: Delta) -> Delta:
+        """A piece, with the one of the same message that it follows, which then waits no longer."""
+        last = self._waiting[-1][0] if self._waiting else None
+        if not isinstance(last, Delta) or last.message_id != delta.message_id:
+            return delta
+        if len(last.text) + len(delta.text) > _JOINED:
+            return delta
+        self._take_last()
+        return replace(delta, text=last.text + delta.text)
+
+    def _drop_last(self, said_by: Callable[[ChatEvent], bool]) -> None:
+        """Let go of the last events that wait, as far as the one to come says what they say."""
+        while self._waiting and said_by(self._waiting[-1][0]):
+            self._take_last()
+
+    def _put(self, event: ChatEvent) -> None:
+        weight = _weight(event)
+        self._waiting.append((event, weight))
+        self._weight += weight
+
+    def _take_last(self) -> None:
+        _, weight = self._waiting.pop()
+        self._weight -= weight
+
+    def _forget(self) -> None:
+        self._waiting.clear()
+        self._weight = 0
+
+    def _stop(self) -> None:
+        detach, self._detach = self._detach, None
+        if detach is not None:
+            detach()
+
+
+def _about(event: ChatEvent) -> str | None:
+    """The message that an event is about."""
+    match event:
+        case Delta(message_id=id):
+            return id
+        case Said(message=message):
+            return message.id
+    return None
+
+
+def _weight(event: ChatEvent) -> int:
+    match event:
+        case Delta(text=text):
+            return len(text)
+        case Said(message=message):
+            return weight(message)
+        case Begin():
+            return 0  # it is told in any case: nothing could stand in its place
+    return _LEAST
+
+
+def weight(message: Message) -> int:
+    """About how much a message takes where it waits or travels."""
+    values = (message.arguments, message.result, message.details)
+    said = sum(len(msgspec.json.encode(value)) for value in values if value is not None)
+    return _LEAST + len(message.content) + len(message.data or b"") + said

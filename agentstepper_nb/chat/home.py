@@ -1,0 +1,150 @@
+"""Where a chat lives: an interpreter on a thread of its own, for callers on any other."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from ..runtime.client.thread import LoopThread
+
+if TYPE_CHECKING:
+    from .interpreter import Interpreter
+    from .outside.door import Outside
+
+T = TypeVar("T")
+
+#: Seconds that its end waits for agents to let go, and then for the thread.
+PATIENCE: Final = 1.5
+_THREADS_PATIENCE: Final = 0.5
+_OVER: Final = "This chat is closed, or was left behind by a fork: make a new one by Chat(…)."
+_ITSELF: Final = (
+    "A chat can't wait for itself: this is its own event loop, where its agents answer. "
+    "Yield what is to be said, or a HandOn to another agent."
+)
+_log: Final = logging.getLogger("agentstepper_nb.chat")
+
+
+class Home:
+    """Runs an interpreter, until it is closed.
+
+    Args:
+        make: Makes the interpreter, on the event loop.
+        data_dir: The folder of this installation's runs.
+
+    Attributes:
+        interpreter: The interpreter.
+        loop: Its event loop.
+    """
+
+    def __init__(self, make: Callable[[], Interpreter], data_dir: Path) -> None:
+        self._data_dir = data_dir
+        self._outside: Outside | None = None
+        self._thread = LoopThread("agentstepper-chat")
+
+        async def made() -> tuple[Interpreter, asyncio.AbstractEventLoop]:
+            return make(), asyncio.get_running_loop()
+
+        try:
+            self.interpreter, self.loop = self._thread.run(made)
+        except BaseException:
+            self._thread.close(_THREADS_PATIENCE)
+            raise
+
+    @property
+    def lives(self) -> bool:
+        """Whether it runs, in this process."""
+        return self._thread.lives
+
+    def wait(self, begin: Callable[[], Awaitable[T]]) -> T:
+        """Run something there, and wait for it. An interrupt cancels it, and is raised once it is over.
+
+        Args:
+            begin: Begins it.
+
+        Raises:
+            RuntimeError: The chat is closed, or was left behind by a fork; or it would wait for itself.
+        """
+        if not self.lives:
+            raise RuntimeError(_OVER)
+        if self._is_here():
+            raise RuntimeError(_ITSELF)
+        return self._thread.run(begin)
+
+    def read(self, ask: Callable[[], T]) -> T:
+        """Ask there what is answered at once. From its own loop too.
+
+        Args:
+            ask: Asks it.
+
+        Raises:
+            RuntimeError: The chat is closed, or was left behind by a fork.
+        """
+        if not self.lives:
+            raise RuntimeError(_OVER)
+        if self._is_here():
+            return ask()
+        answer: Future[T] = Future()
+
+        def answered() -> None:
+            try:
+                answer.set_result(ask())
+            except BaseException as error:
+                answer.set_exception(error)
+
+        # No task: its result would come after the first step of what was begun by asking.
+        self.loop.call_soon_threadsafe(answered)
+        return self._thread.result(answer)
+
+    def begin(self, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        """Begin something there, and don't wait for it. Nothing where the chat is closed.
+
+        Args:
+            work: Begins it.
+        """
+        if self.lives:
+            asyncio.run_coroutine_threadsafe(work(), self.loop)
+
+    def outside(self) -> Outside:
+        """What lets programs in from outside; made when it is first asked for."""
+
+        def outside() -> Outside:
+            from .outside.door import Outside
+            from .outside.tokens import TokenDesk
+
+            if self._outside is None:
+                self._outside = Outside(self.interpreter, TokenDesk(self._data_dir))
+            return self._outside
+
+        return self.read(outside)
+
+    def close(self) -> None:
+        """End it. Idempotent; it doesn't hang, also where an agent holds the loop up: a program may be
+        ending.
+        """
+        if not self.lives:
+            return
+        ended: Future[None] = asyncio.run_coroutine_threadsafe(self._close(), self.loop)
+        if not self._is_here():  # a garbage collection may be anywhere
+            try:
+                ended.result(PATIENCE)
+            except TimeoutError:
+                _log.warning("an agent didn't let go in %g s: it is left to itself", PATIENCE)
+            except Exception:
+                _log.exception("a chat didn't close well")
+        self._thread.close(_THREADS_PATIENCE)
+
+    async def _close(self) -> None:
+        if self._outside is not None:
+            await self._outside.close()
+        await self.interpreter.close()
+
+    def _is_here(self) -> bool:
+        """Whether this is its own thread."""
+        try:
+            return asyncio.get_running_loop() is self.loop
+        except RuntimeError:
+            return False

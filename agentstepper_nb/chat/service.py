@@ -1,0 +1,244 @@
+"""The service `chat` of a line: an interpreter's sessions, for views and programs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ..errors import CommandError, ProtocolError
+from ..protocol import chat as wire
+from ..protocol.forms import wrong_form
+from .backend import UserInput
+from .feed import Attach, Feed, Listener
+from .sent import Sent
+from .telling import Telling, newest, ready
+
+if TYPE_CHECKING:
+    from .interpreter import Interpreter
+
+Params = TypeVar("Params")
+
+
+class Right(IntEnum):
+    """What the other end of a line may do. Each may what the ones before it may."""
+
+    WATCH = 1  # read sessions: also kept ones, which are opened for it
+    TALK = 2  # say something, choose, stop; begin and remove sessions
+
+
+@dataclass(frozen=True)
+class _Method(Generic[Params]):
+    """One that is answered once.
+
+    Args:
+        params: The class of what it takes.
+        answer: Answers it.
+        right: Who may ask it.
+        of_all: Whether it is about all sessions, or others than the one it names.
+    """
+
+    params: type[Params]
+    answer: Callable[[Params], Awaitable[Struct | None]]
+    right: Right = Right.TALK
+    of_all: bool = False
+
+
+class ChatService:
+    """Serves an interpreter's sessions, on its event loop; see `worker.service.Service`.
+
+    Pictures' bytes never come with a message: `picture` gives them. A reader that is slow is given a new
+    `Begin` in place of what it missed.
+
+    Args:
+        interpreter: The interpreter.
+        right: What the other end may do.
+        session: The one session it may do it in; None: all.
+        sent: What was sent by key; shared by those who may lose an answer and come again.
+    """
+
+    def __init__(
+        self,
+        interpreter: Interpreter,
+        right: Right = Right.WATCH,
+        session: str | None = None,
+        sent: Sent | None = None,
+    ) -> None:
+        self._interpreter = interpreter
+        self._right = right
+        self._only = session
+        self._sent = Sent() if sent is None else sent
+        watch = Right.WATCH
+        self._methods: dict[str, _Method[Any]] = {
+            "send": _Method(wire.Send, self._send),
+            "choose": _Method(wire.Choose, self._choose),
+            "stop": _Method(wire.InSession, self._stop),
+            "set": _Method(wire.SetSession, self._set),
+            "create": _Method(wire.Create, self._create, of_all=True),
+            "open": _Method(wire.InSession, self._open, watch),
+            "remove": _Method(wire.InSession, self._remove, of_all=True),
+            "earlier": _Method(wire.Earlier, self._earlier, watch),
+            "picture": _Method(wire.OneMessage, self._picture, watch),
+            "source": _Method(wire.OneMessage, self._source, watch),
+        }
+
+    # ---- a line's service ---------------------------------------------------------------------------
+
+    async def call(self, method: str, params: Raw) -> Struct | None:
+        """Answer once; see `Service.call`.
+
+        Raises:
+            CommandError: It can't be done now, or the other end may not.
+            ProtocolError: What was asked hasn't the form it should have.
+        """
+        known = self._methods.get(method)
+        if known is None:
+            raise _unknown(method)
+        if known.right > self._right:
+            raise CommandError(
+                "watch_only", f"You may watch this chat, but not {method!r}: ask who runs it."
+            )
+        if known.of_all:
+            self._check_all()
+        asked = read(params, known.params)
+        self._check_session(getattr(asked, "session", None))
+        return await known.answer(asked)
+
+    async def stream(self, method: str, params: Raw) -> AsyncGenerator[Struct, None]:
+        """`watch` a session, or `watch_sessions`; see `Service.stream`. Errors as `call`."""
+        match method:
+            case "watch":
+                items = self._watch(read(params, wire.InSession))
+            case "watch_sessions":
+                items = self._watch_sessions()
+            case _:
+                raise _unknown(method)
+        async with aclosing(items):
+            async for item in items:
+                yield item
+
+    async def close(self) -> None:
+        """The other end is gone: nothing of the interpreter's ends with it."""
+
+    # ---- streams ------------------------------------------------------------------------------------
+
+    async def _watch(self, asked: wire.InSession) -> AsyncGenerator[Struct, None]:
+        session = asked.session
+        self._check_session(session)
+        feed = Feed(session, self._told(session))
+        async with aclosing(feed.read()) as events:
+            n = 0
+            async for event in events:
+                n += 1
+                yield wire.Told(n=n, event=event)
+
+    def _told(self, session: str) -> Attach:
+        """How a reader is told of a session."""
+
+        def attach(listener: Listener) -> Callable[[], None]:
+            telling = Telling()
+            return self._interpreter.attach(session, lambda event: listener(telling.ready(event)))
+
+        return attach
+
+    async def _watch_sessions(self) -> AsyncGenerator[Struct, None]:
+        self._check_all()
+        newest: list[wire.SessionList] = []  # one at most: the last says all
+        changed = asyncio.Event()
+
+        def listen(sessions: wire.SessionList) -> None:
+            newest[:] = [sessions]
+            changed.set()
+
+        detach = self._interpreter.attach_sessions(listen)
+        try:
+            while True:
+                await changed.wait()
+                changed.clear()
+                yield newest.pop()
+        finally:
+            detach()
+
+    # ---- what is asked once -------------------------------------------------------------------------
+
+    async def _send(self, asked: wire.Send) -> wire.Message:
+        given = UserInput(content=asked.content, agent_name=asked.agent_name)
+        say = partial(self._interpreter.say, asked.session, given)
+        return ready(self._sent.once(asked.session, asked.key, say))
+
+    async def _choose(self, asked: wire.Choose) -> wire.Message:
+        return ready(self._interpreter.choose(asked.session, asked.message, asked.choice))
+
+    async def _stop(self, asked: wire.InSession) -> None:
+        await self._interpreter.stop(asked.session)
+
+    async def _set(self, asked: wire.SetSession) -> wire.SessionInfo:
+        return self._interpreter.set(
+            asked.session,
+            title=asked.title,
+            auto_chat=asked.auto_chat,
+            auto_chat_max=asked.auto_chat_max,
+            default_agent=asked.default_agent,
+        )
+
+    async def _create(self, asked: wire.Create) -> wire.SessionInfo:
+        return self._interpreter.info(self._interpreter.create_session(asked.title))
+
+    async def _open(self, asked: wire.InSession) -> wire.SessionInfo:
+        return self._interpreter.open(asked.session)
+
+    async def _remove(self, asked: wire.InSession) -> None:
+        await self._interpreter.remove(asked.session)
+
+    async def _earlier(self, asked: wire.Earlier) -> wire.Messages:
+        found = self._interpreter.earlier(asked.session, asked.before, asked.limit)
+        told = newest(found.messages)
+        return wire.Messages(messages=told, more=found.more or len(told) < len(found.messages))
+
+    async def _picture(self, asked: wire.OneMessage) -> wire.Picture:
+        return await self._interpreter.picture(asked.session, asked.message)
+
+    async def _source(self, asked: wire.OneMessage) -> wire.Source:
+        return await self._interpreter.source(asked.session, asked.message)
+
+    # ---- who may ------------------------------------------------------------------------------------
+
+    def _check_session(self, session: str | None) -> None:
+        if self._only is not None and session is not None and session != self._only:
+            raise CommandError("out_of_scope", "You were let into another session than this one.")
+
+    def _check_all(self) -> None:
+        if self._only is not None:
+            raise CommandError(
+                "out_of_scope",
+                "You were let into one session: others aren't yours to list or change.",
+            )
+
+
+def read(params: Raw, kind: type[Params]) -> Params:
+    """What was asked, in its form.
+
+    Args:
+        params: As it came.
+        kind: The form's class.
+
+    Raises:
+        ProtocolError: `invalid_message`, with the field.
+    """
+    try:
+        return msgspec.json.decode(params, type=kind)
+    except msgspec.ValidationError as error:
+        raise wrong_form(error) from None
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        raise ProtocolError("invalid_message", f"This isn't JSON: {error}.") from None
+
+
+def _unknown(method: str) -> CommandError:
+    return CommandError("unknown_service", f"The chat has no {method[:80]!r}.")

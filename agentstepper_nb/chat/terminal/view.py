@@ -1,0 +1,221 @@
+"""Messages as lines of a terminal. What stands in them is made inert where it is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import Any, Final
+
+from ...protocol.chat import AgentInfo, Message, MessageType, SessionInfo, State
+
+#: Characters of a call, a result or a title in a line.
+WIDTH: Final = 160
+#: Lines of code and of output that are shown of one message; the view shows all.
+_MOST_LINES: Final = 400
+
+Line = tuple[str, str]  # a text and its style
+_STATES: Final = {
+    State.STATE_INIT: "new",
+    State.STATE_RUNNING: "answers",
+    State.STATE_STOP: "your turn",
+}
+
+
+def lines(message: Message) -> Iterator[Line]:
+    """A message of a built-in type.
+
+    Args:
+        message: As it is so far.
+    """
+    match message.type:
+        case MessageType.CODE:
+            yield from _code(message)
+        case MessageType.CONSOLE:
+            for line in _cut_lines(message.content):
+                yield f"  {line}", "dim"
+        case MessageType.IMAGE:
+            yield _image(message), "cyan"
+        case MessageType.FUNCTION:
+            yield call_line(message), "cyan"
+            yield from result_lines(message)
+        case MessageType.CONFIRMATION:
+            yield from asked(message)
+            yield from chosen(message)
+        case _:
+            yield text_of(message), style_of(message)
+
+
+def style_of(message: Message) -> str:
+    """How a MESSAGE looks: errors, and what the system says, apart from what agents say."""
+    if message.format == "error":
+        return "red"
+    return {"system": "dim", "user": "bold"}.get(message.role, "")
+
+
+def text_of(message: Message) -> str:
+    """What a MESSAGE says."""
+    match message.role:
+        case "user":
+            return f"> {message.content}"
+        case "system" if message.format != "error":
+            return f"· {message.content}"
+    return message.content
+
+
+def code_head(message: Message) -> str:
+    """The first line of some code."""
+    what = message.language or "code"
+    return f"┌─ {what} (result)" if message.format == "result" else f"┌─ {what}"
+
+
+def call_line(message: Message) -> str:
+    """A call, as far as it fits in a line."""
+    arguments = message.arguments
+    if isinstance(arguments, dict):
+        shown = ", ".join(f"{key}={_short(value)}" for key, value in arguments.items())
+    else:
+        shown = "" if arguments is None else _short(arguments)
+    return cut(f"→ {message.name}({shown})")
+
+
+def result_lines(message: Message) -> Iterator[Line]:
+    """What a call came to, as far as it fits in a line; nothing where it isn't there."""
+    if message.ok is None:
+        return
+    result = "" if message.result is None else _short(message.result)
+    mark, style = ("✓", "green") if message.ok else ("✗", "red")
+    yield cut(f"  {mark} {result}".rstrip()), style
+
+
+def asked(message: Message) -> Iterator[Line]:
+    """A confirmation: what is asked, and what may be chosen."""
+    yield f"? {message.content}", "yellow"
+    for number, choice in enumerate(message.choices, 1):
+        yield cut(f"  {number}  {choice}"), "yellow"
+
+
+def chosen(message: Message) -> Iterator[Line]:
+    """What became of a confirmation; nothing where it waits."""
+    if message.chosen is not None:
+        yield cut(f"  → {message.chosen}"), "dim"
+    elif message.final:
+        yield "  It was withdrawn.", "dim"
+
+
+def agent_line(agent: AgentInfo, *, default: bool) -> str:
+    """An agent, for lists."""
+    mark = "*" if default else " "
+    about = f"  {agent.description}" if agent.description else ""
+    return cut(f"{mark} {agent.name}  {agent.role}  {agent.type.value}{about}")
+
+
+def session_line(session: SessionInfo, *, current: bool) -> str:
+    """A conversation, for lists."""
+    mark = "*" if current else " "
+    count = "1 message" if session.messages == 1 else f"{session.messages} messages"
+    return cut(f"{mark} {session.id}  {session.title or 'without a title'}  ({count})")
+
+
+def state_lines(session: SessionInfo) -> Iterator[str]:
+    """How a conversation is."""
+    ending = f", the last turn: {session.ending.value}" if session.ending else ""
+    yield f"{session.state.value}{ending}"
+    if session.speaking:
+        yield f"{session.speaking} has the turn."
+    bound = f"{session.auto_turns} of {turns(session.auto_chat_max)} taken"
+    yield f"AutoChat is {'on' if session.auto_chat else 'off'}: {bound}."
+    yield f"{session.messages} messages, {session.kept} in memory."
+
+
+def debug_lines(session: SessionInfo) -> Iterator[str]:
+    """How to open a conversation's run in the debugger."""
+    if session.run_id is not None:
+        yield f"In the debugger it is the run {session.run_id}."
+        yield f"In a terminal: agentstepper step --run {session.run_id}"
+        yield "In a notebook: %agentstepper"
+    elif session.no_debugger is not None:
+        yield f"It isn't in a debugger: {session.no_debugger}"
+    else:
+        yield "It will be in the debugger that is found once something was said."
+
+
+def halted_lines(session: SessionInfo) -> Iterator[str]:
+    """That a turn waits for a person in the debugger, and how to let it go on."""
+    yield "Halted in the debugger: step or continue there, or /stop here."
+    yield f"In a terminal: agentstepper step --run {session.run_id}"
+
+
+def prompt(session: SessionInfo, to: str | None) -> str:
+    """What stands where a person types: whom it is for, in which role, and how the session is.
+
+    Args:
+        session: The session.
+        to: The agent that messages are for, where the person said so.
+    """
+    name = to or session.default_agent
+    roles = [agent.role for agent in session.agents if agent.name == name]
+    who = f"{name} ({roles[0]})" if roles else name or "nobody"
+    auto = ", auto" if session.auto_chat else ""
+    return cut(f"{who} · {_STATES[session.state]}{auto} > ").rstrip() + " "
+
+
+def turns(count: int) -> str:
+    """A number of turns."""
+    return "1 turn" if count == 1 else f"{count} turns"
+
+
+def choice_prompt(message: Message) -> str:
+    """What stands where a person chooses."""
+    count = len(message.choices)
+    return "Choose 1: " if count == 1 else f"Choose 1-{count}: "
+
+
+def cut(text: str) -> str:
+    """A text as one line that isn't too long."""
+    text = text[: WIDTH + 1].replace("\r", " ").replace("\n", " ")
+    return text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}…"
+
+
+def _code(message: Message) -> Iterator[Line]:
+    yield code_head(message), "cyan"
+    if message.path is not None:
+        yield cut(f"│ in the file {message.path}"), ""
+    else:
+        for line in _cut_lines(message.content):
+            yield f"│ {line}", ""
+    yield "└─", "cyan"
+
+
+def _cut_lines(text: str) -> Iterator[str]:
+    found = text.rstrip("\n").split("\n")
+    yield from found[:_MOST_LINES]
+    if len(found) > _MOST_LINES:
+        yield f"… {len(found) - _MOST_LINES} more lines"
+
+
+def _image(message: Message) -> str:
+    parts = []
+    if message.path is not None:
+        parts.append(PurePath(message.path).name)
+    if message.data is not None:
+        parts.append(_size(len(message.data)))
+    if message.media_type is not None:
+        parts.append(message.media_type)
+    about = f": {message.content}" if message.content else ""
+    return cut(f"[image {', '.join(parts)}{about}]")
+
+
+def _size(count: int) -> str:
+    if count < 1024:
+        return f"{count} bytes"
+    return f"{count / 1024:.0f} KB" if count < 1024 * 1024 else f"{count / 1024 / 1024:.1f} MB"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, str):
+        text = value[: 2 * WIDTH]
+        return (
+            text if text.isprintable() and " " not in text else json.dumps(text, ensure_ascii=False)
+        )
+    return json.dumps(value, ensure_ascii=False, default=str)[: 2 * WIDTH]

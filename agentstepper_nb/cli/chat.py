@@ -1,0 +1,199 @@
+"""`agentstepper chat`: a conversation with agents, in a terminal or through pipes."""
+
+from __future__ import annotations
+
+import select
+import signal
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from ..chat.desk import Chat
+from ..chat.terminal.repl import Repl
+from ..chat.terminal.view import session_line
+from ..errors import AgentStepperError
+from ..protocol.chat import AUTO_CHAT_MAX, ChatEvent
+from . import FAILED, INTERRUPTED, OK, USAGE
+from .chat_agents import UsageError, agents_of, connector_lines
+from .code_screen import FlowScreen
+from .inbox import Inbox
+from .screen import wants_colour
+from .step import Keyboard
+from .text import inert
+
+_ENDS: Final = (signal.SIGTERM, signal.SIGHUP)
+
+
+class _Interrupt:
+    """Ctrl+C, among what happens."""
+
+
+Happening = ChatEvent | _Interrupt
+
+
+def run(given: Namespace) -> int:
+    """Run the command.
+
+    Args:
+        given: What the command line says.
+
+    Returns:
+        The exit code.
+    """
+    try:
+        if given.list:
+            return _list(given)
+        with _chat(given) as chat:
+            return _converse(chat)
+    except UsageError as error:
+        return _fail(f"{error}", USAGE)
+    except (AgentStepperError, ValueError) as error:
+        return _fail(f"{error}", FAILED)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _chat(given: Namespace) -> Chat:
+    workspace = _workspace(given)
+    chat = Chat(
+        *agents_of(given, workspace),
+        title=given.title,
+        workspace=workspace,
+        allowed_paths=given.allow,
+        auto_chat=bool(given.auto),
+        auto_chat_max=AUTO_CHAT_MAX if given.auto is None else given.auto,
+        debugger=not given.no_debugger,
+        step=given.step,
+        data_dir=given.data_dir,
+    )
+    if given.session is not None:
+        try:
+            chat.open(_session(chat, given.session))
+        except BaseException:
+            chat.close()
+            raise
+    return chat
+
+
+def _session(chat: Chat, begin: str) -> str:
+    """The conversation whose id begins so."""
+    found = [session.id for session in chat.sessions() if session.id.startswith(begin)]
+    if len(found) != 1:
+        what = "Several conversations begin" if found else "No conversation begins"
+        raise UsageError(f"{what} with {begin[:80]!r}: agentstepper chat --list names them.")
+    return found[0]
+
+
+def _list(given: Namespace) -> int:
+    for line in connector_lines():
+        print(inert(line))
+    with Chat(debugger=False, data_dir=given.data_dir) as chat:
+        kept = [session for session in chat.sessions() if session.id != chat.session_id]
+    for session in kept:
+        print(inert(session_line(session, current=False)))
+    return OK
+
+
+def _converse(chat: Chat) -> int:
+    """Take turns between what is typed and what happens, until the person has enough."""
+    terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    inbox: Inbox[Happening] = Inbox()
+    keyboard = Keyboard(sys.stdin.fileno())
+    repl = Repl(chat, _screen(terminal), inbox.put, terminal=terminal)
+    try:
+        with _interrupts(inbox) as unheard:
+            while not repl.over:
+                if repl.listens and keyboard.lines:
+                    repl.typed(_line(keyboard, terminal))
+                elif repl.listens and keyboard.ended:
+                    break
+                elif repl.listens and _is_typed(keyboard, inbox):
+                    keyboard.read()
+                else:
+                    _take(inbox, repl, unheard)
+    finally:
+        repl.close()
+        inbox.close()
+    return FAILED if repl.failed and not terminal else OK
+
+
+def _take(inbox: Inbox[Happening], repl: Repl, unheard: list[bool]) -> None:
+    """Show what has happened, all of it."""
+    for happening in inbox.wait():
+        if isinstance(happening, _Interrupt):
+            unheard.clear()
+            repl.interrupted()
+            if repl.over:
+                raise KeyboardInterrupt
+        else:
+            repl.show(happening)
+    repl.settle()
+
+
+def _is_typed(keyboard: Keyboard, inbox: Inbox[Happening]) -> bool:
+    """Wait for whatever comes first, and tell whether it is the keyboard."""
+    sources: list[Keyboard | Inbox[Happening]] = [inbox, keyboard]
+    ready, _, _ = select.select(sources, [], [])
+    return inbox not in ready
+
+
+def _line(keyboard: Keyboard, terminal: bool) -> str:
+    """The next line; what a person pastes at once is one text."""
+    if not terminal:
+        return keyboard.lines.popleft()
+    while not keyboard.ended and select.select([keyboard], [], [], 0)[0]:
+        keyboard.read()  # a terminal gives a line at a time
+    pasted = "\n".join(keyboard.lines)
+    keyboard.lines.clear()
+    return pasted
+
+
+@contextmanager
+def _interrupts(inbox: Inbox[Happening]) -> Iterator[list[bool]]:
+    """Inside, Ctrl+C is something that happens; one that isn't heard before the next ends all.
+
+    So does a terminal that is closed: what agents run must not outlive it.
+    """
+    unheard: list[bool] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if unheard:
+            raise KeyboardInterrupt
+        unheard.append(True)
+        inbox.put(_Interrupt())
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, end) for number in _ENDS}
+    before[signal.SIGINT] = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield unheard
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _screen(terminal: bool) -> FlowScreen:
+    out = sys.stdout
+    if hasattr(out, "reconfigure"):
+        out.reconfigure(errors="backslashreplace")  # not every terminal speaks UTF-8
+    return FlowScreen(out, colour=wants_colour(out), terminal=terminal)
+
+
+def _workspace(given: Namespace) -> Path:
+    try:
+        return Path(given.workspace or Path.cwd()).expanduser()
+    except FileNotFoundError:
+        raise UsageError(
+            "This folder is gone: go to another, or name one by --workspace."
+        ) from None
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"agentstepper chat: {inert(message)}", file=sys.stderr)
+    return code
