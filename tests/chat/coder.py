@@ -1,0 +1,136 @@
+"""Chats with a coding agent: what a model plays in one, who answers, and what it says as pieces."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from agentstepper_nb.chat.connector import Item, Turn
+from agentstepper_nb.chat.connectors.coding import CodingAgent
+from agentstepper_nb.llm_wire.conversation import ModelRequest, UserMessage
+from agentstepper_nb.protocol.chat import Message, Piece
+from tests.coding.playing import Playing, calls, says
+
+
+class Person:
+    """Answers what is asked by given choices; None never answers."""
+
+    def __init__(self, *choices: str | None) -> None:
+        self._choices = list(choices)
+        self.asked: list[tuple[str, tuple[str, ...], Any]] = []
+        self.waits = asyncio.Event()
+        self.withdrawn = asyncio.Event()
+
+    async def __call__(
+        self, text: str, choices: Sequence[str] = ("Yes", "No"), *, details: object = None
+    ) -> str:
+        self.asked.append((text, tuple(choices), details))
+        choice = self._choices.pop(0)
+        if choice is not None:
+            return choice
+        self.waits.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.withdrawn.set()
+        raise AssertionError
+
+
+class Talk:
+    """A chat session with a coding agent.
+
+    Args:
+        folder: Where its workspace is, and what is kept.
+        model: Who answers.
+        options: The agent's.
+    """
+
+    def __init__(self, folder: Path, model: Any, *choices: str | None, **options: Any) -> None:
+        self.workspace = folder / "ws"
+        self.workspace.mkdir(exist_ok=True)
+        self.person = Person(*choices)
+        self.agent = CodingAgent(provider=model, model="m", **options)
+        self.turn = Turn(
+            session_id="5d6a",
+            window=(),
+            confirm=self.person,
+            dbg=None,
+            workspace=self.workspace,
+            data_dir=folder / "data",
+        )
+        self.said: list[Item] = []
+
+    def message(self, text: str) -> Message:
+        return Message(
+            id="m", session_id="5d6a", role="user", content=text, agent_name="coder", created_at=0
+        )
+
+    async def send(self, text: str = "Go.", **turn: Any) -> list[Item]:
+        """Say something; what it answers, with text that belongs together in one."""
+        self.said = []
+        answer = self.agent.chat(self.message(text), replace(self.turn, **turn))
+        async with aclosing(answer) as items:
+            async for item in items:
+                self.said.append(item)
+        return joined(self.said)
+
+
+@asynccontextmanager
+async def talking(
+    folder: Path, model: Any, *choices: str | None, **options: Any
+) -> AsyncGenerator[Talk, None]:
+    talk = Talk(folder, model, *choices, **options)
+    try:
+        yield talk
+    finally:
+        await talk.agent.close()
+
+
+def joined(items: Sequence[Item]) -> list[Item]:
+    whole: list[Item] = []
+    for item in items:
+        last = whole[-1] if whole else None
+        if _is_text(item) and _is_text(last) and item.role == last.role:  # type: ignore[union-attr]
+            whole[-1] = Piece(content=last.content + item.content, role=last.role)  # type: ignore
+        else:
+            whole.append(item)
+    return whole
+
+
+def _is_text(item: Item | None) -> bool:
+    return isinstance(item, Piece) and item.type == "MESSAGE"
+
+
+def prompts(request: ModelRequest) -> list[str]:
+    return [each.content for each in request.messages if isinstance(each, UserMessage)]
+
+
+def text(content: str) -> Piece:
+    return Piece(content=content)
+
+
+def call(id: str, name: str, arguments: Any) -> Piece:
+    return Piece(type="FUNCTION", name=name, arguments=arguments, call_id=id)
+
+
+def result(id: str, value: Any, *, ok: bool = True) -> Piece:
+    return Piece(type="FUNCTION", role="computer", call_id=id, result=value, ok=ok)
+
+
+def command(line: str) -> Piece:
+    return Piece(type="CODE", content=line, language="bash", format="source")
+
+
+def output(content: str) -> Piece:
+    return Piece(type="CONSOLE", role="computer", content=content)
+
+
+RISKY = {"command": "rm -rf build"}
+
+
+def risky(*more: Any) -> Playing:
+    return Playing(calls(("1", "run_command", RISKY), text="I clean up."), says("Done."), *more)

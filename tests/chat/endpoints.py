@@ -1,0 +1,45 @@
+"""Models behind endpoints: what they say, the tools they have, and what they are told."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from agentstepper_nb.chat.connectors.endpoint import Endpoint
+from agentstepper_nb.llm_wire.conversation import ToolResultMessage
+from agentstepper_nb.llm_wire.cutting import words
+from agentstepper_nb.llm_wire.events import ResponseCompleted, TextDelta
+from tests.coding.playing import USAGE, Answer, Playing
+
+
+def says(text: str) -> Answer:
+    return [*map(TextDelta, words(text)), ResponseCompleted("stop", USAGE)]
+
+
+def look(at: str, lines: int = 10) -> list[str]:
+    """Look at a file."""
+    return [at] * lines
+
+
+async def greet(
+    name: Annotated[str, Meta(description="Whom.")], how: Literal["a", "b"] = "a"
+) -> str:
+    await asyncio.sleep(0)
+    return f"{how}:{name}"
+
+
+def fail() -> None:
+    raise OSError("no such file")
+
+
+def an_endpoint(*answers: Any, **options: Any) -> tuple[Endpoint, Playing]:
+    model = Playing(*answers)
+    return Endpoint("m", provider=model, **options), model
+
+
+def results(model: Playing) -> list[tuple[str, bool]]:
+    """What the model was told of its calls, last."""
+    last = model.requests[-1].messages
+    return [(each.content, each.ok) for each in last if isinstance(each, ToolResultMessage)]

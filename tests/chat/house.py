@@ -1,0 +1,254 @@
+"""An interpreter with agents whose answers a test writes, and a listener that folds what it is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from msgspec.structs import replace
+
+from agentstepper_nb.chat.allowed_paths import AllowedPaths
+from agentstepper_nb.chat.backend import UserInput
+from agentstepper_nb.chat.connector import Answer, InterpreterABC, Turn
+from agentstepper_nb.chat.interpreter import Interpreter
+from agentstepper_nb.errors import CommandError
+from agentstepper_nb.protocol.chat import (
+    AgentChanged,
+    Begin,
+    ChatEvent,
+    Delta,
+    Ending,
+    Message,
+    Said,
+    SessionChanged,
+    SessionInfo,
+    State,
+)
+
+#: Seconds that a test waits for what should be there at once.
+PATIENCE: Final = 20.0
+
+#: The folder of who keeps nothing.
+NOWHERE: Final = Path("nowhere")
+
+Answers = Callable[[Message, Turn], Answer]
+
+
+class Actor(InterpreterABC):
+    """An agent that answers as a test says.
+
+    Args:
+        answer: Gives the answer, as `chat` does; or its items.
+        name: What it is called.
+        role: Its role.
+        go_on: Its continuation prompt.
+
+    Attributes:
+        given: What it was given: messages, each with what was beside it.
+        ended_in: The sessions whose end it was told of.
+        closes: How often it was closed.
+    """
+
+    def __init__(
+        self,
+        answer: Answers | Iterable[Any] = ("Yes.",),
+        name: str = "actor",
+        role: str = "AGENT_EXECUTOR",
+        go_on: str | None = "Continue.",
+    ) -> None:
+        self.name = name
+        self.role = role
+        self.continuation_prompt = go_on
+        self.given: list[tuple[Message, Turn]] = []
+        self.ended_in: list[str] = []
+        self.closes = 0
+        self._answer = answer
+
+    def chat(self, message: Message, turn: Turn) -> Answer:
+        self.given.append((message, turn))
+        if callable(self._answer):
+            return self._answer(message, turn)
+        return iter(self._answer) if not isinstance(self._answer, str) else iter([self._answer])
+
+    async def ended(self, session_id: str) -> None:
+        self.ended_in.append(session_id)
+
+    async def close(self) -> None:
+        self.closes += 1
+
+
+class Gate:
+    """An answer that waits where it is told to.
+
+    Attributes:
+        reached: Set once the answer waits.
+        opened: Lets it go on.
+        closed: Whether the answer was closed or cancelled.
+    """
+
+    def __init__(self, before: Iterable[Any] = (), after: Iterable[Any] = ()) -> None:
+        self.reached = asyncio.Event()
+        self.opened = asyncio.Event()
+        self.closed = False
+        self._before, self._after = tuple(before), tuple(after)
+
+    async def __call__(self, message: Message, turn: Turn) -> AsyncIterator[Any]:
+        try:
+            for item in self._before:
+                yield item
+            self.reached.set()
+            await self.opened.wait()
+            for item in self._after:
+                yield item
+        finally:
+            self.closed = True
+
+
+class Fold:
+    """A session, put together from what is told of it alone.
+
+    Attributes:
+        events: All that was told.
+    """
+
+    def __init__(self) -> None:
+        self.events: list[ChatEvent] = []
+        self.info: SessionInfo | None = None
+        self._messages: dict[str, Message] = {}
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """As the interpreter's: the newest, as many as it says."""
+        assert self.info is not None
+        return tuple(self._messages.values())[-self.info.kept :] if self.info.kept else ()
+
+    @property
+    def states(self) -> list[State]:
+        """The states it was in, in order."""
+        infos = [
+            event.session for event in self.events if isinstance(event, Begin | SessionChanged)
+        ]
+        states = [info.state for info in infos]
+        return [state for i, state in enumerate(states) if i == 0 or state is not states[i - 1]]
+
+    @property
+    def phases(self) -> list[tuple[str, str]]:
+        """Which agent was where, in order."""
+        changes = [event.agent for event in self.events if isinstance(event, AgentChanged)]
+        return [(agent.name, agent.phase.value) for agent in changes]
+
+    def __call__(self, event: ChatEvent) -> None:
+        self.events.append(event)
+        match event:
+            case Begin(session=info, messages=messages):
+                self.info = info
+                self._messages = {each.id: each for each in messages}
+            case SessionChanged(session=info):
+                self.info = info
+            case Said(message=message):
+                self._messages[message.id] = message
+            case Delta(message_id=id, text=text):
+                known = self._messages[id]
+                self._messages[id] = replace(known, content=known.content + text)
+
+
+class House:
+    """An interpreter, one session of it, and who listens to that.
+
+    Attributes:
+        interpreter: The interpreter.
+        session: The session's id.
+        fold: Listens to it from its beginning.
+    """
+
+    def __init__(self, interpreter: Interpreter, session: str | None = None) -> None:
+        self.interpreter = interpreter
+        self.session = session or str(interpreter.create_session())
+        self.fold = Fold()
+        interpreter.attach(self.session, self.fold)
+
+    @property
+    def info(self) -> SessionInfo:
+        """The session."""
+        return self.interpreter.info(self.session)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """What was said."""
+        return self.interpreter.messages(self.session)
+
+    @property
+    def said(self) -> list[tuple[str, str]]:
+        """Who said what."""
+        return [(each.role, each.content) for each in self.messages]
+
+    def send(self, content: str, to: str | None = None) -> Any:
+        """Say something; the answer's stream."""
+        given = UserInput(content=content, agent_name=to)
+        return self.interpreter.process_message(self.session, given)
+
+    async def ask(self, content: str = "Hello.", to: str | None = None) -> list[Message]:
+        """Say something, and read the answer to its end."""
+        async with asyncio.timeout(PATIENCE):
+            return [each async for each in self.send(content, to) if each.final]
+
+    async def stop(self) -> None:
+        """End the turn."""
+        await self.interpreter.stop(self.session)
+
+    async def until(self, so: Callable[[SessionInfo], object]) -> SessionInfo:
+        """Wait until the session is so."""
+        changed = asyncio.Event()
+        detach = self.interpreter.attach(self.session, lambda event: changed.set())
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not so(self.info):
+                    changed.clear()
+                    await changed.wait()
+        finally:
+            detach()
+        return self.info
+
+    async def rests(self, ending: Ending | None = None) -> SessionInfo:
+        """Wait until no turn is under way, and none will be."""
+
+        def so(info: SessionInfo) -> bool:
+            here = self.interpreter
+            return info.state is State.STATE_STOP and not here.goes_on(self.session)
+
+        info = await self.until(so)
+        assert ending in (None, info.ending)
+        return info
+
+
+@asynccontextmanager
+async def house(folder: Path, *agents: InterpreterABC, **options: Any) -> AsyncIterator[House]:
+    """An interpreter with a session, without a debugger unless it is asked for."""
+    numbers = count(1)
+    given = {
+        "debugger": False,
+        "allowed": AllowedPaths([]),
+        "data_dir": folder,
+        "new_id": lambda: f"m{next(numbers)}",
+        **options,
+    }
+    interpreter = Interpreter(agents or (Actor(),), **given)
+    try:
+        yield House(interpreter)
+    finally:
+        await interpreter.close()
+
+
+def kept_nowhere(*agents: Actor, **options: Any) -> Any:
+    """An interpreter that writes nothing."""
+    return house(NOWHERE, *agents, keep=False, **options)
+
+
+def refused(code: str) -> Any:
+    """What a refusal is like."""
+    return pytest.raises(CommandError, check=lambda error: error.code == code)

@@ -1,0 +1,124 @@
+"""Agents for tests, which say what a test tells them to, and an interpreter that has them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from agentstepper_nb.chat.allowed_paths import AllowedPaths
+from agentstepper_nb.chat.connector import InterpreterABC, Item, Turn
+from agentstepper_nb.chat.interpreter import Interpreter
+from agentstepper_nb.chat.service import ChatService
+from agentstepper_nb.protocol.chat import Begin, Delta, Message, Said, SessionChanged, State, Told
+
+T = TypeVar("T")
+
+Say = Callable[[Message, Turn], AsyncGenerator[Item, None]]
+
+
+class Agent(InterpreterABC):
+    """Says what a function says.
+
+    Args:
+        say: The function; None: it says what it was told.
+        name: The agent's.
+    """
+
+    continuation_prompt: str | None = "Go on."
+
+    def __init__(self, say: Say | None = None, name: str = "parrot") -> None:
+        self.name = name
+        self._say = say or _echo
+
+    def chat(self, message: Message, turn: Turn) -> AsyncGenerator[Item, None]:
+        return self._say(message, turn)
+
+
+async def _echo(message: Message, turn: Turn) -> AsyncGenerator[Item, None]:
+    yield f"You said: {message.content}"
+
+
+class Held:
+    """An agent's function that begins to say something, and goes on when it is let."""
+
+    def __init__(self, *pieces: Item) -> None:
+        self.pieces = pieces or ("Wait",)
+        self.reached = asyncio.Event()
+        self.go = asyncio.Event()
+
+    async def say(self, message: Message, turn: Turn) -> AsyncGenerator[Item, None]:
+        for piece in self.pieces:
+            yield piece
+        self.reached.set()
+        await self.go.wait()
+        yield ", and go."
+
+
+@asynccontextmanager
+async def interpreter(
+    tmp_path: Path, *agents: InterpreterABC, **how: Any
+) -> AsyncIterator[Interpreter]:
+    """An interpreter that keeps its transcripts in a folder, and isn't debugged."""
+    made = Interpreter(
+        agents or (Agent(),),
+        data_dir=tmp_path,
+        allowed=AllowedPaths([tmp_path]),
+        **{"debugger": False, "keep": False, **how},
+    )
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+async def ask(service: ChatService, method: str, /, **params: Any) -> Any:
+    """Ask a service once, as a line does; gives the answer as who asked reads it."""
+    answer = await service.call(method, msgspec.Raw(msgspec.json.encode(params)))
+    return answer
+
+
+def watch(service: ChatService, session: str) -> AsyncGenerator[Any, None]:
+    """A service's stream of a session."""
+    return service.stream("watch", msgspec.Raw(msgspec.json.encode({"session": session})))
+
+
+async def until(stream: AsyncGenerator[Any, None], done: Callable[[Any], bool]) -> list[Any]:
+    """The items of a stream, up to the first that is wanted."""
+    items = []
+    async for item in stream:
+        items.append(item)
+        if done(item):
+            return items
+    raise AssertionError(f"it ended before: {items}")
+
+
+async def soon(work: Awaitable[T]) -> T:
+    """What is awaited, which has to come."""
+    async with asyncio.timeout(20):
+        return await work
+
+
+def stopped(told: Told) -> bool:
+    """Whether a turn is over with this event."""
+    event = told.event
+    return isinstance(event, SessionChanged) and event.session.state is State.STATE_STOP
+
+
+def content_of(events: list[Told]) -> list[tuple[str, str]]:
+    """Who said what, as a reader of the events has it in the end."""
+    found: dict[str, Message] = {}
+    for told in events:
+        match told.event:
+            case Begin(messages=messages):
+                found = {each.id: each for each in messages}
+            case Said(message=said):
+                found[said.id] = said
+            case Delta(message_id=id, text=text):
+                grown = found[id].content + text
+                found[id] = msgspec.structs.replace(found[id], content=grown)
+    return [(each.role, each.content) for each in found.values()]

@@ -1,0 +1,102 @@
+"""Chats in a terminal, and agents that ask or never end."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterator
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.chat.connector import Item, Turn
+from agentstepper_nb.chat.desk import Chat
+from agentstepper_nb.chat.terminal.repl import Repl
+from agentstepper_nb.cli.code_screen import FlowScreen
+from agentstepper_nb.protocol.chat import ChatEvent, Message
+from tests.chat.talking import Agent
+
+
+class Terminal:
+    """A terminal with a chat: what stands on it, and how somebody types."""
+
+    def __init__(self, chat: Chat, *, terminal: bool = True) -> None:
+        self.chat = chat
+        self.out = io.StringIO()
+        self._events: SimpleQueue[ChatEvent] = SimpleQueue()
+        screen = FlowScreen(self.out, colour=False, terminal=terminal)
+        self.repl = Repl(chat, screen, self._events.put, terminal=terminal)
+        self.settle()
+
+    def settle(self) -> None:
+        """Show all that happens until it is a person's turn."""
+        self.show()
+        while not self.repl._rests:
+            self.next()
+            self.show()
+
+    def show(self) -> None:
+        """Show what has happened by now."""
+        while not self._events.empty():
+            self.next()
+        self.repl.settle()
+
+    def next(self) -> None:
+        """Show the next thing that happens."""
+        self.repl.show(self._events.get(timeout=20))
+
+    def type(self, line: str) -> str:
+        """Type a line; gives what is shown until it is a person's turn again."""
+        begin = len(self.out.getvalue())
+        self.out.write(f"{line}\n")  # as terminals do
+        self.repl.typed(line)
+        self.settle()
+        return self.out.getvalue()[begin:].removeprefix(f"{line}\n")
+
+    @property
+    def text(self) -> str:
+        """All that was shown."""
+        return self.out.getvalue()
+
+    @property
+    def last(self) -> str:
+        """What stands on the last line."""
+        return self.text.split("\n")[-1]
+
+
+Start = Callable[..., Terminal]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts a chat in a terminal."""
+    started: list[Terminal] = []
+
+    def start(*agents: Agent, terminal: bool = True, **how: Any) -> Terminal:
+        how = {"debugger": False, "data_dir": tmp_path, "workspace": tmp_path, **how}
+        made = Terminal(Chat(*(agents or (Agent(),)), **how), terminal=terminal)
+        started.append(made)
+        return made
+
+    yield start
+    for each in started:
+        each.repl.close()
+        each.chat.close()
+
+
+async def asks(asked: Message, turn: Turn) -> AsyncGenerator[Item, None]:
+    choice = await turn.confirm("Delete all?", ["Yes, all", "Yes, some", "No"])
+    yield f"So: {choice}."
+
+
+class Stuck:
+    def __init__(self) -> None:
+        self.reached = threading.Event()
+
+    async def say(self, asked: Message, turn: Turn) -> AsyncGenerator[Item, None]:
+        yield "One moment"
+        self.reached.set()
+        await asyncio.Event().wait()

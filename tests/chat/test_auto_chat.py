@@ -1,0 +1,233 @@
+"""AutoChat: turns without a user, and where they end."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.chat import pieces
+from agentstepper_nb.chat.connector import HandOn
+from agentstepper_nb.errors import CommandError
+from agentstepper_nb.protocol.chat import Ending, State
+from tests.chat.house import NOWHERE, Actor, Gate, house
+from tests.helpers.loops import on_loop
+
+
+def going(*agents: Actor, **options: Any) -> Any:
+    """An interpreter whose sessions go on by themselves."""
+    return house(NOWHERE, *agents, keep=False, **{"auto_chat": True, **options})
+
+
+def refused(why: str) -> Any:
+    return pytest.raises(CommandError, match=why, check=lambda error: _is_refusal(error))
+
+
+def _is_refusal(error: BaseException) -> bool:
+    return isinstance(error, CommandError) and error.code == "auto_chat_refused"
+
+
+@on_loop
+async def test_inv_auto_001_it_goes_on_in_stop_only_and_stops_at_its_bound() -> None:
+    """AutoChat begins turns in STATE_STOP alone, and no more of them than its bound."""
+    async with going(Actor(), auto_chat_max=3) as home:
+        home.send("Go.")
+        await home.rests(Ending.DONE)
+        assert home.said == [
+            ("user", "Go."),
+            ("assistant", "Yes."),
+            *[("system", "Continue."), ("assistant", "Yes.")] * 3,
+        ]
+        assert home.info.auto_turns == 3
+        assert home.fold.states == [
+            State.STATE_INIT,
+            *[State.STATE_RUNNING, State.STATE_STOP] * 4,
+        ]
+        with refused("3 of 3 turns"):
+            home.interpreter.auto_chat(home.session)
+
+
+@on_loop
+async def test_a_users_message_begins_the_count_anew() -> None:
+    async with going(Actor(), auto_chat_max=1) as home:
+        for _ in range(2):
+            home.send("Go.")
+            await home.rests(Ending.DONE)
+            assert home.info.auto_turns == 1
+        assert [role for role, _ in home.said] == ["user", "assistant", "system", "assistant"] * 2
+
+
+@on_loop
+async def test_it_is_off_unless_it_is_switched_on() -> None:
+    async with going(Actor(), auto_chat=False) as home:
+        await home.ask()
+        assert home.info.auto_turns == 0
+        assert not home.interpreter.goes_on(home.session)
+
+
+@on_loop
+async def test_it_stops_at_an_error() -> None:
+    answers = iter([["One."], [pieces.text("Two."), 3]])
+    async with going(Actor(lambda message, turn: iter(next(answers)))) as home:
+        home.send("Go.")
+        await home.rests(Ending.ERROR)
+        assert home.info.auto_turns == 1
+        with refused("ended with an error"):
+            home.interpreter.auto_chat(home.session)
+
+
+@on_loop
+async def test_it_stops_at_a_confirmation() -> None:
+    async def asks(message: Any, turn: Any) -> Any:
+        yield pieces.confirmation("Sure?")
+
+    async with going(Actor(asks)) as home:
+        home.send("Go.")
+        info = await home.until(lambda info: info.waiting)
+        home.interpreter.choose(home.session, info.waiting or "", "Yes")
+        await home.rests(Ending.DONE)
+        assert home.info.auto_turns == 0
+        with refused("asked you something"):
+            home.interpreter.auto_chat(home.session)
+
+
+@on_loop
+async def test_it_stops_at_stop() -> None:
+    gate = Gate(["One"])
+    async with going(Actor(gate)) as home:
+        home.send("Go.")
+        await gate.reached.wait()
+        with refused("a turn is under way"):
+            home.interpreter.auto_chat(home.session)
+        await home.stop()
+        assert (home.info.state, home.info.auto_turns) == (State.STATE_STOP, 0)
+        with refused("was stopped"):
+            home.interpreter.auto_chat(home.session)
+
+
+@on_loop
+async def test_stop_ends_the_chain_in_any_of_its_turns() -> None:
+    gate = Gate()
+    gates = iter([["One."], gate])
+
+    def answer(message: Any, turn: Any) -> Any:
+        mine = next(gates)
+        return mine(message, turn) if isinstance(mine, Gate) else iter(mine)
+
+    async with going(Actor(answer)) as home:
+        home.send("Go.")
+        await gate.reached.wait()
+        await home.stop()
+        assert (home.info.ending, home.info.auto_turns) == (Ending.STOPPED, 1)
+        assert not home.interpreter.goes_on(home.session)
+
+
+@pytest.mark.parametrize("prompt", [None, ""])
+def test_an_agent_without_a_prompt_has_nothing_to_continue(prompt: str | None) -> None:
+    @on_loop
+    async def do() -> None:
+        async with going(Actor(go_on=prompt)) as home:
+            home.send("Go.")
+            await home.rests(Ending.DONE)
+            assert home.info.auto_turns == 0
+            with refused("nothing to continue"):
+                home.interpreter.auto_chat(home.session)
+
+    do()
+
+
+@on_loop
+async def test_it_begins_no_conversation() -> None:
+    async with going(Actor()) as home:
+        with refused("nothing was said yet"):
+            home.interpreter.auto_chat(home.session)
+        assert home.info.state is State.STATE_INIT
+
+
+@on_loop
+async def test_by_hand_it_goes_on_once_also_where_it_is_off() -> None:
+    actor = Actor(go_on="And then?")
+    async with going(actor, auto_chat=False, auto_chat_max=1) as home:
+        await home.ask("Go.")
+        stream = home.interpreter.auto_chat(home.session)
+        assert [each.content async for each in stream if each.final] == ["Yes."]
+        message, turn = actor.given[-1]
+        assert (message.role, message.content, message.agent_name) == (
+            "system",
+            "And then?",
+            "actor",
+        )
+        assert [each.content for each in turn.window] == ["Go.", "Yes."]
+        with refused("1 of 1 turns"):
+            home.interpreter.auto_chat(home.session)
+
+
+@on_loop
+async def test_switched_on_where_it_may_it_goes_on_at_once() -> None:
+    async with going(Actor(), auto_chat=False, auto_chat_max=1) as home:
+        await home.ask("Go.")
+        info = home.interpreter.set(home.session, auto_chat=True)
+        assert (info.state, info.auto_turns) == (State.STATE_RUNNING, 1)
+        await home.rests(Ending.DONE)
+        info = home.interpreter.set(home.session, auto_chat_max=2)
+        assert (info.state, info.auto_turns) == (State.STATE_RUNNING, 2)
+        await home.rests(Ending.DONE)
+
+
+@on_loop
+async def test_switched_off_it_ends_after_the_turn() -> None:
+    gate = Gate()
+    async with going(Actor(gate)) as home:
+        home.send("Go.")
+        await gate.reached.wait()
+        home.interpreter.set(home.session, auto_chat=False)
+        gate.opened.set()
+        await home.rests(Ending.DONE)
+        assert home.info.auto_turns == 0
+
+
+@on_loop
+async def test_never_two_turns_at_once_and_no_message_is_lost() -> None:
+    async with going(Actor(), auto_chat_max=20) as home:
+        home.send("Go.")
+        said, busy = 1, 0
+        while home.info.auto_turns < 20:
+            try:
+                home.send(f"{said}")
+                said += 1
+            except CommandError as error:
+                assert error.code == "session_busy"
+                busy += 1
+                await asyncio.sleep(0)
+            if busy > 5000:
+                break
+        await home.stop()
+        assert busy
+        states = home.fold.states[1:]
+        assert states == [State.STATE_RUNNING, State.STATE_STOP] * (len(states) // 2)
+        assert home.fold.messages == home.messages
+
+
+@on_loop
+async def test_after_a_hand_on_the_supervisor_goes_on() -> None:
+    leads = Actor([HandOn("worker", "Your part.")], "boss", "SUPERVISOR", "What next?")
+    worker = Actor(["Done."], "worker", go_on="Not asked.")
+    async with going(leads, worker, auto_chat_max=1) as home:
+        home.send("Go.")
+        await home.rests(Ending.DONE)
+        assert [each.content for each, _ in leads.given] == ["Go.", "What next?"]
+
+
+@on_loop
+async def test_where_the_agent_has_gone_the_default_goes_on() -> None:
+    one, two = Actor(name="one"), Actor(name="two", go_on="Two, please.")
+    async with going(one, two, auto_chat=False) as home:
+        await home.ask()
+        home.interpreter.remove_agent(home.session, "one")
+        home.interpreter.auto_chat(home.session)
+        await home.rests(Ending.DONE)
+        assert two.given[0][0].content == "Two, please."
+        home.interpreter.remove_agent(home.session, "two")
+        with refused("has no agent"):
+            home.interpreter.auto_chat(home.session)

@@ -1,0 +1,170 @@
+"""Scripts that talk to a chat from outside, through a Core that runs, and what they are answered."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.chat import pieces
+from agentstepper_nb.chat.connector import Turn
+from agentstepper_nb.chat.replies import Replies
+from agentstepper_nb.errors import CommandError
+from agentstepper_nb.hub import AgentStepperCore
+from agentstepper_nb.protocol.chat import Begin, Message, Said, SessionChanged
+from agentstepper_nb.worker import redialing
+from tests.chat.making import PNG
+from tests.chat.outsiders import a_core, inn, texts
+from tests.chat.talking import Agent, Held, interpreter, soon
+from tests.helpers.loops import on_loop
+
+
+@pytest.fixture
+def core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentStepperCore]:
+    monkeypatch.setattr(redialing, "_FIRST_WAIT", 0.01)
+    yield from a_core(tmp_path, monkeypatch)
+
+
+# ---- scripts ----------------------------------------------------------------------------------------
+
+
+@on_loop
+async def test_a_script_talks(tmp_path: Path, core: AgentStepperCore) -> None:
+    async def paint(message: Message, turn: Turn) -> Any:
+        yield "Here: "
+        yield pieces.image(PNG, alt="a dot")
+
+    async with inn(tmp_path, Agent(), Agent(paint, "painter")) as house:
+        client = await house.client("talk")
+        assert client.session_id == house.session
+        assert (client.scope, client.agent_name) == (("talk",), None)
+        assert texts(await soon(client.send("Hello"))) == ["You said: Hello"]
+        assert texts(await soon(client.send("Again"))) == ["You said: Again"]
+        _, picture = await soon(client.send("A dot", agent="painter"))
+        assert (await soon(client.picture(picture.id))).data == PNG
+        assert texts(await soon(client.messages()))[:4] == [
+            "Hello",
+            "You said: Hello",
+            "Again",
+            "You said: Again",
+        ]
+        earlier = await soon(client.earlier(picture.id, 2))
+        assert (texts(earlier.messages), earlier.more) == (["A dot", "Here: "], True)
+        assert (await soon(client.info())).messages == 7
+        with pytest.raises(CommandError, match="no agent called 'nobody'") as caught:
+            await soon(client.send("Hi", agent="nobody"))
+        assert caught.value.code == "unknown_agent"
+
+
+@on_loop
+async def test_a_script_chooses_and_stops(tmp_path: Path, core: AgentStepperCore) -> None:
+    async def careful(message: Message, turn: Turn) -> Any:
+        for what in ("one", "two"):
+            choice = yield pieces.confirmation(f"Shall I do {what}?", ("Yes", "No"))
+            yield f"{what}: {choice}"
+
+    held = Held("Wait")
+    async with inn(tmp_path, Agent(careful, "careful"), Agent(held.say, "slow")) as house:
+        client = await house.client("talk")
+        assert texts(await soon(client.send("Go"))) == ["Shall I do one?"]
+        with pytest.raises(CommandError, match="'Maybe' is none of the choices"):
+            await soon(client.choose("Maybe"))
+        assert texts(await soon(client.choose("Yes"))) == ["one: Yes", "Shall I do two?"]
+        waiting = (await soon(client.info())).waiting
+        assert texts(await soon(client.choose("No", waiting))) == ["two: No"]
+        with pytest.raises(CommandError) as caught:
+            await soon(client.choose("Yes"))
+        assert caught.value.code == "not_waiting"
+        sending = asyncio.ensure_future(client.send("Go", agent="slow"))
+        await soon(held.reached.wait())
+        with pytest.raises(CommandError) as caught:
+            await soon(client.send("Me too"))
+        assert caught.value.code == "session_busy"
+        await soon(client.stop())
+        assert texts(await soon(sending)) == ["Wait"]
+
+
+@on_loop
+async def test_who_watches_sees_what_others_say(tmp_path: Path, core: AgentStepperCore) -> None:
+    async with inn(tmp_path) as house:
+        watcher, talker = await house.client("watch"), await house.client("talk")
+        async with aclosing(watcher.watch()) as events:
+            assert isinstance(await soon(anext(events)), Begin)
+            await soon(talker.send("Hello"))
+            said = set()
+            while "You said: Hello" not in said:
+                event = await soon(anext(events))
+                said |= {event.message.content} if isinstance(event, Said) else set()
+        with pytest.raises(CommandError, match="You may watch this chat") as caught:
+            await soon(watcher.send("Hello"))
+        assert caught.value.code == "watch_only"
+
+
+def test_a_script_without_a_loop(tmp_path: Path, core: AgentStepperCore) -> None:
+    """In a process of its own, as people run it: it talks, reads, and is turned away."""
+    script = (
+        "import sys\n"
+        "from agentstepper_nb.chat import ChatClient\n"
+        "from agentstepper_nb.errors import ConnectionLostError\n"
+        "with ChatClient.connect(*sys.argv[1:3]) as chat:\n"
+        "    for message in chat.send('Hello'):\n"
+        "        print(message.agent_name, message.content)\n"
+        "    print(len(chat.messages()), next(iter(chat.watch())).session.id == chat.session_id)\n"
+        "try:\n"
+        "    ChatClient.connect(sys.argv[1], 'nonsense')\n"
+        "except ConnectionLostError as error:\n"
+        "    print(error)\n"
+    )
+
+    async def main() -> str:
+        async with inn(tmp_path) as house:
+            address = await house.outside.open()
+            command = [sys.executable, "-c", script, address, house.tokens.issue(house.session)]
+            process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
+            out, _ = await process.communicate()
+            return out.decode()
+
+    answer, counted, refused = asyncio.run(main()).splitlines()
+    assert (answer, counted) == ("parrot You said: Hello", "2 True")
+    assert "(401): invalid_token: The chat token is none of this chat's." in refused
+
+
+# ---- what an answer is ------------------------------------------------------------------------------
+
+
+def test_replies_are_what_follows(tmp_path: Path) -> None:
+    @on_loop
+    async def sessions() -> None:
+        async with interpreter(tmp_path) as made:
+            session = str(made.create_session())
+            infos.append(made.info(session))
+            made.change_state_running(session)
+            infos.append(made.info(session))
+
+    infos: list[Any] = []
+    sessions()
+    rests, runs = infos
+
+    def message(id: str, at: float, **fields: Any) -> Message:
+        given = {"role": "assistant", "content": id, **fields}
+        return Message(id=id, session_id="s", created_at=at, **given)
+
+    asked = message("asked", 2.0, role="user")
+    replies = Replies(asked)
+    assert not replies.take(SessionChanged(session=rests)), "that is from before"
+    assert not replies.take(Said(message=message("old", 1.0)))
+    assert not replies.take(Said(message=asked))
+    assert not replies.take(Said(message=message("a", 3.0)))
+    assert not replies.take(SessionChanged(session=runs))
+    begin = Begin(session=runs, messages=(asked, message("b", 4.0)))
+    assert not replies.take(begin)
+    assert texts(replies.messages) == ["b"], "the other was removed"
+    trimmed = Begin(session=rests, messages=(message("c", 5.0), message("u", 5.0, role="user")))
+    assert replies.take(trimmed)
+    assert texts(replies.messages) == ["b", "c"]

@@ -1,0 +1,161 @@
+"""The coding agent as an agent of a chat: what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentstepper_nb.errors import SessionError
+from agentstepper_nb.protocol.chat import Piece
+from tests.chat.coder import call, command, output, prompts, result, talking, text
+from tests.coding.playing import Playing, calls, fails, says
+from tests.helpers.loops import on_loop
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
+
+
+@on_loop
+async def test_text_comes_as_it_is_said(tmp_path: Path) -> None:
+    async with talking(tmp_path, Playing(says("Hello to you."))) as talk:
+        assert await talk.send("Hello.") == [text("Hellotoyou.")]
+        assert [item.content for item in talk.said if isinstance(item, Piece)] == [
+            "Hello",
+            "to",
+            "you.",
+        ]
+
+
+@on_loop
+async def test_a_command_is_code_and_then_its_output(tmp_path: Path) -> None:
+    model = Playing(
+        calls(
+            ("1", "run_command", {"command": "echo one"}),
+            ("2", "run_command", {"command": "true", "folder": "src"}),
+            ("3", "run_command", {"command": "false"}),
+            text="Look: ",
+        ),
+        says("Done."),
+    )
+    async with talking(tmp_path, model, auto_approve=True) as talk:
+        (talk.workspace / "src").mkdir()
+        assert await talk.send() == [
+            text("Look: "),
+            command("echo one"),
+            output("one"),
+            command("# in src\ntrue"),
+            output("It ended with exit code 0, and said nothing."),
+            command("false"),
+            output("It ended with exit code 1."),
+            text("Done."),
+        ]
+
+
+@on_loop
+async def test_a_change_is_a_call_with_its_diff_and_a_failure_says_why(tmp_path: Path) -> None:
+    write = {"path": "a.txt", "content": "two\n"}
+    model = Playing(
+        calls(
+            ("1", "write_file", write),
+            ("2", "read_file", {"path": "gone"}),
+            ("3", "no_such", None),
+            ("4", "read_file", "no json"),
+            ("5", "list_files", {}),
+        ),
+        says("Done."),
+    )
+    async with talking(tmp_path, model, auto_approve=True) as talk:
+        (talk.workspace / "a.txt").write_text("one\n")
+        said = await talk.send()
+    assert said[:2] == [
+        call("1", "write_file", write),
+        result("1", "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n"),
+    ]
+    assert said[2:4] == [
+        call("2", "read_file", {"path": "gone"}),
+        result("2", "No such file or directory: 'gone'.", ok=False),
+    ]
+    assert said[4] == call("3", "no_such", {})
+    assert isinstance(said[5], Piece)
+    assert (said[5].ok, "There is no tool" in said[5].result) == (False, True)
+    assert said[6] == call("4", "read_file", "no json")
+    assert said[8:10] == [
+        call("5", "list_files", {}),
+        result("5", {"path": ".", "entries": ["a.txt"]}),
+    ]
+
+
+@on_loop
+async def test_what_a_model_makes_too_large_or_too_deep_is_cut(tmp_path: Path) -> None:
+    deep = "[" * 60 + "]" * 60
+    model = Playing(
+        calls(
+            ("i" * 999, "n" * 999, {"x": "y" * 300_000}),
+            ("2", "list_files", f'{{"x": {deep}}}'),
+        ),
+        says("Done."),
+    )
+    async with talking(tmp_path, model) as talk:
+        first, _, second, *_ = await talk.send()
+    assert isinstance(first, Piece) and isinstance(second, Piece)
+    assert (len(first.call_id or ""), len(first.name or "")) == (200, 200)
+    assert first.arguments.endswith("[… 300,008 characters in all]")
+    assert second.arguments.startswith('{"x":[[')
+
+
+@on_loop
+async def test_a_picture_is_shown_by_its_path(tmp_path: Path) -> None:
+    model = Playing(
+        calls(("1", "show_image", {"path": "a.png"}), ("2", "show_image", {"path": "gone.png"})),
+        says("There."),
+    )
+    async with talking(tmp_path, model) as talk:
+        (talk.workspace / "a.png").write_bytes(PNG)
+        assert await talk.send() == [
+            Piece(type="IMAGE", path="a.png", media_type="image/png", content="a.png"),
+            call("2", "show_image", {"path": "gone.png"}),
+            result("2", "No such file or directory: 'gone.png'.", ok=False),
+            text("There."),
+        ]
+
+
+@on_loop
+async def test_a_picture_of_a_folder_that_isnt_the_chats_has_its_whole_path(tmp_path: Path) -> None:
+    model = Playing(calls(("1", "show_image", {"path": "a.png"})), says("There."))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "a.png").write_bytes(PNG)
+    async with talking(tmp_path, model, workspace=elsewhere) as talk:
+        picture, _ = await talk.send()
+    assert isinstance(picture, Piece)
+    assert (picture.path, picture.content) == (str(elsewhere / "a.png"), "a.png")
+
+
+@on_loop
+async def test_an_answer_that_is_cut_at_its_limit_says_so_and_goes_on(tmp_path: Path) -> None:
+    model = Playing(calls(("1", "list_files", {})), says("Done."))
+    async with talking(tmp_path, model, max_iterations=1) as talk:
+        *_, told = await talk.send()
+        assert isinstance(told, Piece)
+        assert (told.role, "after 1 question " in told.content) == ("system", True)
+        prompt = talk.agent.continuation_prompt
+        assert prompt is not None
+        assert await talk.send(prompt) == [text("Done.")]
+    assert prompts(model.requests[1]) == ["Go.", "Go on."]
+
+
+@on_loop
+async def test_a_model_that_fails_ends_the_turn_and_the_next_one_is_answered(
+    tmp_path: Path,
+) -> None:
+    async with talking(tmp_path, Playing(fails("No money left."), says("Yes."))) as talk:
+        with pytest.raises(SessionError, match="No money left"):
+            await talk.send()
+        assert await talk.send("Again?") == [text("Yes.")]
+
+
+@on_loop
+async def test_without_a_folder_it_says_what_is_missing(tmp_path: Path) -> None:
+    async with talking(tmp_path, Playing()) as talk:
+        with pytest.raises(SessionError, match="name one by `workspace=`"):
+            await talk.send(workspace=None)

@@ -1,0 +1,120 @@
+"""What the coding agent asks in a chat, and what cancelling takes back."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.chat.connector import Item
+from agentstepper_nb.protocol.chat import Piece
+from tests.chat.coder import RISKY, call, command, output, result, risky, talking, text
+from tests.coding.playing import HANGS, Playing, calls, says
+from tests.helpers.loops import on_loop
+
+# ---- what it asks ------------------------------------------------------------------------------------
+
+
+@on_loop
+async def test_it_asks_before_it_does_harm_after_what_it_said(tmp_path: Path) -> None:
+    said_before: list[Item] = []
+    async with talking(tmp_path, risky()) as talk:
+        (talk.workspace / "build").mkdir()
+
+        async def confirm(question: str, choices: Sequence[str], *, details: Any = None) -> str:
+            said_before[:] = talk.said
+            assert question.startswith("May it call `run_command`?")
+            assert "\n\n```bash\nrm -rf build\n```\n\n" in question
+            assert choices == ("Allow", "Always allow here", "Deny")
+            assert "rm -rf build" in question.rpartition("\n\n")[2]
+            assert (details["tool"], details["args"], details["call_id"]) == (
+                "run_command",
+                RISKY,
+                "1",
+            )
+            assert details["risk"] and details["why"]
+            return "Allow"
+
+        said = await talk.send(confirm=confirm)
+        assert said_before == [text("I clean up.")]
+        assert said[1:] == [
+            command("rm -rf build"),
+            output("It ended with exit code 0, and said nothing."),
+            text("Done."),
+        ]
+        assert not (talk.workspace / "build").exists()
+
+
+@on_loop
+async def test_denied_it_is_a_call_that_failed(tmp_path: Path) -> None:
+    async with talking(tmp_path, risky(), "Deny") as talk:
+        (talk.workspace / "build").mkdir()
+        assert await talk.send() == [
+            text("I clean up."),
+            call("1", "run_command", RISKY),
+            result("1", "A person denied this.", ok=False),
+            text("Done."),
+        ]
+        assert (talk.workspace / "build").exists()
+
+
+@on_loop
+async def test_always_isnt_asked_again(tmp_path: Path) -> None:
+    again = calls(("2", "run_command", RISKY))
+    async with talking(tmp_path, risky(again, says("Done.")), "Always allow here") as talk:
+        await talk.send()
+        await talk.send()
+        assert len(talk.person.asked) == 1
+
+
+@on_loop
+async def test_nobody_who_answers_in_time_is_a_denial(tmp_path: Path) -> None:
+    async with talking(tmp_path, risky(), None, approval_timeout=0.01) as talk:
+        _, _, denied, _ = await talk.send()
+        assert isinstance(denied, Piece)
+        assert "Nobody answered within 0.01 seconds." in denied.result
+        assert talk.person.withdrawn.is_set()
+
+
+# ---- cancelling --------------------------------------------------------------------------------------
+
+
+@on_loop
+async def test_closing_takes_the_question_to_the_model_back(tmp_path: Path) -> None:
+    model = Playing([*says("Well, …")[:1], HANGS], says("Here."))
+    async with talking(tmp_path, model) as talk:
+        answer = talk.agent.chat(talk.message("Go."), talk.turn)
+        assert await anext(answer) == text("Well,")
+        await answer.aclose()
+        assert model.closed_early.is_set()
+        assert await talk.send() == [text("Here.")]
+
+
+@on_loop
+async def test_cancelling_ends_the_command_that_runs(tmp_path: Path) -> None:
+    line = "sh -c 'echo $$ > pipe; read x < pipe'"
+    model = Playing(calls(("1", "run_command", {"command": line})))
+    async with talking(tmp_path, model, auto_approve=True) as talk:
+        pipe = talk.workspace / "pipe"
+        os.mkfifo(pipe)
+        turn = asyncio.create_task(talk.send())
+        pid = int(await asyncio.to_thread(pipe.read_text))
+        turn.cancel()
+        await asyncio.wait({turn})
+        assert turn.cancelled()
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+@on_loop
+async def test_cancelling_withdraws_what_it_asks(tmp_path: Path) -> None:
+    async with talking(tmp_path, risky(), None) as talk:
+        turn = asyncio.create_task(talk.send())
+        await talk.person.waits.wait()
+        turn.cancel()
+        await asyncio.wait({turn})
+        assert talk.person.withdrawn.is_set()

@@ -1,0 +1,145 @@
+"""The coding agent as an agent of a chat, in the debugger."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentstepper_nb import AgentStepperCore, AsyncAgentStepper
+from agentstepper_nb.chat.connector import Replace
+from agentstepper_nb.errors import AgentStopped, ToolDeniedError
+from agentstepper_nb.protocol.values import EventKind
+from tests.chat.coder import RISKY, call, command, output, result, risky, talking, text
+from tests.coding.debugged import View
+from tests.coding.playing import Playing, calls, says
+from tests.helpers.loops import on_loop
+
+
+@pytest.fixture
+def core() -> Iterator[AgentStepperCore]:
+    with AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core:
+        yield core
+
+
+@pytest.fixture
+def view(core: AgentStepperCore) -> Iterator[View]:
+    with View(core.ui_port) as view:
+        yield view
+
+
+Run = Callable[..., AsyncAgentStepper]
+
+
+@pytest.fixture
+def run(core: AgentStepperCore) -> Run:
+    def made(mode: Any = "continue") -> AsyncAgentStepper:
+        return AsyncAgentStepper(
+            "chat", "127.0.0.1", core.client_port, stop_on_entry=False, mode=mode
+        )
+
+    return made
+
+
+@on_loop
+async def test_its_turn_stands_in_the_chats_run(tmp_path: Path, run: Run, view: View) -> None:
+    async with talking(tmp_path, risky(), "Allow") as talk:
+        async with run() as dbg, dbg.tool("coder", {}) as turn:
+            assert (await talk.send(dbg=dbg))[-1] == text("Done.")
+            turn.result = "Done."
+        await asyncio.to_thread(view.over)
+    rows = await asyncio.to_thread(view.rows)
+    assert len(view.runs) == 1
+    names = [row.name for row in rows if row.kind is EventKind.TOOL_INVOCATION]
+    assert names == ["coder", "run_command", "run_command", "coder"]
+    assert [row.kind for row in rows].count(EventKind.LLM_QUERY) == 4
+
+
+@on_loop
+async def test_an_answer_that_a_person_edits_is_what_is_said(
+    tmp_path: Path, run: Run, view: View
+) -> None:
+    model = Playing(
+        calls(("1", "list_files", {}), ("2", "run_command", RISKY), text="Both."), says("Bye.")
+    )
+    mine = {
+        "role": "assistant",
+        "content": "Only this.",
+        "tool_calls": [
+            {
+                "id": "2",
+                "type": "function",
+                "function": {"name": "read_file", "arguments": '{"path": "a"}'},
+            }
+        ],
+    }
+    async with talking(tmp_path, model) as talk:
+        (talk.workspace / "a").write_text("x\n")
+        async with run("step") as dbg:
+            turn = asyncio.create_task(talk.send(dbg=dbg))
+            await view.at()
+            await view.steps()  # the question
+            await view.at()
+            await view.steps(mine)
+            await view.at()
+            await asyncio.to_thread(view.go_on)
+            said = await turn
+    assert said == [
+        text("Both."),
+        Replace("Only this."),
+        call("2", "read_file", {"path": "a"}),
+        result("2", "1\tx\n"),
+        text("Bye."),
+    ]
+
+
+@on_loop
+async def test_calls_are_shown_as_a_person_made_them(tmp_path: Path, run: Run, view: View) -> None:
+    async with talking(tmp_path, risky(), None) as talk:
+        async with run() as dbg:
+            turn = asyncio.create_task(talk.send(dbg=dbg))
+            await view.at()
+            await talk.person.waits.wait()
+            made = {"Tool": "run_command", "Argument": {"command": "echo no"}}
+            await view.approves(made)  # and who answers in the chat is too late
+            said = await turn
+        assert talk.person.withdrawn.is_set()
+    assert said == [text("I clean up."), command("echo no"), output("no"), text("Done.")]
+
+
+@on_loop
+async def test_stop_ends_the_turn_and_the_next_is_in_another_run(
+    tmp_path: Path, run: Run, view: View
+) -> None:
+    async with talking(tmp_path, risky(says("Again."), says("Bye.")), None) as talk:
+        dbg = run()
+        with pytest.raises(AgentStopped):
+            async with dbg:
+                turn = asyncio.create_task(talk.send(dbg=dbg))
+                await view.at()
+                await asyncio.to_thread(view.stop)
+                await turn
+        async with run() as again:
+            assert await talk.send(dbg=again) == [text("Done.")]
+            run_id = again.run_id
+        await asyncio.to_thread(view.over)
+        rows = await asyncio.to_thread(view.rows)
+        assert view.run.id == run_id
+        assert EventKind.LLM_QUERY in {row.kind for row in rows}
+        assert await talk.send(dbg=None) == [text("Again.")]  # and where there is none any more
+
+
+@on_loop
+async def test_a_denied_question_to_the_model_ends_the_turn(
+    tmp_path: Path, run: Run, view: View
+) -> None:
+    async with talking(tmp_path, risky()) as talk:
+        async with run("step") as dbg:
+            turn = asyncio.create_task(talk.send(dbg=dbg))
+            await view.at()
+            await view.denies("Not now.")
+            with pytest.raises(ToolDeniedError, match=r"denied the query: Not now\."):
+                await turn

@@ -1,0 +1,208 @@
+"""A chat with the coding agent, whole: by the interpreter, and in the debugger."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentstepper_nb import discover
+from agentstepper_nb.chat.allowed_paths import AllowedPaths
+from agentstepper_nb.chat.connectors.coding import CodingAgent
+from agentstepper_nb.protocol.chat import Ending
+from agentstepper_nb.protocol.values import EventKind
+from tests.chat.house import House, house
+from tests.coding.debugged import View
+from tests.coding.playing import Playing, calls, says
+from tests.helpers.loops import on_loop
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
+RISKY = ("1", "run_command", {"command": "rm -rf build"})
+
+
+@pytest.fixture(autouse=True)
+def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No Core is found but the test's, and what watches the folder keeps its own in the test's."""
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter"))
+    monkeypatch.delenv(discover.URL_VARIABLE, raising=False)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "ws"
+    (folder / "build").mkdir(parents=True)
+    return folder
+
+
+def chat(workspace: Path, model: Playing, agent: Any = None, **options: Any) -> Any:
+    coder = CodingAgent(provider=model, model="m", **(agent or {}))
+    allowed = AllowedPaths([workspace])
+    return house(workspace.parent, coder, workspace=workspace, allowed=allowed, **options)
+
+
+def shown(home: House) -> list[tuple[str, str, str]]:
+    return [(each.role, each.type, each.content) for each in home.messages]
+
+
+async def waits(home: House) -> str:
+    """Wait until a question does; its message's id."""
+    found = (await home.until(lambda info: info.waiting)).waiting
+    assert found is not None
+    return found
+
+
+@on_loop
+async def test_a_turn_with_a_question_a_picture_and_a_call(workspace: Path) -> None:
+    (workspace / "a.png").write_bytes(PNG)
+    model = Playing(
+        calls(RISKY, ("2", "show_image", {"path": "a.png"}), ("3", "list_files", {}), text="So:"),
+        says("Done."),
+    )
+    async with chat(workspace, model) as home:
+        home.send("Clean up.")
+        home.interpreter.choose(home.session, await waits(home), "Allow")
+        await home.rests(Ending.DONE)
+        assert [each[:2] for each in shown(home)] == [
+            ("user", "MESSAGE"),
+            ("assistant", "MESSAGE"),
+            ("assistant", "CONFIRMATION"),
+            ("assistant", "CODE"),
+            ("computer", "CONSOLE"),
+            ("assistant", "IMAGE"),
+            ("assistant", "FUNCTION"),
+            ("assistant", "MESSAGE"),
+        ]
+        asked, picture, call = home.messages[2], home.messages[5], home.messages[6]
+        assert (asked.chosen, asked.final) == ("Allow", True)
+        assert (await home.interpreter.picture(home.session, picture.id)).data == PNG
+        assert (call.name, call.ok, call.result["entries"]) == ("list_files", True, ["a.png"])
+        assert home.fold.messages == home.messages
+    assert not (workspace / "build").exists()
+
+
+@on_loop
+async def test_stop_withdraws_the_question_and_nothing_is_done(workspace: Path) -> None:
+    async with chat(workspace, Playing(calls(RISKY, text="So:"), says("I'm here."))) as home:
+        home.send("Clean up.")
+        await waits(home)
+        await home.stop()
+        info = await home.rests(Ending.STOPPED)
+        asked = home.messages[-1]
+        assert (info.waiting, asked.type, asked.chosen, asked.final) == (
+            None,
+            "CONFIRMATION",
+            None,
+            True,
+        )
+        await home.ask("Still there?")
+        assert shown(home)[-1] == ("assistant", "MESSAGE", "I'mhere.")
+    assert (workspace / "build").exists()
+
+
+@on_loop
+async def test_autochat_goes_on_where_a_limit_cut_it(workspace: Path) -> None:
+    model = Playing(calls(("1", "list_files", {})), says("Done."), says("Nothing more."))
+    async with chat(
+        workspace, model, {"max_iterations": 1}, auto_chat=True, auto_chat_max=2
+    ) as home:
+        await home.ask("Look.")
+        await home.rests(Ending.DONE)
+        assert [each for each in shown(home) if each[1] == "MESSAGE" and each[0] != "user"] == [
+            (
+                "system",
+                "MESSAGE",
+                "It stopped after 1 question to the model, the limit for one message. Say “Go on.”, and "
+                "it does.",
+            ),
+            ("system", "MESSAGE", "Go on."),
+            ("assistant", "MESSAGE", "Done."),
+            ("system", "MESSAGE", "Go on."),
+            ("assistant", "MESSAGE", "Nothingmore."),
+        ]
+
+
+# ---- in the debugger ---------------------------------------------------------------------------------
+
+
+@on_loop
+async def test_all_of_a_chat_is_one_run_and_each_change_is_told_once(
+    workspace: Path, view: View
+) -> None:
+    write = ("1", "write_file", {"path": "a.txt", "content": "a\n"})
+    again = ("2", "write_file", {"path": "a.txt", "content": "b\n"})
+    model = Playing(calls(write), says("One."), calls(again), says("Two."))
+    async with chat(workspace, model, {"auto_approve": True}, debugger=True) as home:
+        await home.ask("First.")
+        await home.ask("Second.")
+        run_id = home.info.run_id
+    await asyncio.to_thread(view.over)
+    assert list(view.runs) == [run_id]
+    rows = await asyncio.to_thread(view.rows)
+    tools = [row.name for row in rows if row.kind is EventKind.TOOL_INVOCATION]
+    assert tools == ["coder", "write_file", "write_file", "coder"] * 2
+    commits = await asyncio.to_thread(view.commits)
+    made = {row.event for row in rows if row.name == "write_file"}
+    assert [commit.snapshot for commit in commits] == [False, True, True]  # and the first state
+    assert {commit.event for commit in commits[1:]} == made
+
+
+@on_loop
+async def test_an_edited_answer_is_what_the_chat_shows_and_keeps(
+    workspace: Path, view: View
+) -> None:
+    model = Playing(says("The model's."))
+    async with chat(workspace, model, debugger=True, step=True) as home:
+        answer = asyncio.create_task(home.ask("Hello."))
+        await view.at()
+        await view.steps()  # the turn
+        await view.at()
+        await view.steps()  # the question
+        await view.at()
+        assert shown(home)[-1] == ("assistant", "MESSAGE", "Themodel's.")
+        await view.steps({"role": "assistant", "content": "The person's."})
+        await view.at()
+        await asyncio.to_thread(view.go_on)
+        await answer
+        assert shown(home)[1:] == [("assistant", "MESSAGE", "The person's.")]
+        assert home.fold.messages == home.messages
+
+
+@on_loop
+async def test_whoever_answers_first_decides(workspace: Path, view: View) -> None:
+    model = Playing(calls(RISKY), says("Done."), calls(RISKY), says("Done."))
+    async with chat(workspace, model, debugger=True) as home:
+        answer = asyncio.create_task(home.ask("Clean up."))
+        await view.at()
+        await waits(home)
+        await view.denies("Not that.")
+        await answer
+        asked, denied = home.messages[1:3]
+        assert (asked.final, asked.chosen) == (True, None)  # withdrawn
+        assert (denied.type, denied.result) == ("FUNCTION", "A person denied this: Not that.")
+        answer = asyncio.create_task(home.ask("Clean up!"))
+        await view.at()
+        home.interpreter.choose(home.session, await waits(home), "Allow")
+        await answer
+    assert not (workspace / "build").exists()
+
+
+@on_loop
+async def test_after_stop_the_next_turn_has_a_run_of_its_own(workspace: Path, view: View) -> None:
+    model = Playing(calls(RISKY), says("Again."))
+    async with chat(workspace, model, debugger=True) as home:
+        answer = asyncio.create_task(home.ask("Clean up."))
+        await view.at()
+        first = home.info.run_id
+        await asyncio.to_thread(view.stop)
+        await answer
+        await home.rests(Ending.STOPPED)
+        await home.ask("And now?")
+        assert home.info.run_id not in (None, first)
+        assert shown(home)[-1] == ("assistant", "MESSAGE", "Again.")
+    await asyncio.to_thread(view.over)
+    rows = await asyncio.to_thread(view.rows)
+    assert EventKind.LLM_QUERY in {row.kind for row in rows}
+    assert len(view.runs) == 2

@@ -1,0 +1,198 @@
+"""Chats, their clients and the Core between them: each comes, goes and comes back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import Raw, Struct
+
+from agentstepper_nb.chat import ChatClient
+from agentstepper_nb.chat.outside.client import AsyncChatClient
+from agentstepper_nb.errors import CommandError, ConnectionLostError, DiscoveryError
+from agentstepper_nb.hub import AgentStepperCore
+from agentstepper_nb.protocol.chat import (
+    Admitted,
+    Begin,
+    Message,
+    Messages,
+    Send,
+    SessionInfo,
+    State,
+    Told,
+)
+from agentstepper_nb.worker import redialing
+from tests.chat.outsiders import a_core, found, inn, no_core, running, texts
+from tests.chat.talking import soon
+from tests.helpers.loops import on_loop
+from tests.worker.cores import Core as ForeignCore
+
+
+@pytest.fixture
+def core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentStepperCore]:
+    monkeypatch.setattr(redialing, "_FIRST_WAIT", 0.01)
+    yield from a_core(tmp_path, monkeypatch)
+
+
+@on_loop
+async def test_nobody_is_asked_before_it_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    no_core(monkeypatch, tmp_path)
+    async with inn(tmp_path) as house:
+        assert house.outside.address is None
+        with pytest.raises(DiscoveryError, match="Start `agentstepper serve`"):
+            await house.outside.open()
+        monkeypatch.setenv("AGENTSTEPPER_WORKER_URL", "ws://127.0.0.1:9/worker")
+        with pytest.raises(ConnectionLostError):
+            await house.outside.open()
+        core = running(tmp_path)
+        await asyncio.to_thread(core.start)
+        try:
+            found(monkeypatch, core)
+            address = await house.outside.open()
+            assert address == house.outside.address == await house.outside.open()
+            await (await house.client()).close()
+            await house.outside.close()
+        finally:
+            await asyncio.to_thread(core.stop)
+
+
+@on_loop
+async def test_the_core_is_started_again(
+    tmp_path: Path, core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chat, script and agent come back by themselves, and the address stays."""
+    async with inn(tmp_path) as house:
+        talker = await house.client("talk")
+        agent = await house.client("answer", agent_name="poet")
+        attending = asyncio.ensure_future(agent.attend(lambda message: f"Roses, {message}"))
+        await house.has("parrot", "poet")
+        port, token = core.client_port, core.worker_token
+        await asyncio.to_thread(core.stop)
+        await house.has("parrot")
+        again = AgentStepperCore("127.0.0.1", port, None, worker_token=token)
+        await asyncio.to_thread(again.start)
+        try:
+            await house.has("parrot", "poet")
+            said = await soon(talker.send("Hello", agent="poet"))
+            assert texts(said) == ["Roses, Hello"]
+        finally:
+            attending.cancel()
+            await asyncio.wait((attending,))
+            await house.outside.close()
+            for client in house.clients:
+                await client.close()
+            await asyncio.to_thread(again.stop)
+
+
+@on_loop
+async def test_two_chats_of_one_process(tmp_path: Path, core: AgentStepperCore) -> None:
+    """Each has a way in of its own, and neither takes the other's clients nor tokens' sessions."""
+    async with inn(tmp_path) as one, inn(tmp_path) as two:
+        first, second = await one.client("talk"), await two.client("talk")
+        assert texts(await soon(first.send("one"))) == ["You said: one"]
+        assert texts(await soon(second.send("two"))) == ["You said: two"]
+        astray = await two.enter(one.tokens.issue(one.session))
+        with pytest.raises(CommandError) as caught:
+            await soon(astray.send("Hello"))
+        assert caught.value.code == "unknown_session"
+
+
+@on_loop
+async def test_it_is_no_worker_of_agents(tmp_path: Path, core: AgentStepperCore) -> None:
+    """A chat's process is connected as workers are, and yet nobody waits for it to dispatch."""
+    async with inn(tmp_path) as house:
+        await house.client()
+        host: Any = core._host
+
+        async def look() -> tuple[bool, int]:
+            return bool(host.runtime.dispatchers), len(host.workers._sessions)
+
+        looking = asyncio.run_coroutine_threadsafe(look(), core.loop)
+        assert await asyncio.wrap_future(looking) == (False, 1)
+
+
+def test_the_blocking_client_may_be_left_alone(tmp_path: Path, core: AgentStepperCore) -> None:
+    """It connects from where a loop runs, and its thread ends with it."""
+
+    async def main() -> None:
+        async with inn(tmp_path) as house:
+            address, token = await house.outside.open(), house.tokens.issue(house.session)
+            client = await asyncio.to_thread(ChatClient.connect, address, token)
+            assert client.scope == ("talk",)
+            assert texts(await asyncio.to_thread(client.send, "Hi")) == ["You said: Hi"]
+            await asyncio.to_thread(client.close)
+            with pytest.raises(RuntimeError, match="connect again"):
+                client.messages()
+
+    asyncio.run(main())
+
+
+class Breaking:
+    """A chat whose connection breaks in the middle of each first request of a kind."""
+
+    core: ForeignCore
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.sent: list[Send] = []
+        self.said: tuple[Message, ...] = ()
+
+    async def call(self, method: str, params: Raw) -> Struct | None:
+        self.asked.append(method)
+        if method == "send":
+            self.sent.append(msgspec.json.decode(params, type=Send))
+            self.said = tuple(
+                Message(id=role, session_id="s", role=role, content=role, created_at=at)
+                for at, role in enumerate(("user", "assistant"))
+            )
+        if method == "admit":
+            return Admitted(session="s", scope=("talk",), expires_at=1.0)
+        if self.asked.count(method) == 1:
+            self.core.sessions[-1].connection.close(1011, "it breaks")
+            await asyncio.Event().wait()
+        if method == "send":
+            return self.said[0]
+        return Messages(messages=(), more=False) if method == "earlier" else None
+
+    async def stream(self, method: str, params: Raw) -> Any:
+        info = SessionInfo(id="s", title="", state=State.STATE_STOP, created_at=0.0, updated_at=0.0)
+        yield Told(n=1, event=Begin(session=info, messages=self.said))
+        await asyncio.Event().wait()
+
+    async def close(self) -> None:
+        """Nothing is kept."""
+
+
+@on_loop
+async def test_what_changes_something_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What only reads is asked again where the connection broke."""
+    monkeypatch.setattr(redialing, "_FIRST_WAIT", 0.01)
+    breaking = Breaking()
+    async with ForeignCore({"chat": breaking}) as breaking.core:
+        client = await soon(AsyncChatClient.connect(breaking.core.endpoint.url, "t"))
+        with pytest.raises(ConnectionLostError, match="Whether 'stop' was done isn't known"):
+            await soon(client.stop())
+        assert (await soon(client.earlier("m"))).messages == ()
+        assert breaking.asked == ["admit", "stop", "earlier", "earlier"]
+        await client.close()
+        with pytest.raises(ConnectionLostError, match="This connection is closed"):
+            await client.stop()
+
+
+@on_loop
+async def test_a_message_is_sent_again_and_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection breaks before it is answered: the chat knows it again by its key."""
+    monkeypatch.setattr(redialing, "_FIRST_WAIT", 0.01)
+    breaking = Breaking()
+    async with ForeignCore({"chat": breaking}) as breaking.core:
+        client = await soon(AsyncChatClient.connect(breaking.core.endpoint.url, "t"))
+        assert texts(await soon(client.send("Hello"))) == ["assistant"]
+        first, second = breaking.sent
+        assert first == second and first.key is not None
+        await client.close()

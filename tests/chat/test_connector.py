@@ -1,0 +1,155 @@
+"""What can be an agent of a chat."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.chat.connector import InterpreterABC
+from agentstepper_nb.chat.connectors import registry
+from agentstepper_nb.chat.connectors.endpoint import Endpoint
+from agentstepper_nb.chat.connectors.function import FunctionAgent
+from agentstepper_nb.chat.connectors.registry import connector, connectors
+from agentstepper_nb.errors import AgentStepperError, CommandError, ProtocolError
+from agentstepper_nb.models.scripted import Rule, Script, always, say
+from agentstepper_nb.models.scripted.provider import ScriptedProvider
+from agentstepper_nb.protocol.chat import Message
+from tests.chat.answering import answered
+from tests.helpers.loops import on_loop
+
+
+class Parrot(InterpreterABC):
+    """As in the interface's own docstring."""
+
+    name = "parrot"
+    role = "OTHER"
+
+    def __init__(self, name: str = "parrot") -> None:
+        self.name = name
+
+    async def chat(self, message: Message, turn: Any) -> Any:
+        yield f"You said: {message.content}"
+
+
+class Duck:
+    """Has the method, and not the interface."""
+
+    name = "duck"
+
+    def chat(self, message: Message, turn: Any) -> list[str]:
+        return ["Quack."]
+
+
+@on_loop
+async def test_inv_connector_001_an_agent_implements_the_interface() -> None:
+    """Whatever is given, what a chat gets implements `InterpreterABC`; all else is refused."""
+    for given in (Parrot(), Parrot, lambda message: f"You said: {message}"):
+        agent = connector(given)
+        assert isinstance(agent, InterpreterABC)
+        assert await answered(agent, "Hi.") == ["You said: Hi."]
+    for wrong in (Duck(), Duck, 7, None, object()):
+        with pytest.raises(CommandError, match="is no agent: subclass") as refused:
+            connector(wrong)  # type: ignore[arg-type]
+        assert refused.value.code == "invalid_message"
+
+
+def test_inv_connector_001_an_interface_without_chat_can_not_be_made() -> None:
+    """A subclass that doesn't answer isn't made."""
+
+    class Silent(InterpreterABC):
+        name = "silent"
+
+    with pytest.raises(CommandError, match="can't be made an agent"):
+        connector(Silent)
+
+
+def test_options_are_the_connectors() -> None:
+    assert connector(Parrot, name="polly").name == "polly"
+    assert connector(print, name="printer", role="THOUGHT").role == "THOUGHT"
+    with pytest.raises(CommandError, match=r"Parrot can't be made an agent: .*colour"):
+        connector(Parrot, colour="green")
+    with pytest.raises(CommandError, match="parrot is made already"):
+        connector(Parrot(), name="polly")
+
+
+@pytest.mark.parametrize("name", ["", "a" * 101, 7])
+def test_a_name_that_is_none_is_refused(name: Any) -> None:
+    with pytest.raises(ProtocolError, match="needs a name"):
+        connector(Parrot(name))
+
+
+def test_a_role_that_is_none_is_refused() -> None:
+    with pytest.raises(
+        ProtocolError, match="There is no role 'EXECUTOR'; there are: AGENT_EXECUTOR"
+    ):
+        connector(lambda message: message, role="EXECUTOR")
+
+
+def test_installed_ones_are_found_by_name() -> None:
+    assert connectors()["endpoint"] is Endpoint
+    agent = connector(
+        "endpoint", model="m", provider=ScriptedProvider(Script("s", [Rule(always, say("Hi."))]))
+    )
+    assert isinstance(agent, Endpoint)
+    with pytest.raises(
+        CommandError, match=r"There is no connector 'endpont'; there are: .*endpoint"
+    ):
+        connector("endpont")
+
+
+class Points:
+    """Entry points of packages that aren't installed."""
+
+    def __init__(self, **values: str) -> None:
+        self._points = [EntryPoint(name, value, registry.GROUP) for name, value in values.items()]
+
+    def __call__(self, *, group: str, name: str | None = None) -> list[EntryPoint]:
+        assert group == registry.GROUP
+        return [point for point in self._points if name in (None, point.name)]
+
+
+def make_parrot(name: str = "made") -> Parrot:
+    return Parrot(name)
+
+
+def make_nothing() -> None:
+    return None
+
+
+def make_failing() -> Parrot:
+    raise OSError("no seeds")
+
+
+def test_other_packages_bring_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = "tests.chat.test_connector"
+    found = Points(
+        parrot=f"{here}:Parrot",
+        made=f"{here}:make_parrot",
+        nothing=f"{here}:make_nothing",
+        failing=f"{here}:make_failing",
+        duck=f"{here}:Duck",
+        gone="no_such_module:Agent",
+    )
+    monkeypatch.setattr(registry, "entry_points", found)
+    assert sorted(connectors()) == ["failing", "made", "nothing", "parrot"]
+    assert isinstance(connector("parrot"), Parrot)
+    assert connector("made", name="mine").name == "mine"
+    for name, why in {
+        "nothing": "None is no agent",
+        "failing": "no seeds",
+        "duck": "neither a subclass",
+        "gone": "no_such_module",
+    }.items():
+        with pytest.raises(AgentStepperError, match=why):
+            connector(name)
+
+
+def test_a_function_that_can_not_be_given_what_it_asks_for() -> None:
+    def asking(message: str, *, model: str) -> str:
+        return model
+
+    with pytest.raises(CommandError, match="its parameter model"):
+        connector(asking)
+    assert isinstance(connector(lambda message: message), FunctionAgent)

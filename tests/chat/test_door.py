@@ -1,0 +1,178 @@
+"""Who comes to a chat from outside and is turned away: at its door, or in the middle."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Raw, Struct
+from websockets.asyncio.client import connect
+
+from agentstepper_nb.chat.outside.client import AsyncChatClient
+from agentstepper_nb.chat.outside.tokens import TokenDesk
+from agentstepper_nb.errors import CommandError, ConnectionLostError
+from agentstepper_nb.hub import AgentStepperCore, chats
+from agentstepper_nb.worker import redialing
+from tests.chat.outsiders import Inn, a_core, inn, texts
+from tests.chat.talking import soon
+from tests.helpers.loops import on_loop
+
+
+@pytest.fixture
+def core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentStepperCore]:
+    monkeypatch.setattr(redialing, "_FIRST_WAIT", 0.01)
+    yield from a_core(tmp_path, monkeypatch)
+
+
+async def turned_away(house: Inn, token: str) -> str:
+    with pytest.raises(ConnectionLostError) as caught:
+        await house.enter(token)
+    return str(caught.value)
+
+
+@on_loop
+async def test_inv_session_002_at_the_door(tmp_path: Path, core: AgentStepperCore) -> None:
+    """A session is entered by a good token of its own alone: all others aren't let in at all."""
+    async with inn(tmp_path) as house:
+        revoked = house.tokens.issue(house.session)
+        house.tokens.revoke(revoked)
+        foreign = TokenDesk(tmp_path / "elsewhere").issue(house.session)
+        for token, why in {
+            revoked: "was revoked",
+            foreign: "is none of this chat's",
+            "nonsense": "is none of this chat's",
+            "x" * 3000: "is none of this chat's",
+            "": "is none of this chat's",
+            core.worker_token: "is none of this chat's",
+        }.items():
+            said = await turned_away(house, token)
+            assert f"(401): invalid_token: The chat token {why}. Ask for a new one" in said
+
+
+@on_loop
+async def test_inv_session_002_in_the_middle(tmp_path: Path, core: AgentStepperCore) -> None:
+    """A session is entered by a good token of its own alone: who is in is turned out when it counts no
+    more.
+    """
+    async with inn(tmp_path) as house:
+        client = await house.client("talk", "answer", agent_name="poet")
+        attending = asyncio.ensure_future(client.attend(lambda message: "Roses"))
+        await house.has("parrot", "poet")
+        async with aclosing(client.watch()) as events:
+            await soon(anext(events))
+            house.tokens.rotate(drop_old=True)
+            with pytest.raises(CommandError) as caught:
+                while True:
+                    await soon(anext(events))
+            assert caught.value.code == "invalid_token"
+        with pytest.raises(CommandError, match="is none of this chat's"):
+            await soon(attending)
+        with pytest.raises(CommandError, match="is none of this chat's"):
+            await soon(client.send("Hello"))
+        await house.has("parrot")
+        again = await house.client("talk")
+        assert texts(await soon(again.send("Hello"))) == ["You said: Hello"]
+
+
+@on_loop
+async def test_after_a_rotation_who_is_in_stays(tmp_path: Path, core: AgentStepperCore) -> None:
+    async with inn(tmp_path) as house:
+        client = await house.client("talk")
+        house.tokens.rotate()
+        assert texts(await soon(client.send("Hello"))) == ["You said: Hello"]
+        await house.client("talk")
+
+
+@on_loop
+async def test_an_address_of_nobody(tmp_path: Path, core: AgentStepperCore) -> None:
+    async with inn(tmp_path) as house:
+        address = await house.outside.open()
+        token = house.tokens.issue(house.session)
+        nobody = address[:-3] + "abc"
+        with pytest.raises(
+            ConnectionLostError, match=r"\(404\): unknown_service: No chat is served"
+        ):
+            await soon(AsyncChatClient.connect(nobody, token))
+        for path in ("/chat/", "/chat", "/chat/a/b", "/chat/%2e%2e", f"/chat/{'x' * 101}"):
+            elsewhere = address.partition("/chat/")[0] + path
+            with pytest.raises(ConnectionLostError, match=r"\(401\): unauthorized"):
+                await soon(AsyncChatClient.connect(elsewhere, token))
+        await house.outside.close()
+        with pytest.raises(ConnectionLostError, match=r"\(404\): unknown_service"):
+            await soon(AsyncChatClient.connect(address, token))
+
+
+@on_loop
+async def test_a_web_page_with_a_token(tmp_path: Path, core: AgentStepperCore) -> None:
+    async with inn(tmp_path) as house:
+        address = await house.outside.open()
+        token = house.tokens.issue(house.session)
+        headers = {"Authorization": f"Bearer {token}"}
+        for origin in ("http://localhost", "null", address.partition("/chat/")[0]):
+            with pytest.raises(Exception, match="HTTP 403"):
+                await soon(connect(address, additional_headers=headers, origin=origin, proxy=None))  # type: ignore[arg-type]
+
+
+@on_loop
+async def test_so_many_clients_and_no_more(
+    tmp_path: Path, core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chats, "MOST_CLIENTS", 2)
+    monkeypatch.setattr(chats, "MOST_OPEN", 3)
+    monkeypatch.setattr(chats, "MOST_ASKED", 20_000)
+    async with inn(tmp_path) as house:
+        first, _ = await house.client("talk"), await house.client("talk")
+        with pytest.raises(ConnectionLostError, match="has 2 clients already"):
+            await house.client("talk")
+        watches = [first.watch() for _ in range(3)]
+        for each in watches:
+            await soon(anext(each))
+        with pytest.raises(CommandError, match="3 requests are open"):
+            await soon(first.info())
+        for each in watches:
+            await each.aclose()
+        with pytest.raises(CommandError) as caught:
+            await soon(first.send("x" * 20_000))
+        assert caught.value.code == "too_large"
+        assert texts(await soon(first.send("x"))) == ["You said: x"]
+
+
+class Slow:
+    """A chat whose process takes its time to say who may come in."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Semaphore(0)
+        self.go = asyncio.Event()
+
+    def find(self, service: str) -> Any:
+        return self
+
+    async def call(self, service: str, method: str, params: Struct) -> Raw:
+        self.asked.release()
+        await self.go.wait()
+        raise CommandError("invalid_token", "It is none of ours.")
+
+
+@on_loop
+async def test_a_flood_of_those_whom_nobody_knows_is_bounded() -> None:
+    """A chat's process is asked about a few of them at once, and about others again after that."""
+    slow: Any = Slow()
+    core = chats.Chats(slow, logging.getLogger())
+    coming = [asyncio.ensure_future(core.admit("c", str(n))) for n in range(chats.MOST_COMING)]
+    for _ in coming:
+        await soon(slow.asked.acquire())
+    with pytest.raises(CommandError, match="Many come to this chat at once") as caught:
+        await soon(core.admit("c", "one more"))
+    assert caught.value.code == "too_many"
+    other = asyncio.ensure_future(core.admit("another", "t"))
+    await soon(slow.asked.acquire())
+    slow.go.set()
+    for each in (*coming, other, core.admit("c", "again")):
+        with pytest.raises(CommandError) as caught:
+            await soon(each)
+        assert caught.value.code == "invalid_token"

@@ -1,0 +1,209 @@
+"""A model behind an endpoint as an agent: its text, and what it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.chat.connector import Replace
+from agentstepper_nb.chat.connectors.endpoint import Endpoint
+from agentstepper_nb.chat.streams.items import items
+from agentstepper_nb.errors import ModelError
+from agentstepper_nb.llm_wire.conversation import AssistantMessage, UserMessage
+from agentstepper_nb.llm_wire.events import ResponseCompleted, TextDelta
+from agentstepper_nb.models.scripted import Call, Rule, Script, ScriptedServer, say, turn
+from agentstepper_nb.models.scripted.provider import ScriptedProvider
+from agentstepper_nb.protocol.chat import Piece
+from tests.chat.answering import a_turn, answered, said, whole
+from tests.chat.endpoints import an_endpoint, look, says
+from tests.coding.playing import HANGS, Playing, calls, fails
+from tests.helpers.loops import on_loop
+
+# ---- text --------------------------------------------------------------------------------------------
+
+
+@on_loop
+async def test_text_is_told_as_it_comes() -> None:
+    endpoint, model = an_endpoint([TextDelta("Good "), TextDelta("day."), HANGS])
+    async with aclosing(items(endpoint.chat(said(), a_turn()))) as answer:
+        assert [await anext(answer), await anext(answer)] == ["Good ", "day."]
+        await model.hanging.wait()
+    assert model.closed_early.is_set()
+
+
+@on_loop
+async def test_the_model_is_told_who_it_is_and_what_was_said() -> None:
+    window = [
+        said("First.", id="1"),
+        said("Yes?", id="2", role="assistant", agent_name="assistant"),
+        said("Other's.", id="3", role="assistant", agent_name="other"),
+        said("To other.", id="4", agent_name="other"),
+        said("It failed.", id="5", role="system", format="error"),
+        said("", id="6", role="assistant", agent_name="assistant"),
+        said(
+            id="7",
+            role="assistant",
+            agent_name="assistant",
+            type="FUNCTION",
+            name="look",
+            arguments={"at": "a"},
+            result="x" * 50_000,
+            ok=True,
+        ),
+    ]
+    endpoint, model = an_endpoint(says("Fine."), role="LLM_PLANNER")
+    await answered(endpoint, "And now?", a_turn(*window))
+    (request,) = model.requests
+    assert request.system is not None
+    assert "You are assistant" in request.system
+    assert "You plan and don't carry out." in request.system
+    first, second, third = request.messages
+    assert first == UserMessage(content="First.")
+    assert second == AssistantMessage(content="Yes?")
+    assert isinstance(third, UserMessage)
+    parts = third.content.split("\n\n")
+    assert parts[:2] == ["[other] Other's.", "[to other] To other."]
+    assert parts[2].startswith('[assistant, FUNCTION] look({"at": "a"})')
+    assert "characters left out" in parts[2]
+    assert len(parts[2]) < 25_000
+    assert parts[3] == "And now?"
+
+
+@on_loop
+async def test_a_conversation_begins_with_the_person() -> None:
+    endpoint, model = an_endpoint(says("Fine."), system="Be brief.")
+    window = [said("Hm.", id="1", role="assistant", agent_name="assistant")]
+    await answered(endpoint, "Well?", a_turn(*window))
+    assert model.requests[0].system == "Be brief."
+    roles = [type(each).__name__ for each in model.requests[0].messages]
+    assert roles == ["UserMessage", "AssistantMessage", "UserMessage"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (fails("The key is wrong."), "The key is wrong"),
+        (says(""), "said nothing"),
+        ([TextDelta("Half"), ResponseCompleted("length")], "cut at the model's limit"),
+        ([TextDelta("Half")], "before it was complete"),
+    ],
+)
+@on_loop
+async def test_no_answer_ends_the_turn(answer: Any, why: str) -> None:
+    endpoint, _ = an_endpoint(answer)
+    with pytest.raises(ModelError, match=why):
+        await answered(endpoint)
+
+
+@on_loop
+async def test_a_model_that_falls_silent_is_given_up() -> None:
+    endpoint, model = an_endpoint([HANGS], silence_s=0.01)
+    with pytest.raises(ModelError, match="said nothing for"):
+        await answered(endpoint)
+    assert model.closed_early.is_set()
+
+
+# ---- what it is made of ------------------------------------------------------------------------------
+
+
+def unnameable() -> Callable[..., Any]:
+    def füttern() -> None: ...
+
+    return füttern
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"provider": "opnai"}, "There is no provider 'opnai'; there are openai"),
+        ({"provider": "local", "base_url": "http://x"}, "are for the providers openai"),
+        ({"provider": Playing(), "api_key": "k"}, "made already"),
+        ({"tools": [look, look]}, "more than one tool 'look'"),
+        ({"tools": [look], "confirm_tools": ["loo"]}, "tools that there aren't: loo"),
+        ({"tools": [unnameable()]}, "can't be a tool's name"),
+        ({"tools": [lambda x: x, lambda y: y]}, "more than one tool 'function'"),
+        ({"agent_type": "OTHER"}, "OTHER"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_does_not_fit_is_refused(options: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        Endpoint("m", **options)
+
+
+def test_a_tool_whose_types_can_not_be_told_is_refused() -> None:
+    def odd(what: Callable[[], int]) -> None: ...
+
+    with pytest.raises(ValueError, match="The tool odd can't be described to a model"):
+        Endpoint("m", tools=[odd])
+
+
+@on_loop
+async def test_tools_of_every_form() -> None:
+    class Counter:
+        """Counts."""
+
+        def __init__(self) -> None:
+            self.n = 0
+
+        def __call__(self, by: int, /, *rest: int, twice: bool = False, **more: Any) -> int:
+            self.n += by * (2 if twice else 1)
+            return self.n
+
+        def default(self, words: list[str] = ["a"], anything=None) -> list[Any]:  # type: ignore[no-untyped-def]  # noqa: B006
+            return [*words, anything]
+
+    counter = Counter()
+    endpoint, model = an_endpoint(
+        calls(("1", "Counter", {"by": 2, "twice": True}), ("2", "default", {"anything": [1]})),
+        says("Well."),
+        tools=[counter, counter.default],
+    )
+    first, second, _ = whole(await answered(endpoint))
+    assert (first.result, second.result) == (4, ["a", [1]])
+    assert model.requests[0].tools[0].description == "Counts."
+
+
+SCRIPT = Script(
+    "looker",
+    [
+        Rule(turn(0), say("Let me look. ", Call("look", {"at": "a", "lines": 1}))),
+        Rule(turn(1), say("It is there.")),
+    ],
+)
+
+
+@on_loop
+async def test_over_http() -> None:
+    endpoint = Endpoint("m", provider=ScriptedProvider(SCRIPT), tools=[look])
+    messages = whole(await answered(endpoint))
+    await endpoint.close()
+    assert [message.content for message in messages] == ["Let me look. ", "", "It is there."]
+
+
+@pytest.mark.parametrize("provider", ["openai", "openai-responses"])
+@on_loop
+async def test_at_an_address_of_ones_own(provider: str) -> None:
+    with ScriptedServer(SCRIPT) as server:
+        endpoint = Endpoint("m", provider=provider, base_url=server.base_url, tools=[look])
+        messages = whole(await answered(endpoint))
+        await endpoint.close()
+    assert messages[-1].content == "It is there."
+
+
+@on_loop
+async def test_without_a_key_the_turn_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ModelError, match="There is no key for OpenAI"):
+        await answered(Endpoint("m"))
+
+
+@on_loop
+async def test_no_text_is_replaced_that_was_not_edited() -> None:
+    endpoint, _ = an_endpoint(says("Good day to you."))
+    got = await answered(endpoint)
+    assert not any(isinstance(item, Replace | Piece) for item in got)

@@ -1,0 +1,199 @@
+"""A model behind an endpoint, in the debugger: what a person edits there is what is said and done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from agentstepper_nb import AgentStepperCore, AsyncAgentStepper
+from agentstepper_nb.chat.connector import Replace
+from agentstepper_nb.chat.connectors.endpoint import Endpoint
+from agentstepper_nb.errors import AgentStopped, ModelError, ToolDeniedError
+from agentstepper_nb.llm_wire.conversation import ToolResultMessage, UserMessage
+from tests.chat.answering import Person, a_turn, answered, whole
+from tests.coding.debugged import View
+from tests.coding.playing import Answer, Playing, calls, says
+from tests.helpers.loops import on_loop
+
+
+@pytest.fixture
+def core() -> Iterator[AgentStepperCore]:
+    with AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core:
+        yield core
+
+
+@pytest.fixture
+def view(core: AgentStepperCore) -> Iterator[View]:
+    with View(core.ui_port) as view:
+        yield view
+
+
+@asynccontextmanager
+async def asked(core: AgentStepperCore, model: Playing, **options: Any) -> AsyncIterator[Any]:
+    """A task in which a model answers, at its first breakpoint."""
+    person = options.pop("person", None)
+    endpoint = Endpoint("m", provider=model, tools=[look, fail], **options)
+    dbg = AsyncAgentStepper("chat", "127.0.0.1", core.client_port, stop_on_entry=False)
+    async with dbg:
+        task = asyncio.create_task(answered(endpoint, turn=a_turn(person=person, dbg=dbg)))
+        try:
+            yield task
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+
+
+def look(at: str) -> str:
+    return f"saw {at}"
+
+
+def fail() -> None:
+    raise OSError("no such file")
+
+
+LOOKS: Answer = calls(("1", "look", {"at": "a"}))
+
+
+def told(model: Playing) -> ToolResultMessage:
+    last = model.requests[-1].messages[-1]
+    assert isinstance(last, ToolResultMessage)
+    return last
+
+
+@on_loop
+async def test_an_edited_prompt_is_what_is_asked(core: AgentStepperCore, view: View) -> None:
+    model = Playing(says("Fine."))
+    async with asked(core, model) as task:
+        prompt = await view.at()
+        assert [each["role"] for each in prompt["messages"]] == ["system", "user"]
+        prompt["messages"][1]["content"] = "Something else."
+        await view.steps(prompt)
+        await view.steps()
+        assert await task == ["Fine."]
+    assert model.requests[0].messages == (UserMessage(content="Something else."),)
+
+
+@on_loop
+async def test_an_edited_answer_takes_the_place_of_what_was_told(
+    core: AgentStepperCore, view: View
+) -> None:
+    async with asked(core, Playing(says("Good day"))) as task:
+        await view.steps()
+        answer = await view.at()
+        assert answer["content"] == "Goodday"
+        await view.steps(answer | {"content": "Good night."})
+        got = await task
+    assert got == ["Good", "day", Replace("Good night.")]
+    (message,) = whole(got)
+    assert message.content == "Good night."
+
+
+@on_loop
+async def test_an_answer_may_be_made_a_call(core: AgentStepperCore, view: View) -> None:
+    model = Playing(says("No."), says("Seen."))
+    async with asked(core, model) as task:
+        await view.steps()
+        function = {"name": "look", "arguments": '{"at": "b"}'}
+        calls = [{"id": "x", "type": "function", "function": function}]
+        await view.at()
+        await view.steps({"role": "assistant", "content": None, "tool_calls": calls})
+        assert await view.at() == {"Tool": "look", "Argument": {"at": "b"}}
+        await asyncio.to_thread(view.go_on)
+        messages = whole(await task)
+    assert [(each.type, each.content) for each in messages] == [
+        ("MESSAGE", ""),
+        ("FUNCTION", ""),
+        ("MESSAGE", "Seen."),
+    ]
+    assert told(model).content == "saw b"
+
+
+@on_loop
+async def test_an_edited_call_is_what_is_done_and_told(core: AgentStepperCore, view: View) -> None:
+    model = Playing(calls(("1", "look", "{")), says("Seen."))
+    async with asked(core, model) as task:
+        await view.steps()
+        await view.steps()
+        assert await view.at() == {"Tool": "look", "Argument": "{"}
+        await view.steps({"Tool": "look", "Argument": {"at": "b"}})
+        assert await view.at() == "saw b"
+        await view.steps("saw nothing")
+        await asyncio.to_thread(view.halted)
+        await asyncio.to_thread(view.go_on)
+        call, _ = whole(await task)
+    assert (call.arguments, call.result, call.ok) == ({"at": "b"}, "saw nothing", True)
+    assert told(model).content == "saw nothing"
+
+
+@on_loop
+async def test_a_failure_may_be_mended(core: AgentStepperCore, view: View) -> None:
+    model = Playing(calls(("1", "fail", {})), says("Well."))
+    async with asked(core, model) as task:
+        for _ in range(3):
+            await view.at()
+            await view.steps()
+        assert await view.at() is None  # there is no result
+        await view.steps("mended")
+        await asyncio.to_thread(view.halted)
+        await asyncio.to_thread(view.go_on)
+        call, _ = whole(await task)
+    assert (call.result, call.ok) == ("mended", True)
+    assert told(model).content == "mended"
+
+
+@on_loop
+async def test_a_denied_call_is_told_to_the_model(core: AgentStepperCore, view: View) -> None:
+    model = Playing(LOOKS, says("Well."))
+    async with asked(core, model) as task:
+        await view.steps()
+        await view.steps()
+        await view.denies("Not now.")
+        await asyncio.to_thread(view.halted)
+        await asyncio.to_thread(view.go_on)
+        call, _ = whole(await task)
+    assert (call.ok, told(model).ok) == (False, False)
+    assert told(model).content == "The person denied this call: Not now."
+
+
+@on_loop
+async def test_a_call_that_the_person_is_asked_about(core: AgentStepperCore, view: View) -> None:
+    model = Playing(LOOKS, says("Well."))
+    person = Person("Allow")
+    async with asked(core, model, person=person, confirm_tools=True) as task:
+        await view.steps()
+        await view.steps()
+        await view.at()
+        await view.steps({"Tool": "look", "Argument": {"at": "c"}})
+        await asyncio.to_thread(view.halted)
+        await asyncio.to_thread(view.go_on)
+        await task
+    assert person.asked[0][0] == 'May assistant call look?\n{"at":"c"}'
+    assert told(model).content == "saw c"
+
+
+@on_loop
+async def test_a_denied_question_and_stop_end_the_turn(core: AgentStepperCore, view: View) -> None:
+    async with asked(core, Playing()) as task:
+        await view.denies("No.")
+        with pytest.raises(ToolDeniedError, match=r"No\."):
+            await task
+    async with asked(core, Playing(says("Fine."))) as task:
+        await view.at()
+        await view.steps()
+        await view.at()
+        await view.steps([1])
+        with pytest.raises(ModelError, match="edited answer can't be used"):
+            await task
+
+
+@on_loop
+async def test_stop_ends_the_turn(core: AgentStepperCore, view: View) -> None:
+    with pytest.raises(AgentStopped):
+        async with asked(core, Playing()) as task:
+            await view.at()
+            await asyncio.to_thread(view.stop)
+            await task

@@ -1,0 +1,203 @@
+"""The tools of a model behind an endpoint: how they are called, told of and asked about."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.chat.connectors.calling import LONGEST
+from agentstepper_nb.chat.connectors.endpoint import Endpoint
+from agentstepper_nb.chat.streams.items import items
+from agentstepper_nb.errors import ModelError
+from tests.chat.answering import Person, a_turn, answered, said, whole
+from tests.chat.endpoints import an_endpoint, fail, greet, look, results, says
+from tests.coding.playing import calls
+from tests.helpers.loops import on_loop
+
+PATIENCE = 30
+
+
+@on_loop
+async def test_tools_are_called_and_told_of() -> None:
+    endpoint, model = an_endpoint(
+        calls(
+            ("1", "look", {"at": "a", "lines": 2}), ("2", "greet", {"name": "Ann"}), text="Wait. "
+        ),
+        says("Done."),
+        tools=[look, greet],
+    )
+    got = await answered(endpoint)
+    messages = whole(got)
+    assert [message.content for message in messages] == ["Wait. ", "", "", "Done."]
+    first, second = messages[1:3]
+    assert (first.name, first.arguments, first.result, first.ok) == (
+        "look",
+        {"at": "a", "lines": 2},
+        ["a", "a"],
+        True,
+    )
+    assert (second.name, second.result) == ("greet", "a:Ann")
+    assert results(model) == [('["a","a"]', True), ("a:Ann", True)]
+    specs = {tool.name: tool for tool in model.requests[0].tools}
+    assert specs["look"].description == "Look at a file."
+    assert specs["look"].input_schema == {
+        "type": "object",
+        "properties": {"at": {"type": "string"}, "lines": {"type": "integer", "default": 10}},
+        "required": ["at"],
+        "additionalProperties": False,
+    }
+    assert specs["greet"].input_schema["properties"]["name"]["description"] == "Whom."
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        (("1", "look", "{"), "The arguments are not JSON"),
+        (("1", "look", {"at": 7}), "Expected `str`, got `int` - at `$.at`"),
+        (("1", "look", {}), "missing required field `at`"),
+        (("1", "look", {"at": "a", "more": 1}), "unknown field `more`"),
+        (("1", "look", [1]), "Expected `object`, got `array`"),
+        (("1", "shell", {}), "There is no tool 'shell'; there are: look, fail."),
+        (("1", "fail", ""), "OSError: no such file"),
+        (("1", "hand_on", {"agent_name": "x", "text": "y"}), "There is no tool 'hand_on'"),
+    ],
+)
+@on_loop
+async def test_what_goes_wrong_with_a_call_is_told_to_the_model(call: Any, why: str) -> None:
+    endpoint, model = an_endpoint(calls(call), says("I see."), tools=[look, fail])
+    message, answer = whole(await answered(endpoint))
+    assert (message.ok, answer.content) == (False, "I see.")
+    ((told, ok),) = results(model)
+    assert (why in told, ok, message.result) == (True, False, told)
+
+
+@on_loop
+async def test_a_tool_that_ends_the_process_only_fails() -> None:
+    def leave() -> None:
+        raise SystemExit(3)
+
+    async def aleave() -> None:
+        raise SystemExit(3)
+
+    for tool, name in ((leave, "leave"), (aleave, "aleave")):
+        endpoint, model = an_endpoint(calls(("1", name, {})), says("Well."), tools=[tool])
+        await answered(endpoint)
+        assert "SystemExit(3)" in results(model)[0][0]
+
+
+@on_loop
+async def test_what_a_tool_gives_is_json_and_bounded() -> None:
+    def odd() -> Any:
+        return {"set": {1}, "nan": float("nan"), "object": threading.Lock, "half": "\ud83d"}
+
+    def plain() -> Any:
+        return {1: {"n": float("inf")}, "o": Endpoint}
+
+    def long() -> str:
+        return "a" * 300_000
+
+    endpoint, model = an_endpoint(
+        calls(("1", "odd", {}), ("2", "plain", {}), ("3", "long", {})),
+        says("Well."),
+        tools=[odd, plain, long],
+    )
+    messages = whole(await answered(endpoint))
+    assert all(message.ok for message in messages[:3])
+    assert "half" in messages[0].result
+    assert messages[1].result["1"] == {"n": None}
+    assert "200000 characters left out" in messages[2].result
+    assert len(results(model)[2][0]) < LONGEST + 100
+
+
+@pytest.mark.parametrize(
+    ("id", "name", "args"),
+    [
+        ("1", "", "{}"),
+        ("1", "x" * 5000, "{}"),
+        ("c" * 5000, "look", '{"at": "a"}'),
+        ("", "look", '{"at": "a"}'),
+        ("1", "look", '{"at": ' + "[" * 100 + "]" * 100 + "}"),
+        ("1", "look", "[" * 100_000),
+        ("1", "look", '{"at": "' + "a" * 2_000_000 + '"}'),
+        ("1", "look", '{"at": "\\ud83d"}'),
+    ],
+    ids=range(8),
+)
+@on_loop
+async def test_whatever_a_model_calls_can_be_told(id: str, name: str, args: str) -> None:
+    endpoint, _ = an_endpoint(calls((id, name, args)), says("Well."), tools=[look])
+    call, answer = whole(await answered(endpoint))
+    assert (call.final, call.type, answer.content) == (True, "FUNCTION", "Well.")
+
+
+@on_loop
+async def test_a_tool_runs_on_a_thread_and_its_turn_can_be_ended() -> None:
+    within, leave, out = threading.Event(), threading.Event(), threading.Event()
+
+    def wait() -> None:
+        within.set()
+        leave.wait(PATIENCE)
+        out.set()
+
+    endpoint, _ = an_endpoint(calls(("1", "wait", {})), tools=[wait])
+    task = asyncio.create_task(answered(endpoint))
+    await asyncio.to_thread(within.wait, PATIENCE)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    leave.set()
+    assert await asyncio.to_thread(out.wait, PATIENCE)
+
+
+@on_loop
+async def test_a_model_that_comes_to_no_end_is_stopped() -> None:
+    endpoint, model = an_endpoint(
+        *(calls(("1", "look", {"at": "a"})) for _ in range(3)), tools=[look], max_rounds=2
+    )
+    with pytest.raises(ModelError, match="asked 2 times"):
+        await answered(endpoint)
+    assert len(model.requests) == 2
+
+
+@pytest.mark.parametrize(("choice", "ok"), [("Allow", True), ("Deny", False)])
+@on_loop
+async def test_the_person_is_asked_about_some(choice: str, ok: bool) -> None:
+    person = Person(choice)
+    endpoint, model = an_endpoint(
+        calls(("1", "look", {"at": "a", "lines": 1}), ("2", "greet", {"name": "Ann"})),
+        says("Well."),
+        tools=[look, greet],
+        confirm_tools=["look"],
+    )
+    messages = whole(await answered(endpoint, turn=a_turn(person=person)))
+    ((text, choices, details),) = person.asked
+    assert text == 'May assistant call look?\n{"at":"a","lines":1}'
+    assert (choices, details) == (
+        ("Allow", "Deny"),
+        {"name": "look", "arguments": {"at": "a", "lines": 1}},
+    )
+    assert [message.ok for message in messages[:2]] == [ok, True]
+    assert results(model)[0] == (('["a"]', True) if ok else ("The person denied this call.", False))
+
+
+@on_loop
+async def test_the_question_comes_after_what_was_said_before() -> None:
+    got: list[Any] = []
+
+    async def confirm(text: str, choices: Any = (), *, details: object = None) -> str:
+        assert [item if isinstance(item, str) else item.name for item in got] == ["Wait.", "look"]
+        return "Allow"
+
+    endpoint, _ = an_endpoint(
+        calls(("1", "look", {"at": "a"}), text="Wait."),
+        says("Well."),
+        tools=[look],
+        confirm_tools=True,
+    )
+    turn = a_turn(person=confirm)  # type: ignore[arg-type]
+    async for item in items(endpoint.chat(said(), turn)):
+        got.append(item)
+    assert len(got) == 4

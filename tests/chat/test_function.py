@@ -1,0 +1,292 @@
+"""Functions as agents."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from contextlib import aclosing
+from functools import partial
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.chat import pieces
+from agentstepper_nb.chat.connector import HandOn, Turn
+from agentstepper_nb.chat.connectors.function import FunctionAgent
+from agentstepper_nb.chat.streams.items import items
+from agentstepper_nb.protocol.chat import Message, Piece
+from tests.chat.answering import a_turn, answered, said
+from tests.helpers.loops import on_loop
+
+PATIENCE = 30
+BEFORE = said("Before.", id="b")
+
+
+def plain(message: str) -> str:
+    return f"You said: {message}"
+
+
+def generator(message: str) -> Iterator[str]:
+    yield "You said: "
+    yield message
+
+
+async def coroutine(message: str) -> str:
+    await asyncio.sleep(0)
+    return f"You said: {message}"
+
+
+async def async_generator(message: str) -> AsyncIterator[str]:
+    yield "You said: "
+    await asyncio.sleep(0)
+    yield message
+
+
+class Called:
+    """An object that is called like a function."""
+
+    def __call__(self, message: str) -> str:
+        return f"You said: {message}"
+
+    async def method(self, message: str) -> str:
+        return f"You said: {message}"
+
+
+ALL: list[Callable[..., Any]] = [
+    plain,
+    generator,
+    coroutine,
+    async_generator,
+    Called(),
+    Called().method,
+    partial(coroutine),
+    lambda message: coroutine(message),
+    lambda message: generator(message),
+    lambda message: async_generator(message),
+    lambda message: ["You said: ", message],
+    "You said: {}".format,
+]
+
+
+@pytest.mark.parametrize("function", ALL, ids=range(len(ALL)))
+@on_loop
+async def test_inv_connector_001_any_function_answers(function: Callable[..., Any]) -> None:
+    """Whatever a function is, `FunctionAgent` makes it an agent of the interface."""
+    got = await answered(FunctionAgent(function), "Hello.")
+    assert "".join(got) == "You said: Hello."
+
+
+@on_loop
+async def test_what_a_function_is_given() -> None:
+    def of_turn(message: str, turn: Turn) -> list[Any]:
+        return [message, turn.session_id]
+
+    def of_annotated(beside: Turn, whole: Message | None) -> list[Any]:
+        assert whole is not None
+        return [whole.id, beside.session_id]
+
+    def of_history(message: str, history: tuple[Message, ...]) -> list[Any]:
+        return [message, *(each.content for each in history)]
+
+    def of_names(question: str, turn_: Any, /, factor: int = 2, *, turn: Any, **rest: Any) -> Any:
+        assert turn is turn_
+        return [question * factor, *rest]
+
+    def of_default(message: str, temperature: float = 0.5) -> list[Any]:
+        return [message, str(temperature)]
+
+    def of_any(*given: str) -> list[Any]:
+        return list(given)
+
+    def of_nothing() -> str:
+        return "alone"
+
+    def of_unknown_types(message: Nowhere, other: Turn) -> list[Any]:  # type: ignore[name-defined]  # noqa: F821
+        return [message, other.session_id]
+
+    turn = a_turn(BEFORE)
+    for function, given in {
+        of_turn: ["Hi", "s"],
+        of_annotated: ["q", "s"],
+        of_history: ["Hi", "Before."],
+        of_names: ["HiHi"],
+        of_default: ["Hi", "0.5"],
+        of_any: ["Hi"],
+        of_nothing: ["alone"],
+        of_unknown_types: ["Hi", "s"],
+    }.items():
+        assert await answered(FunctionAgent(function), "Hi", turn) == given, function
+
+
+def test_a_parameter_that_nothing_is_known_for_is_refused() -> None:
+    def asking(message: str, turn: Turn, model: str) -> str:
+        return model
+
+    with pytest.raises(ValueError, match=r"asking .* its parameter model"):
+        FunctionAgent(asking)
+
+
+def test_what_it_is_called() -> None:
+    def helper(message: str) -> str:
+        """Helps.
+
+        A lot.
+        """
+        return message
+
+    agent = FunctionAgent(helper)
+    assert (agent.name, agent.description, agent.role) == ("helper", "Helps.", "AGENT_EXECUTOR")
+    assert FunctionAgent(partial(helper)).name == "helper"
+    assert FunctionAgent(Called()).name == "Called"
+    assert FunctionAgent(lambda message: message).name == "function"
+    named = FunctionAgent(helper, name="h", role="THOUGHT", continuation_prompt=None)
+    assert (named.name, named.role, named.continuation_prompt) == ("h", "THOUGHT", None)
+
+
+@on_loop
+async def test_what_a_function_may_give() -> None:
+    given = ["text", pieces.code("1", "python"), {"role": "assistant", "content": "x"}]
+    assert await answered(FunctionAgent(lambda message: given)) == given
+    assert await answered(FunctionAgent(lambda message: {"content": "x"})) == [{"content": "x"}]
+    assert await answered(FunctionAgent(lambda message: None)) == []
+    hand_on = HandOn("other")
+    assert await answered(FunctionAgent(lambda message: hand_on)) == [hand_on]
+
+
+@on_loop
+async def test_a_yielded_confirmation_gives_the_choice() -> None:
+    def asking(message: str) -> Generator[str | Piece, str, None]:
+        choice = yield pieces.confirmation("Sure?")
+        yield f"You chose {choice}."
+
+    async def aasking(message: str) -> Any:
+        choice = yield pieces.confirmation("Sure?")
+        yield f"You chose {choice}."
+
+    for function in (asking, aasking):
+        _, text = await answered(FunctionAgent(function), choice="No")
+        assert text == "You chose No."
+
+
+@on_loop
+async def test_sync_code_runs_on_a_thread_in_the_turns_context() -> None:
+    known = contextvars.ContextVar("known", default="")
+    known.set("the turn's")
+
+    def where(message: str) -> Iterator[Any]:
+        thread = threading.current_thread()
+        assert thread is not threading.main_thread()
+        yield known.get()
+        known.set("its own")
+        yield known.get()
+        assert threading.current_thread() is thread
+
+    assert await answered(FunctionAgent(where)) == ["the turn's", "its own"]
+    assert await answered(FunctionAgent(lambda message: known.get())) == ["the turn's"]
+    assert known.get() == "the turn's"
+
+
+@pytest.mark.parametrize(
+    ("error", "raised", "text"),
+    [
+        (ValueError("broken"), ValueError, "broken"),
+        (SystemExit(2), RuntimeError, r"end its process: SystemExit\(2\)"),
+        (StopIteration(), RuntimeError, "StopIteration"),
+        (asyncio.CancelledError(), asyncio.CancelledError, "^$"),
+    ],
+)
+@on_loop
+async def test_what_a_function_raises(
+    error: BaseException, raised: type[BaseException], text: str
+) -> None:
+    def fails(message: str) -> str:
+        raise error
+
+    def fails_late(message: str) -> Iterator[str]:
+        yield "one"
+        raise error
+
+    async def afails(message: str) -> str:
+        raise error
+
+    async def afails_late(message: str) -> AsyncIterator[str]:
+        yield "one"
+        raise error
+
+    for function in (fails, fails_late, afails, afails_late):
+        with pytest.raises(raised, match=text):
+            await answered(FunctionAgent(function))
+
+
+@on_loop
+async def test_a_function_that_blocks_runs_out_and_nobody_hears_it() -> None:
+    within, leave, out = threading.Event(), threading.Event(), threading.Event()
+
+    def blocking(message: str) -> str:
+        within.set()
+        leave.wait(PATIENCE)
+        out.set()
+        return "Too late."
+
+    task = asyncio.create_task(answered(FunctionAgent(blocking)))
+    await asyncio.to_thread(within.wait, PATIENCE)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not out.is_set()
+    leave.set()
+    assert await asyncio.to_thread(out.wait, PATIENCE)
+
+
+@on_loop
+async def test_a_generator_is_closed_at_its_next_yield() -> None:
+    within, leave, closed = threading.Event(), threading.Event(), threading.Event()
+
+    def blocking(message: str) -> Iterator[str]:
+        try:
+            within.set()
+            leave.wait(PATIENCE)
+            yield "Too late."
+            raise AssertionError("it goes on")
+        finally:
+            closed.set()
+
+    task = asyncio.create_task(answered(FunctionAgent(blocking)))
+    await asyncio.to_thread(within.wait, PATIENCE)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    leave.set()
+    assert await asyncio.to_thread(closed.wait, PATIENCE)
+
+
+@pytest.mark.parametrize("function", [generator, async_generator])
+@on_loop
+async def test_an_answer_that_is_broken_off_is_closed(function: Callable[..., Any]) -> None:
+    ended: list[str] = []
+
+    def watched(message: str) -> Iterator[str]:
+        try:
+            yield from generator(message)
+        finally:
+            ended.append("sync")
+
+    async def awatched(message: str) -> AsyncIterator[str]:
+        try:
+            async for item in async_generator(message):
+                yield item
+        finally:
+            ended.append("async")
+
+    agent = FunctionAgent(watched if function is generator else awatched)
+    async with aclosing(items(agent.chat(said(), a_turn()))) as answer:
+        assert await anext(answer) == "You said: "
+    assert len(ended) == 1
+
+
+@on_loop
+async def test_an_answer_that_nobody_begins_runs_nothing() -> None:
+    for function in ALL:
+        await items(FunctionAgent(function).chat(said(), a_turn())).aclose()

@@ -1,0 +1,310 @@
+"""Pieces become messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from msgspec.structs import replace
+
+from agentstepper_nb.chat import pieces
+from agentstepper_nb.chat.connector import Replace
+from agentstepper_nb.chat.streams.gathered import Gathered
+from agentstepper_nb.chat.streams.gathering import MAX_CALLS, MAX_CONTENT, Gathering
+from agentstepper_nb.errors import CommandError, ProtocolError
+from agentstepper_nb.protocol.chat import Message, Piece
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 20
+
+
+def a_gathering() -> Gathering:
+    ids, times = count(1), count(1)
+    return Gathering("s", "ann", lambda: float(next(times)), lambda: f"m{next(ids)}")
+
+
+def told(*items: Any) -> list[Message]:
+    """All that is told, to the end."""
+    gathering = a_gathering()
+    return [message for item in items for message in gathering.take(item)] + gathering.close()
+
+
+def whole(*items: Any) -> list[Message]:
+    """The messages, in the order in which they began."""
+    gathered = Gathered()
+    for message in told(*items):
+        gathered.take(message)
+    return list(gathered.messages)
+
+
+def brief(messages: Sequence[Message]) -> list[tuple[str, str]]:
+    return [(message.type, message.content) for message in messages]
+
+
+# ---- text --------------------------------------------------------------------------------------------
+
+
+def test_text_is_told_as_it_comes_and_whole_at_its_end() -> None:
+    first, second, last = told("Good ", "morning.")
+    assert (first.content, first.final) == ("Good ", False)
+    assert (second.content, second.final) == ("morning.", False)
+    assert (last.content, last.final) == ("Good morning.", True)
+    assert {message.id for message in (first, second, last)} == {"m1"}
+    assert (last.role, last.agent_name, last.session_id) == ("assistant", "ann", "s")
+
+
+def test_what_differs_is_another_message() -> None:
+    messages = whole(
+        "a",
+        "b",
+        pieces.code("x = ", "python"),
+        pieces.code("1", "python"),
+        pieces.code("1", "python", format="result"),
+        pieces.code("y", "sh"),
+        pieces.console("out"),
+        Piece(content="c", role="system"),
+        "d",
+    )
+    assert brief(messages) == [
+        ("MESSAGE", "ab"),
+        ("CODE", "x = 1"),
+        ("CODE", "1"),
+        ("CODE", "y"),
+        ("CONSOLE", "out"),
+        ("MESSAGE", "c"),
+        ("MESSAGE", "d"),
+    ]
+    assert all(message.final for message in messages)
+
+
+def test_a_block_of_its_own_begins_anew() -> None:
+    first, more = pieces.code("x = ", "python"), pieces.code("1", "python")
+    second = pieces.code("y = 2", "python", anew=True)
+    said = whole(first, more, second, pieces.code("\n", "python"))
+    assert [message.content for message in said] == ["x = 1", "y = 2\n"]
+    assert all(message.final for message in said)
+
+
+def test_a_mapping_is_a_piece_and_goes_on_with_others() -> None:
+    (message,) = whole({"role": "assistant", "content": "a"}, "b")
+    assert message.content == "ab"
+
+
+def test_nothing_is_no_message_and_ends_none() -> None:
+    assert brief(whole("", "a", "", pieces.console(""), "b")) == [("MESSAGE", "ab")]
+    assert told("") == []
+
+
+def test_what_carries_something_begins_a_message_and_text_goes_on_with_it() -> None:
+    one = Piece(content="a", details={"n": 1})
+    assert brief(whole(one, "b", one)) == [("MESSAGE", "ab"), ("MESSAGE", "a")]
+
+
+def test_half_characters_are_question_marks() -> None:
+    (message,) = whole("\ud83d", "\ude00")
+    assert message.content == "??"
+
+
+TEXTS = some.lists(
+    some.one_of(
+        some.text(min_size=1, max_size=6),
+        some.text(min_size=1, max_size=6).map(pieces.console),
+        some.text(min_size=1, max_size=6).map(lambda text: pieces.code(text, "python")),
+    ),
+    max_size=8,
+)
+
+
+@given(TEXTS, some.randoms(use_true_random=False))
+def test_inv_stream_001_text_may_be_cut_anywhere(items: list[str | Piece], random: Any) -> None:
+    """However text is cut, it gathers to the same messages."""
+    cut: list[str | Piece] = []
+    for item in items:
+        content = item if isinstance(item, str) else item.content
+        at = random.randint(0, len(content))
+        for part in (content[:at], content[at:]):
+            cut.append(part if isinstance(item, str) else replace(item, content=part))
+    assert brief(whole(*cut)) == brief(whole(*items))
+
+
+@given(some.lists(some.sampled_from("abc"), max_size=12), some.randoms(use_true_random=False))
+def test_inv_stream_001_the_pieces_told_are_the_whole(words: list[str], random: Any) -> None:
+    """What is told piece by piece, joined, is what is told at the end."""
+    items = [word if random.random() < 0.7 else pieces.console(word) for word in words]
+    parts: dict[str, str] = {}
+    for message in told(*items):
+        if message.final:
+            assert parts[message.id] == message.content
+        else:
+            parts[message.id] = parts.get(message.id, "") + message.content
+
+
+def test_what_is_too_long_is_cut_with_a_mark() -> None:
+    (message,) = whole("a" * (MAX_CONTENT - 10), "b" * 100, "c" * 100)
+    assert len(message.content) == MAX_CONTENT
+    assert message.content.endswith("(cut: a message has at most 1,000,000 characters)")
+    assert "b" not in message.content
+    (at_once,) = whole("a" * 2 * MAX_CONTENT)
+    assert at_once.content == message.content
+    assert len(told("a" * MAX_CONTENT, *"bbbbb")) == 2  # nothing is told of what is left out
+
+
+# ---- calls -------------------------------------------------------------------------------------------
+
+
+def test_a_call_and_its_result_are_one() -> None:
+    begun, text, *rest = told(
+        pieces.call("look", {"at": 1}, call_id="c"), "Looking. ", pieces.result("c", [1, 2])
+    )
+    assert (begun.name, begun.arguments, begun.ok, begun.final) == ("look", {"at": 1}, None, False)
+    assert text.content == "Looking. "
+    said, ended = rest
+    assert (said.id, said.final) == (text.id, True)
+    assert (ended.id, ended.result, ended.ok, ended.final) == (begun.id, [1, 2], True, True)
+    assert (ended.name, ended.arguments, ended.role) == ("look", {"at": 1}, "assistant")
+
+
+def test_several_calls_may_be_open() -> None:
+    messages = whole(
+        pieces.call("a", {}, call_id="1"),
+        pieces.call("b", {}, call_id="2"),
+        pieces.call("c", {}),
+        pieces.result("2", "second", ok=False),
+        pieces.result(None, "third"),
+        pieces.result("1", "first"),
+    )
+    got = [(message.name, message.result, message.ok) for message in messages]
+    assert got == [("a", "first", True), ("b", "second", False), ("c", "third", True)]
+
+
+CALLS = some.lists(some.sampled_from(["1", "2", "3", "4"]), unique=True)
+
+
+@given(CALLS, some.data())
+def test_inv_stream_001_results_may_come_in_any_order(
+    ids: list[str], data: some.DataObject
+) -> None:
+    """Calls and their results gather to the same messages, whatever comes in between."""
+    items: list[Any] = [pieces.call("f", {"n": id}, call_id=id) for id in ids]
+    for id in data.draw(some.permutations(ids)):
+        after = items.index(pieces.call("f", {"n": id}, call_id=id)) + 1
+        items.insert(data.draw(some.integers(after, len(items))), pieces.result(id, id))
+    messages = whole(*items)
+    assert sorted((m.call_id, m.arguments["n"], m.result) for m in messages) == [
+        (id, id, id) for id in sorted(ids)
+    ]
+
+
+def test_a_call_that_gets_no_result_ends_without() -> None:
+    (message,) = whole(pieces.call("a", None))
+    assert (message.final, message.ok, message.arguments) == (True, None, {})
+    assert message.call_id
+
+
+def test_a_call_with_its_result_is_whole_at_once() -> None:
+    (message,) = told(Piece(type="FUNCTION", name="a", arguments={}, result=1))
+    assert (message.final, message.ok, message.result) == (True, True, 1)
+
+
+def test_a_result_without_a_call_is_told() -> None:
+    (message,) = told(pieces.result("nobody's", 1))
+    assert (message.name, message.result) == ("?", 1)
+
+
+def test_ids_may_be_used_twice() -> None:
+    messages = whole(
+        pieces.call("a", {}, call_id="1"),
+        pieces.call("b", {}, call_id="1"),
+        pieces.result("1", "a's"),
+        pieces.result("1", "b's"),
+    )
+    assert [message.result for message in messages] == ["a's", "b's"]
+
+
+def test_calls_without_results_do_not_pile_up() -> None:
+    gathering = a_gathering()
+    for _ in range(MAX_CALLS):
+        (begun,) = gathering.take(pieces.call("a", {}))
+        assert not begun.final
+    given_up, begun = gathering.take(pieces.call("a", {}))
+    assert (given_up.final, begun.final) == (True, False)
+    assert len(gathering.close()) == MAX_CALLS
+
+
+# ---- the rest ----------------------------------------------------------------------------------------
+
+
+def test_pictures_and_files_are_whole_at_once() -> None:
+    image, file = told(pieces.image(PNG, alt="a dot"), pieces.code_file("a.py", "python"))
+    assert (image.final, image.data, image.media_type) == (True, PNG, "image/png")
+    assert (file.final, file.path) == (True, "a.py")
+
+
+def test_a_confirmation_waits_for_its_choice() -> None:
+    gathering = a_gathering()
+    said = gathering.take("Well. ")
+    ended, asked = gathering.take(pieces.confirmation("Sure?"))
+    assert (ended.id, ended.final, asked.final) == (said[0].id, True, False)
+    with pytest.raises(CommandError, match="none of the choices: Yes, No"):
+        gathering.chosen(asked.id, "Maybe")
+    chosen = gathering.chosen(asked.id, "No")
+    assert (chosen.content, chosen.chosen, chosen.final) == ("Sure?", "No", True)
+    with pytest.raises(CommandError, match="doesn't wait"):
+        gathering.chosen(asked.id, "No")
+    assert gathering.close() == []
+
+
+def test_a_confirmation_may_be_withdrawn() -> None:
+    gathering = a_gathering()
+    (asked,) = gathering.take(pieces.confirmation("Sure?"))
+    withdrawn = gathering.chosen(asked.id, None)
+    assert (withdrawn.final, withdrawn.chosen) == (True, None)
+    (asked,) = gathering.take(pieces.confirmation("Really?"))
+    assert [message.id for message in gathering.close()] == [asked.id]
+
+
+def test_an_edited_answer_takes_the_place_of_what_was_said() -> None:
+    first, last = told("Helo ", Replace("Hello."))
+    assert (first.id, last.content, last.final) == (last.id, "Hello.", True)
+    assert brief(whole("a", Replace("b"), "c")) == [("MESSAGE", "b"), ("MESSAGE", "c")]
+    assert brief(whole(Replace("all of it"))) == [("MESSAGE", "all of it")]
+    assert told(Replace("")) == []
+    assert brief(whole("a", Replace(""))) == [("MESSAGE", "")]
+
+
+@pytest.mark.parametrize(
+    ("item", "why"),
+    [
+        (Piece(type="MESAGE", content="a"), "MESAGE"),
+        (pieces.confirmation("Sure?", ()), "choices"),
+        (pieces.image(b"<svg>"), "first bytes"),
+        (Piece(type="FUNCTION", arguments={}), "name"),
+        (pieces.result("c", object()), "JSON"),
+        (7, "not of int"),
+        (None, "not of NoneType"),
+    ],
+)
+def test_what_cannot_be_said_is_refused_and_changes_nothing(item: Any, why: str) -> None:
+    gathering = a_gathering()
+    gathering.take(pieces.call("f", {}, call_id="c"))
+    gathering.take("a")
+    with pytest.raises(ProtocolError, match=why) as refused:
+        gathering.take(item)
+    assert refused.value.code == "invalid_message"
+    gathering.take("b")
+    call, said = gathering.close()
+    assert (call.name, said.content) == ("f", "ab")
+
+
+def test_a_stream_keeps_the_newest() -> None:
+    gathered = Gathered(most=2)
+    for text in ("a", pieces.console("b"), "c", "d"):
+        gathered.take(text)
+    assert [(m.content, m.final) for m in gathered.messages] == [("b", True), ("cd", False)]
+    gathered.take(3)
+    gathered.close()
+    assert [(m.content, m.final) for m in gathered.messages] == [("b", True), ("cd", True)]
+    assert Gathered().messages == ()

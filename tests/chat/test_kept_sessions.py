@@ -1,0 +1,222 @@
+"""Sessions that outlive their interpreter: kept, opened again, deleted."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from agentstepper_nb.chat import pieces
+from agentstepper_nb.chat.transcripts import file as transcript_file
+from agentstepper_nb.protocol.chat import (
+    Ending,
+    Message,
+    State,
+)
+from tests.chat.house import Actor, Gate, House, house, refused
+from tests.chat.making import PNG
+from tests.helpers.loops import on_loop
+
+
+@on_loop
+async def test_a_conversation_goes_on_after_a_restart(tmp_path: Path) -> None:
+    picture = pieces.image(PNG, alt="A plot")
+    async with house(tmp_path, Actor(["One.", picture]), Actor(name="other")) as home:
+        await home.ask("Hello.")
+        home.interpreter.set(home.session, title="Mine", default_agent="other", auto_chat_max=9)
+        said = home.messages
+        (listed,) = home.interpreter.sessions()
+        assert (listed.live, listed.title) == (True, "Mine")
+    async with house(tmp_path, Actor(), Actor(["Two."], "other")) as other:
+        here = other.interpreter
+        found = next(each for each in here.sessions() if each.id == home.session)
+        assert (found.live, found.title, found.messages, found.ending) == (
+            False,
+            "Mine",
+            3,
+            Ending.DONE,
+        )
+        assert here.info(home.session) == found
+        info = here.open(home.session)
+        assert (info.state, info.live, info.kept) == (State.STATE_STOP, True, 3)
+        assert (info.auto_chat_max, info.created_at) == (9, found.created_at)
+        assert here.open(home.session) == info
+        again = House(here, home.session)
+        assert again.messages == said
+        assert (await here.picture(home.session, said[2].id)).data == PNG
+        assert [each.content for each in await again.ask("And?")] == ["Two."]
+        assert [each.title for each in here.sessions()] == ["Mine", ""]
+
+
+@on_loop
+async def test_only_the_newest_messages_are_held_and_all_are_kept(tmp_path: Path) -> None:
+    answer = [pieces.code(str(n), f"l{n}") for n in range(120)]
+    async with house(tmp_path, Actor(answer)) as home:
+        await home.ask()
+        assert (home.info.messages, home.info.kept, len(home.messages)) == (121, 100, 100)
+        page = home.interpreter.earlier(home.session, home.messages[0].id, 50)
+        assert (len(page.messages), page.more) == (21, False)
+        assert page.messages[0].content == "Hello."
+        assert home.fold.messages == home.messages
+    async with house(tmp_path) as other:
+        info = other.interpreter.open(home.session)
+        assert (info.messages, info.kept) == (121, 100)
+        assert other.interpreter.messages(home.session) == home.fold.messages
+
+
+@on_loop
+async def test_what_is_too_large_together_is_not_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agentstepper_nb.chat.conversation.MOST_HELD", 5000)
+    answer = [pieces.image(PNG + b"x" * 1000, alt=str(n)) for n in range(20)]
+    async with house(tmp_path, Actor(answer), window=2) as home:
+        await home.ask()
+        assert (home.info.messages, home.info.kept) == (21, 4)
+        assert (home.fold.info, home.fold.messages) == (home.info, home.messages)
+        first = home.interpreter.earlier(home.session, home.messages[0].id).messages[1]
+        assert (await home.interpreter.picture(home.session, first.id)).data.startswith(PNG)
+
+
+@on_loop
+async def test_what_a_kill_left_open_is_closed_when_it_is_opened_again(tmp_path: Path) -> None:
+    async def asks(message: Message, turn: Any) -> Any:
+        await turn.confirm("Sure?")
+        yield "never"
+
+    async with house(tmp_path, Actor(asks)) as home:
+        home.send("Go.")
+        await home.until(lambda info: info.waiting)
+        path = tmp_path / "chats" / f"{home.session}.jsonl"
+        copy = path.with_name(f"{uuid4()}.jsonl")
+        copy.write_bytes(path.read_bytes())  # as a kill would leave it
+        info = home.interpreter.open(copy.stem)
+        assert (info.state, info.ending, info.waiting) == (
+            State.STATE_STOP,
+            Ending.STOPPED,
+            None,
+        )
+        question = home.interpreter.messages(copy.stem)[-1]
+        assert (question.type, question.final, question.chosen) == ("CONFIRMATION", True, None)
+
+
+ROOT = Path(__file__).parents[2]
+
+
+KILLED = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from agentstepper_nb.chat import pieces
+from tests.chat.house import Actor, Gate, house
+
+async def main():
+    gate = Gate([pieces.console("one"), "half"])
+    async with house(Path(sys.argv[1]), Actor(gate)) as home:
+        home.send("Go.")
+        await gate.reached.wait()
+        print(home.session, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(main())
+"""
+
+
+@on_loop
+async def test_what_was_said_outlives_a_kill(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", KILLED, str(tmp_path)]
+    killed = await asyncio.to_thread(
+        subprocess.run, program, cwd=ROOT, capture_output=True, text=True
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    session = killed.stdout.strip()
+    async with house(tmp_path) as home:
+        here = home.interpreter
+        (listed,) = (each for each in here.sessions() if each.id == session)
+        assert (listed.live, listed.messages) == (False, 2)
+        info = here.open(session)
+        assert (info.state, info.ending) == (State.STATE_STOP, Ending.STOPPED)
+        assert [each.content for each in here.messages(session)] == ["Go.", "one"]
+        again = House(here, session)
+        assert [each.content for each in await again.ask("Go on.")] == ["Yes."]
+
+
+@on_loop
+async def test_each_message_is_on_disk_before_the_agent_begins(tmp_path: Path) -> None:
+    gate = Gate(["One"])
+    async with house(tmp_path, Actor(gate)) as home:
+        home.send("Go.")
+        await gate.reached.wait()
+        text = (tmp_path / "chats" / f"{home.session}.jsonl").read_text()
+        assert '"content":"Go."' in text
+
+
+@on_loop
+async def test_removing_deletes_the_file(tmp_path: Path) -> None:
+    async with house(tmp_path) as home:
+        await home.ask()
+        path = tmp_path / "chats" / f"{home.session}.jsonl"
+        assert path.exists()
+        await home.interpreter.remove(home.session)
+        assert not path.exists()
+    async with house(tmp_path) as home:
+        await home.ask()
+    async with house(tmp_path) as other:
+        await other.interpreter.remove(home.session)
+        assert list((tmp_path / "chats").iterdir()) == []
+        with refused("unknown_session"):
+            other.interpreter.open(home.session)
+
+
+@on_loop
+async def test_two_interpreters_do_not_write_one_conversation(tmp_path: Path) -> None:
+    async with house(tmp_path) as home, house(tmp_path) as other:
+        await home.ask()
+        with refused("session_open"):
+            other.interpreter.open(home.session)
+        with refused("session_open"):
+            await other.interpreter.remove(home.session)
+        assert home.session in [each.id for each in other.interpreter.sessions()]
+
+
+@pytest.fixture
+def no_room(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    def full(*given: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(transcript_file.os, "pwrite", full)
+        yield
+
+
+@on_loop
+async def test_a_full_disk_is_said_once_and_the_chat_goes_on(tmp_path: Path, no_room: None) -> None:
+    async with house(tmp_path) as home:
+        await home.ask("One.")
+        await home.ask("Two.")
+        errors = [each for each in home.messages if each.format == "error"]
+        assert len(errors) == 1
+        assert "No space left" in errors[0].content
+        assert [content for role, content in home.said if role != "system"] == [
+            "One.",
+            "Yes.",
+            "Two.",
+            "Yes.",
+        ]
+        assert home.info.ending is Ending.DONE
+        assert home.fold.messages == home.messages
+
+
+@on_loop
+async def test_nothing_is_written_where_nothing_is_to_be_kept(tmp_path: Path) -> None:
+    async with house(tmp_path, keep=False) as home:
+        await home.ask()
+        assert len(home.interpreter.sessions()) == 1
+    assert list(tmp_path.iterdir()) == []

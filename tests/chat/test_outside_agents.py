@@ -1,0 +1,274 @@
+"""Agents from outside: what they are asked, what they may say, and how they go."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.chat import pieces
+from agentstepper_nb.chat.outside.agent import OutsideAgent
+from agentstepper_nb.protocol.chat import Asked, Attend, Chosen, Ending, Message, Phase
+from tests.chat.making import PNG, message
+from tests.chat.talking import Agent, Held, soon
+from tests.chat.ways import Poet, code_of, refused, way
+from tests.helpers.loops import on_loop
+
+
+def said(messages: tuple[Message, ...]) -> list[tuple[str, str | None, str]]:
+    return [(each.type, each.agent_name, each.content) for each in messages]
+
+
+@on_loop
+async def test_an_agent_answers_from_outside(tmp_path: Path) -> None:
+    async with way(tmp_path) as house:
+        poet = Poet(house, role="THOUGHT", description="Writes poems.")
+        await poet.comes()
+        (_, info) = poet.info.agents
+        assert (info.name, info.role, info.description) == ("poet", "THOUGHT", "Writes poems.")
+        asked = await poet.is_asked()
+        assert (asked.message.content, asked.window, asked.cancelled) == ("A poem", (), False)
+        await poet.give(asked, "Roses ")
+        await poet.give(asked, "are red.")
+        await poet.give(asked, pieces.code("print(1)", "python"))
+        await poet.give(asked, pieces.image(PNG))
+        await poet.done(asked)
+        assert said(await house.until_stop()) == [
+            ("MESSAGE", "poet", "A poem"),
+            ("MESSAGE", "poet", "Roses are red."),
+            ("CODE", "poet", "print(1)"),
+            ("IMAGE", "poet", ""),
+        ]
+        again = await poet.is_asked("Another")
+        assert [each.content for each in again.window] == [
+            "A poem",
+            "Roses are red.",
+            "print(1)",
+            "",
+        ]
+        assert [each.data for each in again.window] == [None] * 4
+        await poet.done(again)
+        await poet.leaves()
+        assert [each.name for each in poet.info.agents] == ["parrot"]
+
+
+@on_loop
+async def test_an_agent_from_outside_asks_the_person(tmp_path: Path) -> None:
+    async with way(tmp_path) as house:
+        poet = Poet(house)
+        await poet.comes()
+        asked = await poet.is_asked()
+        giving = asyncio.ensure_future(poet.give(asked, pieces.confirmation("Rhymed?", ("Y", "N"))))
+        await poet.waits()
+        house.interpreter.choose(house.session, poet.info.waiting, "N")
+        assert await giving == Chosen(choice="N")
+        await poet.done(asked)
+        confirmation = (await house.until_stop())[-1]
+        assert (confirmation.type, confirmation.chosen) == ("CONFIRMATION", "N")
+        await poet.leaves()
+
+
+@on_loop
+async def test_an_agent_from_outside_fails(tmp_path: Path) -> None:
+    async with way(tmp_path) as house:
+        poet = Poet(house)
+        await poet.comes()
+        asked = await poet.is_asked()
+        await poet.give(asked, "Roses")
+        await poet.done(asked, error="I am out of rhymes.")
+        messages = await house.until_stop()
+        assert [(each.role, each.content) for each in messages[1:]] == [
+            ("assistant", "Roses"),
+            ("system", "I am out of rhymes."),
+        ]
+        assert poet.info.ending is Ending.ERROR
+        assert await code_of(poet.give(asked, "late")) == "unknown_turn"
+        assert await code_of(poet.done(asked)) == "unknown_turn"
+        await poet.leaves()
+
+
+@on_loop
+async def test_a_turn_that_is_stopped_is_taken_back(tmp_path: Path) -> None:
+    async with way(tmp_path) as house:
+        poet = Poet(house)
+        await poet.comes()
+        asked = await poet.is_asked()
+        question = pieces.confirmation("Rhymed?")
+        giving = asyncio.ensure_future(poet.give(asked, question))
+        await poet.waits()
+        await soon(house.interpreter.stop(house.session))
+        assert await code_of(giving) == "unknown_turn"
+        back = await poet.next()
+        assert (back.turn, back.cancelled) == (asked.turn, True)
+        assert await code_of(poet.give(asked, "late")) == "unknown_turn"
+        assert poet.info.ending is Ending.STOPPED
+        await poet.leaves()
+
+
+@pytest.mark.parametrize("when", ["before it says anything", "while a person is asked"])
+@on_loop
+async def test_an_agent_that_goes_leaves_an_error(tmp_path: Path, when: str) -> None:
+    async with way(tmp_path) as house:
+        poet = Poet(house)
+        await poet.comes()
+        asked = await poet.is_asked()
+        giving = None
+        if when == "while a person is asked":
+            giving = asyncio.ensure_future(poet.give(asked, pieces.confirmation("Rhymed?")))
+            await poet.waits()
+        await poet.leaves()
+        last = (await house.until_stop())[-1]
+        assert last.content == "The agent poet is gone: it answered from outside."
+        assert (poet.info.ending, poet.info.waiting) == (Ending.ERROR, None)
+        assert [each.phase for each in poet.info.agents] == [Phase.CREATED]
+        if giving is not None:
+            assert await code_of(giving) == "unknown_turn"
+
+
+@on_loop
+async def test_who_attends_last_is_the_agent(tmp_path: Path) -> None:
+    """As where a connection broke and nobody has noticed yet."""
+    async with way(tmp_path) as house:
+        first = Poet(house)
+        await first.comes()
+        asked = await first.is_asked()
+        second = Poet(house)
+        second_asked = asyncio.ensure_future(second.next())
+        last = (await house.until_stop())[-1]
+        assert last.content == "Somebody else attends as poet now, with its token."
+        assert await code_of(first.next()) == "stream_taken"
+        assert await code_of(first.give(asked, "late")) == "unknown_turn"
+        house.interpreter.set(house.session, default_agent="poet")
+        house.interpreter.say(house.session, "Another")
+        again = await second_asked
+        await second.give(again, "Violets")
+        await second.done(again)
+        assert said(await house.until_stop())[-1] == ("MESSAGE", "poet", "Violets")
+        await second.leaves()
+
+
+@on_loop
+async def test_nobody_is_an_agent_that_is_there(tmp_path: Path) -> None:
+    async with way(tmp_path, Agent(name="poet")) as house:
+        token = house.token("answer")
+        assert await refused(house.stream(token, "attend")) == "invalid_message"
+        assert await code_of(house.ask(token, "give", turn="t", piece={})) == "unknown_turn"
+        assert [each.name for each in house.interpreter.info(house.session).agents] == ["poet"]
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        {"role": "user"},
+        {"role": "system"},
+        {"role": "nobody"},
+        {"type": "NONSENSE"},
+        {"type": "IMAGE", "path": "secret.png"},
+        {"type": "CODE", "path": "/etc/passwd", "format": "source", "language": "text"},
+    ],
+)
+@on_loop
+async def test_what_an_agent_from_outside_may_not_say(
+    tmp_path: Path, piece: dict[str, Any]
+) -> None:
+    """It speaks for nobody else, and names no files: who reads the chat would be shown them."""
+    async with way(tmp_path) as house:
+        poet = Poet(house)
+        await poet.comes()
+        asked = await poet.is_asked()
+        giving = house.ask(poet.token, "give", turn=asked.turn, piece=piece)
+        assert await code_of(giving) == "invalid_message"
+        await poet.give(asked, "It goes on.")
+        await poet.done(asked)
+        assert said(await house.until_stop())[1:] == [("MESSAGE", "poet", "It goes on.")]
+        await poet.leaves()
+
+
+@on_loop
+async def test_handing_on_is_talking(tmp_path: Path) -> None:
+    async with way(tmp_path) as house:
+        poet = Poet(house, role="SUPERVISOR")
+        await poet.comes()
+        asked = await poet.is_asked()
+        assert await code_of(poet.done(asked, hand_on="parrot")) == "out_of_scope"
+        await poet.leaves()
+        await house.until_stop()
+        speaker = Poet(house, "talk", role="SUPERVISOR")
+        await speaker.comes()
+        asked = await speaker.is_asked()
+        await speaker.done(asked, hand_on="parrot", text="You write it.")
+        messages = await house.until_stop()
+        assert said(messages)[-1] == ("MESSAGE", "parrot", "You said: You write it.")
+        await speaker.leaves()
+
+
+@on_loop
+async def test_one_piece_at_a_time(tmp_path: Path) -> None:
+    async with way(tmp_path) as house:
+        poet = Poet(house)
+        await poet.comes()
+        asked = await poet.is_asked()
+        giving = asyncio.ensure_future(poet.give(asked, pieces.confirmation("Rhymed?")))
+        await poet.waits()
+        assert await code_of(poet.give(asked, "and")) == "too_many"
+        giving.cancel()
+        await asyncio.wait((giving,))
+        house.interpreter.choose(house.session, poet.info.waiting, "Yes")
+        await poet.give(asked, "It goes on.")
+        await poet.done(asked)
+        assert said(await house.until_stop())[-1] == ("MESSAGE", "poet", "It goes on.")
+        await poet.leaves()
+
+
+@on_loop
+async def test_what_nobody_has_read_is_taken_back_unread(tmp_path: Path) -> None:
+    """Who doesn't read is asked no more than it has to answer."""
+    held = Held()
+    async with way(tmp_path, Agent(held.say)) as house:
+        poet = Poet(house)
+        await poet.comes()
+        first = await poet.is_asked()
+        await soon(house.interpreter.stop(house.session))
+        for number in range(50):
+            house.interpreter.set(house.session, default_agent="poet")
+            house.interpreter.say(house.session, str(number))
+            await asyncio.sleep(0)
+            await soon(house.interpreter.stop(house.session))
+        back = await poet.next()
+        assert (back.turn, back.cancelled, back.window) == (first.turn, True, ())
+        last = await poet.is_asked("Now")
+        assert last.message.content == "Now"
+        await poet.leaves()
+
+
+@on_loop
+async def test_what_is_taken_back_at_once_ends_no_attending() -> None:
+    """A turn is stopped before who waits for its message has woken up: the next one comes."""
+    agent = OutsideAgent("poet", Attend(session="s"))
+    first, second = (
+        Asked(turn=turn, message=message("Hello"), window=()) for turn in ("one", "two")
+    )
+    async with aclosing(agent.asked()) as asked:
+        waiting = asyncio.ensure_future(anext(asked))
+        await asyncio.sleep(0)
+        agent._tell(first)
+        agent._take_back(first)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        agent._tell(second)
+        assert await soon(waiting) == second
+
+
+@on_loop
+async def test_a_session_that_is_removed_asks_nobody(tmp_path: Path) -> None:
+    async with way(tmp_path) as house:
+        poet = Poet(house)
+        await poet.comes()
+        asked = await poet.is_asked()
+        await soon(house.interpreter.remove(house.session))
+        assert await code_of(poet.next()) == "unknown_session"
+        assert await code_of(poet.give(asked, "late")) == "unknown_turn"
+        assert await refused(house.stream(poet.token, "attend")) == "unknown_session"

@@ -1,0 +1,249 @@
+"""Sessions of the queue as agents of a chat: which step answers, and what is said where none does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentstepper_nb import AgentStepperCore, AsyncAgents
+from agentstepper_nb.chat.connectors.queue import QueueSession
+from agentstepper_nb.errors import DiscoveryError
+from agentstepper_nb.protocol.chat import Ending, Piece
+from agentstepper_nb.protocol.runtime import ActionKind, SessionStatus
+from agentstepper_nb.protocol.runtime_wire import Notice
+from tests.chat.house import house
+from tests.chat.queued import Talk, counting, nobody, refused, text, working
+from tests.helpers.loops import on_loop
+from tests.runtime.house import a_core
+from tests.runtime.remote import Hand
+
+__all__ = ["nobody"]
+
+
+# ---- which step answers ------------------------------------------------------------------------------
+
+
+@on_loop
+async def test_the_step_that_is_given_the_message_answers(tmp_path: Path) -> None:
+    async with counting(tmp_path) as talk:
+        answer = talk.begins("Hello.")
+        await talk.told("Hello.")  # while a step is under way that wasn't
+        talk.core.monikers.permit("s", 2)
+        assert await answer == [text("Hello.")]
+        rows = await talk.core.steps("s")
+        assert [row.guidance for row in rows] == [None, "Hello."]
+
+
+@on_loop
+async def test_what_it_was_told_before_isnt_answered_again(tmp_path: Path) -> None:
+    async with counting(tmp_path) as talk:
+        await talk.core.done(await talk.core.act(ActionKind.INPUT, "s", payload={"text": "One."}))
+        talk.core.monikers.permit("s", 1)
+        await talk.core.until("s", iteration=1)  # a step that was told "One." is under way
+        answer = talk.begins("Two.")
+        await talk.told("Two.")
+        talk.core.monikers.permit("s", 2)
+        assert await answer == [text("Two.")]
+
+
+@on_loop
+async def test_two_that_are_told_together_are_answered_by_one_step(tmp_path: Path) -> None:
+    async with counting(tmp_path) as talk:
+        answer = talk.begins("Two.")
+        await talk.told("Two.")
+        await talk.core.done(await talk.core.act(ActionKind.INPUT, "s", payload={"text": "More."}))
+        talk.core.monikers.permit("s", 2)
+        assert await answer == [text("Two.\n\nMore.")]
+
+
+@on_loop
+async def test_autochat_has_the_steps_since_and_waits_where_there_is_none(tmp_path: Path) -> None:
+    def nothing(number: int) -> Piece:
+        return Piece(role="system", content=f"The step {number} said nothing.")
+
+    async with counting(tmp_path) as talk:
+        answer = talk.begins("Hello.")
+        await talk.told("Hello.")
+        talk.core.monikers.permit("s", 4)
+        await answer
+        await talk.core.until("s", iteration=4)
+        assert await talk.next() == [nothing(2), nothing(3)]
+        answer = asyncio.create_task(talk.next())
+        talk.core.monikers.permit("s", 1)
+        assert await answer == [nothing(4)]
+        assert len(await talk.agents.actions(kind="agent_input")) == 1
+
+
+@on_loop
+async def test_autochat_tells_what_it_is_given_to_tell(tmp_path: Path) -> None:
+    async with counting(tmp_path, continuation_prompt="And?") as talk:
+        answer = asyncio.create_task(talk.next())
+        await talk.told("And?")
+        talk.core.monikers.permit("s", 2)
+        assert await answer == [text("And?")]
+
+
+# ---- where it doesn't answer -------------------------------------------------------------------------
+
+
+@on_loop
+async def test_a_paused_session_is_said_to_be_and_answers_once_it_is_resumed(
+    tmp_path: Path,
+) -> None:
+    async with counting(tmp_path) as talk:
+        await talk.core.done(await talk.core.act(ActionKind.PAUSE, "s"))
+        answer = talk.begins("Hello.")
+        await talk.told("Hello.")
+        await talk.core.done(await talk.core.act(ActionKind.RESUME, "s"))
+        talk.core.monikers.permit("s", 2)
+        note, said = await answer
+        assert isinstance(note, Piece)
+        assert (note.role, "agents.resume(session_id='s')" in note.content) == ("system", True)
+        assert said == text("Hello.")
+
+
+@on_loop
+async def test_a_session_that_has_ended_says_so(tmp_path: Path) -> None:
+    async with counting(tmp_path) as talk:
+        await talk.core.done(
+            await talk.core.act(ActionKind.DESTROY, "s", payload={"timeout_s": 0.0})
+        )
+        for turn in (talk.send("Hello."), talk.next()):
+            with refused("session_over", r"session s of a has ended \(stopped\).* Create another"):
+                await turn
+        assert await talk.agents.actions(kind="agent_input") == []
+
+
+@on_loop
+async def test_one_that_ends_before_it_answers_says_so(tmp_path: Path) -> None:
+    async with counting(tmp_path) as talk:
+        answer = talk.begins("Hello.")
+        await talk.told("Hello.")
+        await talk.core.act(ActionKind.DESTROY, "s", payload={"timeout_s": 0.0})
+        with refused("session_over", "has ended"):
+            await answer
+
+
+@on_loop
+async def test_a_session_that_isnt_there_says_so(tmp_path: Path) -> None:
+    async with a_core(tmp_path) as core:
+        with refused("unknown_session"):
+            await Talk(core, QueueSession("gone"), tmp_path).send("Hello.")
+
+
+@on_loop
+async def test_without_a_core_it_says_so(tmp_path: Path) -> None:
+    with pytest.raises(DiscoveryError):
+        await Talk(None, QueueSession("s"), tmp_path).send("Hello.")
+
+
+@on_loop
+async def test_stop_ends_the_wait_and_the_session_lives_on(tmp_path: Path) -> None:
+    async with counting(tmp_path) as talk:
+        answer = talk.begins("Hello.")
+        await talk.told("Hello.")
+        answer.cancel()
+        await asyncio.wait({answer})
+        assert answer.cancelled()
+        talk.core.monikers.permit("s", 2)
+        await talk.core.until("s", iteration=2)
+        assert (await talk.core.state("s")).status is SessionStatus.RUNNING
+        answer = talk.begins("Still there?")
+        await talk.told("Still there?")
+        talk.core.monikers.permit("s", 2)
+        assert await answer == [text("Still there?")]
+
+
+# ---- with the workers' own monikers ------------------------------------------------------------------
+
+
+@on_loop
+async def test_a_session_is_created_with_the_first_message_and_found_again(tmp_path: Path) -> None:
+    joker = {"agent_id": "joker", "moniker": "joke", "config": {"interval_s": 3600}}
+    async with working(tmp_path, create=joker) as talk:
+        assert (talk.queue.name, talk.queue.run_id("c1")) == ("joker", None)
+        (said,) = await talk.send("Cats.")
+        assert isinstance(said, Piece) and "Cats" in said.content
+        (again,) = await talk.send("Dogs.")
+        assert isinstance(again, Piece) and "Dogs" in again.content
+        await talk.queue.ended("c1")
+        await talk.send("Birds.")  # the chat was opened again
+        await talk.send("Fish.", chat="c2")
+        found = await talk.agents.states(agent_id="joker")
+        assert [each.agent_id for each in found] == ["joker", "joker"]  # one for each chat
+
+
+@on_loop
+async def test_where_the_created_one_has_ended_the_next_message_creates_another(
+    tmp_path: Path,
+) -> None:
+    joker = ("joker", "joke", {"interval_s": 3600})
+    async with working(tmp_path, create=joker, name="j") as talk:
+        await talk.send("Cats.")
+        (first,) = await talk.agents.states()
+        await talk.core.done(
+            await talk.core.act(ActionKind.DESTROY, first.session_id, payload={"timeout_s": 0.0})
+        )
+        with refused("session_over"):
+            await talk.next()
+        note, said = await talk.send("Dogs.")
+        assert isinstance(note, Piece) and isinstance(said, Piece)
+        assert (note.role, "begins anew" in note.content) == ("system", True)
+        assert "Dogs" in said.content
+        assert len(await talk.agents.states()) == 2
+
+
+@on_loop
+async def test_over_a_connection_of_its_own(tmp_path: Path) -> None:
+    with AgentStepperCore("127.0.0.1", 0, None, data=tmp_path / "data") as core:
+        hand, url = Hand(core), core.url(core.client_port)
+        queue = QueueSession(create={"agent_id": "a", "moniker": "joke"}, url=url)
+        answer = Talk(None, queue, tmp_path).begins("Cats.")
+        async with AsyncAgents.connect(url) as agents:
+            session = await _first(agents, "sessions", lambda n: [s.session_id for s in n.states])
+            await asyncio.to_thread(hand.take)
+            topic = f"session:{session}"
+            await _first(agents, topic, lambda n: [a for a in n.actions if a.kind == "agent_input"])
+        await asyncio.to_thread(hand.take)
+        for _ in range(2):  # a first step may have been under way
+            await asyncio.to_thread(hand.step, session, "A joke.")
+        assert await answer == [text("A joke.")]
+        await queue.close()
+
+
+async def _first(agents: AsyncAgents, topic: str, find: Callable[[Notice], list[Any]]) -> Any:
+    """Watch until something is told."""
+    async with aclosing(agents.watch(topic)) as notices:
+        async for each in notices:
+            if found := find(each):
+                return found[0]
+    raise AssertionError
+
+
+@on_loop
+async def test_in_a_chat_its_steps_come_with_autochat_and_stop_at_its_bound(tmp_path: Path) -> None:
+    joker = {"agent_id": "joker", "moniker": "joke", "config": {"interval_s": 0.001}}
+    async with working(tmp_path, create=joker) as talk, house(tmp_path, talk.queue) as home:
+        home.interpreter.set(home.session, auto_chat=True, auto_chat_max=2)
+        await home.ask("Cats.")
+        info = await home.rests(Ending.DONE)
+        assert (info.auto_turns, [agent.name for agent in info.agents]) == (2, ["joker"])
+        said = [each for each in home.messages if each.role == "assistant"]
+        assert "Cats" in said[0].content
+        assert {each.agent_name for each in said} == {"joker"}
+        prompts = [each.content for each in home.messages if each.role == "system"]
+        assert prompts == ["The next step."] * 2
+        (told,) = await talk.agents.actions(kind="agent_input")
+        assert told.payload["text"] == "Cats."
+
+
+def test_one_of_the_two_is_to_be_named() -> None:
+    with pytest.raises(ValueError, match="one of the two"):
+        QueueSession()
+    with pytest.raises(ValueError, match="one of the two"):
+        QueueSession("s", create={"agent_id": "a", "moniker": "joke"})

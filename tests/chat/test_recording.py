@@ -1,0 +1,188 @@
+"""Sessions in a real debugger: what a person sees of turns, refuses and stops."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from agentstepper_nb import AgentStepper, AsyncAgentStepper
+from agentstepper_nb.chat.connectors.function import FunctionAgent
+from agentstepper_nb.protocol.chat import Ending
+from agentstepper_nb.protocol.values import Ending as RunEnding
+from agentstepper_nb.protocol.values import RunState, Side
+from tests.chat.debugged import SAME, debugged, shown, through
+from tests.chat.house import NOWHERE, Actor, house
+from tests.coding.debugged import View
+from tests.helpers.loops import on_loop
+
+# ---- what is seen -----------------------------------------------------------------------------------
+
+
+@on_loop
+async def test_a_turn_is_a_tool_invocation_of_the_sessions_run(view: View) -> None:
+    async with debugged(Actor(["Yes."])) as home:
+        home.send("Hello.")
+        assert await view.at() == {
+            "Tool": "actor",
+            "Argument": {"message": shown("Hello.", "user"), "window": []},
+        }
+        assert (home.info.run_id, home.info.no_debugger) == (view.run.id, None)
+        assert home.info.speaking == "actor"
+        assert view.run.program == "chat Hello."
+        await view.steps()
+        assert await view.at() == [shown("Yes.", agent_name="actor")]
+        await view.steps()
+        await home.rests(Ending.DONE)
+        home.send("Again.")
+        begun = await view.at()
+        assert begun["Argument"]["window"] == [
+            {"id": "m1", **shown("Hello.", "user")},
+            {"id": "m2", **shown("Yes.", agent_name="actor")},
+        ]
+        assert len(view.runs) == 1
+        await home.stop()
+    ended = await asyncio.to_thread(view.over)
+    assert ended.state is RunState.IDLE
+
+
+@on_loop
+async def test_a_chat_goes_on_by_itself_unless_it_steps(view: View) -> None:
+    async with debugged(Actor(), step=False) as home:
+        await home.ask()
+        await home.ask()
+        assert home.info.run_id == view.until(lambda run: True).id
+
+
+@on_loop
+async def test_what_a_function_does_stands_within_its_turn(view: View) -> None:
+    def works(message: Any, turn: Any) -> Any:
+        with AgentStepper("mine") as dbg, dbg.tool("look", {"at": 1}) as call:
+            call.result = "seen"
+        yield "Done."
+
+    async def works_too(message: Any, turn: Any) -> Any:
+        async with AsyncAgentStepper("mine") as dbg, dbg.llm("prompt") as query:
+            query.response = "answer"
+        async with turn.dbg.tool("own", {}) as call:
+            call.result = 1
+        yield "Done."
+
+    async with debugged(Actor(works), Actor(works_too, "too"), step=False) as home:
+        await home.ask()
+        await home.ask(to="too")
+        assert home.info.ending is Ending.DONE
+    await asyncio.to_thread(view.over)
+    rows = await asyncio.to_thread(view.rows)
+    _, *begun, _ = [(row.name, row.depth) for row in rows if row.side is Side.BEGIN]
+    assert begun == [("actor", 0), ("look", 1), ("too", 0), (None, 1), ("own", 1)]
+    assert len(view.runs) == 1
+
+
+# ---- refusals and ends ------------------------------------------------------------------------------
+
+
+@on_loop
+async def test_a_denied_turn_is_an_error_and_the_run_goes_on(view: View) -> None:
+    actor = Actor()
+    async with debugged(actor) as home:
+        home.send("Hello.")
+        await view.at()
+        await view.denies("Not today.")
+        await home.rests(Ending.ERROR)
+        assert home.messages[-1].content == "Not today."
+        assert not actor.given
+        home.send("Now?")
+        await through(view, SAME, SAME)
+        await home.rests(Ending.DONE)
+        assert len(view.runs) == 1
+
+
+@on_loop
+async def test_stop_in_the_debugger_ends_turn_and_run_and_the_next_has_a_new_one(
+    view: View,
+) -> None:
+    async with debugged(Actor()) as home:
+        home.send("Hello.")
+        await view.at()
+        first = home.info.run_id
+        await asyncio.to_thread(view.stop)
+        await home.rests(Ending.STOPPED)
+        assert (await asyncio.to_thread(view.over)).ending.value == "stopped"
+        assert home.said == [("user", "Hello.")]
+        home.send("Again.")
+        info = await home.until(lambda info: info.run_id != first)
+        await asyncio.to_thread(view.until, lambda run: run.id == info.run_id)
+        await through(view, SAME, SAME)
+        await home.rests(Ending.DONE)
+
+
+@on_loop
+async def test_stop_within_a_functions_own_event_ends_the_turn(view: View) -> None:
+    def work(message: str) -> str:
+        with AgentStepper("mine") as dbg, dbg.tool("look", message) as call:
+            call.result = "never seen"
+        return "never said"
+
+    async with house(NOWHERE, FunctionAgent(work), keep=False, debugger=True, step=True) as home:
+        home.send("Hello.")
+        await through(view, SAME)
+        assert await view.at() == {"Tool": "look", "Argument": "Hello."}
+        await asyncio.to_thread(view.stop)
+        await home.rests(Ending.STOPPED)
+        assert home.said == [("user", "Hello.")]
+        assert (await asyncio.to_thread(view.over)).ending is RunEnding.STOPPED
+
+
+@on_loop
+async def test_stop_between_turns_ends_the_run_and_not_what_is_said_next(view: View) -> None:
+    async with debugged(Actor(), step=False) as home:
+        await home.ask("One.")
+        first = home.info.run_id
+        await asyncio.to_thread(view.until, lambda run: run.id == first)
+        await asyncio.to_thread(view.stop)
+        assert [each.content for each in await home.ask("Two.")] == ["Yes."]
+        assert (home.info.ending, home.info.run_id != first) == (Ending.DONE, True)
+        await asyncio.to_thread(view.until, lambda run: run.id != first)
+        assert view.runs[str(first)].ending is RunEnding.STOPPED
+
+
+@on_loop
+async def test_stop_in_the_chat_withdraws_the_breakpoint(view: View) -> None:
+    async with debugged(Actor()) as home:
+        home.send("Hello.")
+        await view.at()
+        await home.stop()
+        assert home.info.ending is Ending.STOPPED
+        await asyncio.to_thread(view.until, lambda run: not run.pending)
+        home.send("Again.")
+        assert (await view.at())["Argument"]["message"]["content"] == "Again."
+        await view.steps()
+        await through(view, SAME)
+        await home.rests(Ending.DONE)
+
+
+@on_loop
+async def test_stop_ends_a_function_that_waits_at_a_breakpoint_of_its_own(view: View) -> None:
+    ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    def works(message: Any, turn: Any) -> Any:
+        try:
+            with AgentStepper("mine") as dbg, dbg.tool("look", {"at": 1}):
+                pass
+        except BaseException as error:
+            loop = ended.get_loop()
+            loop.call_soon_threadsafe(ended.set_result, type(error).__name__)
+            raise
+
+    async with debugged(FunctionAgent(works), Actor()) as home:
+        home.send("Hello.")
+        await view.at()
+        await view.steps()
+        assert (await view.at())["Tool"] == "look"
+        await home.stop()
+        assert home.info.ending is Ending.STOPPED
+        assert await asyncio.wait_for(ended, 20) == "AgentStopped"
+        await asyncio.to_thread(view.until, lambda run: not run.pending)
+        home.send("And you?", "actor")
+        assert (await view.at())["Tool"] == "actor"
+        await home.stop()

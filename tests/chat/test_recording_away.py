@@ -1,0 +1,187 @@
+"""Sessions whose debugger isn't there, comes late, goes away or comes back."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentstepper_nb import AgentStepperCore, AsyncAgentStepper
+from agentstepper_nb.chat.turns import recording
+from agentstepper_nb.protocol.chat import Ending
+from agentstepper_nb.protocol.values import Ending as RunEnding
+from agentstepper_nb.protocol.values import Side
+from tests.chat.debugged import debugged
+from tests.chat.house import Actor, Gate
+from tests.coding.debugged import View
+from tests.helpers.loops import on_loop
+
+
+@pytest.fixture
+def nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no Core at the address that is given."""
+    monkeypatch.setenv("AGENTSTEPPER_URL", "ws://127.0.0.1:9")
+
+
+@on_loop
+async def test_without_a_debugger_the_chat_goes_on_and_says_why(
+    nobody: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with debugged(Actor()) as home:
+        assert [each.content for each in await home.ask()] == ["Yes."]
+        assert home.info.run_id is None
+        assert "127.0.0.1:9" in (home.info.no_debugger or "")
+        assert home.fold.info == home.info
+
+
+@on_loop
+async def test_a_debugger_that_comes_later_is_found_by_the_next_turn(
+    core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recording, "AGAIN_S", 0.0)
+    there = f"ws://127.0.0.1:{core.client_port}"
+    monkeypatch.setenv("AGENTSTEPPER_URL", "ws://127.0.0.1:9")
+    async with debugged(Actor(), step=False) as home:
+        await home.ask()
+        assert home.info.run_id is None
+        monkeypatch.setenv("AGENTSTEPPER_URL", there)
+        await home.ask()
+        assert home.info.run_id is not None
+        assert home.info.no_debugger is None
+
+
+@on_loop
+async def test_it_is_not_looked_for_at_each_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, tries = [0.0], []
+
+    class Away(AsyncAgentStepper):
+        @classmethod
+        async def connect(cls, *given: Any, **options: Any) -> Any:
+            tries.append(options)
+            raise OSError("away")
+
+    monkeypatch.setattr(recording, "AsyncAgentStepper", Away)
+    made = recording.Recording(
+        lambda: "chat",
+        workspace=None,
+        debugger=True,
+        step=False,
+        changed=lambda: None,
+        log=recording.logging.getLogger("test"),
+        clock=lambda: now[0],
+    )
+
+    async def act(dbg: Any, args: Any) -> Any:
+        return args
+
+    for now[0], tried in ((0.0, 1), (0.5, 1), (1.1, 2), (1.2, 2)):
+        assert (await made.tool("a", 1, act)).value == 1
+        assert len(tries) == tried
+    await made.close()
+
+
+@on_loop
+async def test_a_debugger_that_is_slow_holds_no_turn_up(
+    core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recording, "FIRST_S", 0.0)
+    monkeypatch.setattr(recording, "AGAIN_S", 0.0)
+    answers = asyncio.Event()
+
+    class Slow(AsyncAgentStepper):
+        @classmethod
+        async def connect(cls, *given: Any, **options: Any) -> Any:
+            await answers.wait()
+            return await AsyncAgentStepper.connect(*given, **options)
+
+    monkeypatch.setattr(recording, "AsyncAgentStepper", Slow)
+    async with debugged(Actor(), step=False) as home:
+        await home.ask()
+        assert (home.info.run_id, home.info.no_debugger) == (None, recording._SLOW)
+        answers.set()
+        await home.ask()
+        assert home.info.run_id is not None
+        assert home.info.no_debugger is None
+
+
+@on_loop
+async def test_a_debugger_that_comes_after_the_last_turn_sees_the_run_end(
+    view: View, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recording, "FIRST_S", 0.0)
+    async with debugged(Actor(), step=False) as home:
+        await home.ask()
+        assert home.info.run_id is None
+        await asyncio.to_thread(view.until, lambda run: True)
+        connecting = home.interpreter._sessions.find(home.session).recording._connecting
+        assert connecting is not None
+        await asyncio.wait({connecting})
+    assert (await asyncio.to_thread(view.over)).ending is RunEnding.FINISHED
+
+
+@on_loop
+async def test_a_core_that_goes_away_takes_no_turn_with_it(
+    core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recording, "GOODBYE_S", 0.01)
+    gate = Gate(["One"], [" two."])
+    async with debugged(Actor(gate), step=False) as home:
+        home.send("Hello.")
+        await gate.reached.wait()
+        await asyncio.to_thread(core.stop)
+        gate.opened.set()
+        await home.rests(Ending.DONE)
+        assert home.messages[-1].content == "One two."
+        await home.ask("And now?")
+        assert home.info.ending is Ending.DONE
+        assert "away" in (home.info.no_debugger or "")
+        dbg = home.interpreter._sessions.find(home.session).recording._dbg
+        assert dbg is not None
+        link = dbg._live().link
+    link.cut()  # else it would go on looking for its Core, beside other tests
+    await asyncio.wrap_future(link.closed)
+
+
+@on_loop
+async def test_a_core_that_comes_back_has_what_was_done_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def made(port: int = 0) -> AgentStepperCore:
+        core = AgentStepperCore("127.0.0.1", client_port=port, ui_port=0, data=tmp_path)
+        core.start()
+        return core
+
+    core, gate = await asyncio.to_thread(made), Gate(["One"], [" two."])
+    port = core.client_port
+    monkeypatch.setenv("AGENTSTEPPER_URL", f"ws://127.0.0.1:{port}")
+    async with debugged(Actor(gate), Actor(name="other"), step=False) as home:
+        home.send("Hello.")
+        await gate.reached.wait()
+        first = home.info.run_id
+        await asyncio.to_thread(core.stop)
+        await home.until(
+            lambda info: "away" in (info.no_debugger or "")
+        )  # told while a turn goes on
+        gate.opened.set()
+        await home.rests(Ending.DONE)
+        await home.ask("Meanwhile.", "other")
+        core = await asyncio.to_thread(made, port)
+        try:
+            with View(core.ui_port) as view:
+                await home.until(lambda info: info.no_debugger is None)  # and between turns
+                await home.ask("And now?", "other")
+                assert home.info.run_id == first
+                await home.interpreter.close()
+                run = await asyncio.to_thread(view.over)
+                assert run.ending is RunEnding.FINISHED
+                rows = await asyncio.to_thread(view.rows)
+                tools = [(row.name, row.side) for row in rows if row.name in ("actor", "other")]
+                each = [Side.BEGIN, Side.END]
+                assert tools == [
+                    *(("actor", side) for side in each),
+                    *(("other", side) for side in each * 2),
+                ]
+        finally:
+            await asyncio.to_thread(core.stop)

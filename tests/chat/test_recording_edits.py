@@ -1,0 +1,230 @@
+"""Turns that a person edits in a real debugger: what is asked, and what is answered."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.chat import pieces
+from agentstepper_nb.chat.answers import Answers
+from agentstepper_nb.chat.connector import HandOn
+from agentstepper_nb.protocol.chat import Begin, Ending
+from tests.chat.debugged import SAME, debugged, shown, through
+from tests.chat.house import Actor
+from tests.chat.making import PNG
+from tests.coding.debugged import View
+from tests.helpers.loops import on_loop
+
+
+@on_loop
+async def test_an_edited_message_is_what_the_agent_is_given_and_what_was_said(view: View) -> None:
+    actor = Actor()
+    async with debugged(actor) as home:
+        home.send("Delete it.")
+        call = await view.at()
+        call["Argument"]["message"]["content"] = "Keep it."
+        await view.steps(call)
+        await through(view, SAME)
+        await home.rests(Ending.DONE)
+        assert actor.given[0][0].content == "Keep it."
+        assert home.said == [("user", "Keep it."), ("assistant", "Yes.")]
+        assert (home.fold.info, home.fold.messages) == (home.info, home.messages)
+
+
+@on_loop
+async def test_an_edited_window_is_what_the_agent_is_given(view: View) -> None:
+    actor = Actor()
+    async with debugged(actor) as home:
+        home.send("One.")
+        await through(view, SAME, SAME)
+        await home.rests(Ending.DONE)
+        home.send("Two.")
+        call = await view.at()
+        mine, theirs = call["Argument"]["window"]
+        theirs["content"] = "No."
+        call["Argument"]["window"] = [{"content": "Be brief.", "role": "system"}, theirs]
+        await view.steps(call)
+        await through(view, SAME)
+        await home.rests(Ending.DONE)
+        assert [(each.role, each.content) for each in actor.given[1][1].window] == [
+            ("system", "Be brief."),
+            ("assistant", "No."),
+        ]
+        # What was left out, or is new, is so for this turn alone; what is another is another.
+        assert [content for _, content in home.said] == ["One.", "No.", "Two.", "Yes."]
+        assert mine["content"] == "One."
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        ([shown("Other.")], ["Other."]),
+        ("Other.", ["Other."]),
+        ({"content": "Other."}, ["Other."]),
+        ([], []),
+        (None, []),
+        ([shown("One."), shown("Two."), "Three."], ["One.", "Two.", "Three."]),
+        ([{"type": "CONSOLE", "content": "$ ls"}], ["$ ls"]),
+    ],
+)
+def test_an_edited_result_is_what_was_said(view: View, edit: Any, said: list[str]) -> None:
+    @on_loop
+    async def do() -> None:
+        async with debugged(Actor(["Yes."])) as home:
+            home.send("Hello.")
+            await through(view, SAME, edit)
+            await home.rests(Ending.DONE)
+            assert [content for _, content in home.said] == ["Hello.", *said]
+            assert (home.fold.info, home.fold.messages) == (home.info, home.messages)
+            everything = home.interpreter.earlier(home.session, home.messages[-1].id, 50).messages
+            assert [*everything, home.messages[-1]] == list(home.messages)
+            if said:
+                assert home.messages[1].id == "m2"
+
+    do()
+
+
+@on_loop
+async def test_a_result_with_less_is_told_as_it_is_now(view: View) -> None:
+    async with debugged(Actor([pieces.console("one"), "Two.", pieces.console("three")])) as home:
+        home.send("Hello.")
+        await view.at()
+        await view.steps()
+        result = await view.at()
+        await view.steps([result[0], {**result[1], "content": "2"}])
+        await home.rests(Ending.DONE)
+        assert [content for _, content in home.said] == ["Hello.", "one", "2"]
+        assert any(isinstance(event, Begin) for event in home.fold.events[1:])
+        assert home.fold.messages == home.messages
+        assert home.info.messages == 3
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "why"),
+    [
+        ({"Tool": "other", "Argument": {}}, None, "can't be made one of 'other'"),
+        ({"Tool": "actor", "Argument": 3}, None, "edited arguments"),
+        ({"Tool": "actor", "Argument": {"message": {"type": "VIDEO"}}}, None, "VIDEO"),
+        ({"Tool": "actor", "Argument": {"message": {"id": "x"}}}, None, "no id to set"),
+        (SAME, [{"content": 3}], "edited result"),
+        (SAME, 3, "there must be messages"),
+        (SAME, [{"hand_on": 3}], "a hand-on is"),
+        (SAME, [{"contents": "x"}], "no contents to set"),
+    ],
+)
+def test_an_edit_that_cannot_be_used_is_an_error(
+    view: View, begin: Any, end: Any, why: str
+) -> None:
+    @on_loop
+    async def do() -> None:
+        async with debugged(Actor()) as home:
+            home.send("Hello.")
+            await through(view, begin, *([] if end is None else [end]))
+            if end is None:  # the failed call halts, too
+                await through(view, SAME)
+            await home.rests(Ending.ERROR)
+            assert why in home.messages[-1].content
+            assert home.fold.messages == home.messages
+
+    do()
+
+
+@on_loop
+async def test_a_person_may_give_the_answer_in_place_of_an_error(view: View) -> None:
+    async def fails(message: Any, turn: Any) -> Any:
+        yield "Half"
+        raise ValueError("broken")
+
+    async with debugged(Actor(fails)) as home:
+        home.send("Hello.")
+        await through(view, SAME, ["Whole."])
+        await home.rests(Ending.DONE)
+        assert home.said == [("user", "Hello."), ("assistant", "Whole.")]
+
+
+@on_loop
+async def test_a_hand_on_is_shown_and_may_be_edited(view: View) -> None:
+    leads = Actor([HandOn("one", "Do it.")], "boss", "SUPERVISOR")
+    one, two = Actor(["One."], "one"), Actor(["Two."], "two")
+    async with debugged(leads, one, two) as home:
+        home.send("Go.")
+        await view.at()
+        await view.steps()
+        assert await view.at() == [{"hand_on": "one", "text": "Do it."}]
+        await view.steps(["I think.", {"hand_on": "two", "text": "Try it."}])
+        assert (await view.at())["Tool"] == "two"
+        await view.steps()
+        await through(view, SAME)
+        await home.rests(Ending.DONE)
+        assert [content for _, content in home.said] == ["Go.", "I think.", "Try it.", "Two."]
+        assert not one.given
+
+
+@on_loop
+async def test_what_memory_let_go_may_still_be_edited(view: View) -> None:
+    async with debugged(Actor([pieces.code(str(n), f"l{n}") for n in range(110)])) as home:
+        home.send("Count.")
+        await through(view, SAME)
+        result = await view.at()
+        result[0]["content"] = "zero"
+        await view.steps(result)
+        await home.rests(Ending.DONE)
+        assert (home.fold.info, home.fold.messages) == (home.info, home.messages)
+        assert [each.content for each in home.messages][-1] == "109"
+        page = home.interpreter.earlier(home.session, home.messages[0].id)
+        assert [each.content for each in page.messages][:3] == ["Count.", "zero", "1"]
+
+
+@on_loop
+async def test_pictures_are_not_shown_by_their_bytes_and_stay(view: View) -> None:
+    async with debugged(Actor([pieces.image(PNG, alt="A plot")])) as home:
+        home.send("Draw.")
+        await through(view, SAME)
+        result = await view.at()
+        assert result[0]["bytes"] == len(PNG)
+        assert "data" not in result[0]
+        await view.steps([{**result[0], "content": "A graph"}])
+        await home.rests(Ending.DONE)
+        assert home.messages[-1].content == "A graph"
+        assert (await home.interpreter.picture(home.session, home.messages[-1].id)).data == PNG
+
+
+@on_loop
+async def test_what_is_too_long_is_shown_cut_and_stays_whole(view: View) -> None:
+    long = "x" * 300_000
+    async with debugged(Actor([long])) as home:
+        home.send("Go on.")
+        await through(view, SAME)
+        (result,) = await view.at()
+        assert len(result["content"]) < 210_000
+        await view.steps([{**result, "role": "computer"}])
+        await home.rests(Ending.DONE)
+        assert (home.messages[-1].role, home.messages[-1].content) == ("computer", long)
+
+
+@pytest.mark.parametrize(
+    "hostile", ["half \ud800", "nul \x00", "\x1b[2J", "</script>", "𝒰" * 1000, '{"Tool": 1}']
+)
+def test_hostile_text_travels_as_text(view: View, hostile: str) -> None:
+    @on_loop
+    async def do() -> None:
+        async with debugged(Actor([hostile]), step=False) as home:
+            await home.ask("Say it.")
+            await home.ask(hostile.replace("\ud800", "?"))
+            assert home.info.ending is Ending.DONE
+            assert home.messages[1].content == hostile.replace("\ud800", "?")
+
+    do()
+
+
+@on_loop
+async def test_what_a_person_takes_out_is_not_in_the_answer(view: View) -> None:
+    async with debugged(Actor(["Yes.", pieces.console("1"), "No."])) as home:
+        answers = Answers(home.interpreter, home.session)
+        asked = asyncio.ensure_future(answers.collect(lambda: home.send("Hello.")))
+        await through(view, SAME, ["Yes.", ""])
+        assert [each.content for each in await asked] == ["Yes."]
+        assert [content for _, content in home.said] == ["Hello.", "Yes."]
+        assert (home.fold.messages, home.fold.info) == (home.messages, home.info)

@@ -1,0 +1,241 @@
+"""Whose turn it is: whom a message is for, and who may hand on to whom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.chat.connector import HandOn
+from agentstepper_nb.errors import CommandError, ProtocolError
+from agentstepper_nb.protocol.chat import AgentChanged, Ending, State
+from tests.chat.house import NOWHERE, Actor, house
+from tests.helpers.loops import on_loop
+
+
+def agents(*named: Actor, **options: Any) -> Any:
+    return house(NOWHERE, *named, keep=False, **options)
+
+
+def boss(*items: Any, role: str = "SUPERVISOR", name: str = "boss") -> Actor:
+    return Actor(items, name, role)
+
+
+@on_loop
+async def test_a_message_goes_to_whom_it_names_or_to_the_default() -> None:
+    one, two = Actor(["One."], "one"), Actor(["Two."], "two")
+    async with agents(one, two) as home:
+        assert [each.content for each in await home.ask()] == ["One."]
+        assert [each.content for each in await home.ask(to="two")] == ["Two."]
+        assert home.messages[2].agent_name == "two"
+    async with agents(one, two, default_agent="two") as home:
+        assert [each.content for each in await home.ask()] == ["Two."]
+
+
+@on_loop
+async def test_an_unknown_agent_is_refused_and_nothing_is_said() -> None:
+    async with agents(Actor(name="one")) as home:
+        with pytest.raises(CommandError, match="'two': there is one") as refused:
+            home.send("Hello.", "two")
+        assert refused.value.code == "unknown_agent"
+        assert (home.info.state, home.messages) == (State.STATE_INIT, ())
+
+
+@on_loop
+async def test_agents_are_created_run_and_end_each_as_an_event() -> None:
+    async with agents(Actor(name="one"), Actor(name="two")) as home:
+        assert [agent.phase for agent in home.info.agents] == ["created", "created"]
+        await home.ask(to="two")
+        await home.ask(to="two")
+        assert home.fold.phases == [("two", "running"), ("two", "ended")] * 2
+    assert home.fold.phases[-2:] == [("one", "ended"), ("two", "ended")]
+
+
+@on_loop
+async def test_an_agent_that_fails_ends_with_why() -> None:
+    def fails(message: object, turn: object) -> Any:
+        raise ValueError("broken")
+
+    async with agents(Actor(fails)) as home:
+        await home.ask()
+        last = [event for event in home.fold.events if isinstance(event, AgentChanged)][-1]
+        assert (last.agent.phase, last.error) == ("ended", "ValueError: broken")
+
+
+@pytest.mark.parametrize("role", ["SUPERVISOR", "CREW"])
+def test_a_supervisor_or_crew_may_hand_on(role: str) -> None:
+    @on_loop
+    async def do() -> None:
+        worker = Actor(["Done."], "worker")
+        leads = boss("I'd ask. ", HandOn("worker", "Do the tests."), "never said", role=role)
+        async with agents(leads, worker) as home:
+            await home.ask("Test it.")
+            assert home.said == [
+                ("user", "Test it."),
+                ("assistant", "I'd ask. "),
+                ("assistant", "Do the tests."),
+                ("assistant", "Done."),
+            ]
+            assert [each.agent_name for each in home.messages][1:] == ["boss", "boss", "worker"]
+            ((message, turn),) = worker.given
+            assert message.content == "Do the tests."
+            assert [each.content for each in turn.window] == ["Test it.", "I'd ask. "]
+            assert home.fold.phases == [
+                ("boss", "running"),
+                ("boss", "ended"),
+                ("worker", "running"),
+                ("worker", "ended"),
+            ]
+
+    do()
+
+
+@on_loop
+async def test_a_message_is_handed_on_as_it_is_with_what_was_said_to_it() -> None:
+    worker = Actor(["Done."], "worker")
+    async with agents(boss("Not mine.", HandOn("worker")), worker) as home:
+        await home.ask("First.")
+        await home.ask("Second.")
+        message, turn = worker.given[-1]
+        assert message.content == "Second."
+        assert [each.content for each in turn.window] == [
+            "First.",
+            "Not mine.",
+            "Done.",
+            "Not mine.",
+        ]
+
+
+@pytest.mark.parametrize(
+    ("first", "others", "why"),
+    [
+        (boss(HandOn("worker"), role="AGENT_EXECUTOR"), [Actor(name="worker")], "doesn't hand on"),
+        (boss(HandOn("nobody")), [Actor(name="worker")], "no agent called 'nobody'"),
+        (boss(HandOn("boss")), [], "had its part"),
+        (
+            boss(HandOn("b"), role="CREW"),
+            [boss(HandOn("boss"), role="CREW", name="b")],
+            "had its part",
+        ),
+        (
+            boss(HandOn("b")),
+            [boss(HandOn("boss"), name="b")],
+            "handed on 8 times",
+        ),
+    ],
+)
+def test_a_hand_on_that_may_not_be_is_an_error(first: Actor, others: Any, why: str) -> None:
+    @on_loop
+    async def do() -> None:
+        async with agents(first, *others) as home:
+            await home.ask()
+            assert home.info.ending is Ending.ERROR
+            assert home.messages[-1].content.startswith("The message can't be handed on: ")
+            assert why in home.messages[-1].content
+
+    do()
+
+
+@on_loop
+async def test_a_turn_comes_back_to_a_supervisor() -> None:
+    rounds = []
+
+    def leads(message: Any, turn: Any) -> Any:
+        rounds.append(message.content)
+        return iter([HandOn("crew", "Your part.")] if len(rounds) == 1 else ["All done."])
+
+    crew = boss("Ready.", HandOn("boss", "It is ready."), role="CREW", name="crew")
+    async with agents(Actor(leads, "boss", "SUPERVISOR"), crew) as home:
+        await home.ask("Go.")
+        assert rounds == ["Go.", "It is ready."]
+        assert home.info.ending is Ending.DONE
+
+
+@on_loop
+async def test_agents_may_come_and_go() -> None:
+    async with agents(Actor(["One."], "one")) as home:
+        here = home.interpreter
+        here.add_agent(home.session, Actor(["Two."], "two"))
+        assert home.fold.phases == [("two", "created")]
+        assert [each.content for each in await home.ask(to="two")] == ["Two."]
+        with pytest.raises(ProtocolError, match="called 'two' already"):
+            here.add_agent(home.session, Actor(name="two"))
+        here.remove_agent(home.session, "one")
+        assert home.info.default_agent == "two"
+        assert [each.content for each in await home.ask()] == ["Two."]
+        here.remove_agent(home.session, "two")
+        assert (home.info.agents, home.info.default_agent) == ((), None)
+        assert home.fold.info == home.info
+        with pytest.raises(CommandError, match="has no agent"):
+            home.send("Anybody?")
+
+
+@on_loop
+async def test_an_agent_that_goes_may_end_its_answer() -> None:
+    async def leaves(message: Any, turn: Any) -> Any:
+        home.interpreter.remove_agent(home.session, "one")
+        yield "Good bye."
+
+    async with agents(Actor(leaves, "one"), Actor(name="two")) as home:
+        await home.ask()
+        assert home.messages[-1].content == "Good bye."
+        assert home.info.ending is Ending.DONE
+        assert home.fold.info == home.info
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [
+        ([Actor(name="a"), Actor(name="a")], "invalid_message"),
+        ([Actor(name="")], "invalid_message"),
+        ([Actor(name="x" * 101)], "invalid_message"),
+        ([Actor(role="EXECUTOR")], "invalid_message"),
+    ],
+)
+def test_inv_agent_001_agents_have_a_name_and_a_defined_role(wrong: Any, code: str) -> None:
+    """An agent without a name of its own, or with a role that isn't defined, gets into no session."""
+
+    @on_loop
+    async def do() -> None:
+        with pytest.raises(ProtocolError) as refused:
+            async with agents(*wrong):
+                pass
+        assert refused.value.code == code
+
+    do()
+
+
+@on_loop
+async def test_what_an_agent_says_of_itself_breaks_nothing() -> None:
+    class Odd(Actor):
+        description = "half \ud800" + "x" * 5000
+
+        def run_id(self, session_id: str) -> str | None:
+            raise ValueError("no run")
+
+    async with agents(Odd(go_on="half \ud800"), auto_chat=True, auto_chat_max=1) as home:
+        home.interpreter.set(home.session, title="\ud800" + "x" * 500)
+        home.send("Go.")
+        await home.rests(Ending.DONE)
+        (agent,) = home.info.agents
+        assert (len(agent.description), agent.run_id) == (1000, None)
+        assert len(home.info.title) == 200
+        assert home.messages[2].content == "half ?"
+
+
+@on_loop
+async def test_an_agent_of_an_unknown_type_is_refused() -> None:
+    class Odd(Actor):
+        agent_type: Any = "GUESSING"
+
+    with pytest.raises(ProtocolError, match="TOOL_CALLING, STRUCTURED_CHAT, not 'GUESSING'"):
+        async with agents(Odd()):
+            pass
+
+
+@on_loop
+async def test_what_is_handed_on_must_be_a_text() -> None:
+    told: Any = 3
+    async with agents(boss(HandOn("worker", told)), Actor(name="worker")) as home:
+        await home.ask()
+        assert home.info.ending is Ending.ERROR

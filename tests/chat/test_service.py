@@ -1,0 +1,252 @@
+"""The service of a line: conversations by it, rights and refusals."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from agentstepper_nb.chat import sent as sent_module
+from agentstepper_nb.chat.connector import Item, Turn
+from agentstepper_nb.chat.sent import Sent
+from agentstepper_nb.chat.service import ChatService, Right
+from agentstepper_nb.errors import CommandError, ProtocolError
+from agentstepper_nb.protocol.chat import Begin, Message, MessageType, SessionChanged, State, Told
+from tests.chat.making import message
+from tests.chat.talking import Agent, Held, ask, content_of, interpreter, stopped, until, watch
+from tests.helpers.loops import on_loop
+
+TALK = ("send", "choose", "stop", "set", "create", "remove")
+WATCH = ("open", "earlier", "picture", "source")
+
+
+# ---- a conversation ------------------------------------------------------------------------------
+
+
+@on_loop
+async def test_what_is_sent_is_answered_and_each_event_is_told_in_order(tmp_path: Path) -> None:
+    async with interpreter(tmp_path) as here:
+        service = ChatService(here, Right.TALK)
+        session = (await ask(service, "create", title="Birds")).id
+        stream = watch(service, session)
+        first = await anext(stream)
+        assert isinstance(first.event, Begin) and first.event.session.title == "Birds"
+        said = await ask(service, "send", session=session, content="Hello")
+        assert (said.role, said.content, said.session_id) == ("user", "Hello", session)
+        events = [first, *await until(stream, stopped)]
+        assert [told.n for told in events] == list(range(1, len(events) + 1))
+        assert content_of(events) == [("user", "Hello"), ("assistant", "You said: Hello")]
+        await stream.aclose()
+
+
+@on_loop
+async def test_what_is_sent_again_is_said_once(tmp_path: Path) -> None:
+    """Who lost the answer sends by the same key; what was refused can be tried again."""
+    held = Held()
+    async with interpreter(tmp_path, Agent(held.say)) as here:
+        service, session = ChatService(here, Right.TALK), str(here.create_session())
+        stream = watch(service, session)
+
+        async def send(key: str | None) -> Message:
+            said = await ask(service, "send", session=session, content="Hi", key=key)
+            assert isinstance(said, Message)
+            return said
+
+        first = await send("a")
+        assert await send("a") == first
+        with pytest.raises(CommandError) as busy:
+            await send("b")
+        assert busy.value.code == "session_busy"
+        held.go.set()
+        await until(stream, stopped)
+        assert await send("a") == first
+        assert (await send("b")).id != first.id
+        await until(stream, stopped)
+        assert [each.role for each in here.messages(session)] == ["user", "assistant"] * 2
+        await stream.aclose()
+
+
+def test_so_many_keys_are_known_again_and_no_more() -> None:
+    sent, said = Sent(), []
+
+    def say() -> Message:
+        said.append(message("Hi"))
+        return said[-1]
+
+    for key in [*map(str, range(sent_module.MOST + 1)), "1"]:
+        sent.once("s", key, say)
+    assert len(said) == sent_module.MOST + 1
+    for session, key in (("s", "0"), ("other", "1"), ("s", None), ("s", None)):
+        sent.once(session, key, say)
+    assert len(said) == sent_module.MOST + 5
+
+
+@on_loop
+async def test_a_confirmation_is_answered(tmp_path: Path) -> None:
+    async def say(asked: Message, turn: Turn) -> AsyncGenerator[Item, None]:
+        yield f"So: {await turn.confirm('Go on?', ['Yes', 'No'])}"
+
+    async with interpreter(tmp_path, Agent(say)) as here:
+        service = ChatService(here, Right.TALK)
+        session = str(here.create_session())
+        stream = watch(service, session)
+        await ask(service, "send", session=session, content="Hello")
+
+        def waits(told: Told) -> bool:
+            return isinstance(told.event, SessionChanged) and told.event.session.waiting is not None
+
+        events = await until(stream, waits)
+        id = events[-1].event.session.waiting
+        chosen = await ask(service, "choose", session=session, message=id, choice="No")
+        assert (chosen.type, chosen.chosen) == (MessageType.CONFIRMATION, "No")
+        events += await until(stream, stopped)
+        assert content_of(events)[-1] == ("assistant", "So: No")
+        with pytest.raises(CommandError, match="wait") as refused:
+            await ask(service, "choose", session=session, message=id, choice="No")
+        assert refused.value.code == "not_waiting"
+        await stream.aclose()
+
+
+@on_loop
+async def test_sessions_are_listed_set_and_removed(tmp_path: Path) -> None:
+    async with interpreter(tmp_path, keep=True) as here:
+        service = ChatService(here, Right.TALK)
+        session = str(here.create_session())
+        info = await ask(service, "set", session=session, title="Fish", auto_chat_max=7)
+        assert (info.title, info.auto_chat_max) == ("Fish", 7)
+        lists = service.stream("watch_sessions", msgspec.Raw(b"null"))
+        first: Any = await anext(lists)
+        assert [each.title for each in first.sessions] == ["Fish"]
+        assert await ask(service, "remove", session=session) is None
+        assert not (await until(lists, lambda told: not told.sessions))[-1].sessions
+        await lists.aclose()
+
+
+@on_loop
+async def test_a_turn_is_stopped(tmp_path: Path) -> None:
+    held = Held()
+    async with interpreter(tmp_path, Agent(held.say)) as here:
+        service = ChatService(here, Right.TALK)
+        session = str(here.create_session())
+        await ask(service, "send", session=session, content="Hello")
+        await held.reached.wait()
+        with pytest.raises(CommandError) as busy:
+            await ask(service, "send", session=session, content="And?")
+        assert busy.value.code == "session_busy"
+        await ask(service, "stop", session=session)
+        assert here.info(session).state is State.STATE_STOP
+
+
+# ---- who may -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", TALK)
+@on_loop
+async def test_who_may_watch_changes_nothing(tmp_path: Path, method: str) -> None:
+    async with interpreter(tmp_path) as here:
+        session = str(here.create_session())
+        with pytest.raises(CommandError) as error:
+            await ask(ChatService(here, Right.WATCH), method, session=session)
+        assert error.value.code == "watch_only"
+
+
+@on_loop
+async def test_who_may_watch_looks_into_a_kept_session(tmp_path: Path) -> None:
+    async with interpreter(tmp_path, keep=True) as before:
+        session = str(before.create_session())
+        await ask(ChatService(before, Right.TALK), "send", session=session, content="Hi")
+    async with interpreter(tmp_path, keep=True) as here:
+        service = ChatService(here, Right.WATCH)
+        with pytest.raises(CommandError) as error:
+            await anext(watch(service, session))
+        assert error.value.code == "unknown_session"
+        assert (await ask(service, "open", session=session)).live
+        begin = await anext(watch(service, session))
+        assert begin.event.messages[0].content == "Hi"
+
+
+@pytest.mark.parametrize("method", [*TALK, *WATCH, "watch", "watch_sessions"])
+@on_loop
+async def test_who_was_let_into_one_session_reaches_no_other(tmp_path: Path, method: str) -> None:
+    async with interpreter(tmp_path) as here:
+        mine, other = str(here.create_session()), str(here.create_session("secret"))
+        service = ChatService(here, Right.TALK, mine)
+        fields = {"content": "Hi", "message": "m", "choice": "Yes", "before": "m"}
+        params = msgspec.Raw(msgspec.json.encode({"session": other, **fields}))
+        with pytest.raises(CommandError) as error:
+            if method.startswith("watch"):
+                await anext(service.stream(method, params))
+            else:
+                await service.call(method, params)
+        assert error.value.code == "out_of_scope"
+        assert here.info(other).title == "secret"
+
+
+@on_loop
+async def test_a_message_of_another_session_is_not_there(tmp_path: Path) -> None:
+    """Also for who knows its id."""
+    async with interpreter(tmp_path, keep=True) as here:
+        mine, other = str(here.create_session()), str(here.create_session())
+        secret = here.say(other, "secret").id
+        here.say(mine, "mine")
+        service = ChatService(here, Right.TALK, mine)
+        for method, params in {
+            "earlier": {"before": secret},
+            "picture": {"message": secret},
+            "source": {"message": secret},
+            "choose": {"message": secret, "choice": "Yes"},
+        }.items():
+            with pytest.raises(CommandError) as error:
+                await ask(service, method, session=mine, **params)
+            assert error.value.code == "unknown_message_id"
+
+
+@on_loop
+async def test_who_was_let_into_one_session_talks_there(tmp_path: Path) -> None:
+    async with interpreter(tmp_path) as here:
+        mine = str(here.create_session("mine"))
+        service = ChatService(here, Right.TALK, mine)
+        assert (await ask(service, "open", session=mine)).title == "mine"
+        assert (await ask(service, "send", session=mine, content="Hi")).content == "Hi"
+        with pytest.raises(CommandError) as error:
+            await ask(service, "remove", session=mine)  # it isn't theirs
+        assert error.value.code == "out_of_scope"
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "field"),
+    [
+        ("send", {"session": "s"}, "content"),
+        ("send", {"session": "s", "content": ""}, "content"),
+        ("send", {"session": "s", "content": " \n"}, "content"),
+        ("send", {"session": "s", "content": 3}, "content"),
+        ("set", {"session": "s", "auto_chat_max": -1}, "auto_chat_max"),
+        ("earlier", {"session": "s", "before": "m", "limit": 0}, "limit"),
+    ],
+)
+@on_loop
+async def test_what_has_not_the_form_is_refused_with_its_field(
+    tmp_path: Path, method: str, params: dict[str, Any], field: str
+) -> None:
+    async with interpreter(tmp_path) as here:
+        with pytest.raises(ProtocolError) as error:
+            await ask(ChatService(here, Right.TALK), method, **params)
+        assert (error.value.code, error.value.field) == ("invalid_message", field)
+
+
+@on_loop
+async def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
+    async with interpreter(tmp_path) as here:
+        service = ChatService(here, Right.TALK)
+        with pytest.raises(CommandError, match="no 'fly'"):
+            await ask(service, "fly")
+        with pytest.raises(CommandError) as error:
+            await ask(service, "send", session="nobody's", content="Hi")
+        assert error.value.code == "unknown_session"
+        with pytest.raises(CommandError):
+            await anext(watch(service, "nobody's"))
+        with pytest.raises(ProtocolError, match="JSON"):
+            await service.call("send", msgspec.Raw(b"{"))

@@ -1,0 +1,184 @@
+"""What the service gives to views: pictures, files, pages, and what they know of extensions."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from agentstepper_nb.chat import kinds, pieces
+from agentstepper_nb.chat.allowed_paths import AllowedPaths
+from agentstepper_nb.chat.connector import Item, Turn
+from agentstepper_nb.chat.kinds import Kind, add_kind
+from agentstepper_nb.chat.service import ChatService, Right
+from agentstepper_nb.chat.telling import newest, ready
+from agentstepper_nb.errors import CommandError
+from agentstepper_nb.protocol.chat import Message, MessageType, Picture, Piece, Said
+from tests.chat.making import PNG, message
+from tests.chat.talking import Agent, Held, ask, content_of, interpreter, stopped, until, watch
+from tests.helpers.loops import on_loop
+
+# ---- pictures and files --------------------------------------------------------------------------
+
+
+@on_loop
+async def test_pictures_and_files_are_given_where_somebody_asks(tmp_path: Path) -> None:
+    (tmp_path / "plot.png").write_bytes(PNG + b"file")
+    (tmp_path / "a.py").write_text("print(1)")
+
+    async def say(asked: Message, turn: Turn) -> AsyncGenerator[Item, None]:
+        yield pieces.image(PNG + b"bytes", alt="a plot")
+        yield pieces.image("plot.png")
+        yield pieces.image("/etc/hosts")
+        yield pieces.code_file("a.py", "python")
+
+    async with interpreter(tmp_path, Agent(say)) as here:
+        service = ChatService(here, Right.TALK)
+        session = str(here.create_session())
+        stream = watch(service, session)
+        await ask(service, "send", session=session, content="Show me")
+        events = await until(stream, stopped)
+        told = [each.event.message for each in events if isinstance(each.event, Said)]
+        assert all(each.data is None for each in told)
+        bytes_, file, elsewhere, source = list(dict.fromkeys(each.id for each in told))[-4:]
+
+        async def picture(id: str) -> bytes:
+            return bytes((await ask(service, "picture", session=session, message=id)).data)
+
+        assert await picture(bytes_) == PNG + b"bytes"
+        assert await picture(file) == PNG + b"file"
+        with pytest.raises(CommandError) as error:
+            await picture(elsewhere)
+        assert error.value.code == "not_allowed"
+        shown = await ask(service, "source", session=session, message=source)
+        assert shown.text == "print(1)"
+        begin = await anext(watch(service, session))
+        assert all(each.data is None for each in begin.event.messages)
+        await stream.aclose()
+
+
+@on_loop
+async def test_a_disk_that_hangs_holds_up_no_conversation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files are read beside the loop, also for a view that goes in the middle of a picture."""
+    reached, go = threading.Event(), threading.Event()
+
+    def hang(self: AllowedPaths, path: str) -> Picture:
+        reached.set()
+        go.wait()
+        return Picture(media_type="image/png", data=PNG)
+
+    async def say(asked: Message, turn: Turn) -> AsyncGenerator[Item, None]:
+        yield pieces.image("plot.png")
+
+    monkeypatch.setattr(AllowedPaths, "picture", hang)
+    async with interpreter(tmp_path, Agent(say)) as here:
+        service, session = ChatService(here, Right.TALK), str(here.create_session())
+        stream = watch(service, session)
+        await ask(service, "send", session=session, content="Show me")
+        await until(stream, stopped)
+        picture = here.messages(session)[1].id
+        gone = asyncio.ensure_future(ask(service, "picture", session=session, message=picture))
+        asking = asyncio.ensure_future(ask(service, "picture", session=session, message=picture))
+        await asyncio.to_thread(reached.wait)
+        gone.cancel()
+        await ask(service, "set", session=session, title="It goes on")
+        assert not asking.done()
+        go.set()
+        assert (await asking).data == PNG
+        await stream.aclose()
+
+
+@on_loop
+async def test_fifty_sessions_are_told_of_at_once(tmp_path: Path) -> None:
+    """Each reader hears of its own session alone, and has at last what the session has."""
+    async with interpreter(tmp_path) as here:
+        service = ChatService(here, Right.TALK)
+        sessions = [str(here.create_session()) for _ in range(50)]
+        streams = {each: watch(service, each) for each in sessions}
+        for each in sessions:
+            await anext(streams[each])
+            await ask(service, "send", session=each, content=each)
+        for each in sessions:
+            told = await until(streams[each], stopped)
+            assert content_of(told) == [("user", each), ("assistant", f"You said: {each}")]
+            await streams[each].aclose()
+
+
+@on_loop
+async def test_earlier_messages_come_by_pages(tmp_path: Path) -> None:
+    async with interpreter(tmp_path) as here:
+        service = ChatService(here, Right.TALK)
+        session = str(here.create_session())
+        for number in range(3):
+            async for _ in here.process_message(session, f"number {number}"):
+                pass
+        last = here.messages(session)[-1].id
+        page = await ask(service, "earlier", session=session, before=last, limit=2)
+        assert [each.content for each in page.messages] == ["You said: number 1", "number 2"]
+        assert page.more
+        first = await ask(service, "earlier", session=session, before=page.messages[0].id)
+        assert len(first.messages) == 3 and not first.more
+
+
+def test_what_travels_at_once_is_bounded_and_what_is_open_travels() -> None:
+    many = [message("x" * 1000, id=str(number), final=number != 3) for number in range(10)]
+    assert [each.id for each in newest(many, 3000)] == ["3", "8", "9"]
+    assert [each.id for each in newest(many, 10)] == ["3", "9"]
+    assert newest([], 10) == ()
+
+
+# ---- types of extensions -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shout() -> Iterator[str]:
+    """A type whose messages are shown as text in capitals."""
+
+    def shown(given: Message) -> Message:
+        loud = given.content.upper()
+        return msgspec.structs.replace(given, type=MessageType.MESSAGE.value, content=loud)
+
+    before = kinds.kinds._entries
+    add_kind(
+        Kind(
+            name="SHOUT",
+            check=lambda given: None,
+            shown=shown,
+            as_text=lambda given: given.content,
+        )
+    )
+    yield "SHOUT"
+    kinds.kinds._entries = before
+
+
+@on_loop
+async def test_an_extensions_message_is_told_as_one_that_views_know(
+    tmp_path: Path, shout: str
+) -> None:
+    held = Held(Piece(type=shout, content="ab"), Piece(type=shout, content="cd"))
+    async with interpreter(tmp_path, Agent(held.say)) as here:
+        service = ChatService(here, Right.TALK)
+        session = str(here.create_session())
+        stream = watch(service, session)
+        await ask(service, "send", session=session, content="Hello")
+        await held.reached.wait()
+        half = await anext(watch(service, session))
+        assert [each.content for each in half.event.messages] == ["Hello", "ABCD"]
+        held.go.set()
+        events = await until(stream, stopped)
+        told = [each.event.message for each in events if isinstance(each.event, Said)]
+        assert {each.type for each in told} == {MessageType.MESSAGE}
+        assert content_of(events)[1:] == [("assistant", "ABCD"), ("assistant", ", and go.")]
+        assert [each.type for each in here.messages(session)][1] == shout
+        await stream.aclose()
+
+
+def test_a_kept_message_whose_extension_is_gone_is_told_as_its_text() -> None:
+    told = ready(message("hi", type="GONE", details={"a": 1}))
+    assert (told.type, told.content, told.details) == (MessageType.MESSAGE, "hi", None)

@@ -1,0 +1,160 @@
+"""The states of a session, and AutoChat's bound, whatever is done in whatever order."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from agentstepper_nb.chat.states import AutoChat, Machine
+from agentstepper_nb.errors import CommandError
+from agentstepper_nb.protocol.chat import AUTO_CHAT_MAX, Ending, State
+
+NEXT = {
+    State.STATE_INIT: {State.STATE_RUNNING},
+    State.STATE_RUNNING: {State.STATE_STOP},
+    State.STATE_STOP: {State.STATE_RUNNING},
+}
+
+
+class Sessions(RuleBasedStateMachine):
+    """Users, AutoChat and endings come as they like."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.machine = Machine()
+        self.auto = AutoChat()
+        self.seen = [self.machine.state]
+        self.asked = False  # a confirmation in the turn
+        self.alone = 0  # turns since a user said something
+
+    def see(self) -> None:
+        if self.machine.state is not self.seen[-1]:
+            self.seen.append(self.machine.state)
+
+    @rule()
+    def user(self) -> None:
+        before = self.machine.turn
+        if self.machine.running:
+            with pytest.raises(CommandError) as caught:
+                self.machine.begin()
+            assert caught.value.code == "session_busy"
+            assert self.machine.turn == before
+        else:
+            self.machine.begin()
+            self.auto.user_said()
+            self.asked, self.alone = False, 0
+            assert self.machine.turn == before + 1
+        self.see()
+
+    @rule()
+    def auto_chat(self) -> None:
+        machine = self.machine
+        why = self.auto.may_continue(machine.state, machine.ending, self.asked)
+        if why is None:
+            assert machine.state is State.STATE_STOP
+            assert machine.ending is Ending.DONE
+            assert not self.asked
+            machine.begin()
+            self.auto.took()
+            self.alone += 1
+        self.see()
+
+    @precondition(lambda self: self.machine.running)
+    @rule()
+    def ask(self) -> None:
+        self.asked = True
+
+    @rule(ending=st.sampled_from(Ending))
+    def end(self, ending: Ending) -> None:
+        if self.machine.running:
+            self.machine.end(ending)
+            assert self.machine.ending is ending
+        else:
+            before = (self.machine.state, self.machine.ending)
+            with pytest.raises(AssertionError):
+                self.machine.end(ending)
+            assert (self.machine.state, self.machine.ending) == before
+        self.see()
+
+    @invariant()
+    def monotonic(self) -> None:
+        assert self.seen[0] is State.STATE_INIT
+        for before, after in zip(self.seen, self.seen[1:], strict=False):
+            assert after in NEXT[before]
+
+    @invariant()
+    def bounded(self) -> None:
+        assert self.alone == self.auto.turns <= AUTO_CHAT_MAX
+
+    @invariant()
+    def ended(self) -> None:
+        assert (self.machine.ending is None) is (self.machine.state is not State.STATE_STOP)
+
+
+Sessions.TestCase.settings = settings(max_examples=50, stateful_step_count=30, deadline=None)
+test_inv_state_001_whatever_comes = Sessions.TestCase
+
+
+def test_inv_state_001_transitions_are_monotonic() -> None:
+    """A session goes INIT → RUNNING → STOP → RUNNING …, each turn once, and never back."""
+    machine = Machine()
+    assert (machine.state, machine.ending, machine.turn) == (State.STATE_INIT, None, 0)
+    for turn in (1, 2, 3):
+        machine.begin()
+        assert (machine.state, machine.ending, machine.turn) == (State.STATE_RUNNING, None, turn)
+        with pytest.raises(CommandError, match="wait until it has ended"):
+            machine.begin()
+        machine.end(Ending.DONE)
+        assert (machine.state, machine.ending, machine.turn) == (
+            State.STATE_STOP,
+            Ending.DONE,
+            turn,
+        )
+        with pytest.raises(AssertionError, match="STATE_STOP"):
+            machine.end(Ending.ERROR)
+
+
+def test_what_is_created_cannot_end() -> None:
+    with pytest.raises(AssertionError, match="STATE_INIT"):
+        Machine().end(Ending.STOPPED)
+
+
+@given(
+    state=st.sampled_from(State),
+    ending=st.sampled_from([None, *Ending]),
+    asked=st.booleans(),
+    most=st.integers(0, 4),
+    taken=st.integers(0, 5),
+)
+def test_inv_auto_001_only_in_stop_and_bounded(
+    state: State, ending: Ending | None, asked: bool, most: int, taken: int
+) -> None:
+    """AutoChat goes on in STATE_STOP only, after a turn that went well and asked nothing, bounded."""
+    auto = AutoChat(most)
+    for _ in range(taken):
+        auto.took()
+    may = auto.may_continue(state, ending, asked) is None
+    done = state is State.STATE_STOP and ending not in (Ending.ERROR, Ending.STOPPED)
+    assert may is (done and not asked and taken < most)
+
+
+def test_a_user_starts_the_count_anew() -> None:
+    auto = AutoChat(1)
+    auto.took()
+    assert auto.may_continue(State.STATE_STOP, Ending.DONE) == (
+        "it took 1 of 1 turns by itself: say something yourself"
+    )
+    auto.user_said()
+    assert auto.turns == 0
+    assert auto.may_continue(State.STATE_STOP, Ending.DONE) is None
+
+
+def test_the_bound_may_be_moved_while_it_goes_on() -> None:
+    auto = AutoChat(1)
+    auto.took()
+    auto.max = 2
+    assert auto.may_continue(State.STATE_STOP, Ending.DONE) is None
+    auto.max = 0
+    assert auto.may_continue(State.STATE_STOP, Ending.DONE) is not None

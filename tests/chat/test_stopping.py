@@ -1,0 +1,179 @@
+"""Turns that are stopped, whatever the agent does at that moment."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+
+import pytest
+
+from agentstepper_nb.chat.connector import Turn
+from agentstepper_nb.protocol.chat import (
+    Ending,
+    Message,
+    State,
+)
+from tests.chat.house import PATIENCE, Actor, Gate, kept_nowhere
+from tests.helpers.loops import on_loop
+
+
+@on_loop
+async def test_who_closes_the_stream_ends_the_turn() -> None:
+    gate = Gate(["One"])
+    async with kept_nowhere(Actor(gate)) as home:
+        async with home.send("Count.") as stream:
+            async for _ in stream:
+                break
+        await home.rests(Ending.STOPPED)
+        assert gate.closed
+        assert home.said == [("user", "Count."), ("assistant", "One")]
+
+
+@on_loop
+async def test_stop_keeps_what_was_said_and_closes_the_answer() -> None:
+    gate = Gate(["Half an "])
+    async with kept_nowhere(Actor(gate)) as home:
+        home.send("Go.")
+        await gate.reached.wait()
+        await home.stop()
+        assert gate.closed
+        assert (home.info.state, home.info.ending) == (State.STATE_STOP, Ending.STOPPED)
+        assert [(each.content, each.final) for each in home.messages][1:] == [("Half an ", True)]
+        await home.stop()  # there is none any more
+
+
+@on_loop
+async def test_what_an_agent_does_at_its_end_is_not_disturbed() -> None:
+    tidying, tidied = asyncio.Event(), asyncio.Event()
+
+    async def tidies(message: Message, turn: Turn) -> AsyncIterator[str]:
+        try:
+            yield "One"
+            await asyncio.Event().wait()
+        finally:
+            tidying.set()
+            for _ in range(10):
+                await asyncio.sleep(0)
+            tidied.set()
+
+    async with kept_nowhere(Actor(tidies)) as home:
+        stream = home.send("Go.")
+        await home.until(lambda info: info.kept == 2)
+        stops = [asyncio.ensure_future(home.stop()) for _ in range(3)]
+        await tidying.wait()
+        await stream.aclose()
+        await asyncio.gather(*stops)
+        assert tidied.is_set()
+        assert home.info.ending is Ending.STOPPED
+
+
+@pytest.mark.parametrize("error", [None, ValueError("in the end")])
+def test_an_answer_that_was_stopped_is_stopped_however_it_ends(error: Exception | None) -> None:
+    async def ends(message: Message, turn: Turn) -> AsyncIterator[str]:
+        yield "One"
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if error is not None:
+                raise error from None
+        yield " and all."
+
+    async def do() -> None:
+        async with kept_nowhere(Actor(ends), auto_chat=True) as home:
+            home.send("Go.")
+            await home.until(lambda info: info.kept == 2)
+            await home.stop()
+            assert (home.info.state, home.info.ending) == (State.STATE_STOP, Ending.STOPPED)
+            assert [role for role, _ in home.said] == ["user", "assistant"]
+
+    asyncio.run(do())
+
+
+@on_loop
+async def test_stop_before_the_turn_has_begun() -> None:
+    async with kept_nowhere() as home:
+        home.send("Go.")
+        await home.stop()
+        assert (home.info.ending, home.said) == (Ending.STOPPED, [("user", "Go.")])
+        assert [each.content for each in await home.ask("Again.")] == ["Yes."]
+
+
+@on_loop
+async def test_a_function_that_blocks_does_not_hold_up_stop() -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def blocks(message: Message, turn: Turn) -> Iterator[str]:
+        yield "One"
+        entered.set()
+        leave.wait(PATIENCE)
+        yield "Two"
+
+    async with kept_nowhere(Actor(blocks)) as home:
+        home.send("Go.")
+        await asyncio.to_thread(entered.wait, PATIENCE)
+        await home.stop()
+        assert home.info.ending is Ending.STOPPED
+        leave.set()
+        assert home.said == [("user", "Go."), ("assistant", "One")]
+
+
+@on_loop
+async def test_an_agent_that_does_not_let_itself_be_cancelled_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("agentstepper_nb.chat.turns.turns.GRACE_S", 0.01)
+    leave, left = asyncio.Event(), asyncio.Event()
+
+    async def stubborn(message: Message, turn: Turn) -> AsyncIterator[str]:
+        while not leave.is_set():
+            try:
+                await leave.wait()
+            except asyncio.CancelledError:
+                continue
+        left.set()
+        yield "I am still here."
+
+    async with kept_nowhere(Actor(stubborn), Actor(name="other")) as home:
+        home.send("Go.")
+        await home.until(lambda info: info.speaking)
+        await home.stop()
+        assert (home.info.ending, home.info.speaking) == (Ending.STOPPED, None)
+        assert [each.content for each in await home.ask("And you?", "other")] == ["Yes."]
+        leave.set()
+        await left.wait()
+        await asyncio.sleep(0)
+        assert home.said == [("user", "Go."), ("user", "And you?"), ("assistant", "Yes.")]
+        assert home.fold.messages == home.messages
+
+
+@on_loop
+async def test_an_endless_answer_that_waits_for_nothing_can_be_stopped() -> None:
+    async def endless(message: Message, turn: Turn) -> AsyncIterator[str]:
+        while True:
+            yield ""
+            yield "x"
+
+    async with kept_nowhere(Actor(endless)) as home, kept_nowhere() as other:
+        home.send("Go.")
+        await home.until(lambda info: info.kept == 2)
+        assert [each.content for each in await other.ask()] == ["Yes."]
+        await home.stop()
+        assert home.info.ending is Ending.STOPPED
+        assert set(home.messages[-1].content) == {"x"}
+
+
+@on_loop
+async def test_an_agent_that_goes_over_its_cancelling_ends_where_it_yields() -> None:
+    async def endless(message: Message, turn: Turn) -> AsyncIterator[str]:
+        while True:
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0)
+            yield "x"
+
+    async with kept_nowhere(Actor(endless)) as home:
+        stream = home.send("Go.")
+        await home.until(lambda info: info.kept == 2)
+        await stream.aclose()  # which cancels once
+        await home.rests(Ending.STOPPED)

@@ -1,0 +1,249 @@
+"""Tokens of chat sessions: what they are made for, and which are refused."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+
+from agentstepper_nb.chat.outside.keys import KEYS_FILE
+from agentstepper_nb.chat.outside.tokens import AUDIENCE, LEEWAY, LONGEST, TokenDesk
+from agentstepper_nb.errors import CommandError, ProtocolError
+from tests.chat.refusing import HOUR, NONE, at, refusal, secret
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> TokenDesk:
+    return TokenDesk(tmp_path)
+
+
+def encoded(part: dict[str, Any]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=")
+
+
+def decoded(token: str, part: int) -> dict[str, Any]:
+    text = token.split(".")[part]
+    return dict(json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))))
+
+
+def test_a_token_is_for_one_session(desk: TokenDesk) -> None:
+    token = desk.issue("s1", ("watch", "talk"), 60)
+    grant = desk.check(token)
+    assert (grant.session_id, grant.scope, grant.agent_name) == ("s1", {"watch", "talk"}, None)
+    assert grant.expires_at - LEEWAY - decoded(token, 1)["nbf"] in (60, 61)
+    assert decoded(token, 0)["alg"] == "HS256"
+    assert set(decoded(token, 1)) == {"iss", "aud", "sub", "jti", "nbf", "iat", "exp", "scope"}
+    assert desk.check(desk.issue("s1")).id != grant.id
+
+
+def test_an_agents_token_names_it(desk: TokenDesk) -> None:
+    grant = desk.check(desk.issue("s1", "answer", agent_name="poet"))
+    assert (grant.scope, grant.agent_name) == ({"answer"}, "poet")
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"session_id": ""}, "session"),
+        ({"session_id": "x" * 201}, "session"),
+        ({"scope": ()}, "scope"),
+        ({"scope": ("talk", "rule")}, "scope"),
+        ({"scope": ("answer",)}, "agent_name"),
+        ({"scope": ("talk",), "agent_name": "poet"}, "agent_name"),
+        ({"scope": ("answer",), "agent_name": ""}, "agent_name"),
+        ({"scope": ("answer",), "agent_name": "x" * 101}, "agent_name"),
+        ({"expires_in": 0}, "expires_in"),
+        ({"expires_in": -1.0}, "expires_in"),
+        ({"expires_in": LONGEST + 1}, "expires_in"),
+        ({"expires_in": float("nan")}, "expires_in"),
+    ],
+)
+def test_what_no_token_is_made_for(
+    desk: TokenDesk, tmp_path: Path, given: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(ProtocolError) as caught:
+        desk.issue(**{"session_id": "s1", **given})
+    assert (caught.value.code, caught.value.field) == ("invalid_message", field)
+    assert not (tmp_path / KEYS_FILE).exists()
+
+
+# ---- INV-SESSION-002: a session is entered by a good token of its own alone --------------------------
+
+
+def test_inv_session_002_an_expired_token_is_refused(desk: TokenDesk, tmp_path: Path) -> None:
+    """A session is entered by a good token of its own alone: not by one whose time is over."""
+    assert refusal(desk, at(tmp_path, -2 * HOUR).issue("s1", expires_in=HOUR)) == "has expired"
+
+
+def test_inv_session_002_a_token_before_its_time_is_refused(
+    desk: TokenDesk, tmp_path: Path
+) -> None:
+    """A session is entered by a good token of its own alone: not before its time."""
+    assert refusal(desk, at(tmp_path, HOUR).issue("s1")) == "isn't good yet"
+
+
+def test_inv_session_002_a_foreign_token_is_refused(desk: TokenDesk, tmp_path: Path) -> None:
+    """A session is entered by a good token of its own alone: not by another installation's, nor where
+    its key were named as one of ours, or had got hold of our key's name and none of its content.
+    """
+    mine = desk.issue("s1")
+    foreign = TokenDesk(tmp_path / "elsewhere").issue("s1")
+    assert refusal(desk, foreign) == NONE
+    renamed = jwt.encode(
+        decoded(mine, 1), b"x" * 32, "HS256", headers={"kid": decoded(mine, 0)["kid"]}
+    )
+    assert refusal(desk, renamed) == NONE
+    assert refusal(TokenDesk(tmp_path / "without keys"), mine) == NONE
+
+
+def test_inv_session_002_a_token_for_another_service_is_refused(desk: TokenDesk) -> None:
+    """A session is entered by a good token of its own alone: not by one for something else."""
+    token = desk.issue("s1", audience="something else")
+    assert refusal(desk, token) == NONE
+    assert refusal(desk, desk.issue("s1"), audience="something else") == NONE
+    assert desk.check(token, audience="something else").session_id == "s1"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"sub": "s2"},
+        {"scope": "watch talk answer"},
+        {"exp": 2**40},
+        {"agent": "coder"},
+        {"jti": "another"},
+    ],
+)
+def test_inv_session_002_an_altered_token_is_refused(
+    desk: TokenDesk, changed: dict[str, Any]
+) -> None:
+    """A session is entered by a good token of its own alone: not by one whose bearer wrote in it."""
+    head, _, signature = (token := desk.issue("s1", "watch")).split(".")
+    altered = f"{head}.{encoded(decoded(token, 1) | changed)}.{signature}"
+    assert refusal(desk, altered) == NONE
+
+
+def test_inv_session_002_other_ways_of_signing_are_refused(desk: TokenDesk, tmp_path: Path) -> None:
+    """A session is entered by a good token of its own alone: not unsigned, and not signed in a way that
+    it chooses itself, were it by the right key.
+    """
+    token = desk.issue("s1")
+    head, claims = decoded(token, 0), decoded(token, 1)
+    for none in ("none", "None", "NONE"):
+        assert refusal(desk, f"{encoded(head | {'alg': none})}.{encoded(claims)}.") == NONE
+    for algorithm in ("HS384", "HS512"):
+        with_key = jwt.encode(claims, secret(tmp_path) * 2, algorithm, headers={"kid": head["kid"]})
+        assert refusal(desk, with_key) == NONE
+    signature = token.rpartition(".")[2]
+    for algorithm in ("RS256", "ES256", "PS256", "HS512", ""):
+        said = f"{encoded(head | {'alg': algorithm})}.{encoded(claims)}.{signature}"
+        assert refusal(desk, said) == NONE
+
+
+@pytest.mark.parametrize("missing", ["exp", "iat", "nbf", "iss", "aud", "sub", "jti", "scope"])
+def test_inv_session_002_a_token_says_all_that_is_checked(
+    desk: TokenDesk, tmp_path: Path, missing: str
+) -> None:
+    """A session is entered by a good token of its own alone: not by one that leaves something out."""
+    token = desk.issue("s1")
+    claims = decoded(token, 1)
+    del claims[missing]
+    short = jwt.encode(claims, secret(tmp_path), "HS256", headers={"kid": decoded(token, 0)["kid"]})
+    assert refusal(desk, short) == NONE
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"sub": 7},
+        {"scope": ["talk"]},
+        {"aud": [AUDIENCE, "x"]},
+        {"iss": "x"},
+        {"exp": "never"},
+        {"exp": 1e400},
+        {"agent": ""},
+    ],
+)
+def test_inv_session_002_a_token_says_it_in_the_right_form(
+    desk: TokenDesk, tmp_path: Path, wrong: dict[str, Any]
+) -> None:
+    """A session is entered by a good token of its own alone: not by one that says nonsense."""
+    token = desk.issue("s1")
+    kid = {"kid": decoded(token, 0)["kid"]}
+    payload = json.dumps(decoded(token, 1) | wrong).encode()
+    odd = jwt.PyJWS().encode(payload, secret(tmp_path), "HS256", headers=kid)
+    assert refusal(desk, odd) == NONE
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        "",
+        ".",
+        "..",
+        "a.b.c",
+        "🔑.🔑.🔑",
+        "\ud800.x.y",
+        "x" * 1_000_000,
+        "." * 4000,
+        encoded({"kid": 7, "alg": "HS256"}) + ".e30.x",
+        "[" * 4000,
+        None,
+        7,
+        b"a.b.c",
+        ["a"],
+    ],
+    ids=lambda garbage: repr(garbage)[:12],
+)
+def test_inv_session_002_garbage_is_refused(desk: TokenDesk, garbage: Any) -> None:
+    """A session is entered by a good token of its own alone: not by anything else."""
+    desk.issue("s1")
+    assert refusal(desk, garbage) == NONE
+
+
+@pytest.mark.parametrize("by", ["token", "id"])
+def test_inv_session_002_a_revoked_token_is_refused(
+    desk: TokenDesk, tmp_path: Path, by: str
+) -> None:
+    """A session is entered by a good token of its own alone: not by a revoked one, in no process."""
+    token, other = desk.issue("s1"), desk.issue("s1")
+    desk.check(token)
+    TokenDesk(tmp_path).revoke(token if by == "token" else desk.check(token).id)
+    assert refusal(desk, token) == "was revoked"
+    assert desk.check(other).session_id == "s1"
+    with pytest.raises(CommandError, match="was revoked"):
+        desk.revoke(token)
+
+
+def test_inv_session_002_a_sessions_tokens_are_revoked_together(tmp_path: Path) -> None:
+    """A session is entered by a good token of its own alone: not by one that was issued before all of
+    them were revoked; what is issued after that, even within the same tick of a clock, counts.
+    """
+    now = time.time()
+    desk = TokenDesk(tmp_path, clock=lambda: now)
+    refused = []
+    for _ in range(3):
+        refused.append(desk.issue("s1"))
+        assert desk.check(refused[-1]).session_id == "s1"
+        desk.revoke_session("s1")
+        assert {refusal(desk, each) for each in refused} == {"was revoked"}
+    assert desk.check(desk.issue("s2")).session_id == "s2"
+
+
+def test_inv_session_002_after_a_rotation(desk: TokenDesk, tmp_path: Path) -> None:
+    """A session is entered by a good token of its own alone: old keys check until what they signed is
+    over, and none longer; all they signed is refused at once where that is wanted.
+    """
+    old = desk.issue("s1")
+    desk.rotate()
+    new = desk.issue("s1")
+    assert decoded(old, 0)["kid"] != decoded(new, 0)["kid"]
+    assert desk.check(old).session_id == desk.check(new).session_id == "s1"
+    desk.rotate(drop_old=True)
+    assert refusal(desk, old) == refusal(desk, new) == NONE
+    assert desk.check(desk.issue("s1")).session_id == "s1"

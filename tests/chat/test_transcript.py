@@ -1,0 +1,145 @@
+"""One session's transcript: what is written is read back, whatever a crash left."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from agentstepper_nb.chat.transcripts import file as transcript_file
+from agentstepper_nb.chat.transcripts.file import FileLines, MemoryLines
+from agentstepper_nb.chat.transcripts.transcript import Transcript
+from tests.chat.house import refused
+from tests.chat.making import PNG, message, numbered, session
+
+
+@pytest.fixture
+def made() -> Iterator[Transcript]:
+    """One that goes with the process."""
+    with closing(Transcript(MemoryLines(), session())) as transcript:
+        yield transcript
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_what_is_said_is_read_back(tmp_path: Path, in_memory: bool) -> None:
+    lines = MemoryLines() if in_memory else FileLines(tmp_path / "a")
+    with closing(Transcript(lines, session())) as made:
+        said = [
+            *numbered(5),
+            message("alt", id="p", type="IMAGE", data=PNG, media_type="image/png"),
+        ]
+        for each in said:
+            made.say(each)
+        assert len(made) == 6
+        assert [made.read(each.id) for each in said] == said
+        assert made.newest(2) == tuple(said[-2:])
+        assert made.newest(100) == tuple(said)
+        assert made.read("nothing") is None
+
+
+def test_a_message_that_is_another_now_stands_in_its_first_place(made: Transcript) -> None:
+    one, two = numbered(2)
+    for each in (one, two, msgspec.structs.replace(one, content="other")):
+        made.say(each)
+    assert [each.content for each in made.newest(9)] == ["other", "text 1"]
+    made.drop(["m0", "nothing"])
+    assert [each.content for each in made.newest(9)] == ["text 1"]
+
+
+def test_pages_of_what_was_said_before(made: Transcript) -> None:
+    for each in numbered(10):
+        made.say(each)
+    page = made.before("m7", 3)
+    assert ([each.id for each in page.messages], page.more) == (["m4", "m5", "m6"], True)
+    page = made.before("m2", 3)
+    assert ([each.id for each in page.messages], page.more) == (["m0", "m1"], False)
+    assert made.before("m0", 3).messages == ()
+    with refused("unknown_message_id"):
+        made.before("nothing", 3)
+
+
+@given(st.integers(min_value=0, max_value=2000), st.binary(max_size=40))
+@example(670, b'\x80"')
+@example(670, b"[" * 100_000)
+@settings(max_examples=60, deadline=None)
+def test_whatever_a_crash_left_the_rest_is_read(
+    tmp_path_factory: Any, cut: int, junk: bytes
+) -> None:
+    """A file that is cut anywhere, with anything after it, gives what stands whole in it."""
+    path = tmp_path_factory.mktemp("torn") / "t"
+    with closing(Transcript(FileLines(path), info := session())) as made:
+        for each in numbered(4):
+            made.say(each)
+    whole = path.read_bytes()
+    first = whole.index(b"\n") + 1
+    cut = min(len(whole), first + cut)
+    path.write_bytes(whole[:cut] + junk)
+    with closing(Transcript(FileLines(path), info)) as torn:
+        torn.say(message("after", id="after"))
+    with closing(Transcript(FileLines(path), info)) as read:
+        ids = [each.id for each in read.newest(9)]
+    complete = whole[first:cut].count(b"\n")
+    assert ids[:complete] == [f"m{n}" for n in range(complete)]
+    assert ids[-1] == "after"
+    assert len(ids) <= complete + 2
+
+
+def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "t"
+    made = Transcript(FileLines(path), session())
+    made.say(message("one", id="one"))
+    before = path.read_bytes()
+    real = os.pwrite
+
+    def full(file: int, data: bytes, at: int) -> int:
+        if len(data) > 20:
+            return real(file, data[:20], at)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(transcript_file.os, "pwrite", full)
+    with pytest.raises(OSError, match="No space"):
+        made.say(message("two", id="two"))
+    assert path.read_bytes() == before
+    assert (len(made), made.read("two")) == (2, None)
+    monkeypatch.undo()
+    made.say(message("three", id="three"))
+    assert [each.id for each in made.newest(9)] == ["one", "three"]
+    made.close()
+
+
+def test_no_more_is_read_at_once_than_fits(
+    made: Transcript, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for each in numbered(10):
+        made.say(msgspec.structs.replace(each, content="x" * 1000))
+    monkeypatch.setattr("agentstepper_nb.chat.transcripts.transcript.MOST_READ", 5000)
+    page = made.before("m9", 9)
+    assert ([each.id for each in page.messages], page.more) == (["m6", "m7", "m8"], True)
+    assert [each.id for each in made.newest(9)] == ["m7", "m8", "m9"]
+    monkeypatch.setattr("agentstepper_nb.chat.transcripts.transcript.MOST_READ", 1)
+    assert [each.id for each in made.newest(9)] == ["m9"]
+
+
+def test_what_goes_with_the_process_does_not_fill_its_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(transcript_file, "MOST_IN_MEMORY", 1000)
+    lines = MemoryLines()
+    made = Transcript(lines, session())
+    said = numbered(30)
+    for each in said:
+        made.say(each)
+    assert isinstance(lines._file.name, int)  # a file that has no name
+    assert made.newest(30) == tuple(said)
+    made.close()
+    made.close()
+    with pytest.raises(OSError, match="closed"):
+        made.say(message("after"))

@@ -1,0 +1,221 @@
+"""The folder of transcripts: what is listed, who may open it, and what is left alone."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+import pytest
+
+from agentstepper_nb.chat.transcripts import file as transcript_file
+from agentstepper_nb.chat.transcripts.folder import Transcripts
+from agentstepper_nb.errors import CommandError
+from agentstepper_nb.protocol.chat import (
+    AgentInfo,
+    AgentType,
+    Message,
+    SessionInfo,
+    State,
+)
+from tests.chat.house import refused
+from tests.chat.making import message, numbered, session
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Transcripts:
+    return Transcripts(tmp_path / "chats")
+
+
+def written(kept: Transcripts, messages: list[Message], **fields: Any) -> SessionInfo:
+    """Keep a conversation, and let go of it."""
+    info = session(**fields)
+    with closing(kept.create(info)) as made:
+        for each in messages:
+            made.say(each)
+        made.note(info)
+    return info
+
+
+def test_only_this_user_may_read_it(kept: Transcripts, tmp_path: Path) -> None:
+    info = written(kept, numbered(1))
+    path = tmp_path / "chats" / f"{info.id}.jsonl"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_a_conversation_in_which_nothing_was_said_leaves_nothing(
+    kept: Transcripts, tmp_path: Path
+) -> None:
+    written(kept, [])
+    assert not (tmp_path / "chats").exists()
+    assert kept.kept() == []
+
+
+def test_kept_sessions_are_listed_and_opened(kept: Transcripts) -> None:
+    infos = [written(kept, numbered(n + 1), title=f"T{n}") for n in range(3)]
+    assert {each.id: each.title for each in kept.kept()} == {each.id: each.title for each in infos}
+    assert not any(each.live for each in kept.kept())
+    with closing(kept.open(infos[2].id)) as made:
+        assert (made.session.title, len(made)) == ("T2", 3)
+
+
+def test_a_list_looks_at_what_changed_alone(
+    kept: Transcripts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    infos = [written(kept, numbered(1)) for _ in range(20)]
+    kept.kept()
+    opened = []
+    real = os.open
+    monkeypatch.setattr(
+        "agentstepper_nb.chat.transcripts.folder.os.open",
+        lambda path, *given: opened.append(path) or real(path, *given),
+    )
+    kept.kept()
+    assert opened == []
+    with closing(kept.open(infos[3].id)) as made:
+        made.say(message("more", id="more"))
+    opened.clear()
+    kept.kept()
+    assert [Path(each).stem for each in opened] == [infos[3].id]
+
+
+def test_a_session_whose_process_was_killed_is_listed_as_it_was(kept: Transcripts) -> None:
+    info = session()
+    with closing(kept.create(info)) as made:
+        for each in numbered(3):
+            made.say(each)
+    (found,) = kept.kept()
+    assert (found.messages, found.state, found.updated_at) == (3, State.STATE_STOP, 4.0)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\n",
+        b"{}\n",
+        b"junk",
+        b"[]\n",
+        b'{"form":99,"session":{}}\n',
+        b'{"form":1}\n',
+        b"\xff" * 100,
+    ],
+)
+def test_a_file_that_is_no_transcript_is_left_alone(
+    kept: Transcripts, tmp_path: Path, data: bytes
+) -> None:
+    good = written(kept, numbered(1))
+    name = str(uuid4())
+    bad = tmp_path / "chats" / f"{name}.jsonl"
+    bad.write_bytes(data)
+    assert [each.id for each in kept.kept()] == [good.id]
+    with pytest.raises(CommandError) as wrong:
+        kept.open(name)
+    assert wrong.value.code == ("unknown_session" if not data else "session_failed")
+    assert bad.read_bytes().startswith(data)
+
+
+def test_a_pipe_holds_up_no_list(kept: Transcripts, tmp_path: Path) -> None:
+    """Nothing is opened that is no file: to open a pipe waits for who writes into it."""
+    good = written(kept, numbered(1))
+    pipe = tmp_path / "chats" / f"{uuid4()}.jsonl"
+    os.mkfifo(pipe)
+    assert [each.id for each in kept.kept()] == [good.id]
+    with refused("unknown_session"):
+        kept.open(pipe.stem)
+
+
+def test_what_is_open_here_is_not_looked_at(kept: Transcripts) -> None:
+    infos = [written(kept, numbered(1)) for _ in range(2)]
+    assert [each.id for each in kept.kept({infos[0].id})] == [infos[1].id]
+
+
+def test_a_long_conversation_is_listed_by_its_ends(
+    kept: Transcripts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However much was said, a list reads as much of it; one that a kill cut off is read by blocks."""
+    info = session()
+    with closing(kept.create(info)) as made:
+        for each in numbered(3000):
+            made.say(msgspec.structs.replace(each, content="x" * 500))
+        made.note(msgspec.structs.replace(info, messages=len(made)))
+        read: list[int] = []
+        real = os.pread
+        monkeypatch.setattr(
+            transcript_file.os, "pread", lambda *of: read.append(of[1]) or real(*of)
+        )
+        (found,) = kept.kept()
+        assert (found.messages, read) == (3000, [])
+        made.say(message("more", id="more"))
+        (found,) = kept.kept()
+        assert found.messages == 3001
+        assert max(read) <= 1 << 20, "it isn't held as a whole"
+
+
+def test_what_a_connector_says_of_itself_makes_no_file_unreadable(kept: Transcripts) -> None:
+    agent = AgentInfo(
+        name="a", role="OTHER", type=AgentType.TOOL_CALLING, description="d" * 1_000_000
+    )
+    info = written(kept, numbered(1), agents=(agent,))
+    with closing(kept.open(info.id)) as made:
+        assert len(made.session.agents[0].description) == 1000
+
+
+def test_who_waits_for_a_file_that_is_deleted_gets_none(
+    kept: Transcripts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two have opened it, and one deletes it: the other doesn't write to a file that nobody finds."""
+    info = written(kept, numbered(1))
+    path = tmp_path / "chats" / f"{info.id}.jsonl"
+    real = fcntl.flock
+
+    def late(file: int, how: int) -> None:
+        path.unlink()
+        real(file, how)
+
+    monkeypatch.setattr(transcript_file.fcntl, "flock", late)
+    with refused("unknown_session"):
+        kept.open(info.id)
+
+
+def test_names_that_are_no_ids_are_never_opened(kept: Transcripts, tmp_path: Path) -> None:
+    written(kept, numbered(1))
+    folder = tmp_path / "chats"
+    (folder / "notes.jsonl").write_text("{}")
+    linked = folder / f"{uuid4()}.jsonl"
+    (tmp_path / "outside").write_bytes(next(folder.glob("*-*.jsonl")).read_bytes())
+    linked.symlink_to(tmp_path / "outside")
+    assert len(kept.kept()) == 1
+    for name in ("../outside", "notes", "", "..", str(uuid4()).upper(), "\0", f"{uuid4()}\n"):
+        with refused("unknown_session"):
+            kept.open(name)
+    with refused("session_failed"):
+        kept.open(linked.stem)
+
+
+def test_a_session_belongs_to_one_process(kept: Transcripts, tmp_path: Path) -> None:
+    info = written(kept, numbered(1))
+    path = tmp_path / "chats" / f"{info.id}.jsonl"
+    with path.open("rb") as theirs:  # another open file is as good as another process
+        fcntl.flock(theirs, fcntl.LOCK_EX)
+        with refused("session_open"):
+            kept.open(info.id)
+        assert [each.id for each in kept.kept()] == [info.id]
+    kept.open(info.id).close()
+
+
+def test_a_forked_process_holds_no_session(kept: Transcripts) -> None:
+    """It has what was open, and yet the session can be opened once it was closed here."""
+    info = written(kept, numbered(1))
+    made = kept.open(info.id)
+    lines: Any = made._lines
+    forked = os.dup(lines._descriptor)  # as a fork has it
+    made.close()
+    kept.open(info.id).close()
+    os.close(forked)

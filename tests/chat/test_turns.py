@@ -1,0 +1,201 @@
+"""Turns: a message is answered, and the answer is read, or isn't."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from agentstepper_nb.chat import pieces
+from agentstepper_nb.chat.connector import Replace
+from agentstepper_nb.errors import ProtocolError
+from agentstepper_nb.protocol.chat import (
+    Delta,
+    Ending,
+    Message,
+    Said,
+    State,
+)
+from tests.chat.house import Actor, Gate, House, house, kept_nowhere, refused
+from tests.helpers.loops import on_loop
+
+
+@on_loop
+async def test_a_message_is_answered() -> None:
+    actor = Actor(["You ", "said it."])
+    async with kept_nowhere(actor) as home:
+        (answer,) = await home.ask("Hello.")
+        assert (answer.role, answer.content, answer.agent_name) == (
+            "assistant",
+            "You said it.",
+            "actor",
+        )
+        assert home.said == [("user", "Hello."), ("assistant", "You said it.")]
+        ((message, turn),) = actor.given
+        assert (message.content, turn.window, turn.session_id) == ("Hello.", (), home.session)
+        assert [agent.name for agent in turn.agents] == ["actor"]
+        assert home.info.title == "Hello."
+
+
+@on_loop
+async def test_the_stream_gives_pieces_and_then_the_whole() -> None:
+    gate = Gate(["One"], [" two"])
+    async with kept_nowhere(Actor(gate)) as home:
+        stream = aiter(home.send("Count."))
+        first = await anext(stream)
+        assert (first.content, first.final) == ("One", False)
+        gate.opened.set()
+        assert [(each.content, each.final) async for each in stream] == [("One two", True)]
+
+
+@on_loop
+async def test_who_does_not_read_holds_nothing_up() -> None:
+    async with kept_nowhere(Actor(map(str, range(1500)))) as home:
+        home.send("Count.")
+        await home.rests(Ending.DONE)
+        assert home.messages[-1].content.endswith("1499")
+
+
+@on_loop
+async def test_who_reads_late_has_what_waited_as_one() -> None:
+    gate = Gate(["One", " two", " three"])
+    async with kept_nowhere(Actor(gate)) as home:
+        stream = aiter(home.send("Count."))
+        await gate.reached.wait()
+        piece = await anext(stream)
+        assert (piece.content, piece.final) == ("One two three", False)
+        gate.opened.set()
+        assert [each.final async for each in stream] == [True]
+
+
+@on_loop
+async def test_of_very_much_the_newest_waits_for_who_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agentstepper_nb.chat.turns.outlet.MOST", 3 * 501)
+    async with kept_nowhere(Actor([pieces.code(str(n), f"l{n}") for n in range(9)])) as home:
+        stream = home.send("Go.")
+        await home.rests(Ending.DONE)
+        assert [each.content async for each in stream] == ["6", "7", "8"]
+        assert home.info.messages == 10
+
+
+@on_loop
+async def test_a_second_message_is_refused_while_one_is_answered() -> None:
+    gate = Gate()
+    async with kept_nowhere(Actor(gate)) as home:
+        home.send("First.")
+        with refused("session_busy"):
+            home.send("Second.")
+        gate.opened.set()
+        await home.rests(Ending.DONE)
+        assert home.said == [("user", "First.")]
+
+
+@on_loop
+async def test_a_claim_is_for_the_message_that_follows() -> None:
+    async with kept_nowhere() as home:
+        home.interpreter.change_state_running()
+        assert home.info.state is State.STATE_RUNNING
+        with refused("session_busy"):
+            home.interpreter.change_state_running(home.session)
+        await home.ask("Hello.")
+        assert home.info.ending is Ending.DONE
+        home.interpreter.change_state_running(UUID(home.session))
+        await home.stop()
+        assert (home.info.state, home.info.ending) == (State.STATE_STOP, Ending.STOPPED)
+
+
+@on_loop
+async def test_several_sessions_answer_at_once() -> None:
+    gate = Gate(["Here."])
+    async with kept_nowhere(Actor(gate)) as home:
+        others = [House(home.interpreter) for _ in range(3)]
+        for each in (home, *others):
+            each.send("Where?")
+        await asyncio.gather(*(each.until(lambda info: info.kept == 2) for each in (home, *others)))
+        assert {each.info.state for each in (home, *others)} == {State.STATE_RUNNING}
+        gate.opened.set()
+        for each in (home, *others):
+            await each.rests(Ending.DONE)
+
+
+@on_loop
+async def test_a_message_of_another_type_is_said_and_a_wrong_one_refused() -> None:
+    actor = Actor()
+    async with kept_nowhere(actor) as home:
+        given = Message(
+            id="theirs",
+            session_id="theirs",
+            role="assistant",
+            type="CODE",
+            content="1 + 1",
+            language="python",
+            format="source",
+            created_at=0,
+            final=False,
+        )
+        home.interpreter.process_message(home.session, given)
+        await home.rests(Ending.DONE)
+        (said, _) = actor.given[0]
+        assert (said.role, said.type, said.final, said.session_id) == (
+            "user",
+            "CODE",
+            True,
+            home.session,
+        )
+        assert said.id != "theirs"
+        with pytest.raises(ProtocolError):
+            home.interpreter.process_message(home.session, "x" * 1_000_001)
+        assert home.info.state is State.STATE_STOP
+
+
+@on_loop
+async def test_an_agent_may_go_before_its_turn_has_begun() -> None:
+    async with kept_nowhere(Actor(), Actor(["I am gone."], "goes")) as home:
+        home.send("Go.", "goes")
+        home.interpreter.remove_agent(home.session, "goes")
+        await home.rests(Ending.DONE)
+        assert home.messages[-1].content == "I am gone."
+        assert home.fold.info == home.info
+
+
+@pytest.mark.parametrize("prompt", [5, ["Continue."], " "])
+def test_a_continuation_that_is_no_text_begins_no_turn(prompt: Any) -> None:
+    async def do() -> None:
+        async with kept_nowhere(Actor(go_on=prompt), auto_chat=True) as home:
+            await home.ask()
+            with refused("auto_chat_refused"):
+                home.interpreter.auto_chat(home.session)
+            assert home.info.state is State.STATE_STOP
+            assert [each.content for each in await home.ask()] == ["Yes."]
+
+    asyncio.run(do())
+
+
+@on_loop
+async def test_what_was_taken_back_is_gone() -> None:
+    said = ["Nonsense.", Replace(""), pieces.console("1"), "Yes."]
+    async with kept_nowhere(Actor(said)) as home:
+        finals = await home.ask()
+        assert [each.content for each in finals] == ["", "1", "Yes."]  # who reads is told so
+        assert [content for _, content in home.said] == ["Hello.", "1", "Yes."]
+        assert (home.fold.messages, home.info.messages) == (home.messages, 3)
+
+
+@on_loop
+async def test_a_long_text_is_told_piece_by_piece_and_written_once(tmp_path: Path) -> None:
+    async with house(tmp_path, Actor(["word "] * 3000)) as home:
+        await home.ask()
+        told = [event.text for event in home.fold.events if isinstance(event, Delta)]
+        assert "".join(["word ", *told]) == home.messages[-1].content
+        whole = [event.message for event in home.fold.events if isinstance(event, Said)]
+        assert [(each.content[:9], each.final) for each in whole] == [
+            ("Hello.", True),
+            ("word ", False),
+            ("word word", True),
+        ]
+        (kept,) = (tmp_path / "chats").iterdir()
+        # How it begins, the two messages, and how it stands.
+        assert len(kept.read_bytes().splitlines()) == 4
