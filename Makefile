@@ -60,7 +60,8 @@ soak: $(INSTALLED) js chromium kernels ## The long tests
 screenshots: $(INSTALLED) js chromium kernels ## Make the pictures in docs/images, and the page of them, again
 	rm -rf docs/images/gallery
 	SCREENSHOTS=docs/images $(BIN)/python -m pytest tests/soak/test_gallery.py
-	SCREENSHOTS=docs/images $(BIN)/python -m pytest -m "" tests/e2e/test_tutorial.py tests/e2e/test_shells.py
+	SCREENSHOTS=docs/images $(BIN)/python -m pytest -m "" tests/e2e/test_tutorial.py tests/e2e/test_shells.py \
+	    tests/e2e/test_sixth_tutorial.py
 	$(BIN)/python scripts/gallery.py
 
 bench: $(INSTALLED) js chromium ## Measure what the debugger costs, beside the floor

@@ -49,6 +49,8 @@ const loader = { ...common, entryPoints: ["src/shells/loader.ts"] };
 const kernel = { ...common, entryPoints: ["src/shells/kernel.ts"] };
 // The same, of the agents that run on their own: a widget of its own.
 const sessions = { ...common, entryPoints: { sessions: "src/sessions/widget.ts" } };
+// And of a chat.
+const chat = { ...common, entryPoints: { chat: "src/chat/widget.ts" } };
 const app = {
   ...common,
   entryPoints: ["src/app.ts", "src/shells/page.ts"],
@@ -93,9 +95,9 @@ async function writeLab(metafile, packages = []) {
 
 async function once() {
   for (const folder of [OUT, LAB]) await rm(folder, { recursive: true, force: true });
-  const built = await Promise.all([loader, app, lab, kernel, sessions].map(build));
+  const built = await Promise.all([loader, app, lab, kernel, sessions, chat].map(build));
   const [, { metafile }, container, ...whole] = built;
-  for (const [at, name] of ["kernel.js", "sessions.js"].entries())
+  for (const [at, name] of ["kernel.js", "sessions.js", "chat.js"].entries())
     standsAlone(whole[at].metafile, await readFile(`${OUT}/${name}`, "utf8"));
   const inputs = built.flatMap((each) => Object.keys(each.metafile.inputs));
   const packages = await packagesOf(common.absWorkingDir, inputs);
@@ -103,8 +105,9 @@ async function once() {
   await writeLab(container.metafile, packages);
   await writeManifest(metafile);
   const sizes = await report(OUT, made(metafile, "src/app.ts"), metafile);
-  // The last two travel through the kernel with each view; the first of them is the app and the editor.
-  keepTo(sizes, { "loader.js": 4096, app: 61440, "kernel.js": 230400, "sessions.js": 45056 });
+  // The last three travel through the kernel with each view; the first of them is the app and the editor.
+  const alone = { "kernel.js": 230400, "sessions.js": 45056, "chat.js": 45056 };
+  keepTo(sizes, { "loader.js": 4096, app: 61440, ...alone });
 }
 
 async function forever() {
@@ -116,6 +119,7 @@ async function forever() {
     context(loader),
     context(kernel),
     context(sessions),
+    context(chat),
     context({ ...app, plugins: [...app.plugins, after(writeManifest)] }),
     context({ ...lab, plugins: [...lab.plugins, after(writeLab)] }),
   ]);

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextvars
-import os
 from typing import Any, Final
 
 import anywidget
@@ -14,16 +13,16 @@ from ..errors import AgentStepperError
 from ..protocol.runtime import AgentState
 from ..runtime.client import Agents
 from ..static_files import STATIC
+from .core_page import is_own, page_of
 from .debugger import EXCUSE
 from .kernel_abilities import hear_aside
 from .kernel_links import Links
+from .plain import one_line
 from .relay import Relay
 
 _BUNDLE = STATIC / "sessions.js"
 #: Of a view, in pixels.
 _HEIGHT: Final = 520
-#: What the address of a Jupyter server's runtime ends with, behind its base URL.
-_PATH: Final = "agentstepper/runtime"
 
 #: Sessions that are listed where no front end shows the view, and letters of what each said last.
 _LISTED: Final = 20
@@ -70,7 +69,7 @@ class SessionsWidget(anywidget.AnyWidget):
         self._context = contextvars.copy_context()
         url = self._url()
         super().__init__(
-            conversation=conversation or "", height=height, direct=_is_own(url), page=_page(url)
+            conversation=conversation or "", height=height, direct=is_own(url), page=page_of(url)
         )
         self.on_msg(self._received)
 
@@ -114,20 +113,6 @@ class SessionsWidget(anywidget.AnyWidget):
         self._context.run(self.send, content)
 
 
-def _is_own(url: str) -> bool:
-    """Whether the Core is that of this kernel's Jupyter server, which the page is from."""
-    if os.environ.get(discover.URL_VARIABLE) or not url.endswith(f"/{_PATH}"):
-        return False
-    own = discover.own_core()
-    return own is not None and discover.runtime_url(own.url) == url
-
-
-def _page(url: str) -> str:
-    """The base URL of the Jupyter server whose Core it is; a Core without one has no pages."""
-    base = url.removesuffix(_PATH)
-    return "" if base == url else base.replace("ws", "http", 1)
-
-
 def _listed(states: list[AgentState]) -> list[str]:
     """A line for each session."""
     if not states:
@@ -140,11 +125,8 @@ def _listed(states: list[AgentState]) -> list[str]:
 
 
 def _last_words(state: AgentState) -> str:
-    """What its last step said, as one line that does nothing to a terminal."""
+    """What its last step said."""
     text = state.last_error if state.status == "error" else None
     if text is None and isinstance(state.result, dict):
         text = state.result.get("text")
-    if not isinstance(text, str):
-        return ""
-    shown = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return shown if len(shown) <= _WORDS else f"{shown[: _WORDS - 1]}…"
+    return one_line(text, _WORDS) if isinstance(text, str) else ""

@@ -4,6 +4,7 @@ import { render as draw } from "preact";
 import type { Transport } from "./client/transport";
 import { Debugger } from "./model/debugger";
 import { type RunControl, runControl } from "./model/run_control";
+import { retryWhenBack } from "./shells/retry";
 import { addStyles } from "./styles";
 import type { Place, Via } from "./view/place";
 import { Root } from "./view/root";
@@ -70,17 +71,4 @@ export function mount(
     show: (id: string) => (id === "" ? undefined : model.openRun(id)),
     control: runControl(model),
   });
-}
-
-/** The network or the person is back: no need to sit out the wait. */
-function retryWhenBack(model: Debugger): () => void {
-  const retry = () => {
-    if (model.connection.peek().kind === "lost" && !document.hidden) model.retry();
-  };
-  window.addEventListener("online", retry);
-  document.addEventListener("visibilitychange", retry);
-  return () => {
-    window.removeEventListener("online", retry);
-    document.removeEventListener("visibilitychange", retry);
-  };
 }

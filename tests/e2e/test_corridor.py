@@ -6,6 +6,7 @@ import itertools
 import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 
 from agentstepper_nb.models.scripted.scripts.fix_tests import GUESS, RIGHT
@@ -110,6 +111,7 @@ def test_step_edit_continue_halt_and_changes(
     assert corridor.lab.errors == []
 
 
+@pytest.mark.soak
 def test_without_an_edit_the_tests_stay_red(new_lab: NewLab, jupyter: Jupyter) -> None:
     corridor = Corridor(new_lab, jupyter, "--main")
     corridor.press("Continue")

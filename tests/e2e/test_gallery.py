@@ -37,10 +37,10 @@ def opened(gallery: Gallery, scene: str, width: int, **more: Any) -> Iterator[Pa
 def test_every_scene_is_accessible_and_keeps_to_its_width(
     gallery: Gallery, turn: int, look: tuple[int, Theme]
 ) -> None:
-    """Every third scene, in one look each, by turns; `tests/soak` has each in all of them."""
+    """Every fifth scene, in one look each, by turns; `tests/soak` has each in all of them."""
     width, theme = look
-    scenes = gallery.scenes[turn :: 3 * len(LOOKS)]
-    assert len(scenes) > 2
+    scenes = gallery.scenes[turn :: 5 * len(LOOKS)]
+    assert len(scenes) > 1
     with opened(gallery, scenes[0], width, theme=theme) as page:
         for scene in scenes:
             gallery.show(page, scene, width, theme, HEIGHTS[width])
@@ -89,6 +89,7 @@ HIGH_CONTRAST = (
         "crashed",
         "problem",
         "agents-running",
+        "chat",
     ],
 )
 def test_jupyterlabs_high_contrast_is_accessible(
@@ -181,6 +182,50 @@ def test_what_differs_between_two_runs_is_in_sight(gallery: Gallery, width: int)
         line, around = differing.bounding_box(), pane.bounding_box()
         assert line and around
         assert around["y"] <= line["y"] < around["y"] + around["height"] - line["height"]
+
+
+#: Say something more in a chat, as its newest message.
+SAY = """([id, content]) => {
+    const { chat } = window.gallery;
+    return chat.say({ ...chat.sessions.get('s').messages.at(-1), id, content });
+}"""
+#: How far a chat is from its end.
+TO_END = """() => {
+    const log = document.querySelector('.as-Log-scroll');
+    return Math.round(log.scrollHeight - log.clientHeight - log.scrollTop);
+}"""
+
+
+@pytest.mark.parametrize("width", list(HEIGHTS))
+def test_nothing_moves_while_a_chat_goes_on(gallery: Gallery, width: int) -> None:
+    """What is read stays where it is while more comes above and below; who is at the end stays there."""
+    with opened(gallery, "chat-window", width) as page:
+        log = page.get_by_role("log", name="Conversation")
+        for top in (0, 60, 0):  # as with a wheel, up and down
+            log.evaluate("(log, top) => { log.scrollTop = top }", top)
+            settle(page)
+            assert log.evaluate("log => log.scrollTop") == top
+        read = log.get_by_role("article").first
+        text = read.inner_text()
+        before = read.bounding_box()
+        page.get_by_role("button", name="Show earlier messages").click()
+        expect(log.get_by_role("article")).to_have_count(32)
+        read = log.get_by_role("article").nth(10)
+        assert read.inner_text() == text
+        assert before
+        after = read.bounding_box()
+        assert after
+        assert abs(after["y"] - before["y"]) <= 1
+        page.evaluate(SAY, ["long", "a line\n" * 60])
+        settle(page)
+        assert read.bounding_box() == after
+        page.get_by_role("button", name="3 new").click()
+        assert page.evaluate(TO_END) <= 1
+        for lines in (40, 70, 300):
+            page.evaluate(SAY, ["long", "another line\n" * lines])
+            settle(page)
+            assert page.evaluate(TO_END) <= 1
+        expect(page.locator(".as-Log-end")).to_have_count(0)
 
 
 # ---- the focus is never lost --------------------------------------------------------------------------

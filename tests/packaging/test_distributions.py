@@ -30,7 +30,7 @@ WHEEL = [
     r"agentstepper_nb/(\w+/)*\w+\.py",
     r"agentstepper_nb/py\.typed",
     r"agentstepper_nb/store/(runtime/)?sqlite/migrations/\d{4}\.sql",
-    rf"{STATIC}(kernel|loader|sessions)\.js",
+    rf"{STATIC}(chat|kernel|loader|sessions)\.js",
     rf"{STATIC}manifest\.json",
     rf"{STATIC}(app|page|editor|changes|history|compare|edit_diff|chunk)\.\w+\.js",
     rf"{STATIC}(stops|find|list|help|context|ended|approval|drafted)\.\w+\.js",

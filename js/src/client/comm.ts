@@ -1,4 +1,4 @@
-/** The comm transport: through the kernel, as custom messages of a widget, to a Core inside it. */
+/** The comm transport: through the kernel, as custom messages of a widget. */
 import { browserTimers, type Timers } from "./backoff";
 import type { Closed, Link, LinkEvents, Transport } from "./transport";
 
@@ -43,15 +43,21 @@ const ENDS = ["comm:close", "comm_live_update"] as const;
  * The Core in a kernel, by the model of a widget that lives there.
  *
  * @param model Any number of views share it: each of their links has a name of its own.
+ * @param ended What a person is told where the kernel was restarted or has ended.
  */
-export function commTransport(model: CommModel, timers: Timers = browserTimers): Transport {
-  return { open: (events) => new CommLink(model, events, timers) };
+export function commTransport(
+  model: CommModel,
+  timers: Timers = browserTimers,
+  ended = ENDED,
+): Transport {
+  return { open: (events) => new CommLink(model, events, timers, ended) };
 }
 
 class CommLink implements Link {
   readonly #model: CommModel;
   readonly #events: LinkEvents;
   readonly #timers: Timers;
+  readonly #endedWords: string;
   /** The link that was answered; null until one was. */
   #name: string | null = null;
   /** Links that were opened and have said nothing yet: the first to answer is the one. */
@@ -64,10 +70,11 @@ class CommLink implements Link {
   #cancelAgain: (() => void) | null = null;
   #cancelStall: (() => void) | null = null;
 
-  constructor(model: CommModel, events: LinkEvents, timers: Timers) {
+  constructor(model: CommModel, events: LinkEvents, timers: Timers, ended: string) {
     this.#model = model;
     this.#events = events;
     this.#timers = timers;
+    this.#endedWords = ended;
     model.on("msg:custom", this.#receive);
     for (const end of ENDS) model.on(end, this.#ended);
     // Who opens a link has it in hand before hearing of it.
@@ -172,7 +179,7 @@ class CommLink implements Link {
     this.#events.stalled?.(null);
   }
 
-  #ended = (): void => this.#end({ code: GONE, reason: ENDED });
+  #ended = (): void => this.#end({ code: GONE, reason: this.#endedWords });
 
   #end(why: Omit<Closed, "opened">): void {
     if (this.#over) return;

@@ -1,5 +1,5 @@
 /** The plugin of the side panel and its commands. */
-import { onOpenRun } from "../sessions/opening";
+import { onOpenRun } from "../shells/opening";
 import { addCommands, notify } from "./commands";
 import { ICON } from "./icon";
 import type { App, LayoutRestorer, Palette, Plugin } from "./jupyterlab";

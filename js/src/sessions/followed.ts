@@ -1,13 +1,13 @@
 /** The session that is looked at: its newest steps, kept up. */
 import { signal } from "@preact/signals";
 import type { AgentState, AgentStep, Notice } from "../protocol/runtime.gen";
-import type { Line } from "./line";
+import type { RuntimeLine } from "./line";
 
 /** Iterations that are shown: what is older is asked for by programs. */
 export const SHOWN = 50;
 
 export interface FollowedOptions {
-  line: Line;
+  line: RuntimeLine;
   /** What a session's topic tells of the session itself. */
   tell(notice: Notice): void;
   trouble(error: Error): void;
@@ -34,7 +34,9 @@ export class Followed {
     this.steps.value = [];
     this.loading.value = id !== null;
     if (id !== null)
-      this.#leave = this.#options.line.watch(`session:${id}`, (notice) => this.#hear(id, notice));
+      this.#leave = this.#options.line.watch("watch", { topic: `session:${id}` }, (notice) =>
+        this.#hear(id, notice),
+      );
   }
 
   close(): void {

@@ -5,7 +5,7 @@ import { LinkLost } from "../client/client";
 import type { Transport } from "../client/transport";
 import type { AgentState, Conversation, Notice } from "../protocol/runtime.gen";
 import { Followed } from "./followed";
-import { Line } from "./line";
+import { RuntimeLine, SERVICE } from "./line";
 import { Once } from "./once";
 import { Orders } from "./orders";
 import { type Column, FIRST, type Filter, turned } from "./sorting";
@@ -39,7 +39,7 @@ const PAGE = 200;
 const MOST = 5000;
 
 export class SessionsModel {
-  readonly line: Line;
+  readonly line: RuntimeLine;
   readonly orders: Orders;
   readonly #once = new Once();
   readonly followed: Followed;
@@ -74,8 +74,9 @@ export class SessionsModel {
     const trouble = (error: Error) => {
       if (!(error instanceof LinkLost)) this.orders.fail(error.message); // the header says it
     };
-    this.line = new Line({
+    this.line = new RuntimeLine({
       transport,
+      service: SERVICE,
       name,
       timers,
       trouble: (message) => this.orders.fail(message),
@@ -92,11 +93,11 @@ export class SessionsModel {
 
   start(): void {
     this.#leave = [
-      this.line.watch("sessions", (notice) => {
+      this.line.watch("watch", { topic: "sessions" }, (notice) => {
         if (notice.event === "begin") void this.#begin(notice);
         else this.#tell(notice);
       }),
-      this.line.watch("conversations", (notice) => this.#tell(notice)),
+      this.line.watch("watch", { topic: "conversations" }, (notice) => this.#tell(notice)),
     ];
     this.line.start();
   }

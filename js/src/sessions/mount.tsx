@@ -2,6 +2,8 @@
 import { signal } from "@preact/signals";
 import { render as draw } from "preact";
 import type { Transport } from "../client/transport";
+import type { Reach } from "../shells/opening";
+import { retryWhenBack } from "../shells/retry";
 import { putStyle } from "../styles";
 import base from "../styles/base.css";
 import header from "../styles/header.css";
@@ -12,7 +14,6 @@ import tokens from "../styles/tokens.css";
 import type { Place } from "../view/place";
 import conversations from "./conversations.css";
 import { SessionsModel } from "./model";
-import type { Reach } from "./opening";
 import { Root } from "./root";
 import sessions from "./sessions.css";
 import widths from "./widths.css";
@@ -63,24 +64,11 @@ export function mountSessions(
     ...(height !== undefined && { height }),
   };
   draw(<Root model={model} place={place} reach={reach} />, element);
-  const leave = retryWhenBack(model);
+  const leave = retryWhenBack(model.line);
   model.start();
   return () => {
     leave();
     model.close();
     draw(null, element);
-  };
-}
-
-/** The network or the person is back: no need to sit out the wait. */
-function retryWhenBack({ line }: SessionsModel): () => void {
-  const retry = () => {
-    if (line.connection.peek().kind === "lost" && !document.hidden) line.retry();
-  };
-  window.addEventListener("online", retry);
-  document.addEventListener("visibilitychange", retry);
-  return () => {
-    window.removeEventListener("online", retry);
-    document.removeEventListener("visibilitychange", retry);
   };
 }

@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import type { Action, ActionKind, AgentState } from "../protocol/runtime.gen";
 import { visible } from "../view/visible";
 import { count } from "../view/words";
-import type { Line } from "./line";
+import type { RuntimeLine } from "./line";
 import { Once } from "./once";
 import { Outcomes } from "./outcomes";
 import { type Order, refusedBy } from "./status";
@@ -44,12 +44,12 @@ export class Orders {
   /** Orders that are on their way, by session: what becomes of them shows in its state. */
   readonly under = signal<ReadonlyMap<string, Order>>(new Map());
   readonly news = signal<News | null>(null);
-  readonly #line: Line;
+  readonly #line: RuntimeLine;
   readonly #outcomes: Outcomes;
   /** Input that may have been taken though no answer came: sent again, it is the same action. */
   readonly #once = new Once();
 
-  constructor(line: Line) {
+  constructor(line: RuntimeLine) {
     this.#line = line;
     this.#outcomes = new Outcomes(line, (error) => this.fail(error.message));
   }

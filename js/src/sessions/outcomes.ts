@@ -4,7 +4,7 @@
  */
 import { LinkLost } from "../client/client";
 import type { Action, Notice } from "../protocol/runtime.gen";
-import type { Line } from "./line";
+import type { RuntimeLine } from "./line";
 
 /** Sessions that are listened to at once: the others wait for their turn, and miss nothing by it. */
 const AT_ONCE = 32;
@@ -15,13 +15,13 @@ interface Awaited {
 }
 
 export class Outcomes {
-  readonly #line: Line;
+  readonly #line: RuntimeLine;
   readonly #trouble: (error: Error) => void;
   /** In the order in which they were taken; the first of them are listened to. */
   readonly #awaited = new Map<string, Awaited>();
   readonly #heard = new Map<string, () => void>();
 
-  constructor(line: Line, trouble: (error: Error) => void) {
+  constructor(line: RuntimeLine, trouble: (error: Error) => void) {
     this.#line = line;
     this.#trouble = trouble;
   }
@@ -49,7 +49,7 @@ export class Outcomes {
       const { id, session_id } = action;
       if (this.#heard.has(id)) continue;
       const hear = (notice: Notice) => this.#hear(id, notice);
-      this.#heard.set(id, this.#line.watch(`session:${session_id}`, hear));
+      this.#heard.set(id, this.#line.watch("watch", { topic: `session:${session_id}` }, hear));
     }
   }
 

@@ -2,8 +2,10 @@
 import { useRef, useState } from "preact/hooks";
 import { CopyButton } from "../inspector/copy";
 import type { AgentState } from "../protocol/runtime.gen";
+import { openRun, type Reach } from "../shells/opening";
 import { Button } from "../view/button";
 import { Edge, useHeight } from "../view/edge";
+import { keepJupyterOut } from "../view/jupyter_keys";
 import { useKeepFocus } from "../view/keep_focus";
 import type { Place } from "../view/place";
 import { ShellName, Split, useNarrow } from "../view/split";
@@ -14,7 +16,6 @@ import { emptyState } from "./empty";
 import { Header, heldOpening } from "./header";
 import { useLines } from "./lines";
 import type { SessionsModel } from "./model";
-import { openRun, type Reach } from "./opening";
 import { Side } from "./side";
 import { oneLine } from "./status";
 import { Table } from "./table";
@@ -123,11 +124,6 @@ function News({ model: { orders } }: { model: SessionsModel }) {
       />
     </p>
   );
-}
-
-/** JupyterLab's own shortcuts stay out while the focus is in the view: `x` would cut the cell. */
-function keepJupyterOut(target: EventTarget | null): void {
-  if (target instanceof Element) target.setAttribute("data-lm-suppress-shortcuts", "true");
 }
 
 function onKey(event: KeyboardEvent): void {

@@ -1,14 +1,14 @@
 /** The conversation that is looked at: who takes part, and what was said. */
 import { batch, signal } from "@preact/signals";
 import type { ConversationMessage, Notice, Participant } from "../protocol/runtime.gen";
-import type { Line } from "./line";
+import type { RuntimeLine } from "./line";
 
 /** Messages that are asked for at first, and where a person wants to see earlier ones. */
 const AT_FIRST = 100;
 const AT_MOST = 1000;
 
 export interface TalkOptions {
-  line: Line;
+  line: RuntimeLine;
   /** What a conversation's topic tells of the conversation itself. */
   tell(notice: Notice): void;
   trouble(error: Error): void;
@@ -45,7 +45,7 @@ export class Talk {
       this.loading.value = id !== null;
     });
     if (id !== null)
-      this.#leave = this.#options.line.watch(`conversation:${id}`, (notice) =>
+      this.#leave = this.#options.line.watch("watch", { topic: `conversation:${id}` }, (notice) =>
         this.#hear(id, notice),
       );
   }

@@ -7,6 +7,7 @@ import { browserTimers, type Timers } from "../client/backoff";
 import { type CommModel, commTransport } from "../client/comm";
 import type { Transport } from "../client/transport";
 import { serverTransport } from "../client/websocket";
+import { ownServer, reachOf } from "../shells/reach";
 import { pageConfig } from "../shells/server";
 import { Views } from "../shells/standing";
 import { dress, onPageChange } from "../shells/theme";
@@ -21,7 +22,8 @@ export interface Widget extends CommModel {
 
 /** Where the runtime is, behind a Jupyter server's base URL. */
 const PATH = "agentstepper/runtime";
-const GONE = 4410;
+const ENDED =
+  "The kernel was restarted or has ended: the agents go on. Run the cell again to see them.";
 
 export default (timers: Timers = browserTimers) => {
   const views = new Views(timers);
@@ -56,41 +58,11 @@ function settle(host: HTMLElement): void {
 
 /** How the Core is reached, and the runs that it has. */
 function reached(model: Widget, options: MountOptions): [Transport, MountOptions] {
-  const config = pageConfig();
-  if (model.get("direct") && config?.baseUrl) {
-    const base = new URL(config.baseUrl, location.href);
-    return [serverTransport(base, config.token, PATH), { ...options, ...onPage(base) }];
-  }
-  const page = model.get("page");
-  const reach = page
-    ? onPage(new URL(page))
-    : { command: (run: string) => `agentstepper step --run ${run}` };
-  return [relayed(model), { ...options, ...reach }];
-}
-
-function onPage(base: URL): MountOptions {
-  const pageUrl = (run: string) =>
-    String(new URL(`agentstepper/app?run=${encodeURIComponent(run)}`, base));
-  return { pageUrl };
+  const own = ownServer(model);
+  const transport = own ? serverTransport(own, pageConfig()?.token, PATH) : relayed(model);
+  const reach = reachOf(model, (run) => `agentstepper step --run ${run}`);
+  return [transport, { ...options, ...reach }];
 }
 
 /** Through the kernel; where that is another one now, nothing of the Core's is lost. */
-function relayed(model: Widget): Transport {
-  const through = commTransport(model);
-  return {
-    open: (events) =>
-      through.open({
-        ...events,
-        closed: (why) =>
-          events.closed(
-            why.code === GONE
-              ? {
-                  ...why,
-                  reason:
-                    "The kernel was restarted or has ended: the agents go on. Run the cell again to see them.",
-                }
-              : why,
-          ),
-      }),
-  };
-}
+const relayed = (model: Widget): Transport => commTransport(model, browserTimers, ENDED);

@@ -10,6 +10,7 @@ import { CompareTab } from "./compare_tab";
 import { Edge, useHeight } from "./edge";
 import { emptyState } from "./empty";
 import { Header } from "./header";
+import { keepJupyterOut } from "./jupyter_keys";
 import { useKeepFocus } from "./keep_focus";
 import { onKey } from "./keys";
 import { Help } from "./keys_help";
@@ -64,14 +65,6 @@ export function Root({ model, place }: RootProps) {
       </div>
     </ShellName.Provider>
   );
-}
-
-/**
- * JupyterLab's own shortcuts stay out while the focus is in the view: `x` would cut the cell. The mark
- * on the root isn't enough, since its selectors end in `:focus` and match before the root is reached.
- */
-function keepJupyterOut(target: EventTarget | null): void {
-  if (target instanceof Element) target.setAttribute("data-lm-suppress-shortcuts", "true");
 }
 
 /** Where no run is shown, other runs may still be looked for, or taken in from a file. */

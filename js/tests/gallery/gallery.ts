@@ -4,13 +4,16 @@
  * `node tests/gallery/build.mjs FOLDER` makes the page; it can be opened as a file. Without a scene it
  * lists them. `height` and `shell` may be given too. Once a scene stands, `body` has `data-ready`.
  */
+import { mountChat } from "../../src/chat/mount";
 import { browserMemory } from "../../src/model/storage";
 import { mount } from "../../src/mount";
 import { mountSessions } from "../../src/sessions/mount";
 import { putStyle } from "../../src/styles";
 import pageStyles from "../../src/styles/page.css";
 import standIns from "../../src/styles/stand_ins.css";
+import type { FakeChat } from "../helpers/chat";
 import { FakeRuntime } from "../helpers/runtime";
+import { CHAT_SCENES, type ChatMade } from "./chat";
 import { ScriptedCore } from "./core";
 import { Hand } from "./hand";
 import { MOVING } from "./moving";
@@ -22,12 +25,18 @@ import { BEGIN } from "./story";
 declare global {
   interface Window {
     /** The names of all scenes, of those that go on, and who plays the one that is shown. */
-    gallery: { scenes: string[]; moving: string[]; core?: ScriptedCore; runtime?: FakeRuntime };
+    gallery: {
+      scenes: string[];
+      moving: string[];
+      core?: ScriptedCore;
+      runtime?: FakeRuntime;
+      chat?: FakeChat;
+    };
   }
 }
 
 const asked = new URLSearchParams(location.search);
-const NAMES = [...Object.keys(SCENES), ...Object.keys(SESSION_SCENES)];
+const NAMES = [SCENES, SESSION_SCENES, CHAT_SCENES].flatMap((scenes) => Object.keys(scenes));
 
 async function main(): Promise<void> {
   Date.now = () => (BEGIN + 41) * 1000; // the clock stands: so do the figures
@@ -36,9 +45,10 @@ async function main(): Promise<void> {
   document.body.dataset.jpThemeLight = String(asked.get("theme") !== "dark");
   window.gallery = { scenes: NAMES, moving: Object.keys(MOVING) };
   const name = asked.get("scene") ?? "";
-  const [scene, sessions] = [SCENES[name], SESSION_SCENES[name]];
+  const [scene, sessions, chat] = [SCENES[name], SESSION_SCENES[name], CHAT_SCENES[name]];
   if (scene) await play(scene);
   else if (sessions) await playSessions(sessions());
+  else if (chat) await playChat(chat());
   else list();
   document.body.dataset.ready = "true";
 }
@@ -64,6 +74,21 @@ async function playSessions({ kept, act }: SessionsMade): Promise<void> {
   await act?.(hand);
   if (kept.link === "breaks") {
     await runtime.drop();
+    await hand.still();
+  }
+}
+
+async function playChat({ chat, breaks, act }: ChatMade): Promise<void> {
+  const box = emptyBox();
+  sessionStorage.clear();
+  window.gallery.chat = chat;
+  const height = Number(asked.get("height") ?? 520);
+  mountChat(box, chat, { session: "s", height, reach: () => ({ pageUrl: () => "#" }) });
+  const hand = new Hand(box);
+  await hand.still();
+  await act?.(hand);
+  if (breaks) {
+    await chat.drop();
     await hand.still();
   }
 }

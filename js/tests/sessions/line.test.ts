@@ -1,7 +1,7 @@
 /** The line: its greeting, requests, streams with credit, and what is done where it breaks. */
 import { expect, test } from "vitest";
 import type { Notice } from "../../src/protocol/runtime.gen";
-import { Line } from "../../src/sessions/line";
+import { RuntimeLine, SERVICE } from "../../src/sessions/line";
 import { settled, TestTimers } from "../helpers/peer";
 import { aState, FakeRuntime, type Kept } from "../helpers/runtime";
 
@@ -9,8 +9,9 @@ async function begun(kept: Kept = {}) {
   const core = new FakeRuntime(kept);
   const timers = new TestTimers();
   const troubles: string[] = [];
-  const line = new Line({
+  const line = new RuntimeLine({
     transport: core,
+    service: SERVICE,
     name: "test",
     timers,
     trouble: (message) => troubles.push(message),
@@ -20,7 +21,8 @@ async function begun(kept: Kept = {}) {
   return { core, line, timers, troubles };
 }
 
-const kind = (line: Line) => line.connection.value.kind;
+const TOPIC = { topic: "sessions" };
+const kind = (line: RuntimeLine) => line.connection.value.kind;
 
 test("it greets as a client without services, and is open once it is welcomed", async () => {
   const { core, line } = await begun();
@@ -61,7 +63,7 @@ test("a refusal is an error with its code, and watching only is kept in mind", a
 test("a topic is heard from its beginning on, and room is made for half a window at a time", async () => {
   const { core, line } = await begun();
   const heard: Notice[] = [];
-  line.watch("sessions", (notice) => heard.push(notice));
+  line.watch("watch", TOPIC, (notice) => heard.push(notice));
   await settled();
   expect(core.came.at(-1)?.body).toMatchObject({ method: "watch", window: 64 });
   for (let n = 0; n < 62; n += 1) await core.tell("sessions", "state", {});
@@ -75,7 +77,7 @@ test("a topic is heard from its beginning on, and room is made for half a window
 test("who stops watching hears no more, and the Core is told", async () => {
   const { core, line } = await begun();
   const heard: Notice[] = [];
-  const leave = line.watch("sessions", (notice) => heard.push(notice));
+  const leave = line.watch("watch", TOPIC, (notice) => heard.push(notice));
   await settled();
   leave();
   core.say("item", { value: { topic: "sessions" } }, "v1"); // it crossed the cancellation
@@ -88,7 +90,7 @@ test("who stops watching hears no more, and the Core is told", async () => {
 test("where the link breaks, what waits is rejected, and all is watched anew", async () => {
   const { core, line, timers } = await begun();
   const heard: string[] = [];
-  line.watch("sessions", ({ event }) => heard.push(event));
+  line.watch("watch", TOPIC, ({ event }) => heard.push(event));
   await settled();
   const asked = line.ask("states", {});
   const lost = expect(asked).rejects.toMatchObject({ name: "LinkLost" });
@@ -148,7 +150,7 @@ test("a Core of another version is said, and so is a hello that is refused", asy
 
 test("what isn't a message, and a topic that is refused, is told", async () => {
   const { core, line, troubles } = await begun();
-  line.watch("sessions", () => {});
+  line.watch("watch", TOPIC, () => {});
   await settled();
   core.say("failed", { code: "unknown_topic", message: "There is no such topic." }, "v1");
   core.say("item", {}); // without an id

@@ -1,0 +1,129 @@
+/** Where a person writes: Enter sends, also what was written while an answer was coming. */
+import { useRef } from "preact/hooks";
+import { Button } from "../view/button";
+import { useOwnId } from "../view/own_id";
+import { visible } from "../view/visible";
+import type { ChatModel } from "./model";
+import { heldSending } from "./status";
+
+/** Letters that a message has at most. */
+const LONGEST = 1_000_000;
+
+export function Composer({ model }: { model: ChatModel }) {
+  const field = useRef<HTMLTextAreaElement>(null);
+  const hint = useOwnId();
+  const session = model.session.value;
+  const text = model.drafts.of(session);
+  const waits = model.barred.value ?? heldSending(model.info.value, model.removed.value);
+  const held = waits ?? heldText(text) ?? (model.sending.value ? "It is being sent" : null);
+  const send = async () => {
+    if (held !== null) return;
+    await model.send();
+    field.current?.focus();
+  };
+  return (
+    <form
+      class="as-ChatPost"
+      aria-label="Your message"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send();
+      }}
+    >
+      <textarea
+        ref={field}
+        class="as-Input as-ChatPost-field"
+        rows={2}
+        aria-label="Message"
+        aria-describedby={hint}
+        placeholder="Say something"
+        value={text}
+        onInput={({ currentTarget }) => model.drafts.set(session, currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.isComposing) return;
+          if (event.key === "Enter" && !event.shiftKey) {
+            event.preventDefault();
+            void send();
+          } else if (event.key === "ArrowUp" && text === "" && recall(model)) {
+            event.preventDefault();
+          }
+        }}
+      />
+      <div class="as-ChatPost-side">
+        <Button
+          primary={held === null}
+          outline={held !== null}
+          hint="Send it (Enter; Shift+Enter begins a line)"
+          held={held}
+          onClick={() => void send()}
+        >
+          Send
+        </Button>
+      </div>
+      <Line id={hint} waits={waits} model={model} />
+    </form>
+  );
+}
+
+interface LineProps {
+  /** Of the hint, which describes the field. */
+  id: string;
+  waits: string | null;
+  model: ChatModel;
+}
+
+/** Whom it is for, and why it can't be sent now: a line that is always there, so that nothing moves. */
+function Line({ id, waits, model }: LineProps) {
+  return (
+    <div class="as-ChatPost-line as-Small as-Muted">
+      <Addressee model={model} />
+      <span id={id} class="as-Ellipsis">
+        {waits ?? "Enter sends, Shift+Enter begins a line"}
+      </span>
+    </div>
+  );
+}
+
+function Addressee({ model }: { model: ChatModel }) {
+  const info = model.info.value;
+  if (!info || info.agents.length < 2) return null;
+  const chosen = model.to.value;
+  const known = info.agents.some(({ name }) => name === chosen);
+  return (
+    <label class="as-ChatPost-to">
+      <span>To</span>
+      <select
+        class="as-Input as-Select"
+        value={known ? (chosen ?? "") : ""}
+        onChange={({ currentTarget }) => {
+          model.to.value = currentTarget.value || null;
+        }}
+      >
+        <option value="">{`${visible(info.default_agent ?? "")} (default)`}</option>
+        {info.agents
+          .filter(({ name }) => name !== info.default_agent)
+          .map(({ name }) => (
+            <option key={name} value={name}>
+              {visible(name)}
+            </option>
+          ))}
+      </select>
+    </label>
+  );
+}
+
+/** What the person said last is written again; whether there was anything. */
+function recall(model: ChatModel): boolean {
+  const last = model.messages.peek().findLast(({ role }) => role === "user");
+  if (!last) return false;
+  model.drafts.set(model.session.peek(), last.content);
+  return true;
+}
+
+function heldText(text: string): string | null {
+  if (text.length > LONGEST) {
+    const over = (text.length - LONGEST).toLocaleString("en-US");
+    return `It is too long by ${over} letters`;
+  }
+  return text.trim() === "" ? "Write something first" : null;
+}

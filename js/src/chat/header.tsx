@@ -1,0 +1,127 @@
+/** The header: how the chat stands, whether it goes on by itself, and what can be done about it. */
+import { Icon } from "../icons/icon";
+import { obstacle } from "../model/status";
+import { Button } from "../view/button";
+import { cx } from "../view/classes";
+import { useRoving } from "../view/roving";
+import { AutoChat } from "./auto";
+import { ListIcon } from "./icon";
+import type { ChatModel } from "./model";
+import { chatStatus } from "./status";
+
+interface HeaderProps {
+  model: ChatModel;
+  onOpen(run: string): void;
+}
+
+export function Header({ model, onOpen }: HeaderProps) {
+  return (
+    <div class="as-Header as-ChatHeader">
+      {model.sessions.all.value !== null && <ListSwitch model={model} />}
+      <Standing model={model} />
+      <span class="as-Spring" />
+      <Controls model={model} onOpen={onOpen} />
+    </div>
+  );
+}
+
+function ListSwitch({ model: { sessions } }: { model: ChatModel }) {
+  const shown = sessions.shown.value;
+  const hint = shown ? "Hide the conversations (Esc)" : "Show all conversations";
+  return (
+    <button
+      type="button"
+      class="as-Button as-mod-icon as-ChatHeader-list"
+      title={hint}
+      aria-label="Conversations"
+      aria-expanded={shown}
+      onClick={() => {
+        sessions.shown.value = !shown;
+      }}
+    >
+      <ListIcon />
+    </button>
+  );
+}
+
+function Standing({ model }: { model: ChatModel }) {
+  const connection = model.line.connection.value;
+  const { words, detail, icon, tone, spin } = chatStatus(connection, model.info.value, {
+    stopping: model.stopping.value,
+    removed: model.removed.value,
+  });
+  return (
+    <div
+      class={cx("as-State", `as-mod-${tone}`)}
+      role="status"
+      title={detail ? `${words}: ${detail}` : words}
+    >
+      <Icon name={icon} spin={spin ?? false} />
+      <span class="as-Ellipsis">{words}</span>
+      {connection.kind === "open" && !connection.control && (
+        <small class="as-mod-kept" title="You may watch this chat, not take part">
+          watching only
+        </small>
+      )}
+      {detail && (
+        <small class={cx("as-Ellipsis", connection.kind === "lost" && "as-mod-kept")}>
+          {detail}
+        </small>
+      )}
+    </div>
+  );
+}
+
+function Controls({ model, onOpen }: HeaderProps) {
+  const connection = model.line.connection.value;
+  const roving = useRoving<HTMLDivElement>();
+  const info = model.info.value;
+  const run = info?.run_id ?? null;
+  const stop = heldStop(model);
+  const halted = run !== null && info?.halted === true && info.waiting === null;
+  return (
+    <div class="as-Controls" role="toolbar" aria-label="Chat control" {...roving}>
+      {(connection.kind === "lost" || obstacle(connection)) && (
+        <Button
+          outline
+          icon="retry"
+          name="Retry now"
+          hint="Connect now"
+          class="as-Retry"
+          onClick={() => model.line.retry()}
+        >
+          <span class="as-ChatLabel">Retry now</span>
+        </Button>
+      )}
+      <AutoChat model={model} />
+      <Button
+        icon="stop"
+        name="Stop"
+        hint="End this answer: what was said stays"
+        held={stop}
+        primary={stop === null && !halted}
+        onClick={() => void model.stop()}
+      >
+        <span class="as-ChatLabel">Stop</span>
+      </Button>
+      <span class="as-Rule" />
+      <Button
+        icon="open"
+        hint="Open its run in the debugger"
+        primary={halted} // there it goes on
+        held={run === null ? heldRun(model) : null}
+        onClick={() => run !== null && onOpen(run)}
+      />
+    </div>
+  );
+}
+
+function heldStop(model: ChatModel): string | null {
+  if (model.barred.value !== null) return model.barred.value;
+  if (model.info.value?.state !== "STATE_RUNNING") return "Nothing is being answered";
+  return model.stopping.value ? "It is being stopped" : null;
+}
+
+function heldRun({ info }: ChatModel): string {
+  return info.value?.no_debugger ?? "It has no run yet: that begins with the first answer";
+}

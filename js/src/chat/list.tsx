@@ -1,0 +1,181 @@
+/** All conversations: those that are live, and those that are kept and can be opened again. */
+import { useEffect, useRef } from "preact/hooks";
+import { Icon } from "../icons/icon";
+import { Button } from "../view/button";
+import { cx } from "../view/classes";
+import { visible } from "../view/visible";
+import { count, when } from "../view/words";
+import type { ChatModel } from "./model";
+import { sessionStatus, titleOf } from "./status";
+import type { SessionInfo } from "./types";
+
+interface ListProps {
+  model: ChatModel;
+  /** Whether it lies over the conversation: then it goes once one is chosen. */
+  over: boolean;
+  /** Put it away. */
+  onClose(): void;
+  /** A new conversation is there. */
+  onBegun(): void;
+}
+
+export function List({ model, over, onClose, onBegun }: ListProps) {
+  const { sessions } = model;
+  const list = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const find = (selector: string) => list.current?.querySelector<HTMLElement>(selector);
+    (find("[aria-current]") ?? find("button"))?.focus();
+  }, []);
+  const go = async (there: Promise<boolean>, then?: () => void) => {
+    if (!(await there)) return;
+    if (over) onClose();
+    then?.();
+  };
+  return (
+    <section
+      ref={list}
+      class={cx("as-ChatList", over && "as-mod-over")}
+      aria-label="Conversations"
+      onKeyDown={(event) => moveFocus(event, list.current)}
+    >
+      <div class="as-PaneBar as-ChatList-bar">
+        <Button
+          outline
+          icon="plus"
+          hint="Begin another conversation: this one goes on"
+          held={model.barred.value}
+          onClick={() => void go(model.begin(), onBegun)}
+        >
+          New
+        </Button>
+        <span class="as-Spring" />
+        <Button icon="close" hint="Hide the conversations (Esc)" onClick={onClose} />
+      </div>
+      <News model={model} />
+      <ul class="as-Scroll as-ChatList-rows">
+        {sessions.all.value?.map((info) => (
+          <li key={info.id} class="as-ChatItem">
+            {sessions.doomed.value === info.id ? (
+              <Doomed model={model} info={info} />
+            ) : (
+              <Item model={model} info={info} onLook={() => void go(model.look(info.id))} />
+            )}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+interface ItemProps {
+  model: ChatModel;
+  info: SessionInfo;
+  onLook(): void;
+}
+
+function Item({ model, info, onLook }: ItemProps) {
+  const { id, live, updated_at, messages } = info;
+  const { words, icon, tone, spin } = sessionStatus(info);
+  const title = titleOf(info);
+  const current = id === model.session.value && !model.removed.value;
+  const kept = live ? "live" : "kept: a click opens it again";
+  return (
+    <>
+      <button
+        type="button"
+        class="as-ChatItem-open"
+        aria-current={current ? "true" : undefined}
+        title={`${title}\n${words}; ${count(messages, "message")}; ${kept}`}
+        onClick={onLook}
+      >
+        <span class={`as-State as-mod-${tone}`}>
+          <Icon name={icon} small spin={spin ?? false} />
+        </span>
+        <span class="as-Ellipsis as-ChatItem-title">{title}</span>
+        <span class="as-ChatItem-about as-Small as-Muted">
+          <span class="as-Ellipsis">{words}</span>
+          <span class="as-Spring" />
+          {when(updated_at)}
+        </span>
+      </button>
+      <Button
+        icon="trash"
+        name={`Delete ${title}`}
+        hint="Delete it"
+        held={model.barred.value}
+        class="as-ChatItem-delete"
+        onClick={() => {
+          model.sessions.doomed.value = id;
+        }}
+      />
+    </>
+  );
+}
+
+/** Asks once more: what is deleted can't be had back. */
+function Doomed({ model, info }: Omit<ItemProps, "onLook">) {
+  const { sessions } = model;
+  const row = useRef<HTMLDivElement>(null);
+  useEffect(() => row.current?.querySelector<HTMLElement>("button:last-of-type")?.focus(), []);
+  const keep = () => {
+    sessions.doomed.value = null;
+  };
+  return (
+    <div
+      ref={row}
+      class="as-ChatItem-doomed"
+      role="group"
+      aria-label={`Delete ${titleOf(info)}?`}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape") return;
+        event.stopPropagation();
+        keep();
+      }}
+    >
+      <span class="as-Small">Delete “{titleOf(info)}” for good?</span>
+      <Button
+        outline
+        class="as-mod-danger"
+        hint="Delete it, with all that was said in it"
+        held={model.barred.value}
+        onClick={() => void sessions.remove(info.id)}
+      >
+        Delete
+      </Button>
+      <Button outline hint="Keep it (Esc)" onClick={keep}>
+        Keep
+      </Button>
+    </div>
+  );
+}
+
+function News({ model: { sessions } }: { model: ChatModel }) {
+  const news = sessions.news.value;
+  if (news === null) return null;
+  return (
+    <p class="as-ChatNews" role="alert">
+      <span>{visible(news)}</span>
+      <Button
+        icon="close"
+        hint="Dismiss"
+        onClick={() => {
+          sessions.news.value = null;
+        }}
+      />
+    </p>
+  );
+}
+
+const STEPS: Record<string, number> = { ArrowUp: -1, ArrowDown: 1 };
+
+/** Up and Down go from one conversation to the next. */
+function moveFocus(event: KeyboardEvent, list: HTMLElement | null): void {
+  const step = STEPS[event.key];
+  if (step === undefined || !list) return;
+  const all = [...list.querySelectorAll<HTMLElement>(".as-ChatItem-open")];
+  const at = all.indexOf(document.activeElement as HTMLElement);
+  const next = all[at + step];
+  if (!next || (at === -1 && step < 0)) return;
+  next.focus();
+  event.preventDefault();
+}

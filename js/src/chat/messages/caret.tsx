@@ -1,0 +1,4 @@
+/** Where more is coming. It stands still: what moves is the text. */
+export function Caret() {
+  return <span class="as-Caret" aria-hidden="true" />;
+}

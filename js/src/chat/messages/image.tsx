@@ -1,0 +1,100 @@
+/** IMAGE: its bytes come through the kernel, never from an address that an agent names. */
+import { useMemo, useState } from "preact/hooks";
+import { visible } from "../../view/visible";
+import { size } from "../../view/words";
+import type { Picture, ShownMessage, TranscriptModel } from "../types";
+import { NotHere } from "./code";
+import { useFetched } from "./fetched";
+import { bytesOf, useAddress } from "./pictures";
+
+interface ImageProps {
+  model: TranscriptModel;
+  message: ShownMessage;
+  /** Show it as large as there is room. */
+  onEnlarge(shown: Enlarged): void;
+}
+
+/** A picture that is looked at alone. */
+export interface Enlarged {
+  readonly blob: Blob;
+  readonly alt: string;
+}
+
+const FAILED = "The picture can’t be shown";
+const BROKEN =
+  "It isn’t a PNG, JPEG, GIF or WebP that a browser can read: its bytes are broken, or of another kind.";
+
+export function Image({ model, message, onEnlarge }: ImageProps) {
+  const { id, path, content } = message;
+  const { ref, fetched, retry } = useFetched(id, () => model.picture(id));
+  const note = path !== null && (
+    <span class="as-Muted as-Ellipsis as-PathStart" title={visible(path)}>
+      <bdi>{visible(path)}</bdi>
+    </span>
+  );
+  return (
+    <div ref={ref} class="as-Image">
+      {fetched.kind === "failed" ? (
+        <NotHere what={FAILED} why={fetched.why} retry={retry} note={note} />
+      ) : fetched.kind === "waiting" ? (
+        <div class="as-Image-room as-Muted as-Late">The picture is on its way…</div>
+      ) : (
+        <Shown picture={fetched.value} message={message} note={note} onEnlarge={onEnlarge} />
+      )}
+      {content && content !== path && <p class="as-Text as-Muted as-Small">{visible(content)}</p>}
+    </div>
+  );
+}
+
+interface ShownProps {
+  picture: Picture;
+  message: ShownMessage;
+  note: preact.ComponentChildren;
+  onEnlarge(shown: Enlarged): void;
+}
+
+function Shown({ picture, message, note, onEnlarge }: ShownProps) {
+  const blob = useMemo(() => bytesOf(picture), [picture]);
+  const address = useAddress(blob);
+  const [broken, setBroken] = useState(false);
+  const [sides, setSides] = useState("");
+  if (!blob || broken) return <NotHere what={FAILED} why={BROKEN} note={note} />;
+  const alt = visible(message.content) || altOf(message);
+  return (
+    <>
+      <button
+        type="button"
+        class="as-Image-button"
+        title="Enlarge"
+        aria-label={`Enlarge: ${alt}`}
+        onClick={() => onEnlarge({ blob, alt })}
+      >
+        {address && (
+          <img
+            src={address}
+            alt={alt}
+            onError={() => setBroken(true)}
+            onLoad={({ currentTarget: { naturalWidth, naturalHeight } }) =>
+              setSides(`${naturalWidth} × ${naturalHeight}`)
+            }
+          />
+        )}
+      </button>
+      <p class="as-Image-about as-Muted as-Small">
+        <span>
+          {[kindOf(picture.media_type), sides, size(blob.size)].filter(Boolean).join(" · ")}
+        </span>
+        {note}
+      </p>
+    </>
+  );
+}
+
+const kindOf = (type: string) => type.slice("image/".length).toUpperCase();
+
+/** What is said of a picture of which nothing is said. */
+function altOf({ agent_name, path }: ShownMessage): string {
+  const name = path?.split(/[\\/]/).at(-1);
+  if (name) return visible(name);
+  return agent_name === null ? "Picture" : `Picture of ${visible(agent_name)}`;
+}

@@ -1,0 +1,57 @@
+/** Which rows a transcript has: its messages, with a head where somebody else begins, and the dividers. Pure. */
+import type { SessionInfo, ShownMessage } from "../types";
+
+/** What is said across the transcript: where agents read from, and where memory begins. */
+export type Divider = "window" | "memory";
+
+export type Row =
+  | { readonly kind: "message"; readonly message: ShownMessage; readonly head: boolean }
+  | { readonly kind: "divider"; readonly divider: Divider };
+
+type Bounds = Pick<SessionInfo, "kept" | "window_from">;
+
+/** After a pause this long the time is worth saying again, in seconds. */
+const PAUSE = 300;
+
+/** The messages, oldest first, as rows. */
+export function rowsOf(messages: readonly ShownMessage[], bounds: Bounds | null): Row[] {
+  const rows: Row[] = [];
+  const memory = bounds ? messages.length - bounds.kept : 0;
+  messages.forEach((message, at) => {
+    const before = messages[at - 1];
+    const divider = before && dividerAt(message, at === memory, bounds);
+    if (divider) rows.push({ kind: "divider", divider });
+    rows.push({
+      kind: "message",
+      message,
+      head: !before || divider !== null || isOther(before, message),
+    });
+  });
+  return rows;
+}
+
+/** The window lies within memory: where both begin at once, it says more. */
+function dividerAt(message: ShownMessage, memory: boolean, bounds: Bounds | null): Divider | null {
+  if (bounds !== null && message.id === bounds.window_from) return "window";
+  return memory ? "memory" : null;
+}
+
+/** Whether it needs a head of its own after the message before. */
+function isOther(before: ShownMessage, message: ShownMessage): boolean {
+  if (speakerKey(before) !== speakerKey(message)) return true;
+  return message.created_at - before.created_at > PAUSE;
+}
+
+/** Who speaks. What the computer puts out for an agent belongs to that agent. */
+function speakerKey({ role, format, agent_name }: ShownMessage): string {
+  const agents = role === "assistant" || role === "computer";
+  if (agents && agent_name !== null) return `agent ${agent_name}`;
+  if (role === "system") return format === "error" ? "error" : "system"; // AutoChat makes no errors
+  return `user ${agent_name ?? ""}`;
+}
+
+/** How many messages come after one; 0 where it isn't there. */
+export function after(messages: readonly ShownMessage[], id: string | null): number {
+  const at = messages.findLastIndex((message) => message.id === id);
+  return at === -1 ? 0 : messages.length - 1 - at;
+}

@@ -1,0 +1,182 @@
+/** What was said in a session: the messages, where agents read from, and what comes now. */
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Icon } from "../../icons/icon";
+import { cx } from "../../view/classes";
+import { visible } from "../../view/visible";
+import { count } from "../../view/words";
+import type { AgentInfo, SessionInfo, TranscriptModel } from "../types";
+import { Large } from "./enlarged";
+import type { Enlarged } from "./image";
+import { Message } from "./message";
+import { useReading } from "./reading";
+import { after, type Divider, rowsOf } from "./rows";
+import { roleWord } from "./words";
+
+interface TranscriptProps {
+  model: TranscriptModel;
+}
+
+export function Transcript({ model }: TranscriptProps) {
+  const info = model.info.value;
+  if (info === null) return <div class="as-Log" />;
+  return <Log key={info.id} model={model} info={info} />; // another session begins at its end
+}
+
+function Log({ model, info }: { model: TranscriptModel; info: SessionInfo }) {
+  const messages = model.messages.value;
+  const { scroller, content, away, toEnd, onScroll, hold } = useReading();
+  const sent = model.sent.value;
+  useLayoutEffect(toEnd, [sent]); // who says something looks for the answer
+  const [large, setLarge] = useState<Enlarged | null>(null);
+  const seen = useRef<string | null>(null);
+  if (!away) seen.current = messages.at(-1)?.id ?? null;
+  const fresh = away ? after(messages, seen.current) : 0;
+  const loading = useLoading(model);
+  return (
+    <div class="as-Log">
+      <div
+        ref={scroller}
+        class="as-Scroll as-Log-scroll"
+        role="log"
+        aria-label="Conversation"
+        aria-live={loading ? "off" : "polite"}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scroller has to be reached by the keyboard
+        tabIndex={0}
+        onScroll={onScroll}
+        onClickCapture={hold}
+      >
+        <div ref={content} class="as-Log-content">
+          {messages.length === 0 && !model.hasEarlier.value && <Nothing agents={info.agents} />}
+          {model.hasEarlier.value && <Earlier model={model} info={info} shown={messages.length} />}
+          {rowsOf(messages, info).map((row) =>
+            row.kind === "divider" ? (
+              <Divided key={row.divider} divider={row.divider} />
+            ) : (
+              <Message
+                key={row.message.id}
+                model={model}
+                message={row.message}
+                head={row.head}
+                onEnlarge={setLarge}
+              />
+            ),
+          )}
+          <Now info={info} speaks={messages.at(-1)?.streaming ?? false} />
+        </div>
+      </div>
+      {away && (
+        <button
+          type="button"
+          class={cx("as-Button as-mod-outline as-Log-end", fresh > 0 && "as-mod-fresh")}
+          title="Go to the end"
+          onClick={toEnd}
+        >
+          <Icon name="follow" small />
+          {fresh > 0 ? `${fresh.toLocaleString("en-US")} new` : "Latest"}
+        </button>
+      )}
+      {large && <Large picture={large} onClose={() => setLarge(null)} />}
+    </div>
+  );
+}
+
+/** Whether earlier messages are on their way, or just drawn: they are no news to read out. */
+function useLoading({ loadingEarlier }: TranscriptModel): boolean {
+  const now = loadingEarlier.value;
+  const [late, setLate] = useState(now);
+  useEffect(() => {
+    if (now) setLate(true);
+    else {
+      const frame = requestAnimationFrame(() => setLate(false));
+      return () => cancelAnimationFrame(frame);
+    }
+  }, [now]);
+  return now || late;
+}
+
+interface EarlierProps {
+  model: TranscriptModel;
+  info: SessionInfo;
+  shown: number;
+}
+
+function Earlier({ model, info, shown }: EarlierProps) {
+  const before = info.messages - shown;
+  return (
+    <p class="as-Log-earlier as-Small">
+      {model.loadingEarlier.value ? (
+        <span class="as-Muted">Earlier messages are on their way…</span>
+      ) : (
+        <button type="button" class="as-Link" onClick={() => void model.earlier()}>
+          {before > 0
+            ? `Show earlier messages (${before.toLocaleString("en-US")})`
+            : "Show earlier messages"}
+        </button>
+      )}
+    </p>
+  );
+}
+
+const DIVIDERS: Record<Divider, { words: string; hint: string }> = {
+  window: {
+    words: "Agents read from here",
+    hint: "An agent is given the last messages before the one that it answers: the rolling window",
+  },
+  memory: {
+    words: "In memory from here",
+    hint: "What stands above is kept in the transcript’s file only",
+  },
+};
+
+function Divided({ divider }: { divider: Divider }) {
+  const { words, hint } = DIVIDERS[divider];
+  return (
+    <p class="as-Log-divider as-Muted" title={hint}>
+      {words}
+    </p>
+  );
+}
+
+/** Who answers, until its words do: its room is always there, so that nothing moves for it. */
+function Now({ info, speaks }: { info: SessionInfo; speaks: boolean }) {
+  const busy = info.state === "STATE_RUNNING" && info.waiting === null;
+  return (
+    <p class="as-Log-now as-Muted as-Small">
+      {busy && (info.halted || !speaks) && (
+        <>
+          <Icon name={info.halted ? "pause" : "agent"} small />
+          <span class="as-Ellipsis">
+            <bdi>{visible(info.speaking ?? "") || "The agent"}</bdi>
+            {info.halted ? " is halted in the debugger" : " is at it…"}
+          </span>
+        </>
+      )}
+    </p>
+  );
+}
+
+/** Nothing was said yet: who is there to talk to. */
+function Nothing({ agents }: { agents: readonly AgentInfo[] }) {
+  return (
+    <div class="as-Empty as-Log-empty">
+      <h3>Nothing was said yet</h3>
+      <p>
+        {agents.length === 0
+          ? "No agent takes part. Give the chat an agent, and run the cell again."
+          : `Write below. ${agents.length === 1 ? "This agent takes part:" : "These agents take part:"}`}
+      </p>
+      <ul aria-label={count(agents.length, "agent")}>
+        {agents.map(({ name, role, description }) => (
+          <li key={name} class="as-Log-agent">
+            <Icon name="agent" small />
+            <b class="as-Ellipsis">{visible(name)}</b>
+            <span class="as-Tag" title={`Role ${visible(role)}`}>
+              {roleWord(role)}
+            </span>
+            {description && <span class="as-Muted as-Text">{visible(description)}</span>}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,131 @@
+/** The whole view: a header, the conversation with a field to write in, and the list of conversations. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { CopyButton } from "../inspector/copy";
+import { obstacle } from "../model/status";
+import { openRun, type Reach } from "../shells/opening";
+import { Button } from "../view/button";
+import { Edge, useHeight } from "../view/edge";
+import { keepJupyterOut } from "../view/jupyter_keys";
+import { useKeepFocus } from "../view/keep_focus";
+import type { Place } from "../view/place";
+import { useNarrow } from "../view/split";
+import { visible } from "../view/visible";
+import { Agents } from "./agents";
+import { Composer } from "./composer";
+import { emptyState } from "./empty";
+import { Header } from "./header";
+import { List } from "./list";
+import { Transcript } from "./messages";
+import type { ChatModel } from "./model";
+import { Title } from "./title";
+
+/** Up to this width the list lies over the conversation; as chat.css has it. */
+const OVER_TO = 700;
+
+/** Where the focus may go when what had it goes, the best first. */
+const HEIRS = [".as-ChatPost-field", ".as-View"];
+
+interface RootProps {
+  model: ChatModel;
+  place: Place;
+  reach(): Reach;
+}
+
+export function Root({ model, place, reach }: RootProps) {
+  const root = useRef<HTMLDivElement>(null);
+  const narrow = useNarrow(root, OVER_TO);
+  const [height, setHeight] = useHeight(place);
+  useKeepFocus(root, HEIRS);
+  const [command, setCommand] = useState<string | null>(null);
+  const onOpen = (run: string) => setCommand(openRun(run, reach()));
+  const { shown, all } = model.sessions;
+  const listed = shown.value && all.value !== null;
+  const hideList = () => {
+    shown.value = false;
+    root.current?.querySelector<HTMLElement>(".as-ChatHeader-list")?.focus();
+  };
+  const toField = () => root.current?.querySelector<HTMLElement>(".as-ChatPost-field")?.focus();
+  // What stood beside the conversation would come to lie over it.
+  useEffect(() => {
+    if (narrow) shown.value = false;
+  }, [narrow]);
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: keys bubble up to here from what has the focus
+    <div
+      ref={root}
+      class="as-Root as-shell-inline as-Chat"
+      data-lm-suppress-shortcuts="true"
+      style={place.resizable ? { "--as-height": `${height}px` } : {}}
+      onFocusIn={({ target }) => keepJupyterOut(target)}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || event.defaultPrevented || !listed) return;
+        event.preventDefault();
+        hideList();
+      }}
+    >
+      <div class="as-View" role="region" aria-label="Chat" tabIndex={-1}>
+        <Header model={model} onOpen={onOpen} />
+        <div class="as-Strip as-ChatStrip">
+          <Title model={model} />
+          <span class="as-Spring" />
+          <Agents model={model} onOpen={onOpen} />
+        </div>
+        <div class="as-ChatBody">
+          {listed && <List model={model} over={narrow} onClose={hideList} onBegun={toField} />}
+          <div class="as-ChatMain">
+            {emptyState(model) ?? <Transcript model={model} />}
+            <Apart model={model} />
+            {command !== null && <Typed command={command} onClose={() => setCommand(null)} />}
+            <News model={model} />
+            <Composer model={model} />
+          </div>
+        </div>
+      </div>
+      {place.resizable && <Edge height={height} onHeight={setHeight} />}
+    </div>
+  );
+}
+
+/** What keeps the view from the kernel, while the conversation is still to be read. */
+function Apart({ model }: { model: ChatModel }) {
+  const why = obstacle(model.line.connection.value);
+  if (why === null || model.info.value === null) return null;
+  return (
+    <p class="as-ChatNews" role="alert">
+      <span>{visible(why)}</span>
+    </p>
+  );
+}
+
+/** What to type where the browser can't reach the run. */
+function Typed({ command, onClose }: { command: string; onClose(): void }) {
+  return (
+    <p class="as-ChatNews as-mod-hint" role="status">
+      <span>
+        {command.startsWith("%")
+          ? "To step it, run in a cell: "
+          : "To step it, type in a terminal: "}
+        <code class="as-Code">{command}</code>
+      </span>
+      <CopyButton label="Copy the command" text={() => command} />
+      <Button icon="close" hint="Dismiss" onClick={onClose} />
+    </p>
+  );
+}
+
+function News({ model }: { model: ChatModel }) {
+  const news = model.news.value;
+  if (news === null) return null;
+  return (
+    <p class="as-ChatNews" role="alert">
+      <span>{visible(news)}</span>
+      <Button
+        icon="close"
+        hint="Dismiss"
+        onClick={() => {
+          model.news.value = null;
+        }}
+      />
+    </p>
+  );
+}

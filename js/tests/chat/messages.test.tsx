@@ -1,0 +1,494 @@
+/** What was said, as a person and a screen reader find it. */
+import { render } from "preact";
+import { beforeEach, expect, test, vi } from "vitest";
+import { Transcript } from "../../src/chat/messages";
+import type { SessionInfo, ShownMessage } from "../../src/chat/types";
+import { drawn, press, useLayout } from "../helpers/dom";
+import { anAgent, aSaid, BEGAN, FakeTranscript } from "../helpers/said";
+
+useLayout();
+
+/** Everything is in sight: there is no layout here. */
+class AllSeen {
+  readonly #seen: IntersectionObserverCallback;
+
+  constructor(seen: IntersectionObserverCallback) {
+    this.#seen = seen;
+  }
+
+  observe(): void {
+    const entry = { isIntersecting: true } as IntersectionObserverEntry;
+    this.#seen([entry], this as unknown as IntersectionObserver);
+  }
+
+  disconnect(): void {}
+}
+
+beforeEach(() => {
+  vi.stubGlobal("IntersectionObserver", AllSeen);
+});
+
+async function shown(messages: readonly ShownMessage[], info: Partial<SessionInfo> = {}) {
+  const model = new FakeTranscript(messages, info);
+  return showing(model);
+}
+
+async function showing(model: FakeTranscript) {
+  const host = document.body.appendChild(document.createElement("div"));
+  render(<Transcript model={model} />, host);
+  await drawn();
+  const all = (selector: string) => [...host.querySelectorAll<HTMLElement>(selector)];
+  const one = (selector: string) => {
+    const [found] = all(selector);
+    if (!found) throw new Error(`no ${selector}`);
+    return found;
+  };
+  const button = (name: string) => {
+    const found = all("button").find((each) =>
+      (each.getAttribute("aria-label") ?? each.textContent ?? "").trim().startsWith(name),
+    );
+    if (!found) throw new Error(`no button ${name}`);
+    return found;
+  };
+  const click = async (element: HTMLElement) => {
+    element.click();
+    await drawn();
+  };
+  const leave = () => render(null, host);
+  return { model, host, all, one, button, click, leave };
+}
+
+const HOSTILE = '<script>alert(1)</script><img src=x onerror="alert(1)"> \u202etxt\u200b';
+const SEEN = '<script>alert(1)</script><img src=x onerror="alert(1)"> ⟨U+202E⟩txt⟨U+200B⟩';
+
+/** Nothing of what was said is an element of its own, or an attribute that acts. */
+function expectText(host: HTMLElement): void {
+  expect(host.querySelector("script, img, iframe, a, b > b, object, form, style")).toBeNull();
+  for (const element of host.querySelectorAll("*"))
+    for (const { name } of element.attributes) expect(name.startsWith("on")).toBe(false);
+}
+
+// ---- words --------------------------------------------------------------------------------------------
+
+test("code stands in a box with its language, and is copied whole", async () => {
+  const copied = vi.fn(async () => {});
+  vi.stubGlobal("navigator", { clipboard: { writeText: copied } });
+  const content =
+    "Look at `cart.py`, **twice**:\n\n```python\nprint(1)\nprint(2)\n```\nThat is it.";
+  const { one, all, click, button } = await shown([aSaid("a", { content })]);
+  expect(one(".as-CodeBox-language").textContent).toBe("python");
+  expect(one(".as-CodeBox-head").textContent).toContain("2 lines");
+  expect(one(".as-CodeBox pre").textContent).toBe("print(1)\nprint(2)");
+  expect(one(".as-Rich code").textContent).toBe("cart.py");
+  expect(one(".as-Rich b").textContent).toBe("twice");
+  expect(all(".as-Text").map(({ textContent }) => textContent)).toContain("That is it.");
+  await click(button("Copy the code"));
+  expect(copied).toHaveBeenCalledWith("print(1)\nprint(2)");
+});
+
+test("a fence that is still open is code already, with a caret where more comes", async () => {
+  const { model, one, all } = await shown([
+    aSaid("a", { content: "So:\n```py\nx = 1", streaming: true }),
+  ]);
+  expect(one(".as-CodeBox pre").textContent).toBe("x = 1");
+  const article = one("article");
+  expect(article.getAttribute("aria-busy")).toBe("true");
+  expect(all(".as-CodeBox .as-Caret")).toHaveLength(1);
+  model.say(aSaid("a", { content: "So:\n```py\nx = 1\n```\nDone", streaming: true }));
+  await drawn();
+  expect(all(".as-Caret")).toHaveLength(1);
+  expect(all(".as-Text").at(-1)?.textContent).toBe("Done");
+  model.say(aSaid("a", { content: "So:\n```py\nx = 1\n```\nDone" }));
+  await drawn();
+  expect(all(".as-Caret")).toHaveLength(0);
+  expect(one("article")).toBe(article);
+  expect(article.getAttribute("aria-busy")).toBe("false");
+});
+
+test("hostile words are text, whatever their type", async () => {
+  const every = [
+    aSaid("m", {
+      content: `${HOSTILE}\n\`${HOSTILE}\` **${HOSTILE}**\n\`\`\`${HOSTILE}\n${HOSTILE}`,
+    }),
+    aSaid("e", { content: HOSTILE, format: "error" }),
+    aSaid("c", { type: "CODE", content: HOSTILE, language: HOSTILE, format: HOSTILE }),
+    aSaid("o", { type: "CONSOLE", content: HOSTILE, role: "computer" }),
+    aSaid("q", { type: "CONFIRMATION", content: HOSTILE, choices: [HOSTILE], details: HOSTILE }),
+    aSaid("f", {
+      type: "FUNCTION",
+      name: HOSTILE,
+      arguments: { [HOSTILE]: HOSTILE },
+      result: HOSTILE,
+    }),
+    aSaid("u", { type: HOSTILE, content: HOSTILE, details: { [HOSTILE]: [HOSTILE] } }),
+    aSaid("n", { content: "x", agent_name: HOSTILE }),
+    aSaid("y", { content: HOSTILE, role: "user", agent_name: HOSTILE }),
+  ];
+  const agents = [anAgent(HOSTILE, { role: HOSTILE, description: HOSTILE })];
+  const { host, all, click, one } = await shown(every, {
+    agents,
+    speaking: HOSTILE,
+    state: "STATE_RUNNING",
+  });
+  for (const each of all("[aria-expanded]")) await click(each);
+  expectText(host);
+  for (const id of ["m", "e", "c", "o", "f", "u", "n", "y"])
+    expect(one(`[data-message="${id}"]`).textContent).toContain("⟨U+202E⟩txt");
+  expect(one('[data-message="e"]').textContent).toContain(SEEN);
+});
+
+test("addresses are no links, and no picture is fetched from one", async () => {
+  const content = "![x](https://evil.example/x.png) [y](javascript:alert(1)) https://evil.example";
+  const { host, one } = await shown([aSaid("a", { content })]);
+  expectText(host);
+  expect(one(".as-Rich").textContent).toBe(content);
+});
+
+test("of a long answer the beginning is shown, the rest where it is asked for", async () => {
+  const content = Array.from({ length: 4200 }, (_, at) => `line ${at}`).join("\n");
+  const { one, button, click, all } = await shown([aSaid("a", { content })]);
+  expect(one(".as-Rich").textContent).not.toContain("line 90\n");
+  await click(button("Show 4,120 more lines"));
+  expect(one(".as-Rich").textContent).toContain("line 1000\n");
+  await click(button("Fold"));
+  expect(all(".as-More button")).toHaveLength(1);
+});
+
+test("what is seen coming keeps its end in sight, also once it is there", async () => {
+  const content = Array.from({ length: 20_000 }, (_, at) => `line ${at}`).join("\n");
+  const { model, one, button, click } = await shown([aSaid("a", { content, streaming: true })]);
+  expect(one(".as-Rich").textContent).toContain("line 19999");
+  expect(one(".as-Rich").textContent.length).toBeLessThan(50_000);
+  model.say(aSaid("a", { content }));
+  await drawn();
+  expect(one(".as-Rich").textContent).toContain("line 19999");
+  await click(button("Show the "));
+  expect(one(".as-Rich").textContent.length).toBeGreaterThan(60_000);
+});
+
+test("a message without a word, and a failure, say so", async () => {
+  const { one } = await shown([
+    aSaid("a"),
+    aSaid("b", { format: "error", content: "OpenAIError: no key. Set OPENAI_API_KEY." }),
+  ]);
+  expect(one('[data-message="a"]').textContent).toContain("(no text)");
+  expect(one('[data-message="b"] .as-Failure').textContent).toContain("Set OPENAI_API_KEY");
+});
+
+// ---- code, output, calls --------------------------------------------------------------------------------
+
+test("code says what it is; that of a file is fetched, or why it can't be is said", async () => {
+  const model = new FakeTranscript([
+    aSaid("a", { type: "CODE", language: "python", format: "source", content: "x = 1" }),
+    aSaid("b", { type: "CODE", language: "json", format: "result", path: "out/r.json" }),
+    aSaid("c", { type: "CODE", language: "text", format: "source", path: "/etc/passwd" }),
+  ]);
+  model.sources = {
+    b: { text: '{"n": 1}' },
+    c: new Error("/etc/passwd isn't below the workspace."),
+  };
+  const { one, button, click } = await showing(model);
+  expect(one('[data-message="a"] .as-CodeBox-head').textContent).toContain("pythonsource");
+  expect(one('[data-message="b"] .as-CodeBox-head').textContent).toContain("result");
+  expect(one('[data-message="b"] .as-CodeBox-head').textContent).toContain("out/r.json");
+  expect(one('[data-message="b"] pre').textContent).toBe('{"n": 1}');
+  expect(one('[data-message="c"]').textContent).toContain("isn't below the workspace");
+  model.sources.c = { text: "root" };
+  await click(button("Look again"));
+  expect(one('[data-message="c"] pre').textContent).toBe("root");
+});
+
+test("output is what a terminal would show, and of much of it the end", async () => {
+  const bars = Array.from({ length: 100 }, (_, at) => `\r${at} %`).join("");
+  const lines = Array.from({ length: 100_000 }, (_, at) => `n${at}`).join("\n");
+  const { one, button, click } = await shown([
+    aSaid("a", {
+      type: "CONSOLE",
+      role: "computer",
+      content: `\x1b[31mred\x1b[0m\n${bars}\ndone\n`,
+    }),
+    aSaid("b", { type: "CONSOLE", role: "computer", content: lines }),
+    aSaid("c", { type: "CONSOLE", role: "computer" }),
+  ]);
+  expect(one('[data-message="a"] pre').textContent).toBe("red\n99 %\ndone\n");
+  const pre = one('[data-message="b"] pre');
+  expect(pre.textContent?.length).toBeLessThan(50_000);
+  expect(pre.textContent).toContain("n99999");
+  expect(one('[data-message="b"]').textContent).toContain("100,000 lines");
+  await click(button("Show the "));
+  expect(pre.textContent?.length).toBeGreaterThan(60_000);
+  expect(one('[data-message="c"] pre').textContent).toBe("(no output)");
+});
+
+test("a call is one line, which opens; numbers of any size stand as they are", async () => {
+  const args = { path: "a.py", n: 12345678901234567890n, deep: { x: [1, null] } };
+  const { model, one, click } = await shown([
+    aSaid("a", { type: "FUNCTION", name: "read", arguments: args, streaming: true }),
+  ]);
+  const line = one(".as-FunctionCall-line");
+  expect(line.textContent).toContain(
+    'read(path="a.py", n=12345678901234567890, deep={"x":[1,null]})',
+  );
+  expect(line.textContent).toContain("running");
+  model.say(
+    aSaid("a", { type: "FUNCTION", name: "read", arguments: args, result: { ok: 1 }, ok: true }),
+  );
+  await drawn();
+  expect(one(".as-FunctionCall-line")).toBe(line);
+  expect(line.textContent).toContain('→ {"ok":1}');
+  expect(line.textContent).toContain("done");
+  expect(line.getAttribute("aria-expanded")).toBe("false");
+  await click(line);
+  expect(one(".as-FunctionCall-opened").textContent).toContain('"n": 12345678901234567890');
+  expect(one(".as-FunctionCall-opened").textContent).toContain("Result");
+});
+
+test("a call that failed, and one that never ended, say so", async () => {
+  const { one } = await shown([
+    aSaid("a", { type: "FUNCTION", name: "f", ok: false, result: "boom" }),
+    aSaid("b", { type: "FUNCTION", name: null, ok: null, arguments: [1, 2] }),
+    aSaid("c", { type: "FUNCTION", name: "g", ok: true, result: null }),
+  ]);
+  expect(one('[data-message="a"]').textContent).toContain("failed");
+  expect(one('[data-message="b"]').textContent).toContain("(no name)([1,2])");
+  expect(one('[data-message="b"]').textContent).toContain("no result");
+  expect(one('[data-message="c"]').textContent).toContain("→ null");
+});
+
+test("a type that this view doesn't know is text, and says so", async () => {
+  const { one } = await shown([aSaid("a", { type: "PLOT", content: "y = x", details: { y: 1 } })]);
+  expect(one("article").textContent).toContain("doesn’t know messages of type PLOT");
+  expect(one("article").textContent).toContain("y = x");
+  expect(one("article pre").textContent).toBe('{\n  "y": 1\n}');
+});
+
+// ---- pictures -------------------------------------------------------------------------------------------
+
+const PNG = btoa("\x89PNG\r\n\x1a\n");
+
+test("a picture is a blob of the view's own, and is let go with its message", async () => {
+  const made = vi.spyOn(URL, "createObjectURL").mockReturnValue("blob:x/1");
+  const gone = vi.spyOn(URL, "revokeObjectURL").mockImplementation(() => {});
+  const model = new FakeTranscript([aSaid("a", { type: "IMAGE", path: "out/plot.png" })]);
+  model.pictures = { a: { media_type: "image/png", data: PNG } };
+  const { one, leave, click, button, all } = await showing(model);
+  const image = one("img") as HTMLImageElement;
+  expect(image.src).toBe("blob:x/1");
+  expect(image.alt).toBe("plot.png");
+  expect(made.mock.calls.map(([blob]) => (blob as Blob).type)).toEqual(["image/png"]);
+  await click(button("Enlarge"));
+  expect(one('[role="dialog"]').getAttribute("aria-label")).toBe("plot.png");
+  expect(document.activeElement).toBe(button("Close (Esc)"));
+  await press("Escape");
+  expect(all('[role="dialog"]')).toEqual([]);
+  leave();
+  await drawn();
+  expect(gone.mock.calls.length).toBe(made.mock.calls.length);
+});
+
+test("what is no picture, or may not be shown, says why, and is never an image", async () => {
+  const made = vi.spyOn(URL, "createObjectURL").mockReturnValue("blob:x/1");
+  const model = new FakeTranscript([
+    aSaid("svg", { type: "IMAGE" }),
+    aSaid("junk", { type: "IMAGE" }),
+    aSaid("path", { type: "IMAGE", path: "/etc/x.png" }),
+    aSaid("html", { type: "IMAGE" }),
+  ]);
+  model.pictures = {
+    svg: { media_type: "image/svg+xml", data: btoa("<svg onload=alert(1)>") },
+    junk: { media_type: "image/png", data: "%%%" },
+    path: new Error("/etc/x.png isn't below the workspace."),
+    html: { media_type: "text/html", data: btoa("<script>") },
+  };
+  const { host, one } = await showing(model);
+  expectText(host);
+  expect(made).not.toHaveBeenCalled();
+  for (const id of ["svg", "junk", "html"])
+    expect(one(`[data-message="${id}"]`).textContent).toContain("isn’t a PNG");
+  expect(one('[data-message="path"]').textContent).toContain("isn't below the workspace");
+});
+
+test("bytes that the browser can't draw are said to be broken", async () => {
+  vi.spyOn(URL, "createObjectURL").mockReturnValue("blob:x/1");
+  const model = new FakeTranscript([aSaid("a", { type: "IMAGE" })]);
+  model.pictures = { a: { media_type: "image/png", data: PNG } };
+  const { one } = await showing(model);
+  one("img").dispatchEvent(new Event("error"));
+  await drawn();
+  expect(one("article").textContent).toContain("bytes are broken");
+});
+
+// ---- confirmations --------------------------------------------------------------------------------------
+
+const ASKS = aSaid("q", {
+  type: "CONFIRMATION",
+  content: "Run `rm -r build`?",
+  choices: ["Allow", "Deny"],
+  details: { tool: "run_command", why: "it changes files", args: { command: "rm -r build" } },
+  final: false,
+  streaming: true,
+});
+
+test("a confirmation waits with its choices, none of them taken by itself", async () => {
+  const { model, one, button, click } = await shown([ASKS], {
+    waiting: "q",
+    state: "STATE_RUNNING",
+  });
+  expect(one("section").textContent).toContain("Waits for your choice");
+  expect(document.activeElement).toBe(document.body);
+  await click(one("section .as-Fold"));
+  expect(one("section pre").textContent).toContain('"command": "rm -r build"');
+  await click(button("Allow"));
+  expect(model.chosen).toEqual([["q", "Allow"]]);
+  await click(button("Deny")); // a second one is not sent
+  expect(model.chosen).toHaveLength(1);
+  model.info.value = { ...(model.info.value as SessionInfo), waiting: null };
+  model.say({ ...ASKS, chosen: "Allow", final: true, streaming: false });
+  await drawn();
+  expect(button("Allow: chosen").getAttribute("aria-disabled")).toBe("true");
+  expect(button("Deny").getAttribute("aria-disabled")).toBe("true");
+  expect(one("section").textContent).not.toContain("Withdrawn");
+});
+
+test("a choice that is refused says why, and can be made again", async () => {
+  const { model, one, button, click } = await shown([ASKS], { waiting: "q" });
+  model.refuses = "The session was stopped.";
+  await click(button("Deny"));
+  expect(one('section [role="alert"]').textContent).toBe("The session was stopped.");
+  expect(button("Deny").getAttribute("aria-disabled")).toBeNull();
+});
+
+test("who may only watch can't choose, and a withdrawn question says so", async () => {
+  const { model, one, button, click } = await shown([ASKS], { waiting: "q" });
+  model.barred.value = "This login may watch, not answer";
+  await drawn();
+  await click(button("Allow"));
+  expect(button("Allow").title).toBe("This login may watch, not answer");
+  expect(model.chosen).toEqual([]);
+  model.info.value = { ...(model.info.value as SessionInfo), waiting: null };
+  model.say({ ...ASKS, final: true, streaming: false });
+  await drawn();
+  expect(one("section").textContent).toContain("Withdrawn");
+});
+
+// ---- the transcript -------------------------------------------------------------------------------------
+
+test("who speaks stands where somebody else begins; output belongs to its agent", async () => {
+  const { all } = await shown(
+    [
+      aSaid("1", { role: "user", content: "hi", agent_name: "coder" }),
+      aSaid("2", { content: "a" }),
+      aSaid("3", { type: "CONSOLE", role: "computer", content: "b" }),
+      aSaid("4", { content: "c", created_at: BEGAN + 400 }),
+      aSaid("5", { role: "system", agent_name: null, content: "Go on." }),
+      aSaid("6", { role: "system", agent_name: null, content: "ValueError", format: "error" }),
+      aSaid("7", { content: "d", agent_name: "other" }),
+    ],
+    { agents: [anAgent("coder"), anAgent("other", { role: "LLM_PLANNER" })] },
+  );
+  const heads = all(".as-Said-head").map((head) =>
+    [...head.children].slice(1, -2).map(({ textContent }) => textContent),
+  );
+  expect(heads).toEqual([
+    ["You", "to coder"],
+    ["coder", "executor"],
+    ["coder", "executor"],
+    ["AutoChat"],
+    ["Error"],
+    ["other", "planner"],
+  ]);
+});
+
+test("dividers stand where agents read from, and where memory begins", async () => {
+  const said = Array.from({ length: 6 }, (_, at) => aSaid(`${at}`, { content: `${at}` }));
+  const { model, one } = await shown(said, { kept: 4, window_from: "4", messages: 6 });
+  const rows = () => [...one(".as-Log-content").children].map((each) => each.textContent);
+  const place = (words: string) => rows().findIndex((text) => text?.includes(words));
+  expect(place("In memory from here")).toBe(2);
+  expect(place("Agents read from here")).toBe(5);
+  model.info.value = { ...(model.info.value as SessionInfo), kept: 6, window_from: "0" };
+  await drawn();
+  expect(place("from here")).toBe(-1); // nothing stands above
+});
+
+test("earlier messages are fetched where there are some", async () => {
+  const { model, button, click, one } = await shown([aSaid("9", { content: "x" })], {
+    messages: 51,
+  });
+  model.hasEarlier.value = true;
+  await drawn();
+  await click(button("Show earlier messages (50)"));
+  expect(model.asked).toEqual(["earlier"]);
+  model.loadingEarlier.value = true;
+  await drawn();
+  expect(one('[role="log"]').getAttribute("aria-live")).toBe("off");
+  model.loadingEarlier.value = false;
+  model.messages.value = [aSaid("8", { content: "y" }), ...model.messages.peek()];
+  await drawn();
+  expect(one('[role="log"]').getAttribute("aria-live")).toBe("polite");
+});
+
+test("who is further up is told how many came, and goes to the end by a click", async () => {
+  const { model, one, all, click } = await shown([aSaid("1", { content: "x" })]);
+  const scroller = one('[role="log"]');
+  Object.defineProperty(scroller, "scrollHeight", { configurable: true, value: 2000 });
+  scroller.scrollTop = 100;
+  scroller.dispatchEvent(new Event("scroll"));
+  await drawn();
+  expect(one(".as-Log-end").textContent).toBe("Latest");
+  for (const id of ["2", "3", "4"]) model.say(aSaid(id, { content: id }));
+  await drawn();
+  expect(one(".as-Log-end").textContent).toBe("3 new");
+  expect(scroller.scrollTop).toBe(100);
+  await click(one(".as-Log-end"));
+  expect(all(".as-Log-end")).toEqual([]);
+  expect(scroller.scrollTop).toBe(2000);
+});
+
+test("who says something from here is taken to the end, where the answer comes", async () => {
+  const { model, one, all } = await shown([aSaid("1", { content: "x" })]);
+  const scroller = one('[role="log"]');
+  Object.defineProperty(scroller, "scrollHeight", { configurable: true, value: 2000 });
+  scroller.scrollTop = 100;
+  scroller.dispatchEvent(new Event("scroll"));
+  await drawn();
+  model.sent.value += 1;
+  await drawn();
+  expect(all(".as-Log-end")).toEqual([]);
+  expect(scroller.scrollTop).toBe(2000);
+});
+
+test("a message that stands isn't drawn again while another one comes", async () => {
+  const { model, one } = await shown([aSaid("1", { content: "x" })]);
+  const changes = vi.fn();
+  const observer = new MutationObserver(changes);
+  observer.observe(one('[data-message="1"]'), { subtree: true, childList: true, attributes: true });
+  for (let at = 0; at < 20; at += 1) {
+    model.say(aSaid("2", { content: "y".repeat(at), streaming: true }));
+    await drawn();
+  }
+  observer.disconnect();
+  expect(changes).not.toHaveBeenCalled();
+});
+
+test("where nothing was said it is said who is there; and who is at it", async () => {
+  const agents = [anAgent("coder", { description: "Writes code" })];
+  const { model, one, all } = await shown([], { agents });
+  expect(one(".as-Empty").textContent).toContain("coderexecutorWrites code");
+  model.say(aSaid("1", { role: "user", content: "hi" }));
+  model.info.value = {
+    ...(model.info.value as SessionInfo),
+    state: "STATE_RUNNING",
+    speaking: "coder",
+  };
+  await drawn();
+  expect(all(".as-Empty")).toEqual([]);
+  expect(one(".as-Log-now").textContent).toBe("coder is at it…");
+  model.info.value = { ...model.info.value, halted: true };
+  await drawn();
+  expect(one(".as-Log-now").textContent).toBe("coder is halted in the debugger");
+  model.info.value = { ...model.info.value, halted: false };
+  model.say(aSaid("2", { content: "he", streaming: true }));
+  await drawn();
+  expect(one(".as-Log-now").textContent).toBe("");
+});

@@ -1,0 +1,441 @@
+/** The view of a chat as a person and a screen reader find it: header, list, and the field to write in. */
+import { beforeEach, expect, test, vi } from "vitest";
+import { mountChat } from "../../src/chat/mount";
+import { onOpenRun } from "../../src/shells/opening";
+import { FakeChat, type Session, said, session } from "../helpers/chat";
+import { drawn, press, useLayout } from "../helpers/dom";
+import { anAgent, BEGAN } from "../helpers/said";
+
+useLayout();
+
+let width = 1000;
+
+/** Tells a width at once: there is no layout here. */
+class Wide {
+  static #all: Wide[] = [];
+  readonly #told: ResizeObserverCallback;
+  constructor(told: ResizeObserverCallback) {
+    this.#told = told;
+    Wide.#all.push(this);
+  }
+  static tell(now: number): void {
+    width = now;
+    for (const each of Wide.#all) each.observe();
+  }
+  observe(): void {
+    const entry = { contentRect: { width } } as ResizeObserverEntry;
+    this.#told([entry], this);
+  }
+  unobserve(): void {}
+  disconnect(): void {}
+}
+
+beforeEach(() => {
+  sessionStorage.clear();
+  width = 1000;
+  vi.stubGlobal("ResizeObserver", Wide);
+});
+
+type Options = Partial<Parameters<typeof mountChat>[2]>;
+
+async function shown(chat = new FakeChat(), options: Options = {}) {
+  const host = document.body.appendChild(document.createElement("div"));
+  const leave = mountChat(host, chat, { session: "s", ...options });
+  await drawn();
+  const all = (selector: string) => [...host.querySelectorAll<HTMLElement>(selector)];
+  const one = (selector: string) => {
+    const [found] = all(selector);
+    if (!found) throw new Error(`no ${selector}`);
+    return found;
+  };
+  const button = (name: string) => {
+    const found = all("button").find((each) =>
+      (each.getAttribute("aria-label") ?? each.textContent ?? "").trim().startsWith(name),
+    );
+    if (!found) throw new Error(`no button ${name}`);
+    return found;
+  };
+  const click = async (element: HTMLElement) => {
+    element.click();
+    await drawn();
+  };
+  const field = () => one(".as-ChatPost-field") as HTMLTextAreaElement;
+  const write = async (text: string) => {
+    field().value = text;
+    field().dispatchEvent(new Event("input", { bubbles: true }));
+    await drawn();
+  };
+  const state = () => one(".as-State");
+  return { chat, host, leave, all, one, button, click, field, write, state };
+}
+
+const only = (changes: Session["info"] | object, messages: Session["messages"] = []) =>
+  new FakeChat(session(changes, messages));
+
+test.each([
+  ["Ready", "good", { state: "STATE_INIT", ending: null }],
+  ["Ready", "good", { state: "STATE_STOP", ending: "done" }],
+  ["Answering…", "agent", { state: "STATE_RUNNING", speaking: "coder" }],
+  ["Halted", "you", { state: "STATE_RUNNING", speaking: "coder", halted: true }],
+  ["Waits for your choice", "you", { state: "STATE_RUNNING", speaking: "coder", waiting: "q" }],
+  ["Stopped", "off", { state: "STATE_STOP", ending: "stopped" }],
+  ["Failed", "bad", { state: "STATE_STOP", ending: "error" }],
+])("the state %s is told by its word, its shape and its colour", async (words, tone, info) => {
+  const { state } = await shown(only(info));
+  expect(state().querySelector("span")?.textContent).toBe(words);
+  expect(state().classList.contains(`as-mod-${tone}`)).toBe(true);
+  expect(state().querySelector("svg path, svg rect, svg circle")).not.toBeNull();
+  expect(state().getAttribute("role")).toBe("status");
+});
+
+test("who takes part is listed with their roles, and who speaks is told apart", async () => {
+  const agents = [
+    anAgent("boss", { role: "SUPERVISOR", description: "Hands on" }),
+    anAgent("coder", { type: "STRUCTURED_CHAT", run_id: "r2" }),
+  ];
+  const opened: string[] = [];
+  onOpenRun((run) => opened.push(run));
+  const { all, click } = await shown(
+    only({ agents, default_agent: "boss", state: "STATE_RUNNING", speaking: "coder" }),
+    { reach: () => ({ pageUrl: (run) => `http://core/${run}` }) },
+  );
+  const [boss, coder] = all(".as-ChatAgent") as [HTMLElement, HTMLElement];
+  expect(boss.textContent).toBe("bosssupervisor");
+  expect(coder.textContent).toContain("speaks");
+  expect(boss.title).toContain("SUPERVISOR, calls tools by its model’s means\nHands on");
+  expect(coder.title).toContain("JSON in its text");
+  await click(coder);
+  expect(opened).toEqual(["r2"]);
+});
+
+test("what agents are called is text, with what hides made visible", async () => {
+  const name = "<img src=x onerror=alert(1)>\u202e";
+  const { host, one } = await shown(
+    only({ title: name, agents: [anAgent(name)], default_agent: name, speaking: name }),
+  );
+  await drawn();
+  expect(host.querySelector("img")).toBeNull();
+  expect(one(".as-ChatTitle").textContent).toBe("<img src=x onerror=alert(1)>⟨U+202E⟩");
+  expect(one(".as-ChatAgent").textContent).toContain("⟨U+202E⟩");
+});
+
+test("AutoChat is a switch that says how far it went, and what it does", async () => {
+  const { chat, button, click, one } = await shown(only({ auto_turns: 2 }));
+  const auto = one('[role="switch"]');
+  expect([auto.getAttribute("aria-checked"), auto.getAttribute("aria-label")]).toEqual([
+    "false",
+    "AutoChat, 2 of 3",
+  ]);
+  expect(auto.title).toContain("at most 3 times until you say something");
+  await click(button("AutoChat"));
+  expect(chat.asked).toEqual([["set", { session: "s", auto_chat: true }]]);
+  expect(auto.getAttribute("aria-checked")).toBe("false"); // until it is told
+  await chat.change("s", { auto_chat: true });
+  await drawn();
+  expect(auto.getAttribute("aria-checked")).toBe("true");
+});
+
+test("Stop is the filled button while something is answered, and held else", async () => {
+  const { chat, button, click, state } = await shown(only({ state: "STATE_RUNNING" }));
+  expect(button("Stop").className).toContain("as-mod-primary");
+  expect(button("Send").className).not.toContain("as-mod-primary");
+  chat.silent.add("stop");
+  await click(button("Stop"));
+  expect(state().textContent).toBe("Stopping…");
+  expect(button("Stop").title).toBe("It is being stopped");
+  await chat.change("s", { state: "STATE_STOP", ending: "stopped" });
+  await drawn();
+  expect(state().textContent).toContain("Stopped");
+  expect(button("Stop").title).toBe("Nothing is being answered");
+});
+
+test("its run is opened in the debugger, or it is said why there is none", async () => {
+  const none = await shown(only({ no_debugger: "No Core runs here." }));
+  expect(none.button("Open its run").title).toBe("No Core runs here.");
+  const { button, click, one } = await shown(only({ run_id: "r1" }), {
+    reach: () => ({ command: (run) => `agentstepper step --run ${run}` }),
+  });
+  await click(button("Open its run"));
+  expect(one(".as-ChatNews").textContent).toBe(
+    "To step it, type in a terminal: agentstepper step --run r1",
+  );
+  const inCell = await shown(only({ run_id: "r1" }), {
+    reach: () => ({ command: () => "%agentstepper" }),
+  });
+  await inCell.click(inCell.button("Open its run"));
+  expect(inCell.one(".as-ChatNews").textContent).toBe("To step it, run in a cell: %agentstepper");
+});
+
+test("while it is halted the way to the debugger is the filled button, and nobody seems at work", async () => {
+  const { button, all } = await shown(
+    only({ state: "STATE_RUNNING", speaking: "coder", halted: true, run_id: "r1" }),
+  );
+  expect(button("Open its run").className).toContain("as-mod-primary");
+  expect(button("Stop").className).not.toContain("as-mod-primary");
+  expect(all(".as-ChatAgent.as-mod-speaks")).toHaveLength(1);
+  expect(all(".as-ChatAgent .as-Spin")).toEqual([]);
+});
+
+test("two chats on one page have nothing in common that a screen reader could mix up", async () => {
+  await shown();
+  await shown();
+  const ids = [...document.querySelectorAll("[id]")].map(({ id }) => id);
+  expect(ids.length).toBeGreaterThan(1);
+  expect(new Set(ids).size).toBe(ids.length);
+});
+
+test("the title is written anew by a click, and Escape leaves it", async () => {
+  const { chat, button, click, one, all } = await shown(only({ title: "Talk" }));
+  await click(one(".as-ChatTitle"));
+  const field = one(".as-ChatTitle-field") as HTMLInputElement;
+  field.value = "  Other ";
+  field.focus();
+  await press("Enter");
+  expect(chat.asked).toEqual([["set", { session: "s", title: "Other" }]]);
+  expect(document.activeElement).toBe(one(".as-ChatTitle"));
+  await click(button("Talk"));
+  (one(".as-ChatTitle-field") as HTMLInputElement).focus();
+  await press("Escape");
+  expect(all(".as-ChatTitle-field")).toEqual([]);
+  expect(chat.asked).toHaveLength(1);
+});
+
+test("Enter sends, Shift+Enter and a word being composed don't", async () => {
+  const { chat, field, write } = await shown();
+  await write("Hello");
+  field().focus();
+  await press("Enter", { shiftKey: true });
+  await press("Enter", { isComposing: true });
+  expect(chat.asked).toEqual([]);
+  await press("Enter");
+  expect(chat.asked).toEqual([["send", { session: "s", content: "Hello" }]]);
+  expect(field().value).toBe("");
+  expect(document.activeElement).toBe(field());
+});
+
+test("while it answers one may write and not send, and sees why; the draft and the focus stay", async () => {
+  const { chat, field, write, button, one } = await shown(only({ state: "STATE_RUNNING" }));
+  const before = field();
+  before.focus();
+  await write("Next");
+  await press("Enter");
+  expect(chat.asked).toEqual([]);
+  expect(button("Send").title).toBe("It is answering: wait, or stop it");
+  const hint = one(`[id="${field().getAttribute("aria-describedby")}"]`);
+  expect(hint.textContent).toBe("It is answering: wait, or stop it");
+  await chat.change("s", { state: "STATE_STOP", ending: "done" });
+  await drawn();
+  expect(field()).toBe(before);
+  expect([field().value, document.activeElement === field()]).toEqual(["Next", true]);
+  await press("Enter");
+  expect(chat.asked).toHaveLength(1);
+});
+
+test.each([
+  ["a choice that waits", { state: "STATE_RUNNING", waiting: "q" }, "Choose above first"],
+  ["nobody there", { agents: [] }, "Nobody is there to answer"],
+])("%s holds the message back", async (_, info, why) => {
+  const { button, write } = await shown(only(info));
+  await write("Hello");
+  expect(button("Send").title).toContain(why);
+});
+
+test("a message that is refused stays written, with why above it", async () => {
+  const { chat, field, write, one, button, click, all } = await shown();
+  chat.refuses.send = { code: "session_busy", message: "<b>It</b> is answering." };
+  await write("Hello");
+  await click(button("Send"));
+  expect(one(".as-ChatNews").textContent).toBe("<b>It</b> is answering.");
+  expect(one(".as-ChatNews").getAttribute("role")).toBe("alert");
+  expect(field().value).toBe("Hello");
+  await click(button("Dismiss"));
+  expect(all(".as-ChatNews")).toEqual([]);
+});
+
+test("Up writes again what was said last, only where nothing is written", async () => {
+  const { field, write } = await shown(
+    only({}, [said("a", { role: "user", content: "First" }), said("b", { content: "Yes" })]),
+  );
+  field().focus();
+  await press("ArrowUp");
+  expect(field().value).toBe("First");
+  await write("Other");
+  await press("ArrowUp");
+  expect(field().value).toBe("Other");
+});
+
+test("what was written is there again after a reload", async () => {
+  const first = await shown();
+  await first.write("Half a sen");
+  first.leave();
+  first.host.remove();
+  const { field } = await shown();
+  expect(field().value).toBe("Half a sen");
+});
+
+test("with several agents one chooses whom it is for, the default one being marked", async () => {
+  const agents = [anAgent("boss"), anAgent("coder"), anAgent("critic")];
+  const { chat, one, field, write } = await shown(only({ agents, default_agent: "coder" }));
+  const select = one(".as-ChatPost-to select") as HTMLSelectElement;
+  expect([...select.options].map(({ text }) => text)).toEqual([
+    "coder (default)",
+    "boss",
+    "critic",
+  ]);
+  select.value = "critic";
+  select.dispatchEvent(new Event("change", { bubbles: true }));
+  await write("Hello");
+  field().focus();
+  await press("Enter");
+  expect(chat.asked.at(-1)?.[1]).toEqual({
+    session: "s",
+    content: "Hello",
+    agent_name: "critic",
+  });
+});
+
+const THREE = () =>
+  new FakeChat(
+    session({ title: "This" }),
+    session({ id: "t", title: "That", state: "STATE_RUNNING", speaking: "coder" }),
+    session({ id: "old", title: "Old one", live: false, updated_at: BEGAN - 9e5, messages: 4 }),
+  );
+
+test("the list says what there is, how it stands, and whether it is only kept", async () => {
+  const { button, click, all } = await shown(THREE());
+  expect(button("Conversations").getAttribute("aria-expanded")).toBe("false");
+  await click(button("Conversations"));
+  const items = all(".as-ChatItem-open");
+  expect(items.map((each) => each.querySelector(".as-ChatItem-title")?.textContent)).toEqual([
+    "This",
+    "That",
+    "Old one",
+  ]);
+  expect(items[0]?.getAttribute("aria-current")).toBe("true");
+  expect(items[1]?.textContent).toContain("Answering…");
+  expect(items[2]?.textContent).toContain("Kept");
+  expect(items[2]?.title).toContain("4 messages; kept: a click opens it again");
+  expect(document.activeElement).toBe(items[0]);
+  await press("ArrowDown");
+  await press("ArrowDown");
+  expect(document.activeElement).toBe(items[2]);
+});
+
+test("a kept conversation is opened by a click; beside the conversation the list stays", async () => {
+  const { chat, button, click, all, one } = await shown(THREE());
+  await click(button("Conversations"));
+  await click(all(".as-ChatItem-open")[2] as HTMLElement);
+  expect(chat.asked).toEqual([["open", { session: "old" }]]);
+  expect(one(".as-ChatTitle").textContent).toBe("Old one");
+  expect(all(".as-ChatList")).toHaveLength(1);
+  await click(button("New"));
+  expect(chat.asked.at(-1)).toEqual(["create", {}]);
+  expect(one(".as-ChatTitle").textContent).toBe("New conversation");
+  expect(document.activeElement).toBe(one(".as-ChatPost-field"));
+});
+
+test("where there is little room the list lies over the conversation, and goes once one is chosen", async () => {
+  width = 400;
+  const { button, click, all, one } = await shown(THREE());
+  await click(button("Conversations"));
+  expect(one(".as-ChatList").className).toContain("as-mod-over");
+  await click(all(".as-ChatItem-open")[1] as HTMLElement);
+  expect(all(".as-ChatList")).toEqual([]);
+  expect(document.activeElement).toBe(button("Conversations"));
+});
+
+test("the list that stood beside the conversation goes where it would come to lie over it", async () => {
+  const { button, click, all } = await shown(THREE());
+  await click(button("Conversations"));
+  expect(all(".as-ChatList")).toHaveLength(1);
+  Wide.tell(400);
+  await drawn();
+  expect(all(".as-ChatList")).toEqual([]);
+  await click(button("Conversations"));
+  expect(all(".as-ChatList.as-mod-over")).toHaveLength(1);
+});
+
+test("Escape puts the list away, and leaves what was written", async () => {
+  const { button, click, all, write, field } = await shown(THREE());
+  await write("Half");
+  await click(button("Conversations"));
+  await press("Escape");
+  expect(all(".as-ChatList")).toEqual([]);
+  expect(document.activeElement).toBe(button("Conversations"));
+  expect(field().value).toBe("Half");
+});
+
+test("to delete asks once, with the harmless answer in hand", async () => {
+  const { chat, button, click, all } = await shown(THREE());
+  await click(button("Conversations"));
+  await click(button("Delete Old one"));
+  expect(chat.asked).toEqual([]);
+  expect(document.activeElement?.textContent).toBe("Keep");
+  await press("Escape");
+  expect([all(".as-ChatItem-doomed"), all(".as-ChatList").length]).toEqual([[], 1]);
+  await click(button("Delete Old one"));
+  await click(all(".as-ChatItem-doomed button")[0] as HTMLElement);
+  expect(chat.asked).toEqual([["remove", { session: "old" }]]);
+});
+
+test("what is refused of the list is said in the list", async () => {
+  const { chat, button, click, one } = await shown(THREE());
+  chat.refuses.remove = { code: "session_busy", message: "Stop it first." };
+  await click(button("Conversations"));
+  await click(button("Delete That"));
+  await click(one(".as-ChatItem-doomed .as-mod-danger"));
+  expect(one(".as-ChatList .as-ChatNews").textContent).toBe("Stop it first.");
+});
+
+test("a conversation that was deleted says so, and another can be begun", async () => {
+  const { chat, button, click, one, write } = await shown();
+  await chat.tell("s", { event: "removed", session_id: "s" });
+  await drawn();
+  expect(one(".as-Empty").textContent).toContain("This conversation was deleted");
+  await write("Hello");
+  expect(button("Send").title).toBe("This conversation was deleted");
+  await click(one(".as-Empty button"));
+  expect(one(".as-Log").textContent).toContain("Nothing was said yet");
+});
+
+test("a link that breaks: what was said stays to be read, nothing can be sent, and it goes on by itself", async () => {
+  const { chat, state, one, button, click, write } = await shown(
+    only({}, [said("a", { content: "Words" })]),
+  );
+  await chat.drop();
+  await drawn();
+  expect(state().textContent).toContain("Connection lost");
+  expect(one(".as-Log").textContent).toContain("Words");
+  await write("Hello");
+  expect(button("Send").title).toBe("Not connected to the kernel");
+  await click(button("Retry now"));
+  expect(state().textContent).toContain("Ready");
+});
+
+test("a kernel that is gone is said with what to do", async () => {
+  const { chat, one } = await shown(only({}, [said("a", { content: "Words" })]));
+  await chat.drop({ code: 4410, reason: "Run the cell again." });
+  await drawn();
+  expect(one(".as-ChatNews").textContent).toBe("Run the cell again.");
+  expect(one(".as-Log").textContent).toContain("Words");
+});
+
+test("one that was never reached says why in place of the conversation", async () => {
+  const chat = new FakeChat();
+  chat.refuses.watch = { code: "internal", message: "It broke." };
+  const { one } = await shown(chat);
+  expect(one(".as-ChatNews").textContent).toBe("It broke.");
+  await chat.drop({ code: 1008, reason: "This chat was closed." });
+  await drawn();
+  expect(one(".as-Empty").textContent).toContain("This chat was closed.");
+});
+
+test("JupyterLab's keys stay out while the focus is in the view, and F keys are nobody's here", async () => {
+  const { field, host } = await shown();
+  field().focus();
+  expect(field().dataset.lmSuppressShortcuts).toBe("true");
+  const taken = vi.fn();
+  host.addEventListener("keydown", (event) => event.defaultPrevented && taken());
+  for (const key of ["F6", "F9", "F10", "a", "/"]) await press(key);
+  expect(taken).not.toHaveBeenCalled();
+});
