@@ -15,7 +15,7 @@ from .driver import Driver
 from .renewals import teach_nbval
 
 #: What the tutorials make beside themselves: its tests are the agent's to run.
-collect_ignore = ["background", "cart", "history", "sessions", "shop"]
+collect_ignore = ["background", "cart", "history", "sessions", "shop", "talks", "weather"]
 
 _running: list[tuple[AgentStepperCore, Driver]] = []
 

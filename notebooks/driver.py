@@ -20,8 +20,11 @@ from agentstepper_nb.protocol.pieces import Receiver
 from agentstepper_nb.protocol.values import Row, Run
 
 #: Programs of tutorials whose reader presses Continue, and where a stop halts them what is edited
-#: in the call: an argument's name, and what it is to be.
-CONTINUED: Final[dict[str, tuple[str, Any]]] = {"bookkeeper": ("cents", 125_000)}
+#: in the call: where its argument stands, and what it is to be.
+CONTINUED: Final[dict[str, tuple[tuple[str, ...], Any]]] = {
+    "bookkeeper": (("cents",), 125_000),
+    "chat Weather": (("message", "content"), "Which day was the warmest?"),
+}
 #: A command that asks for an approval, and what the reader makes of it.
 APPROVED: Final = ("rm -rf build", "rm -rf build/cache")
 
@@ -91,6 +94,8 @@ class Driver:
             row = self._rows.get(id)
             if row is None or id in self._answered:
                 continue
+            if row.approval and self._programs.get(run.id) in CONTINUED:
+                continue  # is given elsewhere: in the chat
             self._answered.add(id)
             self.steps += 1
             if (row.name == "write_file" and row.side == "begin") or row.stops or row.approval:
@@ -106,8 +111,10 @@ class Driver:
         elif call["Tool"] == "run_command":
             argument["command"] = argument["command"].replace(*APPROVED)
         else:
-            name, value = CONTINUED[self._programs[body.run]]
-            argument[name] = value
+            (*path, last), value = CONTINUED[self._programs[body.run]]
+            for name in path:
+                argument = argument[name]
+            argument[last] = value
         self._go_on(body.run, body.message, body.revision, json.dumps(call))
 
     def _go_on(self, run: str, breakpoint: str, revision: int, edit: str | None = None) -> None:

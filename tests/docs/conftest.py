@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -77,6 +78,26 @@ def shell(command: str, environment: Environment, cwd: Path) -> subprocess.Compl
         text=True,
         timeout=PATIENCE,
     )
+
+
+def install(home: Path) -> None:
+    """Install the package of a page as pip would, as far as entry points need it.
+
+    Args:
+        home: The folder with the page's files.
+    """
+    project = tomllib.loads((home / "pyproject.toml").read_text())["project"]
+    info = home / f"{project['name']}-{project['version']}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+    )
+    lines = [
+        line
+        for group, points in project["entry-points"].items()
+        for line in (f"[{group}]", *(f"{name} = {value}" for name, value in points.items()))
+    ]
+    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
 
 
 @contextmanager

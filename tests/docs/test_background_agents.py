@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +18,7 @@ from agentstepper_nb.protocol.runtime_wire import CreateAgent
 from agentstepper_nb.runtime.client import AsyncAgents
 from agentstepper_nb.runtime.monikers.joke import JokeConfig
 from agentstepper_nb.runtime.monikers.llm import LlmConfig
-from tests.docs.conftest import Environment, Serve, shell, stranger
+from tests.docs.conftest import Environment, Serve, install, shell, stranger
 from tests.docs.pages import GUIDE, README, ROOT, blocks, prose, write_files
 from tests.helpers.served import Served
 
@@ -60,22 +59,6 @@ def household(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Household]:
     served = Served("exec agentstepper serve --client-port 0 --ui-port 0", environment)
     yield Household(home, environment, served)
     served.stop()
-
-
-def install(home: Path) -> None:
-    """Install the page's package as pip would, as far as entry points need it."""
-    project = tomllib.loads((home / "pyproject.toml").read_text())["project"]
-    info = home / f"{project['name']}-{project['version']}.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
-    )
-    lines = [
-        line
-        for group, points in project["entry-points"].items()
-        for line in (f"[{group}]", *(f"{name} = {value}" for name, value in points.items()))
-    ]
-    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
 
 
 # ---- in Python -------------------------------------------------------------------------------------

@@ -11,7 +11,15 @@ import pytest
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.values import Actor, EventKind, Row
 from notebooks.driver import Driver
-from tests.docs.conftest import PATIENCE, Serve, shell, stranger, terminal, type_steps
+from tests.docs.conftest import (
+    PATIENCE,
+    Serve,
+    install,
+    shell,
+    stranger,
+    terminal,
+    type_steps,
+)
 from tests.docs.pages import EXTENDING, ROOT, Block, blocks, files, write_files
 from tests.widgets.person import sit_down
 
@@ -92,6 +100,31 @@ def test_the_terminal_shows_it(package: Path, home: Path, serve: Serve) -> None:
             view.expect_exact("retrieval(query=boat, limit=5)")
             type_steps(view, 4)
             agent.expect_exact(LENDING[-1])
+
+
+def test_the_chats_words_and_its_third_backend(package: Path, home: Path) -> None:
+    """A role and a type that are installed, and a page that shows them."""
+    install(package)
+    said = shell("python exhibit.py", stranger(home, PYTHONPATH=f"{ROOT}:{package}"), package)
+    assert (said.returncode, said.stderr) == (0, "")
+    assert said.stdout.splitlines() == [
+        "critic TABLE [['seen', 'boats'], [0, 0]]",
+        "critic MESSAGE Paint a boat.",
+        "painter MESSAGE <b>A red boat</b>, as you said: Paint a boat.",
+        "critic TABLE [['seen', 'boats'], [4, 2]]",
+    ]
+    page = (package / "page.html").read_text()
+    assert page.count("<h3>user</h3>") == 2
+    assert "<h3>critic</h3><pre>seen | boats\n4 | 2</pre>" in page
+    assert "<pre>&lt;b&gt;A red boat&lt;/b&gt;, as you said" in page
+    assert "<b>" not in page
+
+
+def test_the_chats_words_have_to_be_installed(package: Path, home: Path) -> None:
+    """Without them the role is refused, by a text that names those there are."""
+    said = shell("python exhibit.py", stranger(home), package)
+    assert said.returncode == 1
+    assert "There is no role 'CRITIC'; there are: AGENT_EXECUTOR," in said.stderr
 
 
 def test_without_installing(package: Path, home: Path) -> None:

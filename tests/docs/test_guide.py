@@ -45,6 +45,8 @@ PROGRAMS = {
 #: Pages whose files other tests run.
 ELSEWHERE = {
     "background-agents": "tests/docs/test_background_agents.py",
+    "chat": "tests/docs/test_chat.py",
+    "chat-outside": "tests/docs/test_chat_outside.py",
     "coding": "tests/coding/test_coding_page.py",
     "policy": "tests/coding/policy/test_guide.py",
     "providers": "tests/docs/test_providers.py",

@@ -1,0 +1,145 @@
+"""`docs/guide/chat.md`: its programs run as they are printed, and its tables are whole."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from agentstepper_nb.chat.connectors import connectors
+from agentstepper_nb.chat.kinds import kinds
+from agentstepper_nb.chat.outside import tokens
+from agentstepper_nb.chat.roles import role_names
+from agentstepper_nb.chat.terminal.commands import COMMANDS
+from agentstepper_nb.cli.chat_arguments import add_chat
+from agentstepper_nb.models.scripted import Call, Rule, Script, ScriptedServer, say, turn
+from agentstepper_nb.protocol.chat import Message, State
+from tests.docs.conftest import Serve, shell, stranger
+from tests.docs.pages import GUIDE, README, ROOT, blocks, prose, write_files
+
+PAGE: Final = GUIDE / "chat.md"
+#: What the coding agent's model says.
+TIDY: Final = """\
+from agentstepper_nb.models.scripted import *
+
+script = Script("tidy", [
+    Rule(turn(0), Call("run_command", {"command": "rm -rf build"})),
+    Rule(turn(1), say("I leave it.")),
+])
+"""
+WARM: Final = Script(
+    "thermometer",
+    [
+        Rule(turn(0), Call("temperature", {"city": "Rome"})),
+        Rule(turn(1), say("21 degrees.")),
+    ],
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder of the page's files."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    write_files(PAGE, folder)
+    return folder
+
+
+def lines(command: str, home: Path, folder: Path) -> list[str]:
+    """What a program prints, which ends well."""
+    done = shell(f"python {command}", stranger(home), folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines()
+
+
+# ---- the programs ----------------------------------------------------------------------------------
+
+
+def test_a_function_is_an_agent(home: Path, folder: Path) -> None:
+    assert lines("sailor.py", home, folder) == [
+        "0 messages, and none of them was to sail.",
+        "('Yes', 'No')",
+        "sail(boat)",
+    ]
+
+
+def test_several_agents(home: Path, folder: Path) -> None:
+    assert lines("ship.py", home, folder) == [
+        "captain: Aye.",
+        "captain: boats sails oars",
+        "purser: 3 of them.",
+    ]
+
+
+def test_the_coding_agent(home: Path, folder: Path) -> None:
+    (folder / "tidy.py").write_text(TIDY)
+    (folder / "build").mkdir()
+    asked, said = lines("mend.py scripted tidy.py", home, folder)
+    assert asked.startswith("May it call `run_command`?")
+    assert said == "I leave it."
+    assert (folder / "build").is_dir()
+
+
+def test_an_endpoint(home: Path, folder: Path) -> None:
+    with ScriptedServer(WARM).start() as server:
+        said = lines(f"thermometer.py {server.base_url} scripted", home, folder)
+    assert said == ["FUNCTION temperature 21", "MESSAGE 21 degrees. None"]
+
+
+def test_an_agent_that_runs_on_its_own(home: Path, folder: Path, serve: Serve) -> None:
+    serve()
+    (said,) = lines("joker.py", home, folder)
+    assert "foxes" in said.lower()
+
+
+def test_the_readmes_example(home: Path) -> None:
+    (block,) = [block for block in blocks(README) if "import Chat\n" in block.text]
+    (home / "readme.py").write_text(block.text)
+    assert lines("readme.py", home, home) == ["You said: Hello!"]
+
+
+# ---- the tables ------------------------------------------------------------------------------------
+
+
+def table() -> Iterator[tuple[str, str]]:
+    """The invariants, each with what it says."""
+    for found in re.finditer(r"^\| (INV-[A-Z]+-\d{3}) \| (.+) \|$", PAGE.read_text(), re.MULTILINE):
+        yield found[1], found[2]
+
+
+def test_each_invariant_is_tested() -> None:
+    """Each that is promised has a test under its name, and each test's name is promised."""
+    sources = [path.read_text() for path in (ROOT / "tests").rglob("test_*.py")]
+    tested = {
+        name.upper().replace("_", "-")
+        for source in sources
+        for name in re.findall(r"^(?:async )?def test_(inv_[a-z]+_\d{3})_", source, re.MULTILINE)
+    }
+    assert {name for name, _ in table()} == tested
+    assert len(tested) == 14
+
+
+def test_each_word_is_on_the_page() -> None:
+    text = prose(PAGE)
+    words = {*role_names(), *kinds.words(), *map(str, State), *tokens.SCOPES, *connectors()}
+    assert {word for word in words if f"`{word}`" not in text} == set()
+
+
+def test_each_field_of_a_message_is_on_the_page() -> None:
+    text = prose(PAGE)
+    others = {"type", "content", "media_type", "call_id", "details"}
+    fields = set(Message.__struct_fields__) - others
+    assert {field for field in fields if f"`{field}`" not in text} == set()
+
+
+def test_each_option_and_command_is_on_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    commands = argparse.ArgumentParser().add_subparsers()
+    add_chat(commands)
+    commands.choices["chat"].print_help()
+    options = set(re.findall(r"--[a-z-]+", capsys.readouterr().out)) - {"--help"}
+    assert options <= set(re.findall(r"--[a-z-]+", PAGE.read_text()))
+    assert {name for name in COMMANDS if f"`/{name}" not in prose(PAGE)} == set()
