@@ -16,11 +16,14 @@ import chat from "./chat.css";
 import { MESSAGE_STYLES } from "./messages";
 import { ChatModel } from "./model";
 import { Root } from "./root";
+import widths from "./widths.css";
 
 declare const VERSION: string;
 
 // As in styles/index.ts; under a name of its own, since the debugger's may stand beside it.
-const STYLES = [tokens, base, header, timeline, states, layout, MESSAGE_STYLES, chat].join("\n");
+const STYLES = [tokens, base, header, timeline, states, layout, MESSAGE_STYLES, chat, widths].join(
+  "\n",
+);
 
 /** Give an element's document the stylesheet. */
 export function addStyles(element: Element): void {

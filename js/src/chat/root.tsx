@@ -19,7 +19,7 @@ import { Transcript } from "./messages";
 import type { ChatModel } from "./model";
 import { Title } from "./title";
 
-/** Up to this width the list lies over the conversation; as chat.css has it. */
+/** Up to this width the list lies over the conversation; as its sheets have it. */
 const OVER_TO = 700;
 
 /** Where the focus may go when what had it goes, the best first. */
