@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from functools import partial, wraps
-from typing import Concatenate, ParamSpec, Self, TypeVar
+from collections.abc import Iterator
+from functools import partial
+from typing import Self
 
 from ...discover import Endpoint
 from ...protocol.runtime_wire import Notice
 from .agents import AsyncAgents
 from .line import PATIENCE
-from .thread import LoopThread
-
-P = ParamSpec("P")
-T = TypeVar("T")
+from .waiter import Waiter, blocking
 
 
-def _blocking(
-    method: Callable[Concatenate[AsyncAgents, P], Awaitable[T]],
-) -> Callable[Concatenate[Agents, P], T]:
-    """The same method, which waits."""
-
-    @wraps(method)
-    def wait(self: Agents, /, *args: P.args, **named: P.kwargs) -> T:
-        return self._thread.run(partial(method, self._agents, *args, **named))
-
-    return wait
-
-
-class Agents:
+class Agents(Waiter[AsyncAgents]):
     """Agents that run on their own, from anywhere. Made by `connect`; see `AsyncAgents`.
 
     ::
@@ -42,11 +26,6 @@ class Agents:
     It has a thread of its own, which ends with `close`, with the last reference to it, or with the
     process. It may be used from any thread, also where an event loop runs, as in a notebook.
     """
-
-    def __init__(self, thread: LoopThread, agents: AsyncAgents) -> None:
-        self._thread = thread
-        self._agents = agents
-        self._end = weakref.finalize(self, thread.close)
 
     @classmethod
     def connect(
@@ -63,71 +42,43 @@ class Agents:
             DiscoveryError: There is no Core, or there are several.
             ConnectionLostError: It can't be reached, or doesn't take this connection.
         """
-
-        async def open() -> AsyncAgents:
-            return await AsyncAgents.connect(url, token, patience=patience)
-
-        thread = LoopThread("agentstepper-agents")
-        try:
-            return cls(thread, thread.run(open))
-        except BaseException:
-            thread.close()
-            raise
+        how = partial(AsyncAgents.connect, url, token, patience=patience)
+        return cls._connected("agentstepper-agents", how)
 
     @property
     def url(self) -> str:
         """Where the Core is."""
-        return self._agents.url
+        return self._client.url
 
     def find(self) -> Endpoint:
         """Where the Core is now, and by which token it is controlled; see `AsyncAgents.find`."""
-        return self._agents.find()
+        return self._client.find()
 
-    def close(self) -> None:
-        """Close the connection, and end the thread. Idempotent."""
-        self._end()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    create_agent = _blocking(AsyncAgents.create_agent)
-    pause = _blocking(AsyncAgents.pause)
-    resume = _blocking(AsyncAgents.resume)
-    interrupt = _blocking(AsyncAgents.interrupt)
-    send_input = _blocking(AsyncAgents.send_input)
-    destroy = _blocking(AsyncAgents.destroy)
-    actions = _blocking(AsyncAgents.actions)
-    state = _blocking(AsyncAgents.state)
-    states = _blocking(AsyncAgents.states)
-    list_agent_steps = _blocking(AsyncAgents.list_agent_steps)
-    list_agent_steps_since_iteration = _blocking(AsyncAgents.list_agent_steps_since_iteration)
-    list_agent_steps_latest = _blocking(AsyncAgents.list_agent_steps_latest)
-    list_sessions_for_agent = _blocking(AsyncAgents.list_sessions_for_agent)
-    create_conversation = _blocking(AsyncAgents.create_conversation)
-    set_conversation = _blocking(AsyncAgents.set_conversation)
-    conversations = _blocking(AsyncAgents.conversations)
-    join = _blocking(AsyncAgents.join)
-    leave = _blocking(AsyncAgents.leave)
-    participants = _blocking(AsyncAgents.participants)
-    post = _blocking(AsyncAgents.post)
-    messages = _blocking(AsyncAgents.messages)
-    unread = _blocking(AsyncAgents.unread)
-    mark_read = _blocking(AsyncAgents.mark_read)
-    wait_for = _blocking(AsyncAgents.wait_for)
+    create_agent = blocking(AsyncAgents.create_agent)
+    pause = blocking(AsyncAgents.pause)
+    resume = blocking(AsyncAgents.resume)
+    interrupt = blocking(AsyncAgents.interrupt)
+    send_input = blocking(AsyncAgents.send_input)
+    destroy = blocking(AsyncAgents.destroy)
+    actions = blocking(AsyncAgents.actions)
+    state = blocking(AsyncAgents.state)
+    states = blocking(AsyncAgents.states)
+    list_agent_steps = blocking(AsyncAgents.list_agent_steps)
+    list_agent_steps_since_iteration = blocking(AsyncAgents.list_agent_steps_since_iteration)
+    list_agent_steps_latest = blocking(AsyncAgents.list_agent_steps_latest)
+    list_sessions_for_agent = blocking(AsyncAgents.list_sessions_for_agent)
+    create_conversation = blocking(AsyncAgents.create_conversation)
+    set_conversation = blocking(AsyncAgents.set_conversation)
+    conversations = blocking(AsyncAgents.conversations)
+    join = blocking(AsyncAgents.join)
+    leave = blocking(AsyncAgents.leave)
+    participants = blocking(AsyncAgents.participants)
+    post = blocking(AsyncAgents.post)
+    messages = blocking(AsyncAgents.messages)
+    unread = blocking(AsyncAgents.unread)
+    mark_read = blocking(AsyncAgents.mark_read)
+    wait_for = blocking(AsyncAgents.wait_for)
 
     def watch(self, topic: str) -> Iterator[Notice]:
         """What happens, as it happens; see `AsyncAgents.watch`. Closing the iterator ends it."""
-        notices = self._agents.watch(topic)
-        try:
-            while (notice := self._thread.run(partial(_next, notices))) is not None:
-                yield notice
-        finally:
-            if self._thread.lives:
-                self._thread.run(notices.aclose)
-
-
-async def _next(notices: AsyncGenerator[Notice, None]) -> Notice | None:
-    return await anext(notices, None)
+        return self._items(self._client.watch(topic))

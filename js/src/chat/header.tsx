@@ -1,8 +1,8 @@
 /** The header: how the chat stands, whether it goes on by itself, and what can be done about it. */
 import { Icon } from "../icons/icon";
-import { obstacle } from "../model/status";
 import { Button } from "../view/button";
 import { cx } from "../view/classes";
+import { RetryNow } from "../view/retry_now";
 import { useRoving } from "../view/roving";
 import { AutoChat } from "./auto";
 import { ListIcon } from "./icon";
@@ -73,7 +73,6 @@ function Standing({ model }: { model: ChatModel }) {
 }
 
 function Controls({ model, onOpen }: HeaderProps) {
-  const connection = model.line.connection.value;
   const roving = useRoving<HTMLDivElement>();
   const info = model.info.value;
   const run = info?.run_id ?? null;
@@ -81,18 +80,7 @@ function Controls({ model, onOpen }: HeaderProps) {
   const halted = run !== null && info?.halted === true && info.waiting === null;
   return (
     <div class="as-Controls" role="toolbar" aria-label="Chat control" {...roving}>
-      {(connection.kind === "lost" || obstacle(connection)) && (
-        <Button
-          outline
-          icon="retry"
-          name="Retry now"
-          hint="Connect now"
-          class="as-Retry"
-          onClick={() => model.line.retry()}
-        >
-          <span class="as-ChatLabel">Retry now</span>
-        </Button>
-      )}
+      <RetryNow line={model.line} label="as-ChatLabel" />
       <AutoChat model={model} />
       <Button
         icon="stop"

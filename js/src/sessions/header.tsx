@@ -1,9 +1,10 @@
 /** The header: how many agents there are and how they stand, and what can be told to those selected. */
 import { Icon } from "../icons/icon";
-import { obstacle, viewStatus } from "../model/status";
+import { viewStatus } from "../model/status";
 import type { AgentState, SessionStatus } from "../protocol/runtime.gen";
 import { Button } from "../view/button";
 import { cx } from "../view/classes";
+import { RetryNow } from "../view/retry_now";
 import { useRoving } from "../view/roving";
 import { visible } from "../view/visible";
 import { count } from "../view/words";
@@ -94,25 +95,13 @@ function Target({ model }: { model: SessionsModel }) {
 }
 
 function Controls({ model, onOpen }: HeaderProps) {
-  const connection = model.line.connection.value;
   const roving = useRoving<HTMLDivElement>();
   const [first] = model.targets.value;
   const pause = model.held("pause");
   const resume = model.held("resume");
   return (
     <div class="as-Controls" role="toolbar" aria-label="Sessions control" {...roving}>
-      {(connection.kind === "lost" || obstacle(connection)) && (
-        <Button
-          outline
-          icon="retry"
-          name="Retry now"
-          hint="Connect now"
-          class="as-Retry"
-          onClick={() => model.line.retry()}
-        >
-          <span class="as-x-medium">Retry now</span>
-        </Button>
-      )}
+      <RetryNow line={model.line} label="as-x-medium" />
       <Button
         icon="play"
         name="Resume"

@@ -4,6 +4,7 @@ import { beforeEach, expect, test, vi } from "vitest";
 import { Transcript } from "../../src/chat/messages";
 import type { SessionInfo, ShownMessage } from "../../src/chat/types";
 import { drawn, press, useLayout } from "../helpers/dom";
+import { looking } from "../helpers/looking";
 import { anAgent, aSaid, BEGAN, FakeTranscript } from "../helpers/said";
 
 useLayout();
@@ -37,23 +38,7 @@ async function showing(model: FakeTranscript) {
   const host = document.body.appendChild(document.createElement("div"));
   render(<Transcript model={model} />, host);
   await drawn();
-  const all = (selector: string) => [...host.querySelectorAll<HTMLElement>(selector)];
-  const one = (selector: string) => {
-    const [found] = all(selector);
-    if (!found) throw new Error(`no ${selector}`);
-    return found;
-  };
-  const button = (name: string) => {
-    const found = all("button").find((each) =>
-      (each.getAttribute("aria-label") ?? each.textContent ?? "").trim().startsWith(name),
-    );
-    if (!found) throw new Error(`no button ${name}`);
-    return found;
-  };
-  const click = async (element: HTMLElement) => {
-    element.click();
-    await drawn();
-  };
+  const { all, one, button, click } = looking(host, drawn);
   const leave = () => render(null, host);
   return { model, host, all, one, button, click, leave };
 }

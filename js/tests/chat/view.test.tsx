@@ -4,6 +4,7 @@ import { mountChat } from "../../src/chat/mount";
 import { onOpenRun } from "../../src/shells/opening";
 import { FakeChat, type Session, said, session } from "../helpers/chat";
 import { drawn, press, useLayout } from "../helpers/dom";
+import { looking } from "../helpers/looking";
 import { anAgent, BEGAN } from "../helpers/said";
 
 useLayout();
@@ -42,23 +43,7 @@ async function shown(chat = new FakeChat(), options: Options = {}) {
   const host = document.body.appendChild(document.createElement("div"));
   const leave = mountChat(host, chat, { session: "s", ...options });
   await drawn();
-  const all = (selector: string) => [...host.querySelectorAll<HTMLElement>(selector)];
-  const one = (selector: string) => {
-    const [found] = all(selector);
-    if (!found) throw new Error(`no ${selector}`);
-    return found;
-  };
-  const button = (name: string) => {
-    const found = all("button").find((each) =>
-      (each.getAttribute("aria-label") ?? each.textContent ?? "").trim().startsWith(name),
-    );
-    if (!found) throw new Error(`no button ${name}`);
-    return found;
-  };
-  const click = async (element: HTMLElement) => {
-    element.click();
-    await drawn();
-  };
+  const { all, one, button, click } = looking(host, drawn);
   const field = () => one(".as-ChatPost-field") as HTMLTextAreaElement;
   const write = async (text: string) => {
     field().value = text;
