@@ -1,0 +1,37 @@
+/** Draws what was said in a chat, without the view around it. */
+import { render } from "preact";
+import { Transcript } from "../../src/chat/messages";
+import type { SessionInfo, ShownMessage } from "../../src/chat/types";
+import { drawn } from "./dom";
+import { looking } from "./looking";
+import { FakeTranscript } from "./said";
+
+/** Everything is in sight: there is no layout here. */
+export class AllSeen {
+  readonly #seen: IntersectionObserverCallback;
+
+  constructor(seen: IntersectionObserverCallback) {
+    this.#seen = seen;
+  }
+
+  observe(): void {
+    const entry = { isIntersecting: true } as IntersectionObserverEntry;
+    this.#seen([entry], this as unknown as IntersectionObserver);
+  }
+
+  disconnect(): void {}
+}
+
+export async function shown(messages: readonly ShownMessage[], info: Partial<SessionInfo> = {}) {
+  const model = new FakeTranscript(messages, info);
+  return showing(model);
+}
+
+export async function showing(model: FakeTranscript) {
+  const host = document.body.appendChild(document.createElement("div"));
+  render(<Transcript model={model} />, host);
+  await drawn();
+  const { all, one, button, click } = looking(host, drawn);
+  const leave = () => render(null, host);
+  return { model, host, all, one, button, click, leave };
+}
