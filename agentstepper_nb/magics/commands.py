@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import shlex
-from typing import Any, NoReturn
+from inspect import cleandoc
+from typing import Any, Final, NoReturn
 
 from IPython.core.error import UsageError
 from IPython.core.magic import (
@@ -15,19 +15,35 @@ from IPython.core.magic import (
     output_can_be_silenced,
 )
 
+from ..suggestions import did_you_mean
+from .words import split_words
+
 
 class _Parser(argparse.ArgumentParser):
     """A parser whose complaints are the magic's."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}. {self.format_usage().strip()}")
+        self.refuse(f"{message}.")
+
+    def refuse(self, why: str) -> NoReturn:
+        """Refuse a line, and say how it is written."""
+        raise UsageError(f"{why} {self.format_usage().strip()}")
 
     def read(self, line: str) -> argparse.Namespace:
         """Read a magic's line; quotes keep spaces together."""
         try:
-            return self.parse_args(shlex.split(line))
-        except ValueError as error:  # a quote that isn't closed
-            self.error(str(error))
+            given = split_words(line)
+        except UsageError as error:
+            self.refuse(str(error))
+        found, unknown = self.parse_known_args(given)
+        for word in unknown:
+            if word.startswith("-"):
+                like = did_you_mean(word, self._option_string_actions)
+                self.refuse(f"There is no option {word}.{like}")
+            self.refuse(
+                f"“{word}” isn't understood here: a name of several words stands in quotes."
+            )
+        return found
 
 
 _step = _Parser(prog="%%step", add_help=False)
@@ -37,22 +53,50 @@ _how.add_argument("--main", action="store_true", dest="on_main")
 _how.add_argument("--background", action="store_true")
 _how.add_argument("--input", action="store_true", dest="by_input")
 _step.add_argument("--workspace", metavar="DIR")
+_step.add_argument("-h", "--help", action="store_true", help=argparse.SUPPRESS)
 
 _agentstepper = _Parser(
     prog="%agentstepper",
     add_help=False,
     usage="%(prog)s [--kernel | --input | --export FILE [--run ID|NAME] | sessions | chat NAME | "
     "doctor | nest on | "
-    "stop … | stops | price … | prices]",
+    "stop … | stops | price … | prices | help]",
 )
-_agentstepper.add_argument("what", nargs="?", choices=["sessions", "doctor", "nest"])
-_agentstepper.add_argument("how", nargs="?", choices=["on"])
+_agentstepper.add_argument("what", nargs="?")
+_agentstepper.add_argument("how", nargs="?")
 _agentstepper.add_argument("--kernel", action="store_true")
 _agentstepper.add_argument("--input", action="store_true", dest="by_input")
 _agentstepper.add_argument("--export", metavar="FILE")
 _agentstepper.add_argument("--run", metavar="ID|NAME")
+_agentstepper.add_argument("-h", "--help", action="store_true")
+#: The words that may stand alone, and the only one that another follows.
+_ALONE: Final = ("sessions", "doctor", "help")
+_FOLLOWED: Final = ("nest", "on")
 #: The first words of lines that aren't options, but sentences: `stops` reads them.
-_RULES = ("stop", "stops", "price", "prices")
+_RULES: Final = ("stop", "stops", "price", "prices")
+
+
+def _check(words: argparse.Namespace) -> None:
+    """See that a line of `%agentstepper` says one thing.
+
+    Raises:
+        UsageError: It says none that there is, or several.
+    """
+    what = words.what
+    if what is not None and what not in (*_ALONE, *_FOLLOWED[:1]):
+        like = did_you_mean(what, (*_ALONE, *_FOLLOWED[:1], *_RULES, "chat"))
+        _agentstepper.refuse(f"There is no “{what}”.{like}")
+    asked = (words.kernel, words.by_input, words.export is not None, what is not None)
+    pair = (what, words.how) == _FOLLOWED
+    if sum(asked) > 1 or ((what in _FOLLOWED or words.how is not None) and not pair):
+        _agentstepper.error("Say one of these")
+    if words.run is not None and words.export is None:
+        _agentstepper.error("Say one of these: --run goes with --export")
+
+
+def _help(parser: _Parser, magic: Any) -> str:
+    """How a magic is written, and what each line does."""
+    return f"{parser.format_usage()}\n{cleandoc(magic.__doc__).replace('``', '')}"
 
 
 @magics_class
@@ -96,6 +140,8 @@ class AgentStepperMagics(Magics):
 
         ``%agentstepper price MODEL INPUT OUTPUT`` says what a million tokens cost in US dollars, by
         which the costs are estimated that no provider tells. ``%agentstepper prices`` lists prices.
+
+        ``%agentstepper help`` shows this. A name of several words stands in quotes.
         """
         if line.split()[:1] and line.split()[0] in _RULES:
             from .stops import command
@@ -105,13 +151,12 @@ class AgentStepperMagics(Magics):
             from .chat import show_chat
 
             assert self.shell is not None  # only loose Magics have none
-            return show_chat(self.shell.user_ns, line.split()[1:])
+            return show_chat(self.shell.user_ns, split_words(line)[1:])
         words = _agentstepper.read(line)
-        asked = (words.kernel, words.by_input, words.export is not None, words.what is not None)
-        half = (words.what == "nest") != (words.how == "on")
-        if sum(asked) > 1 or half or (words.run is not None and words.export is None):
-            _agentstepper.error("say one of these")
-        if words.what == "doctor":
+        _check(words)
+        if words.help or words.what == "help":
+            print(_help(_agentstepper, AgentStepperMagics.agentstepper))
+        elif words.what == "doctor":
             from ..doctor import report
 
             print(report())
@@ -149,9 +194,9 @@ class AgentStepperMagics(Magics):
         The cell runs on a thread of its own, so that ``asyncio.run``, ``anyio.run`` and top-level
         ``await`` work. An interrupt takes back what waits and raises KeyboardInterrupt.
 
-        NAME is the run's name; the notebook's where none is given. ``--workspace DIR`` names the
-        folder that the agent works on. ``--main`` keeps the cell on the kernel's main thread, for code
-        that has to be there; the three above don't work then.
+        NAME is the run's name, in quotes where it has spaces; the notebook's where none is given.
+        ``--workspace DIR`` names the folder that the agent works on. ``--main`` keeps the cell on the
+        kernel's main thread, for code that has to be there; the three above don't work then.
 
         ``--background`` leaves the kernel free for other cells: this one returns at once and goes on.
         Its output, and what becomes of it, still appear under it. An interrupt doesn't reach it, Stop
@@ -165,6 +210,9 @@ class AgentStepperMagics(Magics):
         from .step import run_cell
 
         words = _step.read(line)
+        if words.help:
+            print(_help(_step, AgentStepperMagics.step))
+            return None
         assert self.shell is not None  # only loose Magics have none
         how = How(words.on_main, words.background, words.by_input)
         return run_cell(self.shell, cell, name=words.name, how=how, workspace=words.workspace)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 _FIRST: Final = (
-    *("stop", "stops", "price", "prices", "sessions", "chat", "doctor", "nest"),
+    *("stop", "stops", "price", "prices", "sessions", "chat", "doctor", "nest", "help"),
     *("--kernel", "--input", "--export", "--run"),
 )
 _PLACES: Final = ("any", "tool", "llm", "event", "start", "error")

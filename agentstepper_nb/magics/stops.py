@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from IPython.core.error import UsageError
 
 from .. import rules
 from ..cli.text import inert
-from ..errors import AgentStepperError
+from ..core.stops.conditions import ConditionError, parse
+from ..errors import AgentStepperError, ProtocolError
 from ..rules.words import USAGE
 from ..sdk import newest_program
 from .place import How, find_core
+from .words import split_words
 
 #: What may be done with stops that are set.
 ACTS: Final = ("on", "off", "delete", "try")
@@ -59,12 +62,16 @@ def _split(text: str) -> tuple[str, str]:
 def _stop(text: str) -> Any:
     act, rest = _split(text)
     if act == "try":
-        return rules.try_stop(_chosen(rest)[0] if rest.isdecimal() else _stop_of(rest))
+        stop = _chosen(rest)[0] if rest.isdecimal() else _stop_of(rest)
+        with _pointing_into(stop):
+            return rules.try_stop(stop)
     if act in ACTS:
         for stop in _chosen(rest):
             _DO[act](stop)
         return rules.stops()
-    stop = rules.add_stop(_stop_of(text))
+    stop = _stop_of(text)
+    with _pointing_into(stop):
+        rules.add_stop(stop)
     number = len(rules.stops())
     print(
         inert(
@@ -73,6 +80,27 @@ def _stop(text: str) -> Any:
         )
     )
     return None
+
+
+@contextmanager
+def _pointing_into(stop: rules.Stop) -> Iterator[None]:
+    """Show where a condition can't be read, where the Core refuses it for that."""
+    try:
+        yield
+    except ProtocolError as refused:
+        raise UsageError(f"{refused}{_pointer(stop.value.condition)}") from None
+
+
+def _pointer(condition: str | None) -> str:
+    """Two lines: the condition, and a caret below what is wrong; empty where it can be read."""
+    if condition is None or not condition.isprintable():
+        return ""
+    try:
+        parse(condition)
+    except ConditionError as failed:
+        if failed.column is not None:
+            return f"\n    {condition}\n    {' ' * failed.column}^"
+    return ""
 
 
 _DO: Final[dict[str, Callable[[rules.Stop], None]]] = {
@@ -114,7 +142,7 @@ def _chosen(text: str) -> list[rules.Stop]:
 
 
 def _price(text: str) -> Any:
-    match text.split():
+    match split_words(text):
         case ["delete", model]:
             return rules.delete_price(model)
         case [model, asked, said]:

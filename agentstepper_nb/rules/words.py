@@ -11,6 +11,7 @@ import msgspec
 from ..errors import ProtocolError
 from ..protocol.stops import CostBudget, Reaction, Repeated, Stop, TokenBudget, Touched, Watch
 from ..protocol.values import EventKind, Side
+from ..suggestions import did_you_mean
 
 #: How a stop is written, for help and for complaints.
 USAGE: Final = (
@@ -37,11 +38,13 @@ _OTHERS: Final = ("any", "error", "nth", "once", "log", "for", "all", "agents", 
 #: Words that are names only in quotes.
 _KEYWORDS: Final = frozenset({*_SIDES, *_KINDS, *_WATCHES, *_OTHERS})
 
-_TOKEN: Final = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^\s"]\S*))', re.DOTALL)
-_BARE: Final = re.compile(r'[^\s"]\S*')
+#: A text in quotes of either kind. A single one that nothing closes is an apostrophe.
+_QUOTED: Final = r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'(?!\S)"""
+_TOKEN: Final = re.compile(rf"""\s*(?:({_QUOTED})|([^\s"]\S*))""", re.DOTALL)
+_BARE: Final = re.compile(r"""[^\s"']\S*""")
 #: What may stand behind a condition as well: no expression ends so.
 _BEHIND: Final = re.compile(
-    r'\s+(?:nth\s+\d+|once|log|all\s+agents|for\s+(?:"(?:[^"\\]|\\.)*"|[^\s"()\[\]{}]+))\s*$'
+    rf"""\s+(?:nth\s+\d+|once|log|all\s+agents|for\s+(?:{_QUOTED}|[^\s"'()\[\]{{}}]+))\s*$"""
 )
 
 
@@ -173,7 +176,7 @@ class _Reader:
         elif word == "where":
             self._condition()
         elif not self._option(word):
-            _complain(f"“{word}” isn't understood here")
+            _complain(f"“{word}” isn't understood here", did_you_mean(word, sorted(_KEYWORDS)))
 
     def _option(self, word: str) -> bool:
         match word:
@@ -230,8 +233,9 @@ class _Reader:
                 _complain("A quote isn't closed")
             return None
         self._at = found.end()
-        quoted = found[1] is not None
-        return (re.sub(r"\\(.)", r"\1", found[1], flags=re.DOTALL) if quoted else found[2]), quoted
+        if found[1] is None:
+            return found[2], False
+        return re.sub(r"\\(.)", r"\1", found[1][1:-1], flags=re.DOTALL), True
 
     def _set(self, name: str, value: Any) -> None:
         if name in self._fields:
@@ -256,5 +260,5 @@ def _dollars(text: str) -> float:
         _complain(f"“{text}” is no number of dollars")
 
 
-def _complain(what: str) -> NoReturn:
-    raise ProtocolError("invalid_stop", f"{what}. A stop is written: {USAGE}")
+def _complain(what: str, hint: str = "") -> NoReturn:
+    raise ProtocolError("invalid_stop", f"{what}.{hint} A stop is written: {USAGE}")

@@ -46,6 +46,16 @@ TOOL, LLM = EventKind.TOOL_INVOCATION, EventKind.LLM_QUERY
         ("tool nth 3 once log", {"kind": TOOL, "nth": 3, "once": True, "then": Reaction.LOG}),
         ("tool all agents", {"kind": TOOL, "program": "*"}),
         ('tool for "my agent"', {"kind": TOOL, "program": "my agent"}),
+        ("tool for 'my agent'", {"kind": TOOL, "program": "my agent"}),
+        (
+            "before tool 'error' once",
+            {"side": Side.BEGIN, "kind": TOOL, "name": "error", "once": True},
+        ),
+        ("tool 'tis", {"kind": TOOL, "name": "'tis"}),
+        (
+            "tool where tool == 'x' for 'my agent'",
+            {"kind": TOOL, "condition": "tool == 'x'", "program": "my agent"},
+        ),
         ("where tokens > 5", {"condition": "tokens > 5"}),
         (
             'tool x where "once" in args.path and n > 3 nth 2 once for me',
@@ -73,6 +83,8 @@ def test_what_words_mean(text: str, fields: dict[str, Any]) -> None:
     [
         ("", "Say where to stop"),
         ("elsewhere", "“elsewhere” isn't understood here"),
+        ("befor tool", "“befor” isn't understood here. Did you mean “before”?"),
+        ("tools run", "“tools” isn't understood here. Did you mean “tool”?"),
         ("before after tool", "The side is said twice"),
         ("tool once where x once", "The word “once” is said twice"),
         ("tool where", "Say a condition after “where”"),

@@ -44,6 +44,23 @@ def test_lines_that_are_wrong(kernel: Kernel, line: str) -> None:
     assert "usage: %agentstepper [--kernel | --input | --export FILE" in ran.text
 
 
+@pytest.mark.parametrize("line", ["help", "--help", "-h"])
+def test_help(kernel: Kernel, line: str) -> None:
+    ran = kernel.run(f"%agentstepper {line}")
+    assert ran.status == "ok"
+    assert ran.text.startswith("usage: %agentstepper [--kernel |")
+    assert "%agentstepper doctor explains what is connected to what" in ran.text
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [("sesions", "sessions"), ("docter", "doctor"), ("--kernal", "--kernel"), ("chatt", "chat")],
+)
+def test_a_letter_is_wrong(kernel: Kernel, line: str, meant: str) -> None:
+    ran = kernel.run(f"%agentstepper {line}")
+    assert (ran.error, f"Did you mean “{meant}”?" in ran.text) == ("UsageError", True)
+
+
 def test_a_core_that_is_not_in_the_kernel_keeps_its_own_files(kernel: Kernel) -> None:
     ran = kernel.run("%agentstepper --export a.run")
     assert (ran.error, "agentstepper/logs" in ran.text) == ("UsageError", True)

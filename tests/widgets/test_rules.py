@@ -65,6 +65,22 @@ def test_lines_that_are_wrong(kernel: Kernel, line: str, said: str) -> None:
     assert kernel.run("%agentstepper stops").value == "No stops are set."
 
 
+@pytest.mark.parametrize("how", ["stop", "stop try"])
+def test_a_caret_stands_below_what_is_wrong(kernel: Kernel, how: str) -> None:
+    said = kernel.run(f"%agentstepper {how} before tool where args.i >").text
+    assert said.splitlines()[-2:] == ["    args.i >", "            ^"]
+    said = kernel.run(f"%agentstepper {how} before tool where args.i = 3 once").text
+    assert "Did you mean “==”?" in said
+    assert said.splitlines()[-2:] == ["    args.i = 3", "           ^"]
+
+
+def test_names_in_quotes(kernel: Kernel) -> None:
+    listed = kernel.run("%agentstepper price 'a model' 0.25 2").value or ""
+    assert listed.splitlines()[-1].split() == ["a", "model", "$0.25", "$2"]
+    deleted = kernel.run('%agentstepper price delete "a model"')
+    assert deleted.value == "No prices are set."
+
+
 def test_words_are_completed(kernel: Kernel) -> None:
     asked = "get_ipython().Completer.complete(line_buffer={0!r}, cursor_pos=len({0!r}))[1]"
     for line, offered in {"%agentstepper sto": "stops", "%agentstepper stop be": "before"}.items():

@@ -67,6 +67,28 @@ def test_lines_that_are_wrong(kernel: Kernel, core: object, person: Person, line
     assert len(person.runs) == before
 
 
+@pytest.mark.parametrize("line", ["--help", "-h", "named --help"])
+def test_help(kernel: Kernel, person: Person, line: str) -> None:
+    before = len(person.runs)
+    ran = kernel.run(f"%%step {line}\nraise SystemError")
+    assert ran.status == "ok"
+    assert ran.text.startswith("usage: %%step [--main")
+    assert "--background leaves the kernel free for other cells" in ran.text
+    assert len(person.runs) == before
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("two words", "“words” isn't understood here: a name of several words stands in quotes."),
+        ("bob's agent", "put a name with an apostrophe in double quotes"),
+        ("--backgroud", "There is no option --backgroud. Did you mean “--background”?"),
+    ],
+)
+def test_a_line_that_is_wrong_says_what_was_meant(kernel: Kernel, line: str, said: str) -> None:
+    assert said in kernel.run(f"%%step {line}\npass").text
+
+
 def test_variables_in_the_line(kernel: Kernel, person: Person, folder: object) -> None:
     kernel.run("import pathlib; place = pathlib.Path('place'); place.mkdir(exist_ok=True)")
     assert kernel.run("%%step --workspace {place}\npass").status == "ok"

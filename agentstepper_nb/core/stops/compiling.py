@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NoReturn
 
+from ...suggestions import did_you_mean
 from .failing import ConditionError
 from .frames import Frame
 from .functions import FUNCTIONS, METHODS, Function
@@ -21,6 +22,8 @@ _ALLOWED: Final = (
     "Conditions have names, texts, numbers, lists, .items, [items], comparisons, and, or, not, in, "
     "+ - * / // %, … if … else …, comprehensions, and calls of " + ", ".join(FUNCTIONS)
 )
+#: The constants of JSON, as a condition has them.
+_CONSTANTS: Final = {"true": "True", "false": "False", "null": "None"}
 _CALLED: Final = {
     ast.Lambda: "a lambda",
     ast.NamedExpr: "“:=”",
@@ -123,7 +126,7 @@ class Compiler:
             return lambda frame: frame.slots[slot]
         if name not in NAMES:
             called = f"“{name}” is called, as {name}(…)" if name in FUNCTIONS else None
-            self._refuse(node, called or f"there is no “{name}”. There are {', '.join(NAMES)}")
+            self._refuse(node, called or f"{_unknown(name)} There are {', '.join(NAMES)}")
         return lambda frame: frame.view[name]
 
     def _attribute(self, node: ast.Attribute) -> Code:
@@ -194,9 +197,15 @@ class Compiler:
             case ast.Attribute(attr=name, value=text) if name in METHODS:
                 function, arguments = METHODS[name], [text, *node.args]
             case ast.Name(id=name):
-                self._refuse(node, f"there is no function “{name}”. There are {_listed(FUNCTIONS)}")
+                like = did_you_mean(name, FUNCTIONS)
+                self._refuse(
+                    node, f"there is no function “{name}”.{like} There are {_listed(FUNCTIONS)}"
+                )
             case ast.Attribute(attr=name):
-                self._refuse(node, f"there is no method “{name}”. Texts have {_listed(METHODS)}")
+                like = did_you_mean(name, METHODS)
+                self._refuse(
+                    node, f"there is no method “{name}”.{like} Texts have {_listed(METHODS)}"
+                )
             case _:
                 self._refuse(node, f"this can't be called. {_ALLOWED}")
         self._check_arguments(node, name, function)
@@ -263,6 +272,13 @@ def _joined(values: list[Code], all_of_them: bool) -> Code:
         return found
 
     return code
+
+
+def _unknown(name: str) -> str:
+    """That there is no such name, and the one that was meant."""
+    constant = _CONSTANTS.get(name)
+    like = f" Did you mean “{constant}”?" if constant else did_you_mean(name, NAMES)
+    return f"there is no “{name}”.{like}"
 
 
 def _listed(functions: dict[str, Function]) -> str:

@@ -17,6 +17,10 @@ _RAW: Final = ("r", "br", "rb", "fr", "rf")
 _NO_ESCAPE: Final = re.compile(r"""(?:[^\\]|\\[\\'"abfnrtvxuUN0-3])*+(\\.)""", re.DOTALL)
 _GLUED: Final = re.compile(r"\b\d\w*?(and|else|for|if|in|is|not|or)\b")
 
+#: Operators of other languages, and those of this one that they stand for.
+_MEANT: Final = {"=>": ">=", "=<": "<=", "&&": "and", "||": "or", "!": "not", "=": "=="}
+_FOREIGN: Final = re.compile(r"=>|=<|&&|\|\||!(?!=)|(?<![=!<>:])=(?!=)")
+
 
 def read(text: str) -> ast.expr:
     """The expression that a text is.
@@ -32,11 +36,37 @@ def read(text: str) -> ast.expr:
         _check_numbers(line)
         return ast.parse(line, mode="eval").body
     except SyntaxError as failed:
-        refuse(_lead(text) + (failed.offset or 1) - 1, f"it can't be read there ({failed.msg})")
+        _explain(line, _lead(text), failed)
     except (ValueError, RecursionError, MemoryError):
         raise ConditionError(
             "it is nested too deeply, or has characters that no text has"
         ) from None
+
+
+def _explain(line: str, lead: int, failed: SyntaxError) -> NoReturn:
+    """Say what is wrong with a text that Python can't read.
+
+    Args:
+        line: The text, on one line.
+        lead: The characters that stand before it in what the person wrote.
+        failed: Python's complaint.
+    """
+    foreign = _FOREIGN.search(_without_texts(line))
+    if foreign:
+        meant = _MEANT[foreign[0]]
+        refuse(
+            lead + foreign.start(),
+            f"“{foreign[0]}” means nothing here. Did you mean “{meant}”?",
+        )
+    column = 1 if failed.offset is None else failed.offset
+    if not 0 < column <= len(line):  # Python read all of it, and wanted more
+        refuse(lead + len(line), "something is missing at the end")
+    refuse(lead + column - 1, f"it can't be read there ({failed.msg})")
+
+
+def _without_texts(line: str) -> str:
+    """A line with all texts in quotes made blank."""
+    return _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), line)
 
 
 def _on_one_line(text: str) -> str:
@@ -54,7 +84,7 @@ def refuse(column: int, why: str) -> NoReturn:
     Raises:
         ConditionError: Always.
     """
-    raise ConditionError(f"column {column + 1}: {why}")
+    raise ConditionError(f"column {column + 1}: {why}", column)
 
 
 def column_of(text: str, node: ast.expr) -> int:
@@ -76,6 +106,6 @@ def _check_escapes(text: str) -> None:
 
 
 def _check_numbers(text: str) -> None:
-    glued = _GLUED.search(_QUOTED.sub(lambda quoted: "_" * len(quoted[0]), text))
+    glued = _GLUED.search(_without_texts(text))
     if glued:
         refuse(glued.start(1), f"put a space before “{glued[1]}”")
