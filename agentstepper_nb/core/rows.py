@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..protocol.values import Actor, Breakpoint, Event, EventKind, Row, Side
+from ..protocol.values import Actor, Breakpoint, Event, EventKind, Outcome, Row, Side
 from .summaries import one_line, plain, summarize
 from .vocabulary import PLAIN, Vocabulary
 
@@ -43,7 +43,7 @@ def row(breakpoint: Breakpoint, vocabulary: Vocabulary = PLAIN) -> Row:
         revision=breakpoint.revision,
         edited=breakpoint.edit is not None,
         answer=breakpoint.answer,
-        outcome=breakpoint.outcome,
+        outcome=Outcome.OK if breakpoint.is_replaced else breakpoint.outcome,
         failure=breakpoint.failure,
         usage=breakpoint.usage,
         duration=breakpoint.duration,

@@ -52,7 +52,8 @@ def shows_sentence(about: Breakpoint | Commit) -> bool:
     """Whether a sentence on it would be shown: where nobody else has said what it is."""
     if isinstance(about, Commit):
         return about.ruled
-    told = about.failure is not None or about.outcome is Outcome.STOPPED or about.summary
+    failed = about.failure is not None and not about.is_replaced
+    told = failed or about.outcome is Outcome.STOPPED or about.summary
     return about.kind in PAIRED and not told
 
 

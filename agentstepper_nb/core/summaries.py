@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ..protocol.values import AnswerKind, Breakpoint, EventKind, Outcome, Side
+from ..protocol.values import AnswerKind, Breakpoint, EventKind, Failure, Outcome, Side
 from .vocabulary import Summarizer
 
 #: Characters of a summary.
@@ -28,6 +28,8 @@ _UNFINISHED: Final = {
     Outcome.STOPPED: "Agent execution was stopped",
     Outcome.ERROR: "The agent broke off",
 }
+#: Exceptions that only say that an event was ended from outside.
+_ORDERS: Final = frozenset({"CancelledError", "KeyboardInterrupt", "GeneratorExit"})
 
 
 def summarize(breakpoint: Breakpoint, ask: Summarizer | None = None) -> str:
@@ -60,8 +62,8 @@ def _line(breakpoint: Breakpoint, ask: Summarizer | None) -> str:
 
 def told_apart(breakpoint: Breakpoint) -> str:
     """The line on a breakpoint that doesn't come from its contents; "" where only they can tell."""
-    if breakpoint.failure is not None:
-        return one_line(f"Failed: {breakpoint.failure.type}: {breakpoint.failure.message}")
+    if breakpoint.failure is not None and not breakpoint.is_replaced:
+        return _failed(breakpoint.failure, breakpoint.outcome)
     if breakpoint.kind is EventKind.PROGRAM_FINISHED and breakpoint.outcome in _UNFINISHED:
         return _UNFINISHED[breakpoint.outcome]
     own = one_line((breakpoint.summary or "").removesuffix("."))
@@ -70,6 +72,14 @@ def told_apart(breakpoint: Breakpoint) -> str:
     if breakpoint.outcome is Outcome.STOPPED:
         return "Stopped"
     return one_line(breakpoint.sentence or "")
+
+
+def _failed(failure: Failure, outcome: Outcome | None) -> str:
+    if outcome is not Outcome.STOPPED:
+        return one_line(f"Failed: {failure.type}: {failure.message}")
+    if failure.type in _ORDERS:
+        return "Stopped"
+    return one_line(f"Stopped: {failure.type}: {failure.message}")
 
 
 def _by_rule(breakpoint: Breakpoint) -> str:

@@ -263,6 +263,12 @@ class Breakpoint(Struct, frozen=True, kw_only=True):
         """The JSON text in force: the edit where there is one."""
         return self.data if self.edit is None else self.edit
 
+    @property
+    def is_replaced(self) -> bool:
+        """Whether a person's edit stands in the place of the exception that ended the event."""
+        holds = self.answer in (None, AnswerKind.RESUME)
+        return self.failure is not None and self.edit is not None and holds
+
 
 class FileBody(Struct, frozen=True, kw_only=True):
     """The contents of a changed text file."""

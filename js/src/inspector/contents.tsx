@@ -34,15 +34,17 @@ export function Contents({ model, row, shape, body, view }: ContentsProps) {
   if (view === "diff") return <Compared row={row} shape={shape} body={body} draft={draft} />;
   if (view === "raw") return <Raw text={shown.text} note={rawNote(shown, body)} />;
   const nothing = shown.text.trim() === "null";
+  const failure = shown.from === "original" || row.outcome !== "ok" ? failureOf(row) : null;
+  const said = nothing && (isProgram(row) || row.outcome === "stopped");
   return (
     <>
-      {row.failure && <Failure failure={row.failure} />}
+      {failure && <Failure failure={failure} />}
       <AnswerNote row={row} />
       {draft !== undefined && shown.from !== "draft" && !model.showOriginal.value && (
         <p class="as-Note as-You">Your draft isn't valid JSON yet: this is what it replaces.</p>
       )}
-      {nothing && !row.failure && isProgram(row) && <p class="as-Note">{visible(row.summary)}</p>}
-      {!(nothing && (row.failure || isProgram(row))) && (
+      {said && !failure && <p class="as-Note">{visible(row.summary)}</p>}
+      {!said && !(nothing && failure) && (
         <Read
           model={model}
           row={row}
@@ -53,6 +55,11 @@ export function Contents({ model, row, shape, body, view }: ContentsProps) {
       )}
     </>
   );
+}
+
+/** What went wrong: an order to end is no failure. */
+function failureOf({ failure, outcome }: Row): Row["failure"] {
+  return outcome === "stopped" ? null : failure;
 }
 
 /** Whether a row only says that the program began or ended. */

@@ -123,7 +123,7 @@ export function Conflict({ model, row, body, onTaken }: ConflictProps) {
 
   if (kept === null || sent) return null;
   if (row.pending && kept.revision === row.revision) return null;
-  const words = row.pending ? MEANWHILE : TOO_LATE;
+  const words = row.pending ? MEANWHILE : ((row.answer && UNANSWERED[row.answer]) ?? TOO_LATE);
   return (
     <div class="as-Conflict" role="status">
       <Icon name="warn" />
@@ -169,4 +169,17 @@ const TOO_LATE = {
   text: "The agent went on without it. Your draft is kept here.",
   drop: "Discard",
   hint: "Drop the draft",
+};
+/** Where nobody answered. */
+const UNANSWERED: Partial<Record<NonNullable<Row["answer"]>, typeof TOO_LATE>> = {
+  withdrawn: {
+    ...TOO_LATE,
+    title: "The agent no longer waited",
+    text: "Nobody answered: it was interrupted or has ended. Your draft is kept here.",
+  },
+  stop: {
+    ...TOO_LATE,
+    title: "Stopped before your edit was sent",
+    text: "The agent never got it. Your draft is kept here.",
+  },
 };

@@ -152,6 +152,31 @@ describe("reading", () => {
     expect(host.querySelector("pre")?.textContent).toBe('{"x": NaN}');
   });
 
+  test("an exception that a person replaced is shown with the original alone", async () => {
+    const failure = { type: "KeyError", message: "'price'" };
+    const replaced = { id: "a", kind: "tool_invocation", side: "end", outcome: "ok" } as const;
+    const model = one(
+      "a",
+      { data: "null", edit: '"fine"' },
+      { ...replaced, edited: true, answer: "resume", failure },
+    );
+    await shown(model);
+    expect(text()).toContain("fine");
+    expect(text()).not.toContain("KeyError");
+    await act(async () => {
+      model.showOriginal.value = true;
+    });
+    expect(text()).toContain("KeyError");
+  });
+
+  test("what was stopped shows no failure", async () => {
+    const failure = { type: "CancelledError", message: "" };
+    const stopped = { kind: "tool_invocation", side: "end", outcome: "stopped" } as const;
+    await shown(one("a", { data: "null" }, { id: "a", ...stopped, summary: "Stopped", failure }));
+    expect(text()).toContain("Stopped");
+    expect(text()).not.toContain("CancelledError");
+  });
+
   test("a failure says its type and message", async () => {
     const failed = {
       id: "a",
@@ -289,6 +314,22 @@ describe("editing", () => {
     expect(button("Copy the draft")).toBeTruthy();
     await click("Discard");
     expect(model.draft("a").value).toBeNull();
+  });
+
+  test.each([
+    ["withdrawn", "Nobody answered"],
+    ["stop", "Stopped before your edit was sent"],
+  ] as const)("a draft at what was %s isn’t said to be answered", async (answer, words) => {
+    const model = pending();
+    await opened(model);
+    await type("after");
+    await act(async () => {
+      model.rows.value = [row({ id: "a", answer })];
+    });
+    await settled();
+    expect(text()).toContain(words);
+    expect(text()).not.toContain("Answered before");
+    expect(button("Copy the draft")).toBeTruthy();
   });
 
   test("a draft that was sent is not one that came too late", async () => {

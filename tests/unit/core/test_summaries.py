@@ -163,6 +163,37 @@ def test_a_failure_counts_before_all() -> None:
     assert said(RESULT, None, outcome=Outcome.STOPPED) == "Stopped"
 
 
+@pytest.mark.parametrize("answer", [None, AnswerKind.RESUME])
+def test_an_exception_that_a_person_replaced_is_no_failure(answer: AnswerKind | None) -> None:
+    failure = Failure(type="TimeoutError", message="60 s")
+    replaced = point(
+        RESULT, "null", outcome=Outcome.ERROR, failure=failure, edit='"fine"', answer=answer
+    )
+    made = row(replaced)
+    assert (made.summary, made.outcome) == ("fine", Outcome.OK)
+    assert made.failure == failure  # who looks at the original still reads it
+
+
+@pytest.mark.parametrize("answer", [AnswerKind.WITHDRAWN, AnswerKind.STOP])
+def test_an_exception_stays_where_the_agent_never_got_its_replacement(answer: AnswerKind) -> None:
+    failure = Failure(type="TimeoutError", message="60 s")
+    kept = point(
+        RESULT, "null", outcome=Outcome.ERROR, failure=failure, edit='"fine"', answer=answer
+    )
+    assert (row(kept).summary, row(kept).outcome) == ("Failed: TimeoutError: 60 s", Outcome.ERROR)
+
+
+@pytest.mark.parametrize("order", ["CancelledError", "KeyboardInterrupt", "GeneratorExit"])
+def test_what_was_stopped_has_not_failed(order: str) -> None:
+    failure = Failure(type=order, message="")
+    assert said(RESULT, None, outcome=Outcome.STOPPED, failure=failure) == "Stopped"
+
+
+def test_what_left_the_program_by_itself_says_so() -> None:
+    failure = Failure(type="SystemExit", message="2")
+    assert said(RESULT, None, outcome=Outcome.STOPPED, failure=failure) == "Stopped: SystemExit: 2"
+
+
 def test_the_edit_is_what_counts() -> None:
     assert said(ASK, "before", edit='"after"') == "after"
 
