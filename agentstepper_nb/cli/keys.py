@@ -11,33 +11,34 @@ from msgspec import Struct
 
 from ..protocol import ui
 from ..protocol.values import Commit, Mode, Row, Run, RunState
+from ..suggestions import did_you_mean
 from .editing import EditorError
 from .lines import change_line, commit_line, run_line, way
 from .session import Session
 from .text import complaint, pretty, readable
 
 HELP: Final = """\
-s       step: let the agent go on with the message it is halted at, up to the next
-c       continue: let it go on without halting; what asks for an approval still waits
-a       approve what it asks, edited or not; a always: and from now on
-n WHY   no: deny the call it is about to make, and tell it why
-h       halt at its next message
-e       edit the message it is halted at, as JSON
-x       stop: end the agent at its next message
-v N     view message N whole; v alone, the one it is halted at
-d N     the files that changes N made, as diffs; d alone lists all changes
-r N     look at run N; r alone lists all runs
-q       quit; agents stay as they are\
+n, s      next, step: let the agent go on with the message it is halted at, up to the next
+c         continue: let it go on without halting; what asks for an approval still waits
+a         approve what it asks, edited or not; a always: and from now on
+deny WHY  deny the call it is about to make, and tell it why
+h         halt at its next message
+e         edit the message it is halted at, as JSON
+x         stop: end the agent at its next message
+v N       view message N whole; v alone, the one it is halted at
+d N       the files that changes N made, as diffs; d alone lists all changes
+r N       look at run N; r alone lists all runs
+q         quit; agents stay as they are\
 """
 
 _WORDS: Final = {
+    "next": "n",
     "step": "s",
     "continue": "c",
     "halt": "h",
     "edit": "e",
     "approve": "a",
-    "deny": "n",
-    "no": "n",
+    "deny": "deny",
     "stop": "x",
     "view": "v",
     "diff": "d",
@@ -48,8 +49,10 @@ _WORDS: Final = {
 }
 _FORM: Final = re.compile(r"([^\W\d]+|\?)(?:\s*(\d*)|\s+(.+))")
 #: The keys that take words.
-_WORDY: Final = ("a", "n")
+_WORDY: Final = ("a", "deny")
 _ALWAYS: Final = "always"
+#: Characters of a line that is shown where it means nothing.
+_SHOWN: Final = 40
 _STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -69,12 +72,13 @@ class Keys:
         self._draft: tuple[str, str] | None = None  # a breakpoint, and an edit that wasn't JSON
         self._takes_line: Callable[[str], None] | None = None  # what the next line is for
         self._keys: dict[str, Callable[[str], None]] = {
+            "n": self._next,
             "s": self._step,
             "c": self._continue,
             "h": self._halt,
             "e": self._edit,
             "a": self._approve,
-            "n": self._deny,
+            "deny": self._deny,
             "x": self._stop,
             "v": self._view,
             "d": self._diff,
@@ -98,10 +102,21 @@ class Keys:
             key(form[3] or form[2] or "")
             return
         if text.strip():
-            self._screen.say(f"{text.strip()[:40]} means nothing here: ? lists the keys.", "yellow")
+            typed = text.strip()[:_SHOWN]
+            like = did_you_mean(word, _WORDS) if key is None else ""
+            self._screen.say(f"{typed} means nothing here: ? lists the keys.{like}", "yellow")
         self._session.prompt()
 
     # ---- control ------------------------------------------------------------------------------------
+
+    def _next(self, _: str) -> None:
+        """Step, unless it could be meant as a no: to step is to approve."""
+        halted = self._session.halted
+        if halted is None or halted.approval is None:
+            self._step("")
+            return
+        self._screen.say("Here n is neither next nor no: a approves, deny WHY denies.", "yellow")
+        self._session.prompt()
 
     def _step(self, _: str) -> None:
         run, halted = self._live_run(), self._session.halted

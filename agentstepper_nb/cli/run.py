@@ -10,7 +10,7 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from typing import Final, NoReturn
 
-from ..discover import discover
+from ..discover import Endpoint, discover, running_servers
 from ..sdk.environment import with_core
 from ..sdk.probing import probe
 from . import USAGE
@@ -38,7 +38,21 @@ def run(given: Namespace) -> int:
         probe(core)  # here a sentence, in the agent a traceback
     except ConnectionError as error:
         return _fail(str(error), NOT_TRIED)
+    if sys.stderr.isatty():  # between pipes the output is the program's alone
+        print(f"agentstepper run: {_where_it_halts(core)}", file=sys.stderr)
     return _become(given.program, with_core(os.environ, core, given.name))
+
+
+def _where_it_halts(core: Endpoint) -> str:
+    """Where a person steps the program's agents."""
+    here = next((each for each in running_servers() if each.url == core.url), None)
+    if here is None or not here.base_url:
+        return f"agents halt at {core.url}: `agentstepper step` in another terminal steps them."
+    page = core.url.replace("ws", "http", 1).removesuffix("agent") + "app"
+    return (
+        f"agents halt in the Jupyter server of {here.root_dir}: step them in the AgentStepper panel, or "
+        f"at {page}"
+    )
 
 
 def _become(program: Sequence[str], environment: Mapping[str, str]) -> int:

@@ -15,9 +15,9 @@ from .link import Connected, Happening, Lost, Received, Refused
 from .screen import Screen
 from .text import folded, readable
 
-PROMPT: Final = "[s]tep [c]ontinue [h]alt [e]dit [x] stop [v]iew N [d]iff N [r]uns [q]uit [?] "
+PROMPT: Final = "[n]ext [c]ontinue [h]alt [e]dit [x] stop [v]iew N [d]iff N [r]uns [q]uit [?] "
 #: Where it is halted at what asks for an approval.
-ASKING: Final = "[a]pprove [a always] [n] deny WHY [e]dit [c]ontinue [x] stop [v]iew N [q]uit [?] "
+ASKING: Final = "[a]pprove [a always] [deny WHY] [e]dit [c]ontinue [x] stop [v]iew N [q]uit [?] "
 
 
 class Session:
@@ -26,7 +26,8 @@ class Session:
     Args:
         screen: Where text goes.
         send: Sends a command and returns its id; None while there is no connection.
-        wanted: The id or name of the run to look at; None takes the one that matters most.
+        wanted: The id or name of the run to look at, or its program's name, of whose runs the newest is
+            looked at; None takes the one that matters most.
     """
 
     def __init__(
@@ -160,7 +161,7 @@ class Session:
             self.screen.say(f"{waiting}{earlier} q quits, ? tells more.")
 
     def _is_wanted(self, run: Run) -> bool:
-        return self._wanted in (run.id, run.name)
+        return self._wanted in (run.id, run.name, run.program)
 
     def _open(self, run: Run) -> None:
         """Open a run, of whose changes the earlier ones are known by then: they are numbered."""
@@ -240,8 +241,10 @@ class Session:
     def _is_awaited(self, run: Run, before: Run | None) -> bool:
         """Whether this is the run that was waited for, or a new one while nothing else goes on."""
         current = self.run
-        if self._wanted:
-            return current is None and self._is_wanted(run)
+        if self._wanted and not self._is_wanted(run):
+            return False
+        if self._wanted and current is None:
+            return True
         return before is None and run.live and (current is None or not current.live)
 
     def _current_changed(self, run: Run) -> None:

@@ -120,6 +120,40 @@ def test_the_core_and_the_name_are_handed_on(start: Start, monkeypatch: pytest.M
     assert (said["URL"], said["TOKEN"], said["NAME"]) == (other.url, None, None)
 
 
+@pytest.mark.parametrize(
+    ("path", "jupyter", "said"),
+    [
+        ("", {}, "agents halt at {url}: `agentstepper step` in another terminal steps them."),
+        (
+            "/agentstepper/agent",
+            {"base_url": "/", "root_dir": "/my/notebooks"},
+            "agents halt in the Jupyter server of /my/notebooks: step them in the AgentStepper panel, "
+            "or at {page}",
+        ),
+    ],
+    ids=["serve", "jupyter"],
+)
+def test_a_terminal_is_told_where_it_halts(
+    core: AgentStepperCore, path: str, jupyter: dict[str, str], said: str
+) -> None:
+    url = f"ws://127.0.0.1:{core.client_port}{path}"
+    discover.write_runtime_file(url=url, token=None, **jupyter)
+    page = f"http://127.0.0.1:{core.client_port}/agentstepper/app"
+    terminal = pexpect.spawn(
+        COMMAND[0],
+        [*COMMAND[1:], "run", "--", "echo", "begun"],
+        encoding="utf-8",
+        timeout=PATIENCE,
+        dimensions=(50, 250),
+    )
+    try:
+        terminal.expect_exact(f"agentstepper run: {said.format(url=url, page=page)}\r\nbegun")
+        terminal.expect(pexpect.EOF)
+    finally:
+        terminal.close()
+    assert terminal.exitstatus == 0
+
+
 def test_its_run_appears_at_once_under_the_name(
     announced: str, start: Start, person: Person
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -142,7 +143,7 @@ def test_what_is_asked_is_told_and_how_to_answer() -> None:
     assert asks == "Asks for approval, high risk: It deletes files."
     assert always == "“a always” allows it from now on: rm -r *"
     assert halted.startswith("Halted at 1")
-    assert prompt.startswith("[a]pprove [a always] [n] deny WHY")
+    assert prompt.startswith("[a]pprove [a always] [deny WHY]")
 
 
 def test_it_is_approved_or_denied() -> None:
@@ -151,29 +152,67 @@ def test_it_is_approved_or_denied() -> None:
         stage.keys.line(line)
         sent = stage.answers(ui.Done())
         assert sent == ui.Approve(run="r1", breakpoint="b1", revision=1, always=always)
-    for line in ("n Not  today, 3 times.", "deny Not  today, 3 times."):
-        stage.keys.line(line)
-        sent = stage.answers(ui.Done())
-        assert sent == ui.Deny(run="r1", breakpoint="b1", revision=1, reason="Not  today, 3 times.")
+    stage.keys.line("deny Not  today, 3 times.")
+    sent = stage.answers(ui.Done())
+    assert sent == ui.Deny(run="r1", breakpoint="b1", revision=1, reason="Not  today, 3 times.")
+
+
+@pytest.mark.parametrize("key", ["n", "next", "s", "step"])
+def test_n_is_next(key: str) -> None:
+    stage = halted()
+    stage.keys.line(key)
+    assert stage.answers(ui.Done()) == ui.Step(run="r1", breakpoint="b1", revision=1)
+
+
+@pytest.mark.parametrize("line", ["n", "n Not today."])
+def test_n_where_something_is_asked_is_neither_yes_nor_no(line: str) -> None:
+    stage = asking()
+    sent = list(stage.sent)
+    stage.shown()
+    stage.keys.line(line)
+    first, prompt = stage.shown().splitlines()
+    assert "deny" in first + prompt
+    assert stage.sent == sent
+
+
+def test_a_word_with_a_wrong_letter() -> None:
+    stage = halted()
+    stage.keys.line("contineu")
+    assert (
+        "contineu means nothing here: ? lists the keys. Did you mean “continue”?" in stage.shown()
+    )
+
+
+def test_the_newest_run_of_a_program_is_chosen_and_followed() -> None:
+    older = replace(RUN, id="r2", name="Run #1 of second", program="second", state=RunState.IDLE)
+    newer = replace(older, id="r3", name="Run #2 of second")
+    stage = Stage("second")
+    stage.hello(older, newer, HALTED)
+    assert stage.sent == [ui.OpenRun(run="r3")]
+    stage.comes(ui.RunChanged(run=replace(RUN, id="r4")))
+    assert stage.sent == [ui.OpenRun(run="r3")]
+    next = replace(newer, id="r5", name="Run #3 of second", state=RunState.STEP)
+    stage.comes(ui.RunChanged(run=next))
+    assert stage.sent[-1] == ui.OpenRun(run="r5")
 
 
 def test_the_reason_may_come_as_a_line_of_its_own() -> None:
     stage = asking()
-    stage.keys.line("n")
+    stage.keys.line("deny")
     stage.keys.line(" Not today. ")
     assert stage.answers(ui.Done()) == ui.Deny(
         run="r1", breakpoint="b1", revision=1, reason="Not today."
     )
     sent = list(stage.sent)
     stage.shown()
-    stage.keys.line("n")
+    stage.keys.line("deny")
     stage.keys.line("")
     assert "Nothing was denied." in stage.shown()
-    stage.keys.line("n")
+    stage.keys.line("deny")
     stage.session.halted = None
     stage.keys.line("Too late.")
     assert "The agent went on meanwhile. Nothing was denied." in stage.shown()
-    stage.keys.line("n")
+    stage.keys.line("deny")
     assert "Only a call that the agent is halted at can be denied." in stage.shown()
     assert stage.sent == sent
 

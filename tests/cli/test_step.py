@@ -102,7 +102,7 @@ def test_approvals(start: Step, ui_url: str, agent: Agent) -> None:
     step.expect("Run #1 of demo: running")
     step.sendline("c")
     step.expect("Going on")
-    for typed, answer in (("a always", "resume"), ("n Not today.", "deny")):
+    for typed, answer in (("a always", "resume"), ("deny Not today.", "deny")):
         event = agent.begin(EventKind.TOOL_INVOCATION, "shell")
         call = '{"Tool": "shell", "Argument": "rm -r build"}'
         agent.reach(event, Side.BEGIN, call, approval=asks)

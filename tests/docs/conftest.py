@@ -122,5 +122,5 @@ def terminal(command: str, environment: Environment, cwd: Path) -> Iterator[pexp
 def type_steps(view: pexpect.spawn, breakpoints: int) -> None:
     """Step with the keyboard, at each halt."""
     for _ in range(breakpoints):
-        view.expect_exact("[s]tep [c]ontinue")
+        view.expect_exact("[n]ext [c]ontinue")
         view.sendline("s")

@@ -14,7 +14,7 @@ with dbg.llm({"q": 1}) as query:
 
 def test_a_step_and_an_edit(front: Front) -> None:
     cell = front.start(f"%%step asked --input\n{ASK}\nquery.response")
-    assert front.answer("e").startswith("[s]tep")
+    assert front.answer("e").startswith("[n]ext")
     assert "as a line of JSON" in front.answer('{"q": 1.0}')
     front.answer("s")
     front.answer("step")
@@ -30,7 +30,7 @@ def test_what_means_nothing(front: Front) -> None:
         front.answer(typed)
     ran = front.ended(cell)
     assert "walk means nothing here" in ran.text
-    assert "c       continue" in ran.text
+    assert "c         continue" in ran.text
     assert ran.status == "ok"
 
 

@@ -43,10 +43,10 @@ def cell(terminal: pexpect.spawn, line: str, *lines: str) -> None:
 def test_it_asks(terminal: pexpect.spawn) -> None:
     types(terminal, "%load_ext agentstepper_nb")
     cell(terminal, "typed", "with dbg.llm(1) as q: q.response = q.prompt", "q.response")
-    types(terminal, "e", r"\[s\]tep.*\[\?\] ")
+    types(terminal, "e", r"\[n\]ext.*\[\?\] ")
     types(terminal, '"edited"', "as a line of JSON.*: ")
-    types(terminal, "s", r"\[s\]tep.*\[\?\] ")
-    types(terminal, "s", r"\[s\]tep.*\[\?\] ")
+    types(terminal, "s", r"\[n\]ext.*\[\?\] ")
+    types(terminal, "s", r"\[n\]ext.*\[\?\] ")
     terminal.expect(r"Out\[\d+\]: 'edited'")
 
 
@@ -67,5 +67,5 @@ def test_in_the_background(terminal: pexpect.spawn) -> None:
     )
     terminal.expect("%agentstepper --input")
     types(terminal, "%agentstepper --input")
-    types(terminal, "c", r"\[s\]tep.*\[\?\] ")
+    types(terminal, "c", r"\[n\]ext.*\[\?\] ")
     terminal.expect("it ran")
