@@ -2,21 +2,36 @@
 import { readdir, readFile } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
 
-/** Print and give back each file's gzipped size; "app" is the app with all that it imports at once. */
+/**
+ * Print and give back gzipped sizes: each file's by its name; "app" is the app with all that it imports
+ * at once; each later chunk is called by its entry point, and weighs what is fetched for it beside the app.
+ */
 export async function report(folder, app, { outputs }) {
-  const sizes = {};
+  const files = {};
   for (const name of (await readdir(folder)).filter((name) => name.endsWith(".js"))) {
-    sizes[name] = gzipSync(await readFile(`${folder}/${name}`)).length;
+    files[name] = gzipSync(await readFile(`${folder}/${name}`)).length;
   }
-  const eager = closure(
-    app,
-    new Map(Object.entries(outputs).map(([path, it]) => [last(path), it])),
-  );
-  sizes.app = [...eager].reduce((sum, name) => sum + sizes[name], 0);
+  const built = new Map(Object.entries(outputs).map(([path, it]) => [last(path), it]));
+  const weigh = (names) => [...names].reduce((sum, name) => sum + files[name], 0);
+  const eager = closure(app, built);
+  const sizes = { ...files, app: weigh(eager) };
+  for (const entry of laterOf(outputs)) {
+    const [name] = [...built].find(([, { entryPoint }]) => entryPoint === entry);
+    if (name !== app)
+      sizes[entry] = weigh([...closure(name, built)].filter((one) => !eager.has(one)));
+  }
   for (const [name, size] of Object.entries(sizes)) {
     console.log(`${(size / 1024).toFixed(1).padStart(7)} KB gzipped  ${name}`);
   }
   return sizes;
+}
+
+/** The entry points of chunks that are imported later: those that no build was asked for. */
+function laterOf(outputs) {
+  const found = Object.values(outputs).flatMap(({ imports }) =>
+    imports.filter(({ kind }) => kind === "dynamic-import").map(({ path }) => outputs[path]),
+  );
+  return new Set(found.map(({ entryPoint }) => entryPoint));
 }
 
 function closure(name, outputs, found = new Set()) {
@@ -30,8 +45,13 @@ function closure(name, outputs, found = new Set()) {
 
 const last = (path) => path.split("/").pop();
 
-/** Fail where a size passes its limit, in bytes. */
+/** Fail where a size passes its limit, in bytes, or a chunk that is fetched later has none. */
 export function keepTo(sizes, limits) {
+  for (const name of Object.keys(sizes).filter((name) => name.startsWith("src/"))) {
+    if (name in limits) continue;
+    console.error(`${name} is a chunk without a limit: name one in build.mjs`);
+    process.exitCode = 1;
+  }
   for (const [name, limit] of Object.entries(limits)) {
     if (sizes[name] <= limit) continue;
     console.error(`${name} is ${sizes[name]} bytes gzipped; it may be ${limit}`);

@@ -42,6 +42,23 @@ def test_a_draft_survives_a_reload(context: BrowserContext, jupyter: Jupyter) ->
         expect(view.root.locator(".as-mod-halted")).to_contain_text("41")
 
 
+def test_a_part_that_cannot_be_fetched_says_so_and_is_fetched_again(
+    context: BrowserContext, jupyter: Jupyter
+) -> None:
+    contents = re.compile(r"/contents\.\w+\.js")
+    context.route(contents, lambda route: route.abort())
+    with agent(jupyter, "unfetched"):
+        _, view = open_page(context, jupyter)
+        choose(view, "unfetched")
+        view.expect_state("Halted")
+        expect(view.root).to_contain_text("This part of the view could not be loaded")
+        expect(view.button("Step")).to_be_enabled()
+        context.unroute(contents)
+        view.press("Try again")
+        expect(view.root).not_to_contain_text("could not be loaded")
+        expect(view.root.locator(".as-Message, .as-Alone, .as-Note").first).to_be_visible()
+
+
 def test_a_note_survives_a_reload(context: BrowserContext, jupyter: Jupyter) -> None:
     with agent(jupyter, "noted"):
         page, view = open_page(context, jupyter)

@@ -2,14 +2,15 @@
 import type { Comparison, Model } from "../model/model";
 import changes from "../styles/changes.css";
 import compare from "../styles/compare.css";
+import contents from "../styles/contents.css";
 import diff from "../styles/diff.css";
 import { Button } from "../view/button";
 import { Bar } from "./bar";
 import { useRuns } from "./loading";
 import { SideBySide } from "./side_by_side";
 
-/** As in the Changes tab, and its own. */
-export const styles = `${changes}\n${diff}\n${compare}`;
+/** As in the Changes tab and in what is read, and its own. */
+export const styles = `${changes}\n${contents}\n${diff}\n${compare}`;
 
 interface CompareProps {
   model: Model;

@@ -1,7 +1,7 @@
 /** The original beside the edit that stands in its place, as a person reads both. */
 import { useRef } from "preact/hooks";
 import { Icon } from "../icons/icon";
-import type { Shape } from "../inspector/read/reading";
+import type { Shape } from "../inspector/shape";
 import type { Sides } from "./table";
 import { type DiffWords, TextsDiff } from "./texts_diff";
 import { useSides } from "./width";

@@ -1,8 +1,9 @@
 /** Two JSON texts as a person reads them, or as JSON where that shows no difference. */
 import { useMemo, useState } from "preact/hooks";
-import { documentOf } from "../inspector/body";
+import { documentOf } from "../inspector/document";
 import { pretty } from "../inspector/json/print";
-import { read, type Shape } from "../inspector/read/reading";
+import { read } from "../inspector/read/reading";
+import type { Shape } from "../inspector/shape";
 import { count } from "../view/words";
 import { diffTexts, type Hunk, linesBetween } from "./lines";
 import { type Aligned, align, type Section, sectionsOf } from "./sections";

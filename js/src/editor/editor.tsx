@@ -1,12 +1,14 @@
 /** The editor of a pending breakpoint: the chunk that holds CodeMirror, fetched when it is first needed. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Conflict } from "../inspector/drafted";
+import { RowNote } from "../inspector/lazy_note";
 import { OriginalButton } from "../inspector/pane_bar";
-import type { Shape } from "../inspector/read/reading";
-import { RowNote } from "../inspector/row_note";
 import { type Segment, Segments } from "../inspector/segments";
+import type { Shape } from "../inspector/shape";
 import { NOUNS, Title } from "../inspector/title";
 import type { MessageBody, Model, Row } from "../model/model";
+import contents from "../styles/contents.css";
+import editor from "../styles/editor.css";
 import { useFocusBack } from "./focus_back";
 import { Foot } from "./foot";
 import { Form } from "./form";
@@ -14,7 +16,8 @@ import { JsonPane } from "./json_pane";
 import { type Keeping, keepDraft } from "./keeping";
 import { EditSession } from "./session";
 
-export { default as styles } from "../styles/editor.css";
+/** As in what is read, and its own. */
+export const styles = `${contents}\n${editor}`;
 
 export interface EditorProps {
   model: Model;

@@ -8,7 +8,7 @@ import { encode, type JsonNode, Value } from "../inspector/json/node";
 import { parse } from "../inspector/json/parse";
 import { pretty } from "../inspector/json/print";
 import { sameJson } from "../inspector/json/same";
-import type { Shape } from "../inspector/read/reading";
+import type { Shape } from "../inspector/shape";
 
 export interface Field {
   /** The same after edits elsewhere: the path of keys and places. */

@@ -6,7 +6,7 @@ import { parse } from "../inspector/json/parse";
 import { pretty } from "../inspector/json/print";
 import type { Problem } from "../inspector/json/problem";
 import { sameJson } from "../inspector/json/same";
-import type { Shape } from "../inspector/read/reading";
+import type { Shape } from "../inspector/shape";
 import { type Field, fieldsOf, literalOf, replaced, sameField } from "./fields";
 
 /** A field's text that isn't JSON (yet). */

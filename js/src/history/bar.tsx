@@ -1,7 +1,9 @@
 /** Above the list: search in all runs, show fewer of them, compare two, take one in. */
+
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import type { Debugger } from "../model/debugger";
+import { historyOf } from "../model/history";
 import { Button } from "../view/button";
 import { visible } from "../view/visible";
 import { wireText } from "./files";
@@ -40,7 +42,7 @@ export function Bar({ model, narrow }: BarProps) {
       </div>
       <div class="as-RunsBar-line">
         <FilterField model={model} />
-        <OrderMenu history={model.history} />
+        <OrderMenu history={historyOf(model)} />
       </div>
       <div class="as-RunsBar-line">
         <Menus model={model} />
@@ -49,7 +51,8 @@ export function Bar({ model, narrow }: BarProps) {
   );
 }
 
-function FilterField({ model: { history } }: { model: Debugger }) {
+function FilterField({ model }: { model: Debugger }) {
+  const history = historyOf(model);
   return (
     <label class="as-Search as-RunsFilter">
       <Icon name="filter" small />
@@ -69,7 +72,7 @@ function FilterField({ model: { history } }: { model: Debugger }) {
 const PAUSE_MS = 300;
 
 function SearchField({ model }: { model: Debugger }) {
-  const { history } = model;
+  const history = historyOf(model);
   const [text, setText] = useState("");
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const ended = history.finding.value === null;
@@ -127,7 +130,9 @@ function focusFirst(field: Element): void {
   rows.find((each) => each.matches(".as-RunRow, .as-Hit"))?.focus();
 }
 
-function Menus({ model: { history, runs } }: { model: Debugger }) {
+function Menus({ model }: { model: Debugger }) {
+  const history = historyOf(model);
+  const { runs } = model;
   const { outcome, tag } = history.filter.value;
   const tags = tagsOf(runs.value);
   return (
@@ -165,7 +170,7 @@ function Menus({ model: { history, runs } }: { model: Debugger }) {
 }
 
 function Compare({ model }: { model: Debugger }) {
-  const [first, second] = model.history.chosen.value.flatMap((id) =>
+  const [first, second] = historyOf(model).chosen.value.flatMap((id) =>
     model.runs.value.filter((run) => run.id === id),
   );
   const held = second ? null : "Choose two runs by their boxes, or with Space";
@@ -192,7 +197,7 @@ function Compare({ model }: { model: Debugger }) {
 const FILES = ".run,.zip";
 
 export function Import({ model, outline = false }: { model: Debugger; outline?: boolean }) {
-  const { history } = model;
+  const history = historyOf(model);
   const input = useRef<HTMLInputElement>(null);
   const busy = history.news.value?.tone === "busy" ? "A file is on its way" : null;
   const take = () => {

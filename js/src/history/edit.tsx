@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Debugger } from "../model/debugger";
-import type { ExportFormat } from "../model/history";
+import { type ExportFormat, historyOf } from "../model/history";
 import type { Run } from "../model/model";
 import { Button } from "../view/button";
 import { visible } from "../view/visible";
@@ -86,7 +86,7 @@ function Deleting({ model, run, onDone }: EditProps) {
     setSent(true);
     await model.remove(run.id);
     onDone();
-    await model.history.askStore();
+    await historyOf(model).askStore();
   };
   return (
     <>
@@ -126,7 +126,7 @@ const FORMATS: { format: ExportFormat; label: string; hint: string }[] = [
 function Exporting({ model, run, onDone }: EditProps) {
   const download = async (format: ExportFormat) => {
     onDone();
-    const exported = await model.history.exportRun(run, format);
+    const exported = await historyOf(model).exportRun(run, format);
     if (exported) save(exported);
   };
   return (

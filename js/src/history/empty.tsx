@@ -1,5 +1,7 @@
 /** What the Runs tab says where there is nothing to list. */
+
 import type { Debugger } from "../model/debugger";
+import { historyOf } from "../model/history";
 import { Button } from "../view/button";
 import { Import } from "./bar";
 
@@ -29,7 +31,7 @@ export function NoneLeft({ model }: { model: Debugger }) {
         <Button
           outline
           hint="Show all runs"
-          onClick={() => model.history.narrow({ text: "", outcome: "", tag: "" })}
+          onClick={() => historyOf(model).narrow({ text: "", outcome: "", tag: "" })}
         >
           Show all runs
         </Button>

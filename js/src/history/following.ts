@@ -1,7 +1,9 @@
 /** Which line of the list is the active one, and when it is given the focus. */
+
 import { useSignalEffect } from "@preact/signals";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Debugger } from "../model/debugger";
+import { historyOf } from "../model/history";
 import type { Run } from "../model/model";
 
 /** The line that keys go from. Where its run is gone it is the one that has its place. */
@@ -40,7 +42,7 @@ export function useFocus(
 
 /** Hear of a run that was imported, and of the list's being asked for by its key. */
 export function useSummons(model: Debugger, onSummons: (run: string) => void): void {
-  const { history } = model;
+  const history = historyOf(model);
   const latest = useRef(onSummons);
   latest.current = onSummons;
   useSignalEffect(() => {

@@ -1,5 +1,7 @@
 /** Below the list: what is told of files, how many runs there are, and how they are kept. */
+
 import type { Debugger } from "../model/debugger";
+import { historyOf } from "../model/history";
 import type { Run } from "../model/model";
 import type { StoreInfo } from "../protocol/types.gen";
 import { Button } from "../view/button";
@@ -29,7 +31,8 @@ export function Foot({ model, lines }: FootProps) {
   );
 }
 
-function News({ model: { history } }: { model: Debugger }) {
+function News({ model }: { model: Debugger }) {
+  const history = historyOf(model);
   const news = history.news.value;
   if (!news) return null;
   const dismiss = () => {

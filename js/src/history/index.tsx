@@ -1,6 +1,8 @@
 /** All runs: listed, searched, named, tagged, compared, taken in and out. */
+
 import { useEffect, useRef } from "preact/hooks";
 import type { Debugger } from "../model/debugger";
+import { historyOf } from "../model/history";
 import { useNarrow } from "../view/split";
 import { Bar } from "./bar";
 import { NoneLeft, NoRuns } from "./empty";
@@ -39,7 +41,7 @@ interface BodyProps {
 
 /** The list stays in the document behind what was found, so that it is found again as it was left. */
 function Body({ model, lines, narrow }: BodyProps) {
-  const finding = model.history.finding.value;
+  const finding = historyOf(model).finding.value;
   const none = lines.length === 0;
   return (
     <>
@@ -54,6 +56,6 @@ function Body({ model, lines, narrow }: BodyProps) {
 function useStoreNews(model: Debugger): void {
   const looked = model.tab.value === "runs" && model.connection.value.kind === "open";
   useEffect(() => {
-    if (looked) void model.history.askStore();
+    if (looked) void historyOf(model).askStore();
   }, [looked]);
 }

@@ -1,7 +1,7 @@
 /** The runs of the list, in an order that stands still while somebody looks. */
 import { useRef } from "preact/hooks";
 import type { Debugger } from "../model/debugger";
-import type { Order } from "../model/history";
+import { historyOf, type Order } from "../model/history";
 import type { Run } from "../model/model";
 import { matches, sorted } from "./sorting";
 
@@ -26,13 +26,13 @@ export function useLines(model: Debugger): readonly Run[] {
     return lines.current;
   }
   const runs = model.runs.value;
-  const order = model.history.order.value;
+  const order = historyOf(model).order.value;
   const before = kept.current;
   const same = before?.shown && before.order === order && sameIds(before.runs, runs);
   const ids = same ? before.ids : sorted(runs, order, Date.now() / 1000).map(({ id }) => id);
   kept.current = { runs, order, ids, shown };
   const byId = new Map(runs.map((run) => [run.id, run]));
-  const filter = model.history.filter.value;
+  const filter = historyOf(model).filter.value;
   lines.current = ids.flatMap((id) => {
     const run = byId.get(id);
     return run && matches(run, filter) ? [run] : [];

@@ -3,7 +3,7 @@ import { useRef, useState } from "preact/hooks";
 import { move, used } from "../changes/roving";
 import { Icon } from "../icons/icon";
 import type { Debugger } from "../model/debugger";
-import { type Finding, MOST_HITS } from "../model/history";
+import { type Finding, historyOf, MOST_HITS } from "../model/history";
 import type { Run } from "../model/model";
 import { runStatus } from "../model/status";
 import type { Hit } from "../protocol/types.gen";
@@ -21,7 +21,7 @@ interface ResultsProps {
 
 export function Results({ model, finding }: ResultsProps) {
   const { hits, query } = finding;
-  const { history } = model;
+  const history = historyOf(model);
   const filter = history.filter.value;
   const groups = grouped(hits ?? [], model.runs.value, (run) => matches(run, filter));
   const flat = groups.flatMap((group) => group.hits);
@@ -163,7 +163,7 @@ function More({ model, finding }: ResultsProps) {
         <Button
           outline
           hint="Look further back"
-          onClick={() => void model.history.search(finding.query, MOST_HITS)}
+          onClick={() => void historyOf(model).search(finding.query, MOST_HITS)}
         >
           Show more places
         </Button>

@@ -1,6 +1,8 @@
 /** The runs as a grid, of which only the part in sight is in the document. */
+
 import { useRef, useState } from "preact/hooks";
 import type { Debugger } from "../model/debugger";
+import { historyOf } from "../model/history";
 import type { Run } from "../model/model";
 import { useVirtual } from "../view/timeline/virtual";
 import { type EditKind, RunEdit } from "./edit";
@@ -24,7 +26,7 @@ interface TableProps {
 }
 
 export function Table({ model, lines, narrow, hidden }: TableProps) {
-  const { history } = model;
+  const history = historyOf(model);
   const scroller = useRef<HTMLDivElement>(null);
   const [edit, setEdit] = useState<{ run: string; kind: EditKind } | null>(null);
   const height = narrow ? TWO_LINES : LINE;
@@ -127,8 +129,8 @@ export async function openRun(model: Debugger, run: string): Promise<void> {
   if (model.run.peek()?.id === run) model.tab.value = "timeline"; // else the strip says why not
 }
 
-function order({ history }: Debugger): string {
-  const { by, down } = history.order.value;
+function order(model: Debugger): string {
+  const { by, down } = historyOf(model).order.value;
   return `${by} ${down}`;
 }
 

@@ -1,6 +1,8 @@
 /** A run's tags, taken away and added one by one; each change is sent at once. */
+
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
+import { historyOf } from "../model/history";
 import { Button } from "../view/button";
 import { visible } from "../view/visible";
 import type { EditProps } from "./edit";
@@ -23,7 +25,7 @@ export function TagEditor({ model, run, onDone }: EditProps) {
     setTags(next);
     setText("");
     field.current?.focus({ preventScroll: true });
-    setProblem(await model.history.tag(run.id, [...next]));
+    setProblem(await historyOf(model).tag(run.id, [...next]));
   };
   const add = (tag: string) => {
     const word = tag.trim();

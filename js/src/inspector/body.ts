@@ -1,8 +1,6 @@
 /** The contents of the selected row: asked for, kept while they are on their way, tried again. */
 import { useEffect, useState } from "preact/hooks";
 import type { MessageBody, Model, Row } from "../model/model";
-import { Value } from "./json/node";
-import { parse } from "./json/parse";
 
 export type Loading =
   | { readonly kind: "loading" }
@@ -33,25 +31,4 @@ export function useBody(model: Model, row: Row | undefined): Loading {
   }, [model, row?.id, row?.revision, row?.approval && row.answer, tries, open]);
 
   return found && found.id === row?.id ? found.state : { kind: "loading" };
-}
-
-/** Which text is shown: what the agent sent, or what stands in its place. */
-export interface Shown {
-  readonly text: string;
-  readonly from: "original" | "edit" | "draft";
-}
-
-/** The text in force, or will be once the draft is sent; the original where it is asked for. */
-export function shownText(body: MessageBody, draft: string | undefined, original: boolean): Shown {
-  if (!original) {
-    if (draft !== undefined && "root" in parse(draft)) return { text: draft, from: "draft" };
-    if (body.edit != null) return { text: body.edit, from: "edit" };
-  }
-  return { text: body.data, from: "original" };
-}
-
-/** A text that holds one JSON value, else undefined. */
-export function documentOf(text: string): Value | undefined {
-  const parsed = parse(text);
-  return "root" in parsed ? new Value(text, parsed.root) : undefined;
 }

@@ -1,18 +1,20 @@
-/** The contents in the view that is wanted. */
+/** The contents in the view that is wanted: a chunk of its own. */
 import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import type { EditDiffProps } from "../diff/edit_diff";
 import type { MessageBody, Model, Row } from "../model/model";
+import styles from "../styles/contents.css";
 import { lazy, withStyles } from "../view/lazy";
 import { visible } from "../view/visible";
 import { duration, size } from "../view/words";
-import { documentOf, type Shown, shownText } from "./body";
 import type { ContextProps } from "./context";
 import { delta, type Group } from "./delta";
+import { documentOf, type Shown, shownText } from "./document";
 import { FIRST_ALONE } from "./fold";
 import { promptsBefore } from "./news";
-import { read, type Shape } from "./read/reading";
+import { read } from "./read/reading";
 import type { Message, Reading } from "./read/types";
 import type { Wanted } from "./row_pane";
+import type { Shape } from "./shape";
 import { LongText } from "./show/long_text";
 import { AnswerNote, Failure } from "./show/notes";
 import type { Known } from "./show/prompt";
@@ -20,7 +22,9 @@ import { Raw } from "./show/raw";
 import { ShownReading } from "./show/reading";
 import { textBytes } from "./words";
 
-interface ContentsProps {
+export { styles };
+
+export interface ContentsProps {
   model: Model;
   row: Row;
   shape: Shape;
@@ -108,6 +112,15 @@ function Compared({
 function editedNote(row: Row, draft: string | undefined): string {
   if (draft !== undefined) return "not sent yet";
   return row.pending ? "not sent yet: Step sends it" : "sent to the agent";
+}
+
+/** A text is copied as the text it is; anything else as its JSON, exactly. */
+export function copiedText({ model, row, shape, body, view }: ContentsProps): string {
+  const draft = row.pending ? model.draft(row.id).value?.text : undefined;
+  const { text } = shownText(body, draft, model.showOriginal.value);
+  const value = view === "raw" || !body.strict ? undefined : documentOf(text);
+  const reading = value && read(shape, value);
+  return reading?.kind === "text" ? reading.text : text;
 }
 
 // ---- reading ----------------------------------------------------------------------------------------

@@ -29,11 +29,20 @@ function copyOldWay(text: string): boolean {
   }
 }
 
+/** Make a text and copy it; false also where what makes it could not be fetched. */
+async function copied(text: CopyButtonProps["text"]): Promise<boolean> {
+  try {
+    return await copyText(await text());
+  } catch {
+    return false;
+  }
+}
+
 interface CopyButtonProps {
   /** What it copies: "Copy the prompt". */
   label: string;
   /** Made only when asked for: it may be large. */
-  text(): string;
+  text(): string | Promise<string>;
   /** Show the label beside the icon. */
   wordy?: boolean;
   /** Why there is nothing to copy yet: it keeps its place. */
@@ -56,7 +65,7 @@ export function CopyButton({ label, text, wordy, held }: CopyButtonProps) {
       aria-disabled={held ? true : undefined}
       aria-label={wordy ? undefined : label}
       onClick={async () => {
-        if (!held) setTold((await copyText(text())) ? "copied" : "failed");
+        if (!held) setTold((await copied(text)) ? "copied" : "failed");
       }}
     >
       <Icon name={told === null ? "copy" : told === "copied" ? "check" : "cross"} />

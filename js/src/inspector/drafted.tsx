@@ -3,11 +3,11 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import type { MessageBody, Model, Row } from "../model/model";
 import { Button } from "../view/button";
-import { shownText } from "./body";
 import { CopyButton } from "./copy";
+import { shownText } from "./document";
 import { problemOf } from "./edit_problem";
 import { sameJson } from "./json/same";
-import type { Shape } from "./read/reading";
+import type { Shape } from "./shape";
 import { NOUNS } from "./title";
 
 export interface EditFootProps {

@@ -2,7 +2,7 @@
 import { type Member, Value } from "./json/node";
 import { type Parsed, parse } from "./json/parse";
 import { Problem } from "./json/problem";
-import type { Shape } from "./read/reading";
+import type { Shape } from "./shape";
 
 /** What is wrong with an edit's text; null where it can be sent. */
 export function problemOf(

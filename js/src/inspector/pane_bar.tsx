@@ -2,12 +2,12 @@
 import { deniable } from "../model/controls";
 import type { MessageBody, Model, Row } from "../model/model";
 import { Button } from "../view/button";
-import { documentOf, shownText } from "./body";
 import { CopyButton } from "./copy";
-import { read, type Shape } from "./read/reading";
-import { NoteButton } from "./row_note";
+import { copiedText } from "./lazy_contents";
+import { NoteButton } from "./lazy_note";
 import type { Wanted } from "./row_pane";
 import { type Segment, Segments } from "./segments";
+import type { Shape } from "./shape";
 import { NOUNS, Title } from "./title";
 
 interface PaneBarProps {
@@ -61,7 +61,7 @@ export function PaneBar({ model, row, shape, body, differs, view, onView }: Pane
       <CopyButton
         label={copyLabel(shape, view)}
         held={body ? null : COMING}
-        text={() => (body ? copied(model, row, shape, body, view) : "")}
+        text={() => (body ? copiedText({ model, row, shape, body, view }) : "")}
       />
     </div>
   );
@@ -118,13 +118,4 @@ export function OriginalButton({ model }: { model: Model }) {
 
 function copyLabel(shape: Shape, view: Wanted): string {
   return view === "raw" ? "Copy the JSON text, exactly" : `Copy the ${NOUNS[shape]}`;
-}
-
-/** A text is copied as the text it is; anything else as its JSON, exactly. */
-function copied(model: Model, row: Row, shape: Shape, body: MessageBody, view: Wanted): string {
-  const draft = row.pending ? model.draft(row.id).value?.text : undefined;
-  const { text } = shownText(body, draft, model.showOriginal.value);
-  const value = view === "raw" || !body.strict ? undefined : documentOf(text);
-  const reading = value && read(shape, value);
-  return reading?.kind === "text" ? reading.text : text;
 }

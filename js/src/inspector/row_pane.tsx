@@ -1,15 +1,15 @@
 /** One row: its title, the views of its contents, and its editor while it waits. */
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { Model, Row } from "../model/model";
 import { size } from "../view/words";
 import { type Loading, useBody } from "./body";
-import { Contents } from "./contents";
 import { Approval } from "./lazy_approval";
+import { Contents } from "./lazy_contents";
 import { Conflict, EditFoot } from "./lazy_drafted";
 import { LazyEditor } from "./lazy_editor";
+import { RowNote } from "./lazy_note";
 import { PaneBar } from "./pane_bar";
-import { type Shape, shapeOf } from "./read/reading";
-import { RowNote } from "./row_note";
+import { type Shape, shapeOf } from "./shape";
 
 /** The view that the person asked for; shown where the row has it. */
 export type Wanted = "read" | "diff" | "raw";
@@ -23,6 +23,7 @@ interface RowPaneProps {
 
 export function RowPane({ model, row, wanted, onWanted }: RowPaneProps) {
   const loading = useBody(model, row);
+  useEffect(Contents.fetch, []); // while the contents themselves are on their way
   const asked = useRef(false);
   const shape = shapeOf(row);
   const body = loading.kind === "ready" ? loading.body : undefined;

@@ -3,7 +3,7 @@ import { Icon, type IconName } from "../icons/icon";
 import type { Row } from "../model/model";
 import { visible } from "../view/visible";
 import { actorIcon, duration } from "../view/words";
-import { type Shape, shapeOf } from "./read/reading";
+import { type Shape, shapeOf } from "./shape";
 
 interface TitleWords {
   icon: IconName;

@@ -9,7 +9,7 @@ import { Commands } from "./commands";
 import { entriesOf, filesOfEvents } from "./commits";
 import { type ContentPush, Contents, runOf } from "./contents";
 import { Drafts } from "./drafts";
-import { History } from "./history";
+import type { HistoryOptions } from "./history";
 import { Inbox, nextFrame, type Schedule } from "./inbox";
 import type { Comparison, Draft, Model, Problem, Row, Run } from "./model";
 import { Notes } from "./notes";
@@ -63,7 +63,8 @@ export class Debugger extends Whereabouts implements Model, Listener {
   readonly sent = signal<ReadonlySet<string>>(new Set());
 
   /** All runs, for who looks back. */
-  readonly history: History;
+  /** What the Runs tab works on. */
+  readonly looksBack: HistoryOptions;
   /** Where runs halt by themselves. */
   readonly stops: Stops;
 
@@ -137,12 +138,13 @@ export class Debugger extends Whereabouts implements Model, Listener {
     this.allCommits = commits.complete;
     this.#commands = new Commands(this, this.#client);
     this.#reader = new Reader(this.#client);
-    this.history = new History({
+    this.looksBack = {
       client: this.#client,
       memory: options.memory ?? browserMemory(),
       runs: this.runs,
       store: this.store,
-    });
+      focused: signal(null),
+    };
     this.stops = new Stops({ client: this.#client, run: this.run });
     this.notes = new Notes({
       kept: this.#contents.notes,

@@ -40,11 +40,23 @@ export interface FileNews {
 
 export type ExportFormat = RunExported["format"];
 
-interface HistoryOptions {
+/** What of a view's model the Runs tab works on. */
+export interface HistoryOptions {
   client: Client;
   memory: Memory;
   runs: ReadonlySignal<readonly Run[]>;
   store: Signal<StoreInfo | null>;
+  /** That the list is to take the focus; null once it has. */
+  focused: Signal<object | null>;
+}
+
+const made = new WeakMap<HistoryOptions, History>();
+
+/** The Runs tab's state, made when the tab is first drawn: its code travels in the tab's chunk. */
+export function historyOf({ looksBack }: { looksBack: HistoryOptions }): History {
+  const history = made.get(looksBack) ?? new History(looksBack);
+  made.set(looksBack, history);
+  return history;
 }
 
 const ORDER = "runs:order";
@@ -63,8 +75,7 @@ export class History {
   readonly news = signal<FileNews | null>(null);
   /** The run that was imported last: a new object each time. */
   readonly imported = signal<{ run: string } | null>(null);
-  /** That the list is to take the focus; null once it has. */
-  readonly focused = signal<object | null>(null);
+  readonly focused: Signal<object | null>;
   readonly order: ReadonlySignal<Order>;
   /** The runs to compare, two at most, as they were chosen. */
   readonly chosen: ReadonlySignal<readonly string[]>;
@@ -75,6 +86,7 @@ export class History {
 
   constructor(options: HistoryOptions) {
     this.#options = options;
+    this.focused = options.focused;
     this.#order = signal(readOrder(options.memory));
     this.order = this.#order;
     this.chosen = computed(() => {

@@ -40,7 +40,7 @@ const LETTERS: Record<string, Act> = {
   },
   r: (model) => {
     model.tab.value = "runs";
-    model.history.focused.value = {};
+    model.looksBack.focused.value = {};
   },
   "1": toTab("timeline"),
   "2": toTab("changes"),

@@ -1,46 +1,73 @@
 /** Parts of the view that are fetched when they are first needed. */
-import type { ComponentType, JSX, VNode } from "preact";
+import type { ComponentChildren, ComponentType, JSX, VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { putStyle } from "../styles";
 import { Button } from "./button";
 
+/** A component that is in another chunk. */
+export interface Lazy<P> {
+  (props: P): JSX.Element | null;
+  /** Begin to fetch the chunk before it is drawn; a failure shows once it is. */
+  fetch(): void;
+}
+
 /**
- * A component that is in another chunk.
+ * Name a component that is in another chunk.
  *
  * @param load Imports it; called when it is first drawn, and again where that failed.
  * @param waiting What stands in its place until it is here, so that nothing moves when it comes.
+ * @param Frame Stands around whatever stands in its place.
  */
 export function lazy<P extends object>(
   load: () => Promise<ComponentType<P>>,
   waiting: VNode | null = null,
-): (props: P) => JSX.Element | null {
+  Frame: ComponentType<P & { children: ComponentChildren }> = Bare,
+): Lazy<P> {
   let loaded: ComponentType<P> | null = null;
-  return function Lazy(props: P) {
-    const [Part, setPart] = useState(() => loaded);
-    const [failed, setFailed] = useState(false);
+  let asked: Promise<void> | null = null;
+  const fetch = () => {
+    asked ??= load().then(
+      (found) => {
+        loaded = found;
+      },
+      (error: unknown) => {
+        asked = null;
+        throw error;
+      },
+    );
+    return asked;
+  };
+  function Lazy(props: P) {
+    const [state, setState] = useState<"waiting" | "here" | "failed">("waiting");
     const [tries, setTries] = useState(0);
+    const here = loaded !== null;
     useEffect(() => {
-      if (loaded) return setPart(() => loaded);
+      if (here) return;
       let wanted = true;
-      load().then(
-        (found) => {
-          loaded = found;
-          if (wanted) setPart(() => found);
-        },
-        () => wanted && setFailed(true),
+      const take = (found: "here" | "failed") => wanted && setState(found);
+      fetch().then(
+        () => take("here"),
+        () => take("failed"),
       );
       return () => {
         wanted = false;
       };
-    }, [tries]);
-    if (Part) return <Part {...props} />;
-    if (!failed) return waiting;
+    }, [tries, here]);
+    if (loaded) {
+      const Part = loaded;
+      return <Part {...props} />;
+    }
     const again = () => {
-      setFailed(false);
+      setState("waiting");
       setTries(tries + 1);
     };
-    return <Missing onAgain={again} />;
-  };
+    return <Frame {...props}>{state === "failed" ? <Missing onAgain={again} /> : waiting}</Frame>;
+  }
+  return Object.assign(Lazy, { fetch: () => void fetch().catch(() => undefined) });
+}
+
+function Bare({ children }: { children: ComponentChildren }) {
+  return <>{children}</>;
 }
 
 /**

@@ -4,7 +4,7 @@ import { EditSession } from "../../src/editor/session";
 import { replacement } from "../../src/editor/text_sync";
 import { Value } from "../../src/inspector/json/node";
 import { parse } from "../../src/inspector/json/parse";
-import type { Shape } from "../../src/inspector/read/reading";
+import type { Shape } from "../../src/inspector/shape";
 import { compact } from "../inspector/compact";
 import { pick, randomJson, seeded } from "../inspector/random_json";
 

@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
+import { historyOf } from "../../src/model/history";
 import type { Hit, Run } from "../../src/protocol/types.gen";
 import { drawn, press, useLayout } from "../helpers/dom";
 import { aCommit, rowsTo } from "../helpers/values";
@@ -82,7 +83,7 @@ describe("a search", () => {
     await press("ArrowDown");
     expect(document.activeElement).toBe(hits()[1]);
     await press("Escape");
-    expect(model.history.finding.value).toBeNull();
+    expect(historyOf(model).finding.value).toBeNull();
     expect(focused()).toBe("c");
     expect((byLabel("Search runs, prompts, files") as HTMLInputElement).value).toBe("");
   });

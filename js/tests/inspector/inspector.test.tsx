@@ -1,8 +1,13 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { Inspector } from "../../src/inspector";
 import { type Content, type FakeModel, fakeModel, row } from "./fake_model";
+
+// Else the first test waits for them to be compiled.
+beforeAll(async () => {
+  await import("../../src/inspector/contents");
+});
 
 let host: HTMLElement;
 beforeEach(() => {

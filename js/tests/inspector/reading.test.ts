@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { Value } from "../../src/inspector/json/node";
 import { parse } from "../../src/inspector/json/parse";
-import { read, type Shape, shapeOf } from "../../src/inspector/read/reading";
+import { read } from "../../src/inspector/read/reading";
 import type { Arguments, Part } from "../../src/inspector/read/types";
+import { type Shape, shapeOf } from "../../src/inspector/shape";
 
 function readText(shape: Shape, text: string) {
   const parsed = parse(text);

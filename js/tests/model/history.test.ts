@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { historyOf } from "../../src/model/history";
 import type { Hit } from "../../src/protocol/types.gen";
 import { aModel } from "../helpers/debugger";
 import { settled } from "../helpers/peer";
@@ -10,7 +11,7 @@ async function begun(runs = [aRun("a"), endedRun("b"), endedRun("c")], memory = 
   const all = aModel({ memory });
   await all.peer.greet(runs);
   await all.opens(runs.at(-1) ?? aRun("a"));
-  return { ...all, history: all.model.history };
+  return { ...all, history: historyOf(all.model) };
 }
 
 describe("a search", () => {

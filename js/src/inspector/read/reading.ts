@@ -1,19 +1,10 @@
 /** Bodies to readings, by what their row is. */
 
-import type { Row } from "../../model/model";
 import type { Value } from "../json/node";
+import type { Shape } from "../shape";
 import { readMessage, readMessages } from "./messages";
 import { type Calls, readArguments, readContent } from "./parts";
 import type { Entry, Message, Reading, Tokens, Tool } from "./types";
-
-/** What a body is, before anyone looks inside. */
-export type Shape = "prompt" | "answer" | "call" | "result" | "note";
-
-export function shapeOf(row: Pick<Row, "kind" | "side">): Shape {
-  if (row.kind === "llm_query") return row.side === "end" ? "answer" : "prompt";
-  if (row.kind === "tool_invocation") return row.side === "end" ? "result" : "call";
-  return "note";
-}
 
 /** Read a body. What no shape fits is shown as the data that it is, never refused. */
 export function read(shape: Shape, value: Value): Reading {

@@ -2,8 +2,8 @@
 import type { Row } from "../../model/model";
 import { FIRST_ALONE } from "../fold";
 import { pretty } from "../json/print";
-import type { Shape } from "../read/reading";
 import type { Reading } from "../read/types";
+import type { Shape } from "../shape";
 import { figuresOf, ShownAnswer } from "./answer";
 import { LongText } from "./long_text";
 import { type Known, ShownPrompt } from "./prompt";
