@@ -148,13 +148,12 @@ function extensions(): Extension {
   ];
 }
 
-/** Show a text that was changed elsewhere. */
-export function showText(view: EditorView, text: string): void {
+/** Show the text as it stands, where it isn't what was typed here, and mark what is wrong with it. */
+export function show(view: EditorView, text: string, problem: Problem | null): void {
   const changes = replacement(view.state.doc.toString(), text);
-  if (changes) view.dispatch({ changes, annotations: fromOutside.of(true) });
-}
-
-/** Mark what is wrong, or nothing. */
-export function showProblem(view: EditorView, problem: Problem | null): void {
-  view.dispatch({ effects: setProblem.of(problem) });
+  if (!changes && view.state.field(problemField) === problem) return;
+  view.dispatch({
+    ...(changes && { changes, annotations: fromOutside.of(true) }),
+    effects: setProblem.of(problem),
+  });
 }

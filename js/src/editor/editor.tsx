@@ -51,7 +51,11 @@ export function Editor({ model, row, body, shape, focus }: EditorProps) {
   useFocusBack(editor);
   const { session, restart } = useSession(model, row, body, shape);
   const [view, setView] = useState<View>(chosen[shape] ?? FIRST[shape]);
-  const [focusing, setFocusing] = useState(focus);
+  const focusing = useRef(focus);
+  // Only as it opens: what comes later comes while the person types elsewhere.
+  useEffect(() => {
+    focusing.current = false;
+  }, []);
   const fields = session.fields.value;
   const hasFields = fields.length > 0;
   // What is wrong in the JSON is said beside the JSON: it can't stay out of sight.
@@ -73,7 +77,6 @@ export function Editor({ model, row, body, shape, focus }: EditorProps) {
             selected={wanted}
             onSelect={(next) => {
               chosen[shape] = next;
-              setFocusing(false);
               setView(next);
             }}
           />
@@ -83,7 +86,11 @@ export function Editor({ model, row, body, shape, focus }: EditorProps) {
       <Conflict model={model} row={row} body={body} onTaken={restart} />
       <div class="as-Scroll">
         {wanted !== "json" && (
-          <Form session={session} focus={focusing} showOriginal={model.showOriginal.value} />
+          <Form
+            session={session}
+            focus={focusing.current}
+            showOriginal={model.showOriginal.value}
+          />
         )}
         {wanted === "both" && <JsonHead session={session} />}
         {wanted !== "fields" && (
@@ -91,7 +98,7 @@ export function Editor({ model, row, body, shape, focus }: EditorProps) {
             session={session}
             label={`The ${NOUNS[shape]} as JSON`}
             inline={wanted === "both"}
-            focus={focusing && wanted === "json"}
+            focus={focusing.current && wanted === "json"}
             showOriginal={model.showOriginal.value && wanted === "json"}
           />
         )}
@@ -115,7 +122,7 @@ function useSession(model: Model, row: Row, body: MessageBody, shape: Shape) {
   const held = useRef<{ session: EditSession; body: MessageBody } | null>(null);
   const [, redraw] = useState(0);
   const untouched = held.current !== null && held.current.session.draft.value === null;
-  if (held.current === null || (untouched && held.current.body !== body)) {
+  if (held.current === null || (untouched && !sameBody(held.current.body, body))) {
     held.current = { session: begin(model, row, body, shape), body };
   }
   const { session } = held.current;
@@ -131,6 +138,11 @@ function useSession(model: Model, row: Row, body: MessageBody, shape: Shape) {
     redraw((times) => times + 1);
   };
   return { session, restart };
+}
+
+/** The same contents may be fetched again while white space is typed, which is no draft yet. */
+function sameBody(one: MessageBody, other: MessageBody): boolean {
+  return one.data === other.data && one.edit === other.edit;
 }
 
 function begin(model: Model, row: Row, body: MessageBody, shape: Shape): EditSession {

@@ -1,10 +1,10 @@
 /** The body as JSON text, with what is wrong with it said at its place. */
-import type { EditorView } from "@codemirror/view";
+import { effect } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import { LongText } from "../inspector/show/long_text";
 import { cx } from "../view/classes";
-import { codeEditor, showProblem, showText } from "./code";
+import { codeEditor, show } from "./code";
 import type { EditSession } from "./session";
 
 interface JsonPaneProps {
@@ -18,7 +18,6 @@ interface JsonPaneProps {
 
 export function JsonPane({ session, label, inline, focus, showOriginal }: JsonPaneProps) {
   const parent = useRef<HTMLDivElement>(null);
-  const view = useRef<EditorView | null>(null);
   const errorId = useId();
   const problem = session.problem.value;
   const { text } = session;
@@ -32,19 +31,14 @@ export function JsonPane({ session, label, inline, focus, showOriginal }: JsonPa
       errorId,
       onText: (next) => session.setText(next),
     });
-    view.current = made;
+    // At once, not once it is drawn: by then the person may have typed more, and it would be taken back.
+    const leave = effect(() => show(made, session.text, session.problem.value));
     if (focus) made.focus();
     return () => {
-      view.current = null;
+      leave();
       made.destroy();
     };
   }, [session]);
-
-  useEffect(() => {
-    if (!view.current) return;
-    showText(view.current, text);
-    showProblem(view.current, problem);
-  }, [text, problem]);
 
   return (
     <>

@@ -1,5 +1,5 @@
 /** One edit: the JSON text, its fields, what is wrong with it, and the draft that it leaves behind. */
-import { computed, signal } from "@preact/signals";
+import { batch, computed, signal } from "@preact/signals";
 import { problemOf } from "../inspector/edit_problem";
 import { Value } from "../inspector/json/node";
 import { parse } from "../inspector/json/parse";
@@ -99,17 +99,22 @@ export class EditSession {
     return unfit === null || unfit.field.id === field.id;
   }
 
+  /** Set the text: the one that the JSON, the fields and the draft are all read from. */
   setText(text: string): void {
-    this.#unfit.value = null;
-    this.#text.value = text;
     const parsed = parse(text);
     const problem = problemOf(this.shape, text, parsed);
-    this.#problem.value = problem;
-    if ("root" in parsed && !problem) this.#valid.value = new Value(text, parsed.root);
+    batch(() => {
+      this.#unfit.value = null;
+      this.#text.value = text;
+      this.#problem.value = problem;
+      if ("root" in parsed && !problem) this.#valid.value = new Value(text, parsed.root);
+    });
   }
 
-  setField(field: Field, input: string): void {
-    if (!this.canEdit(field)) return;
+  /** @param drawn The field as it was drawn: the text may have changed since. */
+  setField(drawn: Field, input: string): void {
+    const field = this.#now(drawn);
+    if (!field || !this.canEdit(field)) return;
     const literal = literalOf(field, input);
     const parsed = parse(literal);
     if ("problem" in parsed) {
@@ -119,10 +124,10 @@ export class EditSession {
     this.setText(replaced(this.#text.value, field, literal));
   }
 
-  restore(field: Field): void {
-    const original = this.#originals.get(field.id);
-    if (!original) return;
-    this.#unfit.value = null;
+  restore(drawn: Field): void {
+    const field = this.#now(drawn);
+    const original = this.#originals.get(drawn.id);
+    if (!field || !original) return;
     this.setText(replaced(this.#text.value, field, original.value.literal));
   }
 
@@ -130,12 +135,20 @@ export class EditSession {
     this.setText(this.#standing);
   }
 
+  /** A field where it stands in the text now. */
+  #now({ id }: Field): Field | undefined {
+    return this.fields.peek().find((one) => one.id === id);
+  }
+
   #fieldable(text: string): boolean {
     return text.length <= MOST_FOR_FIELDS;
   }
 }
 
-/** JSON on one line is laid out; JSON that somebody laid out is left alone. */
+/**
+ * JSON on one line is laid out; JSON that somebody laid out is left alone, but for its line ends, which the
+ * code editor makes alike (inside a string they are escaped anyway).
+ */
 function layOut(text: string): string {
-  return text.includes("\n") ? text : pretty(text);
+  return text.includes("\n") ? text.replace(/\r\n?/g, "\n") : pretty(text);
 }

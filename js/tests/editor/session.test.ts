@@ -129,6 +129,21 @@ describe("editing", () => {
     );
   });
 
+  test("keys that come before the field is drawn again go on from the text, not from what was drawn", () => {
+    const session = begin("call", CALL);
+    const drawn = field(session, "Argument.path");
+    for (const typed of ["b", "be", "bee.py"]) session.setField(drawn, typed);
+    expect(compact(session.draft.value ?? "")).toBe(compact(CALL.replace("a.py", "bee.py")));
+    session.restore(drawn);
+    expect(session.draft.value).toBeNull();
+  });
+
+  test("line ends of a laid out body are those of the code editor", () => {
+    expect(begin("result", '{\r\n  "a": "b\\r\\n",\r  "c": 1\r\n}').text).toBe(
+      '{\n  "a": "b\\r\\n",\n  "c": 1\n}',
+    );
+  });
+
   test("random bodies, random fields: only that value differs, and Restore brings back all of it", () => {
     const random = seeded(99);
     for (let round = 0; round < 300; round += 1) {

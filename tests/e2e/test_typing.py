@@ -1,0 +1,87 @@
+"""The editor keeps every key, whatever its speed and however slow the page is, and its focus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from .gallery import BUILDABLE, Gallery, build_gallery
+
+pytestmark = pytest.mark.skipif(not BUILDABLE, reason="the JavaScript was built without its tools")
+
+#: Milliseconds between two keys.
+SPEEDS = (0, 20, 60, 120, 200)
+#: How many times slower the page's processor is made.
+SLOWER = 6
+#: 200 keys; nearly each makes the JSON invalid, valid, or another.
+TYPED = ('{"Tool": "f", "Argument": {"n": -1.50, "text": "a\\"b, [c]", "l": [1, {"x": null}]}} ' * 3)[
+    :200
+]
+
+
+@pytest.fixture(scope="module")
+def gallery(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Gallery:
+    return build_gallery(tmp_path_factory.mktemp("gallery"), browser)
+
+
+@contextmanager
+def slow(gallery: Gallery, scene: str) -> Iterator[Page]:
+    """A page with a scene, whose processor is slow from then on."""
+    page = gallery.open(scene, 1000)
+    try:
+        session = page.context.new_cdp_session(page)
+        session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
+        yield page
+    finally:
+        page.close()
+
+
+def json_text(page: Page) -> str:
+    lines: list[str] = page.locator(".cm-line").all_inner_texts()
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("delay", SPEEDS)
+def test_json_keeps_each_of_200_keys_in_its_place(gallery: Gallery, delay: int) -> None:
+    with slow(gallery, "edit-call") as page:
+        code = page.locator(".cm-content")
+        code.focus()
+        page.keyboard.press("Control+a")
+        page.keyboard.press("Delete")
+        page.keyboard.type(TYPED, delay=delay)
+        assert json_text(page) == TYPED
+        expect(code).to_be_focused()
+
+
+@pytest.mark.parametrize("delay", SPEEDS[:3])
+def test_a_field_keeps_each_key_and_so_does_the_json_beside_it(
+    gallery: Gallery, delay: int
+) -> None:
+    with slow(gallery, "edit-call") as page:
+        field = page.locator(".as-Form textarea").first
+        field.focus()
+        page.keyboard.press("Control+a")
+        page.keyboard.type(TYPED, delay=delay)
+        expect(field).to_have_value(TYPED)
+        escaped = TYPED.replace("\\", "\\\\").replace('"', '\\"')
+        assert escaped in json_text(page)
+        expect(field).to_be_focused()
+
+
+def test_the_focus_stays_in_the_json_when_fields_come_beside_it(gallery: Gallery) -> None:
+    with slow(gallery, "halted-result") as page:
+        page.locator(".as-Row.as-mod-halted").focus()
+        page.keyboard.press("e")
+        code = page.locator(".cm-content")
+        code.focus()
+        page.keyboard.press("Control+a")
+        page.keyboard.type("[1]", delay=20)
+        expect(page.locator(".as-Form")).to_have_count(0)
+        page.keyboard.press("Control+a")
+        page.keyboard.type('"once more"', delay=20)
+        expect(page.locator(".as-Form textarea")).to_have_value("once more")
+        expect(code).to_be_focused()
+        assert json_text(page) == '"once more"'
