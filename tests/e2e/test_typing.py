@@ -17,9 +17,9 @@ SPEEDS = (0, 20, 60, 120, 200)
 #: How many times slower the page's processor is made.
 SLOWER = 6
 #: 200 keys; nearly each makes the JSON invalid, valid, or another.
-TYPED = ('{"Tool": "f", "Argument": {"n": -1.50, "text": "a\\"b, [c]", "l": [1, {"x": null}]}} ' * 3)[
-    :200
-]
+TYPED = (
+    '{"Tool": "f", "Argument": {"n": -1.50, "text": "a\\"b, [c]", "l": [1, {"x": null}]}} ' * 3
+)[:200]
 
 
 @pytest.fixture(scope="module")
