@@ -52,7 +52,7 @@ def _serve(core: AgentStepperCore, options: Options, stop: threading.Event) -> i
         return _fail(_why(error, core), FAILED)
     try:
         for path in options.runs:
-            _import(core, Path(path))
+            _import(core, Path(path), stop)
         announcement = discover.write_runtime_file(
             url=core.url(core.client_port),
             token=options.token,
@@ -97,16 +97,30 @@ def _log(level: str) -> None:
     logging.getLogger("websockets").setLevel(max(logging.WARNING, logging.root.level))
 
 
-def _import(core: AgentStepperCore, path: Path) -> None:
-    """List a run's file, unless the data folder has it from an earlier start."""
+class _Stopped(Exception):
+    """A signal came while files were read."""
+
+
+def _import(core: AgentStepperCore, path: Path, stop: threading.Event) -> None:
+    """List a run's file, unless the data folder has it from an earlier start.
+
+    A file that can't be read is no reason not to start: a warning says which, and why.
+    """
+
+    def check() -> None:
+        if stop.is_set():
+            raise _Stopped
+
     try:
-        run = archive.load_any(path.read_bytes()).run
-        if _is_listed(run, core):
+        history = archive.load_any(archive.read(path), core.hub.new_id(), check=check)
+        if _is_listed(history.run, core):
             core.log.info("%s is listed already", path)
         else:
-            core.import_file(path)
-    except ProtocolError as error:
-        raise ProtocolError(error.code, f"{path}: {error}") from None
+            core.import_history(history)
+    except (ProtocolError, OSError) as error:
+        core.log.warning("%s is not listed: %s", path, error)
+    except _Stopped:
+        core.log.info("%s is not listed: the Core stops", path)
 
 
 def _is_listed(run: Run, core: AgentStepperCore) -> bool:

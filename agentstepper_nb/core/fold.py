@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
+from ..protocol.header_bounds import bounded_header
 from ..protocol.records import (
     AgentHeard,
     BreakpointAnswered,
@@ -113,15 +114,15 @@ class Runs:
                 self.status[run_id].heard = n
             case RunStarted(run=run, proof=proof):
                 # What is counted is counted by the records that follow.
-                begun = replace(run, rows=0, commits=0, usage=None, hits=())
+                begun = replace(bounded_header(run), rows=0, commits=0, usage=None, hits=())
                 self.status[run.id] = RunStatus(begun, proof=proof)
                 self.live[run.id] = None
             case RunRenamed(run=run) | RunTagged(run=run):
-                self.status[run.id].run = run
+                self.status[run.id].run = bounded_header(run)
             case RunFound(run=run):
-                self.status[run.id] = RunStatus(run)
+                self.status[run.id] = RunStatus(bounded_header(run))
             case RunImported(history=history):
-                self.status[history.run.id] = RunStatus(history.run)
+                self.status[history.run.id] = RunStatus(bounded_header(history.run))
             case RunDeleted(run=run_id):
                 del self.status[run_id]
             case BreakpointEdited():
@@ -146,7 +147,7 @@ class Runs:
 
     def _apply_header(self, run: Run) -> None:
         status = self.status[run.id]
-        status.run = run
+        status.run = run = bounded_header(run)
         if run.state is RunState.HALTED:
             self.live.pop(run.id, None)
             self.live[run.id] = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..protocol.header_bounds import bounded_failure
 from ..protocol.values import Actor, Breakpoint, Event, EventKind, Outcome, Row, Side
 from .summaries import one_line, plain, summarize
 from .vocabulary import PLAIN, Vocabulary
@@ -44,7 +45,7 @@ def row(breakpoint: Breakpoint, vocabulary: Vocabulary = PLAIN) -> Row:
         edited=breakpoint.edit is not None,
         answer=breakpoint.answer,
         outcome=Outcome.OK if breakpoint.is_replaced else breakpoint.outcome,
-        failure=breakpoint.failure,
+        failure=None if breakpoint.failure is None else bounded_failure(breakpoint.failure),
         usage=breakpoint.usage,
         duration=breakpoint.duration,
         stops=breakpoint.stops,

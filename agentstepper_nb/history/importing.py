@@ -18,7 +18,7 @@ from ..protocol.records import RunImported
 from ..protocol.values import Run
 from ..sdk.dialing import dial, why_not_opened
 from ..store import open_store
-from ..store.archive import load_any
+from ..store.archive import load_any, read
 from ..store.lock import Holder, holder
 from ..store.unzip import MAGIC
 from .apart import apart
@@ -46,7 +46,7 @@ def import_run(path: str | PathLike[str], folder: Folder = None) -> StoredRun:
         StoreError: The folder can't be used.
         OSError: The file can't be read.
     """
-    data = Path(path).expanduser().read_bytes()
+    data = read(Path(path).expanduser())
     target = folder_of(folder)
     owner = holder(target)
     taken = apart(_take(target, data)) if owner is None else _send(_endpoint(owner), data)

@@ -32,6 +32,7 @@ from .commands import PeoplesCommands
 from .connection import NO_CONTROL, Connection, Rights
 from .durable import asks_for_durable
 from .extensions import Extension, Extensions
+from .imports import Imports
 from .presence import Presence
 from .retention import ALL, Keep, Retention
 from .uis import UiSession
@@ -85,6 +86,7 @@ class Hub(PeoplesCommands):
         #: Held while a stop is tried on a run.
         self.trying = asyncio.Lock()
         self._retention = Retention(self, keep)
+        self._imports = Imports()
         self._agents: dict[str, AgentSession] = {}  # by run
         self._uis: list[UiSession] = []
         self.debugger.replay(store.load())
@@ -114,6 +116,7 @@ class Hub(PeoplesCommands):
         self.closing = True  # what comes from now on is the next Core's
         self.presence.close()
         self._retention.close()
+        self._imports.close()
         for listener in self.listeners:
             await listener.close()
         agents = list(self._agents.values())
@@ -267,11 +270,14 @@ class Hub(PeoplesCommands):
         """Take a run's file in, as a run of its own.
 
         Raises:
-            ProtocolError: It is damaged, too large, or of a newer version.
+            ProtocolError: It is damaged, above a bound, or of a newer version.
             CommandError: `store_failed`.
         """
         self.check_store()
-        history = await asyncio.to_thread(archive.load_any, data, self.new_id())
+        return await self.import_history(await self._imports.load(data, self.new_id()))
+
+    async def import_history(self, history: RunHistory) -> Run:
+        """Take a run in that was read from a file, by an id of its own."""
         self.perform(self.debugger.import_run(history))
         await self.recorded()
         self.log.info("%s imported", one_line(history.run.name))

@@ -14,8 +14,9 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 
 from ..discover import Endpoint
 from ..protocol.frame import MAX_MESSAGE
+from ..protocol.records import RunHistory
 from ..protocol.values import Durability, Run
-from ..store import MemoryStore, Store, open_store
+from ..store import MemoryStore, Store, archive, open_store
 from .chat_door import chat_gate, chat_of
 from .connection import Rights, Session
 from .extensions import Extension
@@ -354,18 +355,26 @@ class AgentStepperCore:
         self.hub.step(meant.id, pending.id, pending.revision, edit)
 
     def import_file(self, path: Path) -> None:
-        """Take a `.run` file in. May be called from any thread.
+        """List the run of a file. May be called from any thread.
 
         Raises:
-            ProtocolError: The file is damaged or of a newer version.
+            ProtocolError: The file is damaged, above a bound, or of a newer version.
+            CommandError: `store_failed`.
             OSError: It can't be read.
         """
-        data = path.read_bytes()
+        self.import_history(archive.load_any(archive.read(path), self.hub.new_id()))
 
-        async def take() -> None:
-            await self.hub.import_run(data)
+    def import_history(self, history: RunHistory) -> None:
+        """List a run that was read from a file. May be called from any thread.
 
-        asyncio.run_coroutine_threadsafe(take(), self.loop).result()
+        Args:
+            history: The run, by an id of its own.
+
+        Raises:
+            CommandError: `store_failed`.
+        """
+        imported = self.hub.import_history(history)
+        asyncio.run_coroutine_threadsafe(imported, self.loop).result()
 
     def _meant(self, run: str | None) -> Run:
         return self.hub.active_run() if run is None else self.hub.run(run)

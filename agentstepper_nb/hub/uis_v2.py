@@ -15,6 +15,7 @@ from ..errors import CommandError, ProtocolError
 from ..protocol import records
 from ..protocol import ui as v2
 from ..protocol.frame import VERSION, decode_address, encode
+from ..protocol.header_bounds import bounded_header
 from ..protocol.stops import Price, Stop
 from ..protocol.values import Breakpoint, Commit, Event, EventKind, Run, StoreInfo
 from ..store.base import without_contents
@@ -99,6 +100,7 @@ class UiSessionV2(UiSession):
 
     def _tell_run(self, run: Run) -> None:
         """Tell a header. Of runs that aren't opened, only what a list of runs shows."""
+        run = bounded_header(run)
         before = self._told.get(run.id)
         self._told[run.id] = run
         if run.id in self._pushes:
@@ -144,7 +146,7 @@ class UiSessionV2(UiSession):
         else:
             self._check_control()
             if isinstance(command, v2.ImportRun):
-                self._later(partial(self._import, command, id), text)
+                self._later(partial(self._import, command, id), text, aside=True)
             elif isinstance(command, v2.WriteNote):
                 self._later(partial(self._write_note, command, id), text)
             else:

@@ -271,7 +271,8 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     ),
     "too_large": (
         "A message or an unpacked file passes the limit.",
-        "The limit is 64 MiB a message, and 512 MiB an unpacked file of a run.",
+        "The limit is 64 MiB a message, and 256 MiB an unpacked file of a run; such a file may also "
+        "nest too deeply or have too many values: the message says which.",
     ),
     "unauthorized": (
         "The token is missing or wrong.",

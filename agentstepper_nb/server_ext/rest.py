@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, TypeVar
@@ -16,7 +17,7 @@ from ..errors import CommandError, DamagedRunError, ProtocolError
 from ..hub import Hub, windows
 from ..hub.reads import answer
 from ..protocol.ui import Format, GetRows, Limit, Query, ReadRun, Tags
-from ..protocol.values import Count
+from ..protocol.values import Count, Run
 from ..store import archive
 from .answers import RESOURCE, AnswersInJson, controls, from_hub, refusal
 
@@ -184,14 +185,23 @@ class Export(RunsHandler):
 class Import(RunsHandler):
     """`runs/import`."""
 
+    _import: asyncio.Future[Run] | None = None
+
     @authenticated
     @controls
     async def post(self) -> None:
         """Take a run's file in, of either form, as the body or as JSON."""
         data = self._read_file()
+        self._import = asyncio.ensure_future(self.hub.import_run(data))
         with errors_of_hub():
-            run = await self.hub.import_run(data)
+            run = await self._import
         self.answer(run, status=201)
+
+    def on_connection_close(self) -> None:
+        """Nobody waits for the run any more."""
+        if self._import is not None:
+            self._import.cancel()
+        super().on_connection_close()
 
     def _read_file(self) -> bytes:
         if self.request.headers.get("Content-Type", "").startswith("application/json"):

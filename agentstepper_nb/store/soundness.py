@@ -9,6 +9,8 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..protocol.header_bounds import bounded_failure, bounded_header, cut
+from ..protocol.json_bounds import Check, check_content, check_lenient, go_on
 from ..protocol.records import RunHistory
 from ..protocol.stops import MOST_STOPS
 from ..protocol.v1.agent import is_strict
@@ -37,31 +39,40 @@ _NOTE_LENGTH: Final = 10_000
 _HITS: Final = 1000
 _ERROR_LENGTH: Final = 1000
 _REASON_LENGTH: Final = 10_000
+_PATH_LENGTH: Final = 4096
+#: Characters to which what an agent or a model says of a row or a commit is cut.
+_SUMMARY_LENGTH: Final = 1000
+_DESCRIPTION_LENGTH: Final = 10_000
+_WHAT: Final = "The archive"
 #: Numbers that every JSON parser holds, and moments that every calendar has.
 _COUNT_END: Final = 2**53
 _TIME_END: Final = 253402300800
 _TIMES: Final = ("at", "started_at", "ended_at", "answered_at")
 
 
-def imported(history: RunHistory, run_id: str | None = None) -> RunHistory:
+def imported(history: RunHistory, run_id: str | None = None, check: Check = go_on) -> RunHistory:
     """A run as an import has it: sound, and over.
 
     Args:
         history: What a file says.
         run_id: The id the run gets; None keeps the file's.
+        check: Called between two steps; it raises to end the work.
 
     Raises:
-        ProtocolError: `corrupt_import`: it contradicts itself, or what the protocol allows.
+        ProtocolError: `corrupt_import`: it contradicts itself, or what the protocol allows;
+            `too_large`: a content passes its bounds.
     """
-    _check(history)
+    _check(history, check)
     history = numbered(history)
     id = history.run.id if run_id is None else run_id
     end = max(_moments(history))
     return RunHistory(
-        run=_over(replace(history.run, id=id), history, end),
+        run=bounded_header(_over(replace(history.run, id=id), history, end)),
         events=_moved(history.events, id),
-        breakpoints=tuple(_answered(point, end) for point in _moved(history.breakpoints, id)),
-        commits=_moved(history.commits, id),
+        breakpoints=tuple(
+            _cut_point(_answered(point, end)) for point in _moved(history.breakpoints, id)
+        ),
+        commits=tuple(_cut_commit(commit) for commit in _moved(history.commits, id)),
         notes=_moved(history.notes, id),
     )
 
@@ -94,6 +105,33 @@ def _answered(point: Breakpoint, end: float) -> Breakpoint:
     return replace(point, answer=AnswerKind.WITHDRAWN, answered_at=end)
 
 
+def _cut_point(point: Breakpoint) -> Breakpoint:
+    """A breakpoint with the texts that lists of rows show cut to their bounds."""
+    failure = None if point.failure is None else bounded_failure(point.failure)
+    agent, summary = _cut_summary(point.agent), _cut_summary(point.summary)
+    sentence = _cut_summary(point.sentence)
+    if (failure, agent, summary, sentence) == (
+        *(point.failure, point.agent, point.summary, point.sentence),
+    ):
+        return point
+    return replace(point, failure=failure, agent=agent, summary=summary, sentence=sentence)
+
+
+def _cut_commit(commit: Commit) -> Commit:
+    """A commit with its texts cut to their bounds."""
+    texts = {
+        "title": _cut_summary(commit.title),
+        "description": cut(commit.description, _DESCRIPTION_LENGTH),
+        "sentence": _cut_summary(commit.sentence),
+    }
+    changed = any(getattr(commit, name) != text for name, text in texts.items())
+    return replace(commit, **texts) if changed else commit
+
+
+def _cut_summary(text: str | None) -> str | None:
+    return None if text is None else cut(text, _SUMMARY_LENGTH)
+
+
 def _moments(history: RunHistory) -> Iterator[float]:
     yield history.run.started_at
     for items in (history.events, history.breakpoints, history.commits):
@@ -107,7 +145,7 @@ def _debug_messages(history: RunHistory) -> list[Event]:
 # ---- checks -----------------------------------------------------------------------------------------
 
 
-def _check(history: RunHistory) -> None:
+def _check(history: RunHistory, check: Check) -> None:
     _check_header(history.run)
     messages = _debug_messages(history)
     rows: list[Breakpoint | Event] = [*history.breakpoints, *messages]
@@ -118,11 +156,16 @@ def _check(history: RunHistory) -> None:
     _check_unique("note", (note.message for note in history.notes))
     events = {event.id: event for event in history.events}
     for event in history.events:
+        check()
         _check_item(event)
+        # Nothing is inside of more events than there are.
+        _demand(event.depth < len(history.events), "a depth that is no number of events")
         _check_json(event.data)
     before = 0
     for point in history.breakpoints:
+        check()
         _check_item(point)
+        _demand(point.depth < len(history.events), "a depth that is no number of events")
         _check_breakpoint(point, events.get(point.event), before)
         before = point.seq
     for commit in history.commits:
@@ -153,7 +196,7 @@ def _check_item(item: Event | Breakpoint) -> None:
     _check_times(item)
     _demand(0 < len(item.id) <= _ID_LENGTH, "an id that is empty or too long")
     _demand(len(item.name or "") <= _NAME_LENGTH, "too long a name")
-    _demand(0 <= item.depth < _COUNT_END, "a depth that is no number of events")
+    _demand(item.depth >= 0, "a depth that is no number of events")
     least = 0 if isinstance(item, Event) and item.kind is not EventKind.DEBUG_MESSAGE else 1
     _demand(least <= item.seq < _COUNT_END, "a row with no number")
     if item.kind is EventKind.CUSTOM:
@@ -180,6 +223,11 @@ def _check_commit(commit: Commit) -> None:
     _demand(0 < len(commit.id) <= _ID_LENGTH, "an id that is empty or too long")
     _demand(0 <= commit.seq < _COUNT_END, "a commit at no row")
     for change in commit.changes:
+        paths = (change.path, change.previous_path or "", change.digest or "")
+        _demand(max(map(len, paths)) <= _PATH_LENGTH, "too long a path")
+        if change.body is not None:
+            for text in (change.body.diff, change.body.content, change.body.previous_content):
+                check_content(text, _WHAT)
         counts = (change.added, change.removed, change.size or 0)
         _demand(all(0 <= count < _COUNT_END for count in counts), "a change that counts wrong")
 
@@ -197,11 +245,15 @@ def _check_times(item: Struct) -> None:
 
 def _check_json(text: str | None, *, strict: bool = False) -> None:
     """Contents are JSON; from version 1 what only Python's parser takes (NaN)."""
-    if text is not None and not is_strict(text):
+    if text is None:
+        return
+    check_content(text, _WHAT)
+    if not is_strict(text):
         _demand(not strict and _is_lenient(text), "a content that is no JSON")
 
 
 def _is_lenient(text: str) -> bool:
+    check_lenient(text, _WHAT)
     try:
         json.loads(text)
     except (ValueError, RecursionError):

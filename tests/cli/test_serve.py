@@ -82,14 +82,17 @@ def test_run_files_are_listed_once(serve: Serve, home: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"garbage", None])
-def test_a_bad_run_file_ends_it_with_a_line(content: bytes | None, home: Path) -> None:
+def test_a_bad_run_file_is_a_warning(content: bytes | None, home: Path, serve: Serve) -> None:
     path = home / "bad.run"
     if content:
         path.write_bytes(content)
-    failed = refused("--client-port", "0", "--ui-port", "0", "--runs", str(path))
-    assert failed.returncode == 1
-    assert str(path) in failed.stderr.splitlines()[-2 if "stopped" in failed.stderr else -1]
-    assert "Traceback" not in failed.stderr
+    served = serve("--runs", str(path), str(RECORDED))
+    assert [run["programName"] for run in runs(served.uis)] == ["Recorder"]
+    errors = served.stop()
+    assert served.process.returncode == 0
+    warned = [line for line in errors.splitlines() if f"WARNING {path} is not listed: " in line]
+    assert len(warned) == 1
+    assert "Traceback" not in errors
 
 
 @pytest.mark.parametrize("option", ["--client-port", "--ui-port"])

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from ...errors import ProtocolError
+from ..text_lines import count_beginning, count_lines
 from ..values import ChangeKind, Commit, FileBody, FileChange
 from .agent import V1Change, V1Commit
 
@@ -71,16 +72,19 @@ def _load_change(change: V1Change) -> FileChange:
     if kind is None:
         raise ProtocolError(
             "invalid_message",
-            f"“{change.change_type}” is no change type; known: {', '.join(_KINDS)}.",
+            f"“{change.change_type[:80]}” is no change type; known: {', '.join(_KINDS)}.",
         )
-    old, new = change.previous_content.splitlines(), change.content.splitlines()
-    marks = [line[:1] for line in change.diff.splitlines() if line[:3] not in ("+++", "---")]
     return FileChange(
         path=change.path,
         kind=kind,
-        added=marks.count("+") if marks else len(new),
-        removed=marks.count("-") if marks else len(old),
+        added=_marked(change.diff, "+") if change.diff else count_lines(change.content),
+        removed=_marked(change.diff, "-") if change.diff else count_lines(change.previous_content),
         body=FileBody(
             diff=change.diff, content=change.content, previous_content=change.previous_content
         ),
     )
+
+
+def _marked(diff: str, mark: str) -> int:
+    """The lines of a diff with a mark; its head has three of them."""
+    return count_beginning(diff, mark, 3 * mark)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import re
-import zlib
 from bisect import bisect_right
 from itertools import accumulate
 from typing import Final
@@ -18,6 +15,8 @@ from msgspec.structs import replace
 from ..._version import __version__
 from ...errors import ProtocolError
 from ..calls import tool_of
+from ..header_bounds import cut
+from ..json_bounds import Check, JsonScan, check_content, go_on
 from ..records import RunHistory
 from ..values import (
     PAIRED,
@@ -28,6 +27,7 @@ from ..values import (
     Event,
     EventKind,
     Id,
+    Name,
     Run,
     RunState,
     Side,
@@ -35,9 +35,14 @@ from ..values import (
 )
 from .agent import NULL, V1Breakpoint, V1Commit, dump_kind, is_strict, load_kind, wrap
 from .commits import asked_for, dump_commit, load_commit
+from .packing import corrupt, pack, unpack
 
 #: The largest unpacked file taken, in bytes.
-MAX_UNPACKED: Final = 512 * 1024 * 1024
+MAX_UNPACKED: Final = 256 * 1024 * 1024
+_WHAT: Final = "The .run file"
+#: Characters of a message's summary or a commit's title, and of a file's path.
+_SUMMARY: Final = 1000
+_PATH: Final = 4096
 
 
 class _Event(Struct):
@@ -50,8 +55,8 @@ class _Event(Struct):
 
 class _Run(Struct):
     uuid: Id
-    name: str
-    program_name: str
+    name: Name
+    program_name: Name
     start_time: Time
     events: list[_Event] = []
     commits: list[V1Commit] = []
@@ -72,7 +77,7 @@ def dump(history: RunHistory) -> bytes:
         events=[_dump_event(event, points.get(event.id, [])) for event in history.events],
         commits=[dump_commit(commit) for commit in asked_for(history.commits)],
     )
-    return base64.b64encode(zlib.compress(msgspec.json.encode(document)))
+    return pack(msgspec.json.encode(document))
 
 
 def _dump_event(event: Event, points: list[Breakpoint]) -> _Event:
@@ -99,53 +104,39 @@ def _dump_breakpoint(point: Breakpoint) -> V1Breakpoint:
     )
 
 
-def load(data: bytes, run_id: str | None = None, limit: int = MAX_UNPACKED) -> RunHistory:
+def load(
+    data: bytes, run_id: str | None = None, limit: int = MAX_UNPACKED, check: Check = go_on
+) -> RunHistory:
     """Read a run's file.
 
     Args:
         data: The file.
         run_id: The id the run gets, as an import is a run of its own; None keeps the file's.
         limit: The largest unpacked file taken, in bytes.
+        check: Called between two steps; it raises to end the work.
 
     Raises:
-        ProtocolError: Damaged (`corrupt_import`), of a newer version (`newer_import`), or larger than
-            the limit unpacked (`too_large`).
+        ProtocolError: Damaged (`corrupt_import`), of a newer version (`newer_import`), or above one of
+            the bounds (`too_large`).
     """
-    document = _parse(_unpack(data, limit))
+    document = _parse(*unpack(data, limit, check))
     _check_version(document.server_version)
     _check_ids(document)
-    return _history(document, run_id or document.uuid)
+    return _history(document, run_id or document.uuid, check)
 
 
-def _corrupt(reason: str) -> ProtocolError:
-    return ProtocolError("corrupt_import", f"{reason}: export it again.")
-
-
-def _unpack(data: bytes, limit: int) -> bytes:
-    inflater = zlib.decompressobj()
-    try:
-        unpacked = inflater.decompress(base64.b64decode(data, validate=False), limit + 1)
-    except (binascii.Error, zlib.error) as error:
-        raise _corrupt(f"This is no .run file, or it is damaged ({error})") from None
-    if len(unpacked) > limit:
-        raise ProtocolError(
-            "too_large", f"The .run file unpacks to more than {limit // 1024**2} MiB, the limit."
-        )
-    if not inflater.eof:
-        raise _corrupt("The .run file is cut off")
-    return unpacked
-
-
-def _parse(text: bytes) -> _Run:
+def _parse(text: bytearray, scan: JsonScan) -> _Run:
     """The file's document. As in messages, contents may hold what only Python's parser takes."""
     try:
         return msgspec.json.decode(text, type=_Run)
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-        strictly = error
+        strictly = str(error)
+    scan.judge_leniently()
     try:
-        return msgspec.convert(wrap(json.loads(text)), _Run)
+        # Decoded as it was counted: the parser would guess another encoding.
+        return msgspec.convert(wrap(json.loads(text.decode("utf-8", "surrogatepass"))), _Run)
     except (ValueError, RecursionError):
-        raise _corrupt(f"The .run file's contents are damaged ({strictly})") from None
+        raise corrupt(f"The .run file's contents are damaged ({strictly})") from None
 
 
 def _check_version(version: str | UnsetType) -> None:
@@ -155,7 +146,8 @@ def _check_version(version: str | UnsetType) -> None:
     if _numbers(version) > _numbers(__version__):
         raise ProtocolError(
             "newer_import",
-            f"The .run file was written by version {version}, this is {__version__}: upgrade this one.",
+            f"The .run file was written by version {version[:80]}, this is {__version__}: upgrade this "
+            "one.",
         )
 
 
@@ -173,15 +165,16 @@ def _check_ids(document: _Run) -> None:
     commits = [commit.id for commit in document.commits]
     for what, ids in (("event", events), ("message", rows), ("commit", commits)):
         if len(set(ids)) < len(ids):
-            raise _corrupt(f"The .run file has one {what} twice")
+            raise corrupt(f"The .run file has one {what} twice")
 
 
-def _history(document: _Run, run_id: str) -> RunHistory:
+def _history(document: _Run, run_id: str, check: Check) -> RunHistory:
     events: list[Event] = []
     points: list[Breakpoint] = []
     rows = 0
     ended_at = document.start_time
     for item in document.events:
+        check()
         event, own = _load_event(item, run_id, rows)
         rows += len(own) + (event.kind is EventKind.DEBUG_MESSAGE)
         events.append(event)
@@ -206,12 +199,12 @@ def _history(document: _Run, run_id: str) -> RunHistory:
 def _load_event(item: _Event, run_id: str, rows: int) -> tuple[Event, list[Breakpoint]]:
     kind, name = load_kind(item.type, item.data)
     if kind is None:
-        raise _corrupt(f"The .run file has an event of unknown type “{item.type[:80]}”")
+        raise corrupt(f"The .run file has an event of unknown type “{item.type[:80]}”")
     if kind is EventKind.DEBUG_MESSAGE and item.breakpoints:
-        raise _corrupt("The .run file has a debug message with breakpoints")
+        raise corrupt("The .run file has a debug message with breakpoints")
     if kind is EventKind.TOOL_INVOCATION and name is None and item.breakpoints:
         name = tool_of(bytes(item.breakpoints[0].original_data))
-    data = bytes(item.data).decode()
+    data = _content(item.data)
     event = Event(
         id=item.uuid,
         run=run_id,
@@ -229,8 +222,7 @@ def _load_event(item: _Event, run_id: str, rows: int) -> tuple[Event, list[Break
 
 
 def _load_breakpoint(point: V1Breakpoint, event: Event, index: int, seq: int) -> Breakpoint:
-    data = bytes(point.original_data).decode()
-    edit = bytes(point.modified_data).decode()
+    data, edit = _content(point.original_data), _content(point.modified_data)
     return Breakpoint(
         id=point.uuid,
         run=event.run,
@@ -242,12 +234,18 @@ def _load_breakpoint(point: V1Breakpoint, event: Event, index: int, seq: int) ->
         at=point.time,
         data=data,
         strict=is_strict(data),
-        agent=point.agent,
-        summary=point.summary,
+        agent=cut(point.agent, _SUMMARY),
+        summary=None if point.summary is None else cut(point.summary, _SUMMARY),
         edit=None if edit == "null" else edit,
         answer=AnswerKind.RESUME,
         answered_at=point.time,
     )
+
+
+def _content(raw: Raw) -> str:
+    text = bytes(raw).decode()
+    check_content(text, _WHAT)
+    return text
 
 
 def _place(commits: list[V1Commit], run_id: str, points: list[Breakpoint]) -> tuple[Commit, ...]:
@@ -269,7 +267,12 @@ def _place(commits: list[V1Commit], run_id: str, points: list[Breakpoint]) -> tu
 
 
 def _load_commit(commit: V1Commit) -> Commit:
+    for change in commit.changes:
+        for text in (change.diff, change.content, change.previous_content):
+            check_content(text, _WHAT)
+        if len(change.path) > _PATH:
+            raise corrupt("The .run file has too long a path")
     try:
-        return load_commit(commit)
+        return replace(load_commit(commit), title=cut(commit.title, _SUMMARY))
     except ProtocolError as error:
-        raise _corrupt(f"The .run file has a damaged commit ({error.message})") from None
+        raise corrupt(f"The .run file has a damaged commit ({error.message})") from None

@@ -14,6 +14,7 @@ from typing import Final
 from ...errors import DamagedRunError, NewerStoreError, ProtocolError, StoreError
 from ...protocol.v1 import runfile
 from ...protocol.values import Run
+from ..archive import read
 from ..lock import LOCK_FILE, holder
 from ..network import network_type
 from ..runtime.sqlite.file import RUNTIME_FILE
@@ -264,7 +265,7 @@ def _open_to_others(folder: Path) -> Iterator[str]:
 def _unread(logs: Path) -> Iterator[tuple[str, str]]:
     for path in sorted(logs.glob("*.run")):
         try:
-            runfile.load(path.read_bytes())
+            runfile.load(read(path))
         except (ProtocolError, OSError) as error:
             yield path.name, str(error)
 

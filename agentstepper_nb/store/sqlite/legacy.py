@@ -11,6 +11,7 @@ from typing import Final
 from ...errors import ProtocolError
 from ...protocol.records import RunHistory
 from ...protocol.v1 import runfile
+from ..archive import read
 
 log = logging.getLogger(__name__)
 
@@ -36,9 +37,10 @@ def untaken(
         if path.name in taken:
             continue
         try:
-            history = runfile.load(path.read_bytes())
+            data = read(path)
+            history = runfile.load(data)
             if history.run.id in runs or history.run.id in ids:
-                history = runfile.load(path.read_bytes(), path.stem)
+                history = runfile.load(data, path.stem)
         except (ProtocolError, OSError) as error:
             log.warning("%s is not listed: %s", path, error)
             continue

@@ -271,13 +271,16 @@ def test_a_size_that_lies_is_not_believed() -> None:
 
 
 def test_more_lines_than_anyone_has() -> None:
-    refused(pack(unpack() | {"notes.jsonl": b"\n" * 2_000_001}), "too_large", "lines")
+    refused(pack(unpack() | {"notes.jsonl": b"\n" * 500_001}), "too_large", "lines")
 
 
 def test_deep_nesting_is_refused() -> None:
     deep = "[" * 100_000 + "]" * 100_000
-    refused(changed("breakpoints.jsonl", lambda d: d.update(data=deep)), "corrupt_import")
-    refused(pack(unpack() | {"events.jsonl": deep.encode()}), "corrupt_import")
+    for data in (
+        changed("breakpoints.jsonl", lambda d: d.update(data=deep)),
+        pack(unpack() | {"events.jsonl": deep.encode()}),
+    ):
+        refused(data, "too_large", "nests deeper than 500 levels")
 
 
 # ---- by chance --------------------------------------------------------------------------------------

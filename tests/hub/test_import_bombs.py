@@ -1,0 +1,211 @@
+"""Small files that would take the server down: refused before anything is built, off the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from agentstepper_nb.hub.imports import Imports
+from agentstepper_nb.protocol.json_bounds import Check
+from agentstepper_nb.protocol.records import RunFound, RunHistory
+from agentstepper_nb.protocol.values import Failure, Run
+from agentstepper_nb.store import MemoryStore, archive
+from tests.helpers.bombs import BOMBS, archived, content, load, packed, unpacked
+from tests.helpers.histories import with_every_field
+from tests.hub.desk import Person, a_hub
+from tests.hub.test_reading import on_a_loop
+
+#: MiB by which a refusal may raise the peak of a process's memory.
+GROWTH = 100
+HISTORY = with_every_field()
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_is_refused_with_little_memory(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "bomb.run"
+    path.write_bytes(packed(BOMBS[name]))
+    assert path.stat().st_size < 1_500_000
+    said, grown = load(path)
+    assert (said, grown < GROWTH) == ("too_large", True), grown
+
+
+@pytest.mark.parametrize("name", ["lenient values", "depth", "events"])
+def test_a_bomb_of_bare_json(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "bomb.run"
+    path.write_bytes(unpacked(BOMBS[name]))
+    said, grown = load(path)
+    assert (said, grown < GROWTH) == ("too_large", True), grown
+
+
+def with_content(text: bytes) -> bytes:
+    """The first breakpoint's line with another content."""
+
+    def change(lines: bytes) -> bytes:
+        first, rest = lines.split(b"\n", 1)
+        point = msgspec.json.decode(first) | {"data": text.decode(), "strict": False}
+        return msgspec.json.encode(point) + b"\n" + rest
+
+    return archived(archive.dump(HISTORY), "breakpoints.jsonl", change)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        with_content(b"[NaN" + b",{}" * 4_000_000 + b"]"),
+        with_content(b"[" * 1_000_000),
+        archived(archive.dump(HISTORY), "notes.jsonl", lambda _: b"\n" * 1_000_000),
+        archived(
+            archive.dump(HISTORY),
+            "run.json",
+            lambda _: b'{"tags": [""' + b',""' * 12_000_000 + b"]}",
+        ),
+        archived(archive.dump(HISTORY), "events.jsonl", lambda _: b" " * (300 << 20)),
+    ],
+    ids=["values of a content", "depth of a content", "lines", "values", "size"],
+)
+def test_a_bomb_in_an_archive(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "bomb.zip"
+    path.write_bytes(data)
+    assert path.stat().st_size < 1_500_000
+    said, grown = load(path)
+    assert (said, grown < GROWTH) == ("too_large", True), grown
+
+
+def test_a_file_of_many_empty_lines_is_counted_without_a_list(tmp_path: Path) -> None:
+    change = '{"path": "a", "change_type": "new file", "content": "' + "\\n" * (30 << 20) + '"}'
+    commit = f'{{"id": "c", "date": 1, "title": "t", "changes": [{change}]}}'
+    head = '{"uuid": "r", "name": "n", "program_name": "p", "start_time": 1, "commits": ['
+    path = tmp_path / "lines.run"
+    path.write_text(head + commit + "]}")
+    said, grown = load(path)
+    assert (said, grown < 200) == ("taken", True), grown  # and not 8 bytes a line
+
+
+# ---- on the loop ------------------------------------------------------------------------------------
+
+
+@on_a_loop
+async def test_others_are_answered_while_a_file_is_read() -> None:
+    hub = await a_hub()
+    sender, other = Person(hub), Person(hub)
+    bomb = packed(BOMBS["size"]).decode()
+    importing = asyncio.ensure_future(sender.command("import_run", data=bomb))
+    answered = await other.command("set_prices", prices=[])
+    assert (answered["type"], importing.done()) == ("ok", False)
+    refused = await importing
+    assert (refused["type"], refused["body"]["code"]) == ("error", "too_large")
+    await hub.close()
+
+
+class Endless:
+    """A loader that works until it is told to end."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Event()
+        self.ended = threading.Event()
+
+    def __call__(self, data: bytes, run_id: str, *, check: Check) -> RunHistory:
+        self.begun.set()
+        try:
+            while data == b"endless":
+                check()
+        finally:
+            self.ended.set()
+        return HISTORY
+
+
+@pytest.mark.parametrize("by_closing", [False, True])
+@on_a_loop
+async def test_work_for_nobody_ends(by_closing: bool) -> None:
+    loader = Endless()
+    imports = Imports(loader)
+    task = asyncio.ensure_future(imports.load(b"endless", "r"))
+    assert await asyncio.to_thread(loader.begun.wait, 30)
+    if by_closing:
+        imports.close()
+    else:
+        task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await asyncio.to_thread(loader.ended.wait, 30)
+
+
+@on_a_loop
+async def test_an_import_ends_with_its_view() -> None:
+    loader = Endless()
+    hub = await a_hub()
+    hub._imports = Imports(loader)
+    person = Person(hub)
+    person.give("import_run", data="endless")
+    assert await asyncio.to_thread(loader.begun.wait, 30)
+    person.session.closed()
+    assert await asyncio.to_thread(loader.ended.wait, 30)
+    assert hub.runs() == []
+    await hub.close()
+
+
+@pytest.mark.parametrize(
+    "data", [packed(content(b'"', b"x", 400_000, b'"')), archive.dump(HISTORY)]
+)
+def test_a_check_ends_the_reading(data: bytes) -> None:
+    class Ended(Exception):
+        pass
+
+    def check() -> None:
+        raise Ended
+
+    assert archive.load_any(data).run.id
+    with pytest.raises(Ended):
+        archive.load_any(data, check=check)
+
+
+# ---- headers ----------------------------------------------------------------------------------------
+
+LONG = "x" * 3_000_000
+
+
+def long_header(run: Run) -> Run:
+    return replace(
+        run,
+        failure=Failure(type=LONG, message=LONG),
+        workspace=LONG,
+        host=LONG,
+        last_event=LONG,
+    )
+
+
+@on_a_loop
+async def test_an_imported_headers_texts_are_cut_for_all_views() -> None:
+    hub = await a_hub()
+    data = archive.dump(replace(HISTORY, run=long_header(HISTORY.run)))
+    await hub.import_run(data)
+    person = Person(hub)
+    hello = await person.line.expect("hello")
+    assert len(msgspec.json.encode(hello)) < 50_000
+    assert hello["runs"][0]["failure"]["message"].endswith("x…")
+    await hub.close()
+
+
+@on_a_loop
+async def test_a_header_that_was_kept_before_is_cut() -> None:
+    class Kept(MemoryStore):
+        def load(self):  # type: ignore[no-untyped-def]
+            yield RunFound(run=long_header(HISTORY.run))
+
+    hub = await a_hub(Kept())
+    person = Person(hub)
+    hello = await person.line.expect("hello")
+    assert len(msgspec.json.encode(hello)) < 50_000
+    await hub.close()
+
+
+def test_a_rows_failure_is_cut() -> None:
+    point = replace(HISTORY.breakpoints[-1], failure=Failure(type="E", message=LONG))
+    data = archive.dump(replace(HISTORY, breakpoints=(*HISTORY.breakpoints[:-1], point)))
+    failure = archive.load_any(data).breakpoints[-1].failure
+    assert failure is not None and len(failure.message) == 10_000
