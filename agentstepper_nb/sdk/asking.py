@@ -29,6 +29,7 @@ from ..protocol.agent import (
 from ..protocol.values import Failure, Outcome, Side, Usage
 from . import open_events
 from .approvals import NOBODY, Approval, AskedCall, Said, Sender
+from .edits import EditReader
 from .open_events import OpenEvent
 from .packing import Packer
 from .steps import Ask, Send, Steps, Until
@@ -59,6 +60,7 @@ class Asking:
         self,
         messages: tuple[AgentMessage, ...],
         point: BreakpointReached,
+        reader: EditReader | None = None,
         closing: OpenEvent | None = None,
         queued: Callable[[Sender], None] | None = None,
     ) -> Steps[Answer]:
@@ -67,11 +69,13 @@ class Asking:
         Args:
             messages: What to send.
             point: The breakpoint, one of them.
+            reader: Reads edits of it.
             closing: The event that ends with the wait.
             queued: Called once the messages are on their way.
         """
         try:
-            answer: Answer = yield Ask(messages, point.id, queued)
+            check = None if reader is None else reader.problem
+            answer: Answer = yield Ask(messages, point.id, queued, check)
         except (GeneratorExit, ConnectionLostError, ProtocolError):
             raise
         except BaseException as error:
@@ -85,6 +89,7 @@ class Asking:
         self,
         messages: tuple[AgentMessage, ...],
         point: BreakpointReached,
+        reader: EditReader,
         event: OpenEvent,
         approval: Approval,
         asked: AskedCall,
@@ -92,7 +97,7 @@ class Asking:
         """As `_ask`, where nothing goes on that nobody has approved."""
         always = False
         try:
-            answer = yield from self._ask(messages, point, event, approval.queued)
+            answer = yield from self._ask(messages, point, reader, event, approval.queued)
             if isinstance(answer, Resume) and not answer.approved:
                 answer = yield from self._asked_elsewhere(event, approval, asked)
             always = isinstance(answer, Resume) and answer.always

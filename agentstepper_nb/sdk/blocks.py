@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from ..errors import ConnectionLostError, NotJSONError, ProtocolError
+from ..errors import ConnectionLostError, ProtocolError
 from ..protocol.values import EVENT_NAME, EVENT_NAME_RULE, EventKind, Usage
 from .approvals import Approval
 from .flow import Flow
@@ -60,7 +60,7 @@ class Block:
     def _end(self, flow: Flow, event: OpenEvent) -> Steps[None]:
         try:
             ended = yield from flow.end(self._kind, self._result, self._usage(), event)
-        except (NotJSONError, ProtocolError) as refused:
+        except ProtocolError as refused:
             if not event.ended:
                 yield from flow.give_up(event, refused)
             raise

@@ -16,9 +16,6 @@ from typing import Any, Final
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
-from ..errors import (
-    ProtocolError,
-)
 from ..protocol.agent import (
     Answer,
     CommitMade,
@@ -31,7 +28,8 @@ from . import open_events
 from .approvals import Approval, AskedCall
 from .asking import NULL, Asking, clock, new_point, obey
 from .asking import new_id as new_id
-from .jsontext import same
+from .edits import Accept, EditReader
+from .encoding import Shown
 from .open_events import OpenEvent
 from .packing import Packed, Packer, Word, plain
 from .shapes import model_of, read_call, usage_of
@@ -70,7 +68,7 @@ class Flow(Asking):
             waits: Whether to halt there.
             commit: The workspace's first commit.
         """
-        data = self._packer.pack(Word.PROGRAM, self._program).raw
+        data = self._packer.show(Word.PROGRAM, self._program).raw
         event = EventBegun(
             id=new_id(), kind=EventKind.PROGRAM_STARTED, at=time.time(), clock=clock(), data=data
         )
@@ -87,20 +85,20 @@ class Flow(Asking):
 
     def debug(self, message: str) -> Steps[None]:
         """A message for whoever is watching."""
-        parent = open_events.innermost(self.run)
-        yield Send(
-            (
-                EventBegun(
-                    id=new_id(),
-                    kind=EventKind.DEBUG_MESSAGE,
-                    at=time.time(),
-                    clock=clock(),
-                    parent=parent.id if parent else None,
-                    data=self._packer.pack(Word.DEBUG_MESSAGE, message).raw,
-                ),
-            )
-        )
+        yield self._message(message)
         yield Flush()
+
+    def _message(self, message: str) -> Send:
+        parent = open_events.innermost(self.run)
+        event = EventBegun(
+            id=new_id(),
+            kind=EventKind.DEBUG_MESSAGE,
+            at=time.time(),
+            clock=clock(),
+            parent=parent.id if parent else None,
+            data=self._packer.show(Word.DEBUG_MESSAGE, message).raw,
+        )
+        return Send((event,))
 
     def commit(self, commit: Commit) -> Steps[None]:
         """A commit of the workspace."""
@@ -121,6 +119,7 @@ class Flow(Asking):
         value: Any,
         name: str | None = None,
         approval: Approval | None = None,
+        accept: Accept | None = None,
     ) -> Steps[Begun]:
         """An event begins.
 
@@ -130,17 +129,20 @@ class Flow(Asking):
             name: The tool, the model or the custom event's type; a model's is the prompt's own where
                 none is given.
             approval: What a person is to approve first, of a tool invocation.
+            accept: Makes of an edited value what the caller takes, or raises.
 
         Raises:
+            ProtocolError: The edit can't become the value, and the Core couldn't ask before.
             ToolDeniedError: The person denied the call, or nobody could be asked to approve it.
             InjectedError: The person lets the call fail.
             AgentStopped: The person pressed Stop.
         """
-        packed = self._packer.pack(_WORDS[kind, Side.BEGIN], value)
+        packed = self._packer.show(_WORDS[kind, Side.BEGIN], value)
+        reader = EditReader(self._packer, packed, accept)
         parent = open_events.innermost(self.run)
         event = OpenEvent(new_id(), self.run, kind)
         if name is None and kind is EventKind.LLM_QUERY:
-            name = model_of(value)
+            name = model_of(packed.shown.json)
         begun = EventBegun(
             id=event.id,
             kind=kind,
@@ -150,23 +152,28 @@ class Flow(Asking):
             name=plain(name) if name else None,
         )
         point = new_point(event.id, Side.BEGIN, packed.raw, waits=True)
-        shown = packed
         if approval is None:
-            answer = yield from self._ask((begun, point), point, closing=event)
+            answer = yield from self._ask((begun, point), point, reader, closing=event)
         else:
             asked = AskedCall(point.id, name or "", self._packer)
             point = replace(point, approval=approval.begin(asked))
-            answer = yield from self._approved((begun, point), point, event, approval, asked)
-            shown = asked.shown(answer, packed)
+            answer = yield from self._approved(
+                (begun, point), point, reader, event, approval, asked
+            )
+            reader = reader.beside(asked.shown(answer, packed))
         if isinstance(answer, Skip):
             event.skipped = True
-            event.result = self._packer.unpack(answer.result, packed.originals)
+            event.result = self._packer.unpack_new(answer.result, packed.originals)
             answer = Resume()
         elif not isinstance(answer, Resume):
             yield from self._refuse(event, answer)
-        ended = self._in_force(answer, value, shown)
+        try:
+            ended = _in_force(answer, value, reader)
+        except Exception as error:
+            yield from self.give_up(event, error)
+            raise
         open_events.push(event)
-        return Begun(event, ended.value, ended.edited, packed)
+        return Begun(event, ended.value, ended.edited)
 
     def begin_tool(
         self, tool: str, args: Any, approval: Approval | None = None
@@ -176,20 +183,10 @@ class Flow(Asking):
         A part of the call that wasn't edited stays the same object.
         """
         call = {"Tool": tool, "Argument": args}
-        begun = yield from self.begin(EventKind.TOOL_INVOCATION, call, tool, approval)
-        if not begun.edited:
-            return BegunTool(begun.event, tool, args)
-        try:
-            new_tool, new_args = read_call(begun.value)
-        except ProtocolError as error:
-            yield from self.give_up(begun.event, error)
-            raise
-        _, sent_args = read_call(self.unpack(begun.sent))
-        return BegunTool(
-            begun.event,
-            tool if new_tool == tool else new_tool,
-            args if same(new_args, sent_args) else new_args,
-        )
+        begun = yield from self.begin(EventKind.TOOL_INVOCATION, call, tool, approval, read_call)
+        if begun.edited:
+            tool, args = begun.value
+        return BegunTool(begun.event, tool, args)
 
     def end(
         self,
@@ -197,6 +194,7 @@ class Flow(Asking):
         value: Any,
         usage: Usage | None = None,
         event: OpenEvent | None = None,
+        accept: Accept | None = None,
     ) -> Steps[Ended]:
         """An event ended as it should.
 
@@ -205,6 +203,7 @@ class Flow(Asking):
             value: Its response or result.
             usage: What it cost.
             event: The event; the innermost of this context where none is given.
+            accept: Makes of an edited value what the caller takes, or raises.
 
         Raises:
             RuntimeError: The innermost event isn't of this kind, or there is none.
@@ -214,28 +213,36 @@ class Flow(Asking):
             if event is None or event.kind is not kind:
                 raise RuntimeError(NOT_BEGUN)
         if event.skipped:
-            if value is not None and value != event.result:
+            if value is not None:
                 log.info(
                     "The person gave the result of a call; the one the program made is dropped."
                 )
             value = event.result
-        if usage is None and kind is EventKind.LLM_QUERY:
-            usage = usage_of(value)
         yield from self._ran(event)
-        packed = self._packer.pack(_WORDS[kind, Side.END], value)
+        packed = self._packer.show(_WORDS[kind, Side.END], value)
+        if usage is None and kind is EventKind.LLM_QUERY:
+            usage = usage_of(packed.shown.json)
         point = new_point(
             event.id, Side.END, packed.raw, waits=True, outcome=Outcome.OK, usage=usage
         )
         open_events.remove(event)
-        answer = yield from self._ask((point,), point)
+        reader = EditReader(self._packer, packed, accept)
+        answer = yield from self._ask((point,), point, reader)
         obey(answer)
-        return self._in_force(answer, value, packed)
+        return (yield from self._ended(answer, value, reader))
 
-    def fail(self, event: OpenEvent, error: BaseException) -> Steps[Ended | None]:
+    def fail(
+        self, event: OpenEvent, error: BaseException, accept: Accept | None = None
+    ) -> Steps[Ended | None]:
         """An event ended with an exception, which the caller raises on.
 
         An `Exception` halts there, so that the person sees it; an order to end (KeyboardInterrupt, a
         cancelled task, AgentStopped) doesn't.
+
+        Args:
+            event: The event.
+            error: The exception.
+            accept: As for `end`.
 
         Returns:
             The result that the person gave in the exception's place, or None.
@@ -248,14 +255,11 @@ class Flow(Asking):
             return None
         open_events.remove(event)
         point = self._failed_point(event, error, waits=True)
-        answer = yield from self._ask((point,), point)
+        reader = EditReader(self._packer, Packed(NULL, {}, Shown(None)), accept)
+        answer = yield from self._ask((point,), point, reader)
         obey(answer, cause=error)
-        ended = self._in_force(answer, None, Packed(NULL, {}))
+        ended = yield from self._ended(answer, None, reader)
         return ended if ended.edited else None
-
-    def unpack(self, packed: Packed) -> Any:
-        """The value that was sent, as the person saw it."""
-        return self._packer.unpack(packed.raw, packed.originals)
 
     # ---- parts --------------------------------------------------------------------------------------
 
@@ -271,16 +275,15 @@ class Flow(Asking):
             yield from self.give_up(event, order)
             raise
 
-    def _in_force(self, answer: Answer, value: Any, packed: Packed) -> Ended:
-        """The edit where there is one, else the value itself: the same object."""
-        data: Raw | UnsetType = UNSET
-        if isinstance(answer, Resume):
-            data = answer.data
-        elif isinstance(answer, Skip):
-            data = answer.result
-        if data is UNSET:
-            return Ended(value, False)
-        return Ended(self._packer.unpack(data, packed.originals), True)
+    def _ended(self, answer: Answer, value: Any, reader: EditReader) -> Steps[Ended]:
+        """As `_in_force`; where the Core couldn't ask before, an edit that can't be made isn't."""
+        try:
+            return _in_force(answer, value, reader)
+        except Exception as error:
+            refusal = f"Your edit was refused, and the agent goes on unedited: {reader.told(error)}"
+        log.warning("%s", refusal)
+        yield self._message(refusal)
+        return Ended(value, False)
 
     def _commit_made(self, commit: Commit, event: str | None) -> CommitMade:
         packed = self._packer.commit(commit)
@@ -294,6 +297,16 @@ class Flow(Asking):
             ruled=commit.ruled,
             changes=packed.changes,
         )
+
+
+def _in_force(answer: Answer, value: Any, reader: EditReader) -> Ended:
+    """The edit where there is one, else the value itself: the same object."""
+    data: Raw | UnsetType = UNSET
+    if isinstance(answer, Resume):
+        data = answer.data
+    elif isinstance(answer, Skip):
+        data = answer.result
+    return Ended(value, False) if data is UNSET else Ended(reader.read(data), True)
 
 
 _WORDS: Final = {

@@ -53,7 +53,7 @@ class Dumper:
         Raises:
             NotJSONError: JSON can't carry it; the error has the path, as `$.messages[2].content`.
         """
-        if (quick := _quick(value)) is not None:
+        if (quick := quick_text(value)) is not None:
             return quick
         try:
             text = self._encoder.encode(value)
@@ -104,7 +104,7 @@ def walk(value: Any, change: Callable[[str], str]) -> Any:
     return value
 
 
-def _quick(value: Any) -> str | None:
+def quick_text(value: Any) -> str | None:
     """The text of a value; None where it isn't of JSON's own types, or `json` might write another."""
     if not _is_simple(value):
         return None

@@ -12,8 +12,11 @@ from msgspec.structs import replace
 
 from ..errors import ProtocolError
 from ..protocol.frame import MAX_MESSAGE
+from ..protocol.marks import REPR
 from ..protocol.values import Commit, Failure, FileBody, FileChange
-from .jsontext import Dumper, ToJson, dump, load, walk
+from .decoding import decode
+from .encoding import Shown, show, show_again
+from .jsontext import Dumper, ToJson, dump, load, quick_text, walk
 from .masking import Mask, unmask
 
 #: Called with what a value is (`Word`) and the value, before it leaves the process.
@@ -21,6 +24,10 @@ Redact = Callable[[str, Any], Any]
 
 #: Room for the frame around a message's contents.
 _FRAME: Final = 16 * 1024
+#: What a value may weigh, in letters, tried in turn: escapes may make six of one.
+_WEIGHTS: Final = (MAX_MESSAGE, MAX_MESSAGE // 8, 0)
+#: Stands in the text of a value that has marks, or what looks like one.
+_HINT_AT_MARK: Final = f'"{REPR}"'
 _LONGEST_ERROR: Final = 10_000
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -47,6 +54,7 @@ class Packed(NamedTuple):
 
     raw: Raw
     originals: dict[str, str]  # what each mask in it stands for
+    shown: Shown  # the value, and how it was shown
 
 
 class Packer:
@@ -59,29 +67,63 @@ class Packer:
 
     def __init__(self, redact: Redact | None = None, to_json: ToJson | None = None) -> None:
         self._redact = redact
+        self._to_json = to_json
         self._dumper = Dumper(to_json)
 
     def pack(self, word: str, value: Any) -> Packed:
-        """Pack the contents of a breakpoint or a debug message.
+        """Pack a value that must be JSON.
 
         Raises:
             NotJSONError: JSON can't carry the value.
             ProtocolError: `too_large`.
         """
-        if self._redact is not None:
-            value = self._redact(word, value)
-        mask = Mask()
-        text = mask.json(self._dumper.dump(value))
-        try:
-            data = text.encode()
-        except UnicodeEncodeError:
-            data = dump(walk(load(text), _escaper(mask.originals))).encode()
-        if len(data) > MAX_MESSAGE - _FRAME:
-            raise ProtocolError("too_large", _too_large(word, len(data)))
-        return Packed(Raw(data), mask.originals)
+        redacted = value if self._redact is None else self._redact(word, value)
+        packed = _packed(self._dumper.dump(redacted), Shown(value))
+        if (size := memoryview(packed.raw).nbytes) > MAX_MESSAGE - _FRAME:
+            raise ProtocolError("too_large", _too_large(word, size))
+        return packed
 
-    def unpack(self, raw: Raw, originals: dict[str, str]) -> Any:
-        """Give the value of an edit, with the secrets that were masked for the person."""
+    def show(self, word: str, value: Any) -> Packed:
+        """Pack any value, as a person may see and edit it: by its form, or as a mark.
+
+        Raises:
+            ProtocolError: `too_large`: what `redact=` gave.
+        """
+        size = 0
+        for weight in _WEIGHTS:
+            packed = self._shown(word, value, weight)
+            size = memoryview(packed.raw).nbytes
+            if size <= MAX_MESSAGE - _FRAME:
+                return packed
+        raise ProtocolError("too_large", _too_large(word, size))
+
+    def _shown(self, word: str, value: Any, weight: int) -> Packed:
+        text = quick_text(value) if self._redact is None and weight == MAX_MESSAGE else None
+        if text is not None and _HINT_AT_MARK not in text:
+            shown = Shown(value)
+            shown.json = value
+            return _packed(text, shown)
+        shown = show(value, self._to_json, weight)
+        json = shown.json
+        if self._redact is not None:
+            json = show_again(shown, self._redact(word, json), self._to_json)
+        return _packed(dump(json), shown)
+
+    def unpack(self, raw: Raw, packed: Packed) -> Any:
+        """Give the value of an edit, with the secrets that were masked for the person.
+
+        Args:
+            raw: The edit.
+            packed: What was edited.
+
+        Raises:
+            ProtocolError: `invalid_edit`: it can't become such a value.
+        """
+        sent = unmask(load(bytes(packed.raw)), packed.originals)
+        return decode(self.unpack_new(raw, packed.originals), sent, packed.shown)
+
+    def unpack_new(self, raw: Raw, originals: dict[str, str]) -> Any:
+        """Give JSON that stands in no value's place."""
         return unmask(load(bytes(raw)), originals)
 
     def texts(self, word: str, texts: dict[str, str], longest: int) -> dict[str, str]:
@@ -114,6 +156,17 @@ class Packer:
             description=plain(mask.text(commit.description)),
             changes=_within_limit(tuple(_masked(change, mask) for change in commit.changes)),
         )
+
+
+def _packed(text: str, shown: Shown) -> Packed:
+    """JSON text, masked."""
+    mask = Mask()
+    text = mask.json(text)
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        data = dump(walk(load(text), _escaper(mask.originals))).encode()
+    return Packed(Raw(data), mask.originals, shown)
 
 
 def _masked(change: FileChange, mask: Mask) -> FileChange:

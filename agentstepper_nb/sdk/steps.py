@@ -7,9 +7,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
+from msgspec import Raw
+
 from ..protocol.agent import AgentMessage
 from .open_events import OpenEvent
-from .packing import Packed
 
 T = TypeVar("T")
 
@@ -27,6 +28,8 @@ class Ask(NamedTuple):
     breakpoint: str
     #: Called with what sends more, once these are on their way.
     queued: Callable[[Callable[[tuple[AgentMessage, ...]], None]], None] | None = None
+    #: Says why the agent can't take an edit, where it can't; called on a thread of its own.
+    check: Callable[[Raw], str | None] | None = None
 
 
 class Until(NamedTuple):
@@ -73,7 +76,6 @@ class Begun(NamedTuple):
     event: OpenEvent
     value: Any
     edited: bool
-    sent: Packed
 
 
 class BegunTool(NamedTuple):

@@ -5,24 +5,23 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import wrapt
 
 from ..errors import ConnectionLostError, ProtocolError, ToolDeniedError
 from ..protocol.values import EventKind
+from .arguments import Arguments
+from .edits import Accept
 from .flow import Flow
 from .open_events import OpenEvent
-from .presenting import Arguments, Presenter, restore
 from .pumps import apump, pump
 from .shapes import read_call
-from .steps import Begun, Call, Ended, Made, Steps
+from .steps import Begun, Call, Made, Steps
 
 if TYPE_CHECKING:
     from .door import Door
-
-#: Where a message would be too large, what is longer is shown as a mark.
-_TOO_LONG: Final = 1024 * 1024
 
 
 class Traced:
@@ -45,6 +44,7 @@ class Traced:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         run: Callable[..., Any] | None = None,
+        accept: Accept | None = None,
     ) -> Steps[Made]:
         """One call, from its begin breakpoint to its end.
 
@@ -53,24 +53,23 @@ class Traced:
             args: Its positional arguments.
             kwargs: Its keyword arguments.
             run: What to call in its place.
+            accept: Makes of an edited result what the caller takes, or raises.
 
         Returns:
             How it went; an exception of the call's own is a value here.
         """
         flow = self.door._flow()
         call = Arguments(function, args, kwargs)
-        begun, objects = yield from self._begin(flow, call, self._title(function, call))
+        begun = yield from self._begin(flow, call, self._title(function, call))
         made = Made(begun.event.result)
         if not begun.event.skipped:
-            try:
-                call = self._edited(flow, call, begun, objects)
-            except Exception as error:
-                yield from flow.give_up(begun.event, error)
-                raise
+            if begun.edited:
+                call = begun.value
             made = yield Call(run or function, call.args, call.kwargs)
         if made.error is not None:
-            return (yield from self._fail(flow, begun.event, made.error))
-        return (yield from self._end(flow, begun.event, made.value))
+            return (yield from self._fail(flow, begun.event, made.error, accept))
+        ended = yield from flow.end(self._kind, made.value, None, begun.event, accept)
+        return Made(ended.value)
 
     def _title(self, function: Callable[..., Any], call: Arguments) -> str | None:
         if self._name is not None:
@@ -80,65 +79,41 @@ class Traced:
             return model if isinstance(model, str) else None
         return str(getattr(function, "__name__", type(function).__name__))
 
-    def _begin(
-        self, flow: Flow, call: Arguments, title: str | None
-    ) -> Steps[tuple[Begun, list[Any]]]:
-        for limit in (None, _TOO_LONG):
-            shown = self._presenter().show(call.named, limit)
-            value = shown.value
-            if self._kind is EventKind.TOOL_INVOCATION:
-                value = {"Tool": title, "Argument": value}
-            try:
-                return (yield from flow.begin(self._kind, value, title)), shown.objects
-            except ProtocolError as error:
-                if error.code != "too_large" or limit is not None:
-                    raise
-        raise AssertionError("unreachable")
+    def _begin(self, flow: Flow, call: Arguments, title: str | None) -> Steps[Begun]:
+        value: Any = call.named
+        if self._kind is EventKind.TOOL_INVOCATION:
+            value = {"Tool": title, "Argument": value}
+        return flow.begin(self._kind, value, title, accept=partial(self._accept, call, title))
 
-    def _edited(self, flow: Flow, call: Arguments, begun: Begun, objects: list[Any]) -> Arguments:
+    def _accept(self, call: Arguments, title: str | None, edit: Any) -> Arguments:
         """The call as the person wants it.
 
         Raises:
             ProtocolError: `invalid_edit`: no object of arguments.
             ToolDeniedError: Another tool is asked for, which isn't ours to call.
+            TypeError: The function doesn't take these arguments.
         """
-        if not begun.edited:
-            return call
-        edit, sent = begun.value, flow.unpack(begun.sent)
         if self._kind is EventKind.TOOL_INVOCATION:
-            (tool, edit), (own, sent) = read_call(edit), read_call(sent)
-            if tool != own:
+            tool, edit = read_call(edit)
+            if tool != title:
                 raise ToolDeniedError(
-                    f"The call was edited to use {tool} instead of {own}, which a traced function "
+                    f"The call was edited to use {tool} instead of {title}, which a traced function "
                     "can't do: only its arguments can be edited."
                 )
         if not isinstance(edit, dict):
             raise ProtocolError(
                 "invalid_edit", "The arguments of a traced call must stay an object, by name."
             )
-        return call.edited(edit, sent if isinstance(sent, dict) else {}, objects)
+        return call.edited(edit)
 
-    def _end(self, flow: Flow, event: OpenEvent, value: Any) -> Steps[Made]:
-        for limit in (None, _TOO_LONG):
-            shown = self._presenter().show({"result": value}, limit)
-            try:
-                ended: Ended = yield from flow.end(self._kind, shown.value["result"], event=event)
-            except ProtocolError as error:
-                if error.code != "too_large" or limit is not None:
-                    raise
-            else:
-                return Made(restore(ended.value, shown.objects) if ended.edited else value)
-        raise AssertionError("unreachable")
-
-    def _fail(self, flow: Flow, event: OpenEvent, error: BaseException) -> Steps[Made]:
+    def _fail(
+        self, flow: Flow, event: OpenEvent, error: BaseException, accept: Accept | None
+    ) -> Steps[Made]:
         try:
-            mended = yield from flow.fail(event, error)
+            mended = yield from flow.fail(event, error, accept)
         except ConnectionLostError:
             return Made(error=error)  # the call's own error says more
         return Made(error=error) if mended is None else Made(mended.value)
-
-    def _presenter(self) -> Presenter:
-        return Presenter(self.door._to_json)
 
 
 def trace(traced: Traced, function: Any) -> Any:
@@ -213,7 +188,7 @@ def _items(
         return items
 
     link = traced.door._live().link
-    made = pump(link, traced.call(function, args, kwargs, collect))
+    made = pump(link, traced.call(function, args, kwargs, collect, _list))
     yield from items if made.error is not None else _list(made.value)
     if made.error is not None:
         raise made.error
@@ -231,7 +206,7 @@ async def _async_items(
         return items
 
     link = traced.door._live().link
-    made = await apump(link, traced.call(function, args, kwargs, collect))
+    made = await apump(link, traced.call(function, args, kwargs, collect, _list))
     for item in items if made.error is not None else _list(made.value):
         yield item
     if made.error is not None:

@@ -10,7 +10,7 @@ import pytest
 from agentstepper_nb import AgentStepper, ProtocolError, ToolDeniedError
 from agentstepper_nb.protocol.values import Outcome
 from tests.sdk.scripted_core import STEP, Script, ScriptedCore, edit
-from tests.sdk.traced import Thing, data, edits
+from tests.sdk.traced import Thing, data, edits, mark
 
 
 def test_arguments_are_shown_by_name(dbg: AgentStepper, core: ScriptedCore) -> None:
@@ -62,44 +62,48 @@ def test_objects_are_passed_through_and_shown(dbg: AgentStepper, core: ScriptedC
         {
             "Tool": "tool",
             "Argument": {
-                "thing": {"$repr": "<a thing>", "$ref": 1},
-                "things": [{"$repr": "<a thing>", "$ref": 2}, "new"],
+                "thing": mark("<a thing>", 1),
+                "things": [mark("<a thing>", 2), "new"],
                 "numbers": [1],
                 "flag": True,
             },
         }
     )
-    core.policy = Script(edit(text), edit('{"was":{"$repr":"<a thing>","$ref":1}}'))
+    core.policy = Script(edit(text), edit(json.dumps({"was": mark("<a thing>", 1)})))
     assert tool(thing, things, numbers, False) == {"was": thing}
     assert got == [thing, [things[0], "new"], numbers, True]
     assert got[2] is numbers, "what wasn't edited is the same object"
     dbg.close()
     begin, end, *_ = data(core.peer())
     assert begin["Argument"]["things"] == [
-        {"$repr": "<a thing>", "$ref": 2},
-        {"x": {"$repr": "<a thing>", "$ref": 3}},
+        mark("<a thing>", 2),
+        {"x": mark("<a thing>", 3)},
     ]
-    assert end == {"$repr": "<a thing>", "$ref": 1}
+    assert end == mark("<a thing>", 1)
 
 
 def test_to_json_comes_before_the_mark(core: ScriptedCore) -> None:
     def to_json(value: Any) -> Any:
         if isinstance(value, Thing):
+            if value is other:
+                raise TypeError
             return {"thing": {1}}
         if isinstance(value, set):
             return sorted(value)
         raise TypeError
 
-    thing = Thing()
+    thing, other = Thing(), Thing()
     with AgentStepper("T", "127.0.0.1", core.port, to_json=to_json) as dbg:
 
         @dbg.traced_tool
         def tool(thing: Any, other: Any) -> Any:
             return thing
 
-        edits(core, '{"Tool":"tool","Argument":{"thing":{"thing":[1]},"other":2}}')
-        assert tool(thing, object()) is thing
-    begin, end = data(core.peer())
+        edits(core, '{"Tool":"tool","Argument":{"thing":{"thing":[1]}}}')
+        with pytest.raises(TypeError, match="other"):
+            tool(thing, other)
+        assert tool(thing, other) is thing
+    begin, _, _, end = data(core.peer())
     assert begin["Argument"]["thing"] == end == {"thing": [1]}
     assert begin["Argument"]["other"]["$ref"] == 1
 
@@ -127,7 +131,7 @@ def test_a_call_that_does_not_fit_fails_as_ever(dbg: AgentStepper, core: Scripte
 
     with pytest.raises(TypeError, match="unexpected keyword argument 'b'"):
         tool(b=1)
-    core.policy = Script(edit('{"Tool":"tool","Argument":{"zz":1}}'))
+    core.policy = Script(edit('{"Tool":"tool","Argument":{"a":1,"zz":1}}'))
     with pytest.raises(TypeError, match="zz"):
         tool(1)
 

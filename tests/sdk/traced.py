@@ -15,6 +15,11 @@ class Thing:
         return "<a thing>"
 
 
+def mark(text: str, number: int, why: str = "its type, Thing, has no fields") -> dict[str, Any]:
+    """What a value without fields is shown as."""
+    return {"$repr": text, "$ref": number, "$why": why}
+
+
 def data(peer: Peer) -> list[Any]:
     """What the breakpoints after the start carried, once the agent is gone."""
     peer.ends()

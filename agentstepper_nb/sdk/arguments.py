@@ -1,0 +1,82 @@
+"""One call's arguments by name, and an edit of them back as arguments."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+
+class Arguments:
+    """One call's arguments, by the names that the function gives them.
+
+    Args:
+        function: What is called, bound where it is a method.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        self._signature = _signature(function)
+        self.args = args
+        self.kwargs = kwargs
+        self.named = self._bind()
+
+    def _bind(self) -> dict[str, Any]:
+        """The arguments by name; a call that doesn't fit is left to the function to complain about."""
+        if self._signature is not None:
+            try:
+                return dict(self._signature.bind(*self.args, **self.kwargs).arguments)
+            except TypeError:
+                self._signature = None
+        return {"args": self.args, "kwargs": self.kwargs}
+
+    def edited(self, named: dict[str, Any]) -> Arguments:
+        """The call with other arguments.
+
+        Args:
+            named: The arguments by name.
+
+        Raises:
+            TypeError: The function doesn't take them.
+        """
+        new = object.__new__(Arguments)
+        new._signature, new.named = self._signature, named
+        new.args, new.kwargs = self._spread(named)
+        if self._signature is not None:
+            self._signature.bind(*new.args, **new.kwargs)
+        return new
+
+    def _spread(self, named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        if self._signature is None:
+            return tuple(named.get("args", ())), dict(named.get("kwargs", {}))
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        rest = dict(named)
+        skipped = False  # a parameter before was left out: from here on by name
+        for parameter in self._signature.parameters.values():
+            if parameter.name not in rest:
+                skipped = True
+                continue
+            value = rest.pop(parameter.name)
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                args += value
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                kwargs.update(value)
+            elif parameter.kind is parameter.KEYWORD_ONLY or (
+                skipped and parameter.kind is not parameter.POSITIONAL_ONLY
+            ):
+                kwargs[parameter.name] = value
+            else:
+                args.append(value)
+        # Names that the function doesn't have: it says so itself.
+        return tuple(args), {**kwargs, **rest}
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
