@@ -1,7 +1,8 @@
 """Open the first tutorial in JupyterLab, on a copy: the checkout stays as it is.
 
-Each start makes a new folder under demo/, so that no earlier work is overwritten. With
-DEMO_BROWSER=0 no browser is opened; the URL is printed and the server stays up until Ctrl-C.
+Each start makes a new folder under demo/ (or where DEMO_FOLDER says), so that no earlier work is
+overwritten. With DEMO_BROWSER=0 no browser is opened; the URL is printed and the server stays up until
+Ctrl-C.
 """
 
 import os
@@ -20,10 +21,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOK = "notebooks/01_first_steps.ipynb"
+#: The tutorials, what they read, and the pages that they lead to, by relative links.
+COPIED = ("notebooks", "examples", "docs", "js/schema", "README.md", "CONTRIBUTING.md", "LICENSE")
 
 
 def main() -> None:
-    folder = copy_of_the_tutorial()
+    folder = copy_of_the_tutorial(Path(os.environ.get("DEMO_FOLDER") or ROOT / "demo"))
     port, token = free_port(), secrets.token_hex(16)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # so that the server is ended too
     server = subprocess.Popen(
@@ -50,7 +53,7 @@ def main() -> None:
     try:
         wait_until_up(server, f"http://127.0.0.1:{port}/api/status?token={token}")
         url = f"http://127.0.0.1:{port}/lab/tree/{NOTEBOOK}?token={token}"
-        print(f"\nThe tutorial, on a copy in {folder.relative_to(ROOT)}/:\n\n    {url}\n")
+        print(f"\nThe tutorial, on a copy in {os.path.relpath(folder)}/:\n\n    {url}\n")
         print("Ctrl-C stops it.", flush=True)
         if os.environ.get("DEMO_BROWSER") != "0":
             webbrowser.open(url)
@@ -63,15 +66,27 @@ def main() -> None:
             server.wait()
 
 
-def copy_of_the_tutorial() -> Path:
-    """Copy what the tutorial reads; the paths in it are relative, so all keep their places."""
-    folder = ROOT / "demo" / datetime.now().strftime("%Y-%m-%d-%H%M%S")
-    left_out = shutil.ignore_patterns("__pycache__", ".*_cache")
-    shutil.copytree(ROOT / "examples", folder / "examples", ignore=left_out)
-    (folder / "notebooks").mkdir()
-    for notebook in (ROOT / "notebooks").glob("*.ipynb"):
-        shutil.copy(notebook, folder / "notebooks")
+def copy_of_the_tutorial(parent: Path) -> Path:
+    """Copy the tutorials to a new folder of that one; the paths in them are relative, so all keep
+    their places.
+    """
+    folder = parent / datetime.now().strftime("%Y-%m-%d-%H%M%S")
+    for name in COPIED:
+        source, copy = ROOT / name, folder / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, copy, ignore=left_out)
+        else:
+            shutil.copy(source, copy)
     return folder
+
+
+def left_out(folder: str, names: list[str]) -> set[str]:
+    """What running them leaves: in notebooks/ every folder is of an earlier time."""
+    made = shutil.ignore_patterns("__pycache__", ".*")(folder, names)
+    if Path(folder) == ROOT / "notebooks":
+        made |= {name for name in names if not name.endswith(".ipynb")}
+    return set(made)
 
 
 def free_port() -> int:

@@ -109,6 +109,11 @@ def add_serve(commands: Commands) -> None:
         "OPENAI_API_KEY or OPENAI_BASE_URL",
     )
     add("--log-level", choices=LEVELS, help="how much is told on the error output (info)")
+    add(
+        "--until-eof",
+        action="store_true",
+        help="end where the standard input does: with the program that holds its other end",
+    )
     add("--config", metavar="FILE", help="a TOML file that sets the same names; the shell wins")
 
 
@@ -131,7 +136,8 @@ def add_run(commands: Commands) -> None:
     parser = commands.add_parser(
         "run",
         help="run an agent's program under the debugger",
-        usage="%(prog)s [-h] [--name NAME] [--url URL] [--token TOKEN] -- PROGRAM [ARGUMENT ...]",
+        usage="%(prog)s [-h] [--name NAME] [--url URL] [--token TOKEN] [--with-parent] -- PROGRAM "
+        "[ARGUMENT ...]",
         description=_RUN,
         epilog=_RUN_EXITS,
         allow_abbrev=False,
@@ -140,6 +146,11 @@ def add_run(commands: Commands) -> None:
     add("--name", help="what its runs are called, in place of the name that it gives itself")
     add("--url", help="where agents reach the debugger; else it is looked for")
     add("--token", help="what the debugger asks for; better put in AGENTSTEPPER_TOKEN")
+    add(
+        "--with-parent",
+        action="store_true",
+        help="end the program where the one that started this ends, however that ends (Linux)",
+    )
     # What stands here stands before the `--`.
     add("misplaced", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 

@@ -50,6 +50,7 @@ class Options(Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_
     worker: bool = True  # whether one is started where agents need it
     worker_token: str | None = None  # None: made at each start
     runtime_store: str = "sqlite"
+    until_eof: bool = False  # whether the end of standard input ends it
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
 

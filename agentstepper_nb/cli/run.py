@@ -12,6 +12,7 @@ from typing import Final, NoReturn
 
 from ..discover import Endpoint, discover, running_servers
 from ..sdk.environment import with_core
+from ..sdk.leash import tie_to_parent
 from ..sdk.probing import probe
 from . import USAGE
 
@@ -30,6 +31,7 @@ def run(given: Namespace) -> int:
     Returns:
         The exit code.
     """
+    parent = os.getppid()
     if given.misplaced or not given.program:
         words = " ".join([*given.misplaced, *(given.program or ())]) or "python agent.py"
         return _fail(f"put -- before the program: agentstepper run -- {words}", USAGE)
@@ -38,6 +40,8 @@ def run(given: Namespace) -> int:
         probe(core)  # here a sentence, in the agent a traceback
     except ConnectionError as error:
         return _fail(str(error), NOT_TRIED)
+    if given.with_parent and sys.platform == "linux" and not tie_to_parent(parent):
+        return NOT_TRIED  # nobody is left who could be told
     if sys.stderr.isatty():  # between pipes the output is the program's alone
         print(f"agentstepper run: {_where_it_halts(core)}", file=sys.stderr)
     return _become(given.program, with_core(os.environ, core, given.name))

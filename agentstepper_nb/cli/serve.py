@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import os
 import signal
 import sys
 import threading
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -40,6 +41,8 @@ def run(given: Namespace) -> int:
     except (OptionError, ValueError) as error:
         return _fail(str(error), USAGE)
     with _told_to_stop() as stop:
+        if options.until_eof:
+            threading.Thread(target=_wait_for_eof, args=(stop,), daemon=True).start()
         return _serve(core, options, stop)
 
 
@@ -162,6 +165,14 @@ def _wait(stop: threading.Event) -> None:
     """
     while not stop.wait(_GLANCE):
         pass
+
+
+def _wait_for_eof(stop: threading.Event) -> None:
+    """Read standard input to its end, and then tell the process to stop."""
+    with suppress(OSError):  # there is none
+        while os.read(sys.stdin.fileno(), 1024):
+            pass
+    stop.set()
 
 
 def _why(error: OSError, core: AgentStepperCore) -> str:

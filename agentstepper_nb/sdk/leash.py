@@ -20,14 +20,26 @@ def main() -> None:
     # Python ignores these two, and what is ignored stays so in the program.
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != int(parent):  # it ended before that was said
+    if not tie_to_parent(int(parent)):
         return
     try:
         os.execvp(program[0], program)
     except OSError as error:
         print(f"{program[0]} can't be run: {error.strerror}.", file=sys.stderr)
         sys.exit(_CANNOT_RUN)
+
+
+def tie_to_parent(parent: int) -> bool:
+    """Let this process, and the program that it becomes, be ended by SIGTERM when its parent ends.
+
+    Args:
+        parent: The parent's process id.
+
+    Returns:
+        Whether the parent still runs.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    return os.getppid() == parent
 
 
 if __name__ == "__main__":

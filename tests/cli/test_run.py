@@ -234,6 +234,29 @@ def test_stop_in_the_view_ends_it(announced: str, start: Start, person: Person) 
     assert person.over().ending is Ending.STOPPED
 
 
+#: Starts what its arguments say, tells its process's number, and ends when its input does.
+PARENT = """
+import subprocess, sys
+print(subprocess.Popen(sys.argv[1:]).pid, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of a parent's end")
+def test_it_ends_with_its_parent_also_where_that_is_killed(announced: str, person: Person) -> None:
+    command = [*COMMAND, "run", "--with-parent", *python(AGENT)]
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with parent:
+        assert parent.stdout
+        pid = int(parent.stdout.readline())
+        person.halted()
+        assert person.run.pid == pid
+        parent.kill()
+    assert person.over().ending is Ending.CRASHED
+
+
 # ---- what can't be run --------------------------------------------------------------------------
 
 

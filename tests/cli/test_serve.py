@@ -4,6 +4,7 @@ import json
 import signal
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -46,6 +47,24 @@ def test_it_serves_until_it_is_told_to_stop(number: int, serve: Serve) -> None:
     assert "Traceback" not in errors
     assert "of demo started" in errors
     agent.close()
+
+
+def test_it_ends_with_whoever_holds_its_input() -> None:
+    command = [*COMMAND, "serve", "--until-eof", "--client-port", "0", "--ui-port", "0"]
+    holder = (
+        "import subprocess, sys, time\n"
+        "serve = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE)\n"
+        "time.sleep(600)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", holder, *command], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        assert process.stdout.readline().startswith("agents: ")
+        assert len(list(discover.running_servers())) == 1
+        process.kill()
+        assert process.stdout.read().startswith("UIs: ")  # to its end: nobody writes there any more
+    assert list(discover.running_servers()) == []
 
 
 def test_agents_find_it_while_it_runs(serve: Serve) -> None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import nbformat
+
 ROOT: Final = Path(__file__).resolve().parents[2]
 DOCS: Final = ROOT / "docs"
 GUIDE: Final = DOCS / "guide"
@@ -73,8 +75,15 @@ def write_files(page: Path, folder: Path) -> None:
 
 
 def prose(page: Path) -> str:
-    """A page without its code blocks."""
-    return _FENCE.sub("", page.read_text())
+    """A page, or a notebook's Markdown, without code blocks."""
+    return _FENCE.sub("", _text(page))
+
+
+def _text(page: Path) -> str:
+    if page.suffix != ".ipynb":
+        return page.read_text()
+    cells = nbformat.read(page, as_version=4).cells
+    return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
 
 
 def links(page: Path) -> Iterator[str]:

@@ -1,0 +1,99 @@
+"""The tutorials beside work of one's own: what they leave, and what they leave alone."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import psutil
+import pytest
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+from agentstepper_nb import add_stop, prices, set_price, stops
+from agentstepper_nb.hub import AgentStepperCore
+from notebooks.driver import Driver
+from tests.docs.pages import ROOT
+
+#: In the environment of all that a tutorial starts.
+MARK = "STARTED_BY_A_TUTORIAL"
+#: Seconds that it may take to end.
+PATIENCE = 60
+
+
+@pytest.fixture
+def core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentStepperCore]:
+    """A Core that the kernel is told of, as a Jupyter server tells it: with a token."""
+    for variable in ("JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
+        monkeypatch.setenv(variable, str(tmp_path / variable))
+    monkeypatch.setenv(MARK, str(tmp_path))
+    with AgentStepperCore("127.0.0.1", 0, 0) as core:
+        driver = Driver(f"ws://127.0.0.1:{core.ui_port}")
+        driver.start()
+        monkeypatch.setenv("AGENTSTEPPER_URL", f"ws://127.0.0.1:{core.client_port}")
+        monkeypatch.setenv("AGENTSTEPPER_TOKEN", "of the server")
+        yield core
+        driver.stop()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The tutorials' folder, beside the examples that they read."""
+    for name in ("notebooks", "examples"):
+        left_out = shutil.ignore_patterns("__pycache__", ".*", "history", "background")
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=left_out)
+    return tmp_path / "notebooks"
+
+
+def execute(notebook: Path, *, failing_after: str = "") -> None:
+    """Execute a tutorial; where a text is given, the cell behind the one that has it fails."""
+    document = nbformat.read(notebook, as_version=4)
+    if failing_after:
+        [cell] = [cell for cell in document.cells if failing_after in cell.source]
+        failing = nbformat.v4.new_code_cell("raise SystemError")
+        document.cells.insert(document.cells.index(cell) + 1, failing)
+    resources = {"metadata": {"path": str(notebook.parent)}}
+    NotebookClient(document, timeout=PATIENCE, resources=resources).execute()
+
+
+def started(tmp_path: Path) -> list[psutil.Process]:
+    """The processes that a tutorial has started, and those that these have."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(MARK) == str(tmp_path) and process.pid != psutil.Process().pid:
+                found.append(process)
+        except (psutil.AccessDenied, psutil.NoSuchProcess, psutil.ZombieProcess):
+            continue
+    return found
+
+
+@pytest.mark.parametrize("name", ["03_stops", "06_chat"])
+def test_a_tutorial_takes_away_only_what_it_has_set(
+    core: AgentStepperCore, folder: Path, name: str
+) -> None:
+    mine = add_stop("before tool deploy for elsewhere")
+    set_price("gpt-mini", 1, 2)
+    execute(folder / f"{name}.ipynb")
+    assert stops() == [mine]
+    assert [price.model for price in prices()] == ["gpt-mini"]
+
+
+def test_a_kernel_that_has_a_core_has_another_in_the_second_tutorial(
+    core: AgentStepperCore, folder: Path, tmp_path: Path
+) -> None:
+    execute(folder / "02_history.ipynb")
+    assert psutil.wait_procs(started(tmp_path), PATIENCE)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"), [("02_history", 'press("e\\n"'), ("05_background_agents", "interval_s")]
+)
+def test_a_tutorial_that_fails_leaves_nothing(
+    core: AgentStepperCore, folder: Path, tmp_path: Path, name: str, cell: str
+) -> None:
+    with pytest.raises(CellExecutionError, match="SystemError"):
+        execute(folder / f"{name}.ipynb", failing_after=cell)
+    assert psutil.wait_procs(started(tmp_path), PATIENCE)[1] == []
