@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -83,13 +82,13 @@ def _git() -> tuple[str, str]:
     """Git's version, and why it can't be used."""
     from ..errors import WorkspaceError
     from ..sdk.workspace.command import check
+    from ..sdk.workspace.command import version as git_version
 
     try:
         check()
     except WorkspaceError as error:
         return "", str(error)
-    said = subprocess.run(["git", "--version"], capture_output=True, text=True, check=False).stdout
-    return said.removeprefix("git version ").strip(), ""
+    return git_version(), ""
 
 
 def _jupyter() -> Jupyter:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from git import Repo
 
 from agentstepper_nb import AgentStepper, AsyncAgentStepper, ConnectionLostError, WorkspaceError
 from agentstepper_nb.protocol.agent import BreakpointReached, Bye, CommitMade, EventBegun
 from tests.sdk.doors import both, run
 from tests.sdk.scripted_core import ScriptedCore
+from tests.sdk.workspace.helpers import git
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_a_workspace_that_must_be_clean_and_is_not(
 ) -> None:
     async def scenario(dbg: Any) -> None: ...
 
-    Repo.init(folder).close()  # with old.txt uncommitted
+    git(folder, "init", "--quiet")  # with old.txt uncommitted
     with pytest.raises(WorkspaceError, match="uncommitted"):
         run(door, core, scenario, agent_workspace_path=folder, require_clean=True)
     assert core.peers == []

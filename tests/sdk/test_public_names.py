@@ -37,7 +37,7 @@ assert threading.active_count() == 1
 """
     new = set(in_a_new_process(program).split())
     assert new.isdisjoint(
-        {"msgspec", "websockets", "asyncio", "git", "wrapt", "anywidget", "IPython", "tornado"}
+        {"msgspec", "websockets", "asyncio", "wrapt", "anywidget", "IPython", "tornado"}
     )
 
 

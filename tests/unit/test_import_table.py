@@ -52,7 +52,7 @@ TABLE = {
     "sdk": Row(
         rooms=("protocol", "core.stops", "discover", "llm_wire"),
         on_use=("models.base",),
-        packages={"websockets": "", "git": "", "wrapt": "", "uuid_utils": ""},
+        packages={"websockets": "", "wrapt": "", "uuid_utils": ""},
     ),
     "models": Row(
         rooms=("protocol", "llm_wire"),
@@ -270,7 +270,7 @@ def test_the_table_names_only_rooms_that_it_has() -> None:
         ("core.debugger", "from datetime import datetime\ndatetime.fromisoformat('2026-11-21')"),
         ("core.stops", "import regex\nfrom msgspec.structs import replace"),
         ("store.sqlite", "import sqlite3, os, time"),
-        ("sdk.link", "from ..core.stops import Stop\nfrom ..core import stops\nimport git"),
+        ("sdk.link", "from ..core.stops import Stop\nfrom ..core import stops\nimport wrapt"),
         ("sdk.client", "def ask():\n    from ..models.base import Model"),
         ("sdk.client", "if TYPE_CHECKING:\n    from ..models.base import Model"),
         ("models.openai", "import openai\nfrom openai.types import Model"),

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 from msgspec import Meta, Struct
 
 from ...errors import UnsafePathError, WorkspaceError
-from ...sdk.workspace.command import Git, GitError, end
+from ...sdk.workspace.command import Git, GitError
 from ..tool import ToolContext, ToolPolicy, ToolResult
 from .base import FileTool, Path
 from .inside import only_inside
@@ -16,9 +16,6 @@ from .repository import below, repository
 
 #: Bytes of git's answer that are read.
 LIMIT: Final = 4 * 1024 * 1024
-
-# Of submodules only their commits: for what is in them git would call itself, without our care.
-_SUBMODULES: Final = "--ignore-submodules=dirty"
 
 
 class GitStatusArgs(Struct):
@@ -37,8 +34,8 @@ class GitStatus(FileTool[GitStatusArgs]):
 
     def work(self, args: GitStatusArgs, ctx: ToolContext) -> ToolResult:
         """Ask git."""
-        options = ("status", "--short", "--branch", "--untracked-files=normal", _SUBMODULES)
-        return _asked(ctx, "status", [*options, "--", "."])
+        options = ("--short", "--branch", "--untracked-files=normal")
+        return _asked(ctx, ["status", *options, "--", "."])
 
 
 class GitDiffArgs(Struct):
@@ -67,19 +64,14 @@ class GitDiff(FileTool[GitDiffArgs]):
         path = below(ctx.workspace, args.path)
         if path is None:
             raise UnsafePathError(args.path, "it leads out of the workspace")
-        options = ["--literal-pathspecs", "diff", "--no-color", "--no-ext-diff", "--no-textconv"]
-        options += [_SUBMODULES, "--relative"]
-        if args.staged:
-            options.append("--cached")
-        result = _asked(ctx, "diff", [*options, "--", path], args.base)
+        options = ["--relative", *(["--cached"] if args.staged else [])]
+        result = _asked(ctx, ["diff", *options, "--", path], args.base)
         if result.ok and not args.staged:
             result.data["diff"] = only_inside(result.data["diff"], ctx.workspace)
         return result
 
 
-def _asked(
-    ctx: ToolContext, name: str, command: Sequence[str], base: str | None = None
-) -> ToolResult:
+def _asked(ctx: ToolContext, command: Sequence[str], base: str | None = None) -> ToolResult:
     """Ask git, as one field of the result."""
     try:
         git = repository(ctx.workspace)
@@ -91,7 +83,7 @@ def _asked(
                 return ToolResult.failure(f"There is no commit {base!r}.")
             at = command.index("--")
             command = [*command[:at], commit, *command[at:]]
-        return ToolResult.success(_answer(git, name, command))
+        return ToolResult.success(_answer(git, command))
     except (GitError, WorkspaceError) as error:
         return ToolResult.failure(str(error))
 
@@ -105,18 +97,10 @@ def _commit(git: Git, name: str) -> str | None:
     return found or None
 
 
-def _answer(git: Git, name: str, command: Sequence[str]) -> dict[str, Any]:
+def _answer(git: Git, command: Sequence[str]) -> dict[str, Any]:
     """What git says, up to the limit."""
-    # Warnings on line breaks, one a file, would fill a pipe that nobody reads meanwhile.
-    process = git.start("-c", "core.safecrlf=false", *command)
-    try:
-        assert process.stdout is not None and process.stderr is not None
-        out = process.stdout.read(LIMIT + 1)
-        if len(out) > LIMIT:
-            return {name: out[:LIMIT].decode("utf-8", "replace"), "more": "Ask for one path."}
-        said = process.stderr.read()
-        if process.wait() != 0:
-            raise git.failure(name, process.returncode, said)
-    finally:
-        end(process)
+    name = command[0]
+    out = git.read(*command, size_bytes=LIMIT + 1)
+    if len(out) > LIMIT:
+        return {name: out[:LIMIT].decode("utf-8", "replace"), "more": "Ask for one path."}
     return {name: out.decode("utf-8", "replace")}

@@ -16,6 +16,8 @@ from .patches import FilePatch, PatchError, parse
 
 _FILE = re.compile(r"^(?=diff --git )", re.MULTILINE)
 _CONTENT: Final = "\n@@ "
+#: All that a submodule's hunk says: two of its commits.
+_SUBMODULE = re.compile(r"@@ [^\n]*((\n[-+]Subproject commit [0-9a-f]+(-dirty)?)+)\n?\Z")
 
 
 def only_inside(diff: str, workspace: Workspace) -> str:
@@ -37,8 +39,9 @@ def only_inside(diff: str, workspace: Workspace) -> str:
 
 
 def _is_inside(section: str, workspace: Workspace) -> bool:
-    if _CONTENT not in section:  # says names, modes, or that something is binary
-        return True
+    _, starts, content = section.partition(_CONTENT)
+    if not starts or _SUBMODULE.match(_CONTENT.lstrip() + content):
+        return True  # says names, modes, commits, or that something is binary
     try:
         patches = parse(section)
     except PatchError:

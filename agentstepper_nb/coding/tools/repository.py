@@ -64,4 +64,4 @@ def unignored(workspace: Workspace, path: str) -> Unignored | None:
     if git is None or folder is None:
         return None
     options = ("--cached", "--others", "--exclude-standard")
-    return Unignored(git.run("--literal-pathspecs", "ls-files", "-z", *options, "--", folder))
+    return Unignored(git.run("ls-files", "-z", *options, "--", folder))

@@ -1,46 +1,25 @@
-"""git, with nothing of the user's in it: no configuration, hook, filter or environment."""
+"""The one place that starts git, with nothing of the user's in it: no configuration, hook or filter."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import os
+import signal
 import subprocess
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Final
 
 from agentstepper_nb.errors import WorkspaceError
 
+from .git_environment import arguments_of, environment_of, executable
+
 _OLDEST = (2, 32)  # GIT_CONFIG_GLOBAL and GIT_CONFIG_COUNT: without them git isn't disarmed
 
-#: Settings that win over those of any repository: git runs no program but itself.
-_CONFIG = {
-    "core.fsmonitor": "false",
-    "core.hooksPath": os.devnull,
-    "core.attributesFile": os.devnull,
-    "core.untrackedCache": "false",
-    # Nothing is ever checked out, so a name that means `.git` on some other system is only a name.
-    "core.protectHFS": "false",
-    "core.protectNTFS": "false",
-    "core.quotePath": "false",
-    "core.bigFileThreshold": "1m",  # what is larger isn't diffed; see files.BODY_LIMIT
-    "gc.auto": "0",
-    "maintenance.auto": "false",
-}
-
-_ENVIRONMENT = {
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_ATTR_NOSYSTEM": "1",
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_OPTIONAL_LOCKS": "0",  # `git status` would write the user's index
-    "GIT_TERMINAL_PROMPT": "0",
-    # Global ignore and attribute files have defaults below these, whatever the configuration says.
-    "HOME": os.devnull,
-    "XDG_CONFIG_HOME": os.devnull,
-}
+#: Seconds that a question to git may take: a file that git reads may be a pipe that nobody writes to.
+LIMIT_S: Final = 30.0
 
 
 class GitError(Exception):
@@ -77,29 +56,55 @@ class Git:
     ) -> None:
         self.git_dir = git_dir
         self._folder = folder or work_tree or git_dir
-        self._environment = {**_ENVIRONMENT, "GIT_DIR": str(git_dir)}
+        self._config = config
+        self._variables = {"GIT_DIR": str(git_dir)}
         if work_tree is not None:
-            self._environment["GIT_WORK_TREE"] = str(work_tree)
-        self._environment |= _as_environment({**_CONFIG, **(config or {})})
+            self._variables["GIT_WORK_TREE"] = str(work_tree)
 
-    def run(self, *arguments: str, stdin: bytes = b"", allowed: Sequence[int] = (0,)) -> bytes:
+    def run(
+        self,
+        *arguments: str,
+        stdin: bytes = b"",
+        allowed: Sequence[int] = (0,),
+        limit_s: float | None = None,
+    ) -> bytes:
         """Run a command to its end.
 
         Args:
             arguments: The command's name and arguments.
             stdin: What it reads.
             allowed: The exit statuses that aren't failures.
+            limit_s: Seconds that it may take; `LIMIT_S` by default.
 
         Returns:
             What it wrote.
 
         Raises:
-            GitError: It failed.
+            GitError: It failed, or took too long.
         """
-        with self.started(*arguments) as process:
+        with self._bounded(arguments, limit_s or LIMIT_S) as process:
             out, err = process.communicate(stdin)
-        if process.returncode not in allowed:
-            raise self.failure(arguments[0], process.returncode, err)
+            if process.returncode not in allowed:
+                raise self.failure(arguments[0], process.returncode, err)
+        return out
+
+    def read(self, *arguments: str, size_bytes: int) -> bytes:
+        """Run a command that writes much, and read the beginning.
+
+        Args:
+            arguments: The command's name and arguments.
+            size_bytes: How much to read; a command that writes more is ended.
+
+        Raises:
+            GitError: It failed, or took too long.
+        """
+        with self._bounded(arguments, LIMIT_S) as process:
+            assert process.stdout is not None and process.stderr is not None
+            out = process.stdout.read(size_bytes)
+            if len(out) < size_bytes:
+                said = process.stderr.read()
+                if process.wait() != 0:
+                    raise self.failure(arguments[0], process.returncode, said)
         return out
 
     @contextlib.contextmanager
@@ -113,17 +118,41 @@ class Git:
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Start a command with all three pipes; the caller `end`s it."""
-        return _start(self._folder, arguments, self._environment)
+        return _start(self._folder, arguments, environment_of(self._variables, self._config))
 
     def failure(self, command: str, status: int, message: bytes) -> GitError:
         """Make an error of what a failed command said."""
         return GitError(command, status, message.decode("utf-8", "backslashreplace").strip())
 
+    @contextlib.contextmanager
+    def _bounded(
+        self, arguments: Sequence[str], limit_s: float
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """Run a command beside us, which is killed where it takes too long."""
+        late = threading.Event()
+        with self.started(*arguments) as process:
+
+            def kill() -> None:
+                late.set()
+                _kill(process)
+
+            timer = threading.Timer(limit_s, kill)
+            timer.daemon = True
+            timer.start()
+            try:
+                yield process
+            except GitError as error:
+                if not late.is_set():
+                    raise
+                message = f"it took longer than {limit_s:g} s; is a file that it reads a pipe?"
+                raise GitError(arguments[0], process.returncode, message) from error
+            finally:
+                timer.cancel()
+
 
 def end(process: subprocess.Popen[bytes]) -> None:
     """Let go of a process: killed where it still runs, its pipes closed."""
-    if process.poll() is None:
-        process.kill()
+    _kill(process)
     for pipe in (process.stdin, process.stdout, process.stderr):
         _close(pipe)
     process.wait()
@@ -135,62 +164,46 @@ def check() -> None:
     Raises:
         WorkspaceError: There is none.
     """
-    version = _version()
-    if version < _OLDEST:
+    number = tuple(int(part) for part in version().split(".")[:2])
+    if number < _OLDEST:
         raise WorkspaceError(
-            f"git {'.'.join(map(str, version))} is too old to watch the workspace: "
+            f"git {'.'.join(map(str, number))} is too old to watch the workspace: "
             f"install git {'.'.join(map(str, _OLDEST))} or newer, or run without a workspace."
         )
 
 
 @functools.cache
-def _version() -> tuple[int, ...]:
-    process = _start(None, ["version"], _ENVIRONMENT)
+def version() -> str:
+    """Git's version, as `2.39.5`.
+
+    Raises:
+        WorkspaceError: There is no git.
+    """
+    process = _start(Path("/"), ["version"], environment_of({}))
     out, _ = process.communicate()
     if process.returncode != 0:
         raise _missing()
-    digits = out.split()[2].decode("ascii", "replace").split(".")[:2]  # "2.39.5 (Apple Git-154)"
-    return tuple(int(part) for part in digits)
+    return out.split()[2].decode("ascii", "replace")  # of "git version 2.39.5 (Apple Git-154)"
 
 
 def _start(
-    folder: Path | None, arguments: Sequence[str], environment: Mapping[str, str]
+    folder: Path, command: Sequence[str], environment: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
-    module = _git_python()
-    command = [str(module.Git.GIT_PYTHON_GIT_EXECUTABLE or "git"), *arguments]
-    # GitPython can add to the environment but not take away from it; `env` can.
-    strangers = [
-        name
-        for name in os.environ
-        if name.startswith("GIT_")
-        and not name.startswith("GIT_PYTHON_")
-        and name not in environment
-    ]
-    if strangers:
-        command = ["env", *(f"-u{name}" for name in strangers), *command]
+    program = executable()
+    if program is None:
+        raise _missing()
     try:
-        wrapper = module.Git(folder).execute(
-            command,
-            istream=subprocess.PIPE,
-            as_process=True,
-            env=dict(environment),
-            shell=False,
+        return subprocess.Popen(
+            [program, *arguments_of(command)],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             start_new_session=True,  # an interrupt of the notebook's cell is not meant for git
         )
-    except module.GitCommandNotFound as error:
-        raise _missing() from error
-    process: subprocess.Popen[bytes] = wrapper.proc
-    wrapper.proc = None  # or it would end the process when collected
-    return process
-
-
-def _git_python() -> Any:
-    """GitPython, which looks for git when it is imported."""
-    try:
-        import git
-    except ImportError as error:
-        raise _missing() from error
-    return git
+    except OSError as error:
+        raise GitError(command[0], 127, str(error)) from error
 
 
 def _missing() -> WorkspaceError:
@@ -200,13 +213,11 @@ def _missing() -> WorkspaceError:
     )
 
 
-def _as_environment(config: Mapping[str, str]) -> dict[str, str]:
-    """Settings as variables: unlike `-c`, these may have any name."""
-    environment = {"GIT_CONFIG_COUNT": str(len(config))}
-    for number, (name, value) in enumerate(config.items()):
-        environment[f"GIT_CONFIG_KEY_{number}"] = name
-        environment[f"GIT_CONFIG_VALUE_{number}"] = value
-    return environment
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill what still runs, with the processes of its session."""
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):  # it ended just now
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _close(pipe: IO[bytes] | None) -> None:

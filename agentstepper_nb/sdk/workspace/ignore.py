@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from .command import Git, GitError
 from .files import Stamp
+from .special_files import refuse
 
 IGNORE_FILE = b".gitignore"
 
@@ -68,10 +69,14 @@ class Ignore:
 
         Returns:
             The rules from outside it.
+
+        Raises:
+            SpecialFileError: A file with rules is a pipe.
         """
         self._known, self._asked = self._asked, {}  # what wasn't asked last time is forgotten
         rules: Rules = ()
         for source in self._outside:
+            refuse(source)
             rules = extended(rules, lstat(source))
         return rules
 

@@ -9,8 +9,11 @@ from pathlib import Path
 
 from .command import Git, GitError
 from .names import on_wire, one_line
+from .special_files import SpecialFileError, refuse_in_folders, refuse_in_repository
 
 _log = logging.getLogger("agentstepper_nb.workspace")
+
+_STATUS_S = 300.0  # every file that was touched is read again
 
 _SUBMODULE = b"160000"  # git's mode
 
@@ -30,7 +33,10 @@ class Owner:
 
     @classmethod
     def find(cls, folder: Path) -> Owner | None:
-        """Look for the repository a folder lies in, as git does: upwards."""
+        """Look for the repository a folder lies in, as git does: upwards.
+
+        One that git can't read is passed over, and so is one with pipes in the place of files.
+        """
         for top in (folder, *folder.parents):
             if os.path.lexists(top / ".git"):
                 owner = cls(top, folder)
@@ -64,9 +70,9 @@ class Owner:
             "-z",
             "--no-renames",
             "--untracked-files=normal",
-            "--ignore-submodules=dirty",  # for these git would call itself, without our care
             "--",
             ".",
+            limit_s=_STATUS_S,
         )
         paths = [one_line(on_wire(line[3:])) for line in status.split(b"\0") if line]
         for folder in self._submodules():
@@ -79,15 +85,19 @@ class Owner:
 
         Raises:
             GitError: Its settings can't be read.
+            SpecialFileError: A file that git reads is a pipe.
         """
+        below = self._folder.relative_to(self.top).parts
+        refuse_in_folders(self.top.joinpath(*below[:depth]) for depth in range(len(below) + 1))
         return Git(
             self._git.git_dir, work_tree=self.top, folder=self._folder, config=self._filters()
         )
 
     def _works(self) -> bool:
         try:
+            refuse_in_repository(self._git.git_dir)
             self._git.run("rev-parse", "--git-dir")
-        except GitError as error:
+        except (GitError, SpecialFileError) as error:
             _log.debug("%s is no repository: %s", self.top / ".git", error)
             return False
         return True

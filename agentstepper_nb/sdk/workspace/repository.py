@@ -85,8 +85,7 @@ class Repository:
         Raises:
             GitError: git can't.
         """
-        options = ("--raw", "--patch", "--no-color", "--no-ext-diff", "--no-textconv")
-        with self._git.started("diff-tree", "-r", "-M", *options, old, new) as process:
+        with self._git.started("diff-tree", "-r", "-M", "--raw", "--patch", old, new) as process:
             assert process.stdout is not None and process.stderr is not None
             yield from process.stdout
             said = process.stderr.read()

@@ -6,10 +6,12 @@ import errno
 import os
 from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 from .files import Entry
 from .ignore import IGNORE_FILE, Ignore, Question, Rules, above, extended, lstat
+from .special_files import SpecialFileError, refuse
 
 #: Errors of what was there a moment ago: the agent may be at work. All others hide what is there.
 GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
@@ -84,6 +86,7 @@ class Scanner:
         Raises:
             OSError: The workspace itself can't be listed.
             GitError: git can't tell what is ignored.
+            SpecialFileError: A `.gitignore` is a pipe.
         """
         look = _Look(tracked, seen, self._skip)
         look.list_folder(_Folder(b"", self._root, self._ignore.begin()))
@@ -123,6 +126,8 @@ class _Look:
         """List a folder that may be gone, or closed to us."""
         try:
             self.list_folder(folder)
+        except SpecialFileError:  # of which nobody should be left in doubt
+            raise
         except OSError as error:
             self._missed(folder.path, error)
 
@@ -175,6 +180,7 @@ def _rules_in(entries: Iterable[os.DirEntry[bytes]], above: Rules) -> Rules:
     """The rules in a folder: those from above, and its own where it has some."""
     for entry in entries:
         if entry.name == IGNORE_FILE:
+            refuse(Path(os.fsdecode(entry.path)))
             return extended(above, lstat(entry))
     return above
 

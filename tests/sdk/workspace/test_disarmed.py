@@ -258,8 +258,6 @@ import os, sys
 os.environ["PATH"] = sys.argv[3]
 if sys.argv[4] == "git-variables":
     os.environ["GIT_DIR"] = "x"
-if sys.argv[4] == "gone-later":
-    os.environ["GIT_PYTHON_REFRESH"] = "quiet"
 from agentstepper_nb.errors import WorkspaceError
 from agentstepper_nb.sdk.workspace import Workspace
 try:
@@ -268,7 +266,7 @@ except WorkspaceError as error:
     print(error)
 """
     (tmp_path / "old").mkdir()
-    for case in ("plain", "git-variables", "gone-later"):
+    for case in ("plain", "git-variables"):
         done = run_python(code, folder, data, tmp_path / "old", case)
         assert "install git" in done.stdout, (case, done.stderr)
     old = tmp_path / "old/git"
@@ -277,9 +275,3 @@ except WorkspaceError as error:
     done = run_python(code, folder, data, f"{tmp_path / 'old'}:/usr/bin:/bin", "plain")
     assert "git 2.17 is too old" in done.stdout, done.stderr
     assert not data.exists()
-
-
-def test_importing_the_package_does_not_import_gitpython() -> None:
-    code = "import sys, agentstepper_nb.sdk.workspace; print('git' in sys.modules)"
-    done = run_python(code)
-    assert done.stdout == "False\n", done.stderr
