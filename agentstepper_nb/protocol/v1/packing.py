@@ -39,7 +39,8 @@ def unpack(data: bytes, limit: int, check: Check) -> tuple[bytearray, JsonScan]:
     """Unpack a file whose text keeps its bounds; nothing of another is kept.
 
     Args:
-        data: The file: base64(zlib(JSON)), or the JSON itself.
+        data: The file: base64(zlib(JSON)), base64(JSON), as the original once wrote it, or the JSON
+            itself.
         limit: The most bytes of JSON.
         check: Called between two steps.
 
@@ -50,6 +51,8 @@ def unpack(data: bytes, limit: int, check: Check) -> tuple[bytearray, JsonScan]:
         ProtocolError: `corrupt_import`, or `too_large`.
     """
     packed = None if _JSON.match(data) else _from_base64(data)
+    if packed is not None and _JSON.match(packed):
+        data, packed = packed, None
     scan = JsonScan(JsonBounds(limit, _DEPTH, _MARKS, _CONTENTS_DEPTH), _WHAT)
     for chunk in _chunks(data, packed):
         check()

@@ -1,11 +1,12 @@
-"""The `.run` file of version 1: base64(zlib(JSON)), one run, without a version."""
+"""The `.run` file of version 1: one run, without a version; `packing` has its outer form."""
 
 from __future__ import annotations
 
 import json
 import re
 from bisect import bisect_right
-from itertools import accumulate
+from collections.abc import Iterator
+from itertools import accumulate, pairwise
 from typing import Final
 
 import msgspec
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 from ..._version import __version__
 from ...errors import ProtocolError
 from ..calls import tool_of
-from ..header_bounds import cut
+from ..header_bounds import bounded_failure, cut
 from ..json_bounds import Check, JsonScan, check_content, go_on
 from ..records import RunHistory
 from ..values import (
@@ -24,10 +25,13 @@ from ..values import (
     AnswerKind,
     Breakpoint,
     Commit,
+    Count,
     Event,
     EventKind,
+    Failure,
     Id,
     Name,
+    Outcome,
     Run,
     RunState,
     Side,
@@ -45,12 +49,23 @@ _SUMMARY: Final = 1000
 _PATH: Final = 4096
 
 
+class _Breakpoint(V1Breakpoint, frozen=True, kw_only=True):
+    """Ours has more than version 1's, which doesn't look at it."""
+
+    seq: Count | UnsetType = UNSET  # as the event's
+    failure: Failure | UnsetType = UNSET
+
+
 class _Event(Struct):
     uuid: Id
     type: str
     time: Time
     data: Raw = NULL
-    breakpoints: list[V1Breakpoint] = []
+    breakpoints: list[_Breakpoint] = []
+    # As above:
+    parent: Id | UnsetType = UNSET
+    depth: Count | UnsetType = UNSET
+    seq: Count | UnsetType = UNSET  # of a row, where the order of the file isn't the rows'
 
 
 class _Run(Struct):
@@ -69,38 +84,59 @@ def dump(history: RunHistory) -> bytes:
     points: dict[str, list[Breakpoint]] = {}
     for point in history.breakpoints:
         points.setdefault(point.event, []).append(point)
+    filed = [
+        row.seq
+        for event in history.events
+        for row in (
+            points.get(event.id, []) if event.kind is not EventKind.DEBUG_MESSAGE else [event]
+        )
+    ]
+    numbered = filed != sorted(filed)
     document = _Run(
         uuid=run.id,
         name=run.name,
         program_name=run.program,
         start_time=run.started_at,
-        events=[_dump_event(event, points.get(event.id, [])) for event in history.events],
+        events=[
+            _dump_event(event, points.get(event.id, []), numbered=numbered)
+            for event in history.events
+        ],
         commits=[dump_commit(commit) for commit in asked_for(history.commits)],
     )
     return pack(msgspec.json.encode(document))
 
 
-def _dump_event(event: Event, points: list[Breakpoint]) -> _Event:
+def _dump_event(event: Event, points: list[Breakpoint], *, numbered: bool) -> _Event:
     own = NULL if event.data is None else Raw(event.data.encode())
     type, data = dump_kind(event.kind, event.name, own)
+    is_row = event.kind is EventKind.DEBUG_MESSAGE
     return _Event(
         event.id,
         type,
         event.at,
         data,
-        [_dump_breakpoint(point) for point in points],
+        [_dump_breakpoint(point, numbered=numbered) for point in points],
+        UNSET if event.parent is None else event.parent,
+        event.depth or UNSET,
+        event.seq if numbered and is_row else UNSET,
     )
 
 
-def _dump_breakpoint(point: Breakpoint) -> V1Breakpoint:
-    return V1Breakpoint(
+def _dump_breakpoint(point: Breakpoint, *, numbered: bool) -> _Breakpoint:
+    failure = point.failure
+    return _Breakpoint(
         uuid=point.id,
         agent=point.agent,
         event_id=point.event,
         time=point.at,
         original_data=Raw(point.data.encode()),
         modified_data=NULL if point.edit is None else Raw(point.edit.encode()),
-        summary=point.summary,
+        # As our SDK sends it to a Core of version 1.
+        summary=f"{failure.type}: {failure.message}"
+        if failure
+        else point.summary or point.sentence,
+        seq=point.seq if numbered else UNSET,
+        failure=failure or UNSET,
     )
 
 
@@ -171,15 +207,16 @@ def _check_ids(document: _Run) -> None:
 def _history(document: _Run, run_id: str, check: Check) -> RunHistory:
     events: list[Event] = []
     points: list[Breakpoint] = []
-    rows = 0
     ended_at = document.start_time
+    seqs = iter(_seqs(document))
     for item in document.events:
         check()
-        event, own = _load_event(item, run_id, rows)
-        rows += len(own) + (event.kind is EventKind.DEBUG_MESSAGE)
+        event, own = _load_event(item, run_id, seqs)
+        _check_depth(event, document)
         events.append(event)
         points.extend(own)
         ended_at = max(ended_at, item.time, *(point.at for point in own))
+    points.sort(key=lambda point: point.seq)
     commits = _place(document.commits, run_id, points)
     run = Run(
         id=run_id,
@@ -190,13 +227,44 @@ def _history(document: _Run, run_id: str, check: Check) -> RunHistory:
         state=RunState.IDLE,
         agent_state=AgentState.FINISHED,
         can_stop=False,
-        rows=rows,
+        rows=sum(1 for event in events if event.kind is EventKind.DEBUG_MESSAGE) + len(points),
         commits=len(commits),
     )
     return RunHistory(run=run, events=tuple(events), breakpoints=tuple(points), commits=commits)
 
 
-def _load_event(item: _Event, run_id: str, rows: int) -> tuple[Event, list[Breakpoint]]:
+def _seqs(document: _Run) -> list[int]:
+    """The numbers of the rows, in the order in which they are filed: by event.
+
+    A row's place is what the file says, or else its time: an event's end is filed beside its begin,
+    though other events may have happened between. Rows of the same second stay as they are filed.
+    """
+    places: list[float | UnsetType] = []
+    times: list[float] = []
+    for item in document.events:
+        if item.type == EventKind.DEBUG_MESSAGE.name:
+            places.append(item.seq)
+            times.append(item.time)
+        else:
+            places.extend(point.seq for point in item.breakpoints)
+            times.extend(accumulate((point.time for point in item.breakpoints), max))
+    told = [place for place in places if place is not UNSET]
+    if told and (len(told) < len(places) or len(set(told)) < len(told)):
+        raise corrupt("The .run file's rows are numbered wrong")
+    keys = told or times
+    seqs = [0] * len(keys)
+    for seq, at in enumerate(sorted(range(len(keys)), key=keys.__getitem__), 1):
+        seqs[at] = seq
+    return seqs
+
+
+def _check_depth(event: Event, document: _Run) -> None:
+    """Nothing is inside of more events than there are."""
+    if event.depth >= len(document.events):
+        raise corrupt("The .run file has an event that is inside of more than there are")
+
+
+def _load_event(item: _Event, run_id: str, seqs: Iterator[int]) -> tuple[Event, list[Breakpoint]]:
     kind, name = load_kind(item.type, item.data)
     if kind is None:
         raise corrupt(f"The .run file has an event of unknown type “{item.type[:80]}”")
@@ -210,19 +278,26 @@ def _load_event(item: _Event, run_id: str, rows: int) -> tuple[Event, list[Break
         run=run_id,
         kind=kind,
         at=item.time,
+        parent=None if item.parent is UNSET else item.parent,
+        depth=0 if item.depth is UNSET else item.depth,
         name=name,
-        seq=rows + 1 if kind is EventKind.DEBUG_MESSAGE else 0,
+        seq=next(seqs) if kind is EventKind.DEBUG_MESSAGE else 0,
         data=None if data == "null" or kind is EventKind.CUSTOM else data,
         ended_at=item.breakpoints[-1].time if item.breakpoints else item.time,
     )
-    return event, [
-        _load_breakpoint(point, event, index, rows + index + 1)
+    points = [
+        _load_breakpoint(point, event, index, next(seqs))
         for index, point in enumerate(item.breakpoints)
     ]
+    if any(after.seq < before.seq for before, after in pairwise(points)):
+        raise corrupt("The .run file has an event that ends before it begins")
+    return event, points
 
 
-def _load_breakpoint(point: V1Breakpoint, event: Event, index: int, seq: int) -> Breakpoint:
+def _load_breakpoint(point: _Breakpoint, event: Event, index: int, seq: int) -> Breakpoint:
     data, edit = _content(point.original_data), _content(point.modified_data)
+    failure = None if point.failure is UNSET else bounded_failure(point.failure)
+    told = None if failure or point.summary is None else cut(point.summary, _SUMMARY)
     return Breakpoint(
         id=point.uuid,
         run=event.run,
@@ -231,11 +306,14 @@ def _load_breakpoint(point: V1Breakpoint, event: Event, index: int, seq: int) ->
         side=Side.END if index and event.kind in PAIRED else Side.BEGIN,
         kind=event.kind,
         name=event.name,
+        depth=event.depth,
         at=point.time,
         data=data,
         strict=is_strict(data),
         agent=cut(point.agent, _SUMMARY),
-        summary=None if point.summary is None else cut(point.summary, _SUMMARY),
+        summary=told,
+        outcome=Outcome.ERROR if failure else None,
+        failure=failure,
         edit=None if edit == "null" else edit,
         answer=AnswerKind.RESUME,
         answered_at=point.time,

@@ -315,3 +315,105 @@ def test_the_limit_is_what_may_be_unpacked() -> None:
     assert runfile.load(RECORDED, limit=size).run.name == "Recorded run"
     refused(RECORDED, "too_large", limit=size - 1)
     assert runfile.MAX_UNPACKED == 256 * 1024**2
+
+
+# ---- what version 1 has no words for -----------------------------------------------------------------
+
+
+def nested(at: tuple[float, float, float, float]) -> RunHistory:
+    """A tool that asks a model, and says something meanwhile; with the times of its four breakpoints."""
+    outer = Event(id="o", run="r", kind=EventKind.TOOL_INVOCATION, at=at[0], name="t")
+    inner = Event(id="i", run="r", kind=EventKind.LLM_QUERY, at=at[1], parent="o", depth=1)
+    said = Event(
+        id="s", run="r", kind=EventKind.DEBUG_MESSAGE, at=at[2], seq=3, depth=1, data='"hi"'
+    )
+    order = ((outer, Side.BEGIN), (inner, Side.BEGIN), (inner, Side.END), (outer, Side.END))
+    points = tuple(
+        Breakpoint(
+            id=f"{event.id} {side}",
+            run="r",
+            event=event.id,
+            seq=seq,
+            side=side,
+            kind=event.kind,
+            name=event.name,
+            depth=event.depth,
+            at=time,
+            data="{}",
+            answer=AnswerKind.RESUME,
+            answered_at=time,
+        )
+        for seq, time, (event, side) in zip((1, 2, 4, 5), at, order, strict=True)
+    )
+    run = Run(id="r", name="N", program="P", started_at=0.5, rows=5)
+    return RunHistory(run=run, events=(outer, inner, said), breakpoints=points)
+
+
+def test_nested_events_come_back_in_order() -> None:
+    for at in ((1.0, 2.0, 3.0, 4.0), (1.0, 1.0, 1.0, 1.0)):
+        loaded = runfile.load(runfile.dump(nested(at)))
+        assert [(point.seq, point.id, point.depth) for point in loaded.breakpoints] == [
+            (1, "o begin", 0),
+            (2, "i begin", 1),
+            (4, "i end", 1),
+            (5, "o end", 0),
+        ]
+        assert [(event.id, event.parent, event.seq) for event in loaded.events] == [
+            ("o", None, 0),
+            ("i", "o", 0),
+            ("s", None, 3),
+        ]
+        assert loaded.run.rows == 5
+
+
+def test_nested_events_of_an_older_file_are_put_in_order_by_time() -> None:
+    document = unpack(runfile.dump(nested((1.0, 2.0, 3.0, 4.0))))
+    for event in document["events"]:
+        for item in (event, *event["breakpoints"]):
+            item.pop("seq", None)
+    loaded = runfile.load(pack(document))
+    assert [point.id for point in loaded.breakpoints] == ["o begin", "i begin", "i end", "o end"]
+    assert len({point.seq for point in loaded.breakpoints}) == 4
+
+
+def test_a_file_of_events_one_after_another_has_no_numbers() -> None:
+    assert '"seq"' not in json.dumps(unpack(runfile.dump(runfile.load(RECORDED))))
+
+
+@pytest.mark.parametrize(
+    ("row", "seq", "says"),
+    [(0, 2, "numbered wrong"), (0, None, "numbered wrong"), (0, 9, "ends before it begins")],
+)
+def test_rows_that_are_numbered_wrong(row: int, seq: int | None, says: str) -> None:
+    document = unpack(runfile.dump(nested((1.0, 2.0, 3.0, 4.0))))
+    point = document["events"][0]["breakpoints"][row]
+    if seq is None:
+        del point["seq"]
+    else:
+        point["seq"] = seq
+    refused(pack(document), "corrupt_import", says)
+
+
+@pytest.mark.parametrize("depth", [2**52, 3])
+def test_a_depth_that_no_run_has_is_refused(depth: int) -> None:
+    document = unpack(runfile.dump(nested((1.0, 2.0, 3.0, 4.0))))
+    document["events"][1]["depth"] = depth
+    refused(pack(document), "corrupt_import", "inside of more than there are")
+
+
+def test_exceptions_and_summaries_travel() -> None:
+    begin, end = ours().breakpoints
+    failed = replace(end, failure=Failure(type="ValueError", message="no"), outcome=Outcome.ERROR)
+    begin = replace(begin, sentence="Asks for it")
+    data = runfile.dump(replace(ours(), breakpoints=(begin, failed)))
+    filed = unpack(data)["events"][0]["breakpoints"]
+    assert [point["summary"] for point in filed] == ["Asks for it", "ValueError: no"]
+    loaded = runfile.load(data).breakpoints
+    assert (loaded[1].failure, loaded[1].outcome) == (failed.failure, Outcome.ERROR)
+    assert [row(point).summary for point in loaded] == ["Asks for it", "Failed: ValueError: no"]
+
+
+@pytest.mark.parametrize("packed", [bytes, base64.b64encode])
+def test_a_file_that_is_not_compressed_is_read(packed: Any) -> None:
+    for text in (json.dumps(DOCUMENT), "\n " + json.dumps(DOCUMENT, indent=1)):
+        assert unpack(runfile.dump(runfile.load(packed(text.encode())))) == DOCUMENT
