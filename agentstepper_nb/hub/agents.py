@@ -39,6 +39,7 @@ class AgentSession(ABC):
 
     def closed(self) -> None:
         """The connection is gone."""
+        self.hub.forget_agent(self)
         run, self.run = self.run, None
         if run is not None and not self.hub.closing:
             self.hub.drop_agent(run)

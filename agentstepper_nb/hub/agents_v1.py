@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Raw
@@ -15,13 +16,18 @@ from ..protocol.v1.commits import load_commit
 from ..protocol.values import AnswerKind, Breakpoint, Ending, Event, EventKind, Run
 from .agents import AgentSession, what
 from .connection import Connection
-from .endings import CORE_WENT
+from .endings import CORE_WENT, closed_over
 
 if TYPE_CHECKING:
     from .hub import Hub
 
 #: Characters of a program's name.
 _NAME: Final = 1000
+#: How every message of the original's client begins.
+_OF_THE_ORIGINAL: Final = re.compile(r'\s*\{\s*"message"\s*:\s*"(event|breakpoint|commit)"')
+#: The close code of every connection that the Core ends. The original's client takes 1000 and 1001 for
+#: the usual end, and then goes on waiting for its answer for ever; 1011 raises in it.
+_CLOSED: Final = 1011
 
 
 class AgentSessionV1(AgentSession):
@@ -31,6 +37,7 @@ class AgentSessionV1(AgentSession):
         super().__init__(hub, connection)
         self._last_event: str | None = None
         self._waiting: dict[str, str] = {}  # breakpoints without an answer, as they came
+        self._is_over = False  # the Core has closed the connection
 
     def reply(self, breakpoint: Breakpoint, answer: AnswerKind) -> None:
         """Send the breakpoint back: as it came, or with its edit."""
@@ -53,6 +60,8 @@ class AgentSessionV1(AgentSession):
         """This version knows of no lease: each of its breakpoints waits, and the Core decides."""
 
     def _receive(self, text: str) -> None:
+        if self._is_over:
+            return
         message, strict = v1.read(text)
         if isinstance(message, v1.V1Event):
             self._event(message)
@@ -138,7 +147,23 @@ class AgentSessionV1(AgentSession):
         self.hub.perform(outputs)
 
     def _send_error(self, code: str, message: str, text: str | None) -> None:
-        self.connection.send(v1.encode(v1.V1Error(code=code, message=message)))
+        """Send an error to an agent that can take one; close the connection of any other.
+
+        The original's client reads breakpoints alone. Anything else ends its reading thread, so that
+        its next breakpoint waits for ever: only what the original can't have sent is answered.
+        """
+        if self._waiting or (text is not None and _OF_THE_ORIGINAL.match(text)):
+            self._close_over(code, message)
+        else:
+            self.connection.send(v1.encode(v1.V1Error(code=code, message=message)))
+
+    def _close_over(self, code: str, message: str) -> None:
+        self._is_over = True
+        run, self.run = self.run, None
+        if run is not None:
+            self.hub.drop_agent(run)
+            self.hub.finish(run, Ending.LOST, closed_over(message), said=False)
+        self.connection.close(_CLOSED, f"{code}: {message}")
 
     def core_stops(self) -> None:
         """An agent of version 1 can't come back: its run ends."""
@@ -149,7 +174,7 @@ class AgentSessionV1(AgentSession):
 
     def core_stopped(self) -> None:
         """Close."""
-        self.connection.close(1001, "The Core is stopping.")
+        self.connection.close(_CLOSED, "The Core is stopping.")
 
     def _left(self, run: str) -> None:
         self.hub.finish(run, Ending.FINISHED)  # to hang up is how this version ends

@@ -16,6 +16,15 @@ class Connection(Protocol):
         """Close with a WebSocket code and a reason for a person."""
 
 
+#: Bytes of a close frame's reason: RFC 6455, 5.5.
+_MAX_REASON: Final = 123
+
+
+def closing_reason(reason: str) -> str:
+    """As much of a reason as a close frame takes."""
+    return reason.encode()[:_MAX_REASON].decode(errors="ignore")
+
+
 @runtime_checkable
 class Measured(Protocol):
     """A connection that tells how far behind its peer is."""

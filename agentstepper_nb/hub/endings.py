@@ -17,12 +17,20 @@ CORE_WENT: Final = Failure(
     message="The Core went away while this agent was connected; agents of version 1 can't come back.",
 )
 
-
 #: What becomes of an agent that lives, and takes a lost connection for the end of its run.
 WONT_RETURN: Final = Failure(
     type="AgentLost",
     message='The connection broke, and this agent doesn\'t come back (on_disconnect="raise").',
 )
+
+
+def closed_over(message: str) -> Failure:
+    """The Core closed the connection of a version 1 agent, since it can't refuse one of its messages.
+
+    Args:
+        message: What was wrong with the agent's message, for a person.
+    """
+    return Failure(type="MessageRefused", message=message)
 
 
 def process_ended(code: int) -> Failure:

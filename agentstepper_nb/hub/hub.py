@@ -88,6 +88,7 @@ class Hub(PeoplesCommands):
         self._retention = Retention(self, keep)
         self._imports = Imports()
         self._agents: dict[str, AgentSession] = {}  # by run
+        self._connected: set[AgentSession] = set()  # with a run or without
         self._uis: list[UiSession] = []
         self.debugger.replay(store.load())
 
@@ -119,12 +120,11 @@ class Hub(PeoplesCommands):
         self._imports.close()
         for listener in self.listeners:
             await listener.close()
-        agents = list(self._agents.values())
-        for agent in agents:
+        for agent in list(self._connected):
             agent.core_stops()
         await asyncio.to_thread(self.store.close)
         await asyncio.sleep(0)  # what the store has called back for
-        for agent in agents:
+        for agent in list(self._connected):
             agent.core_stopped()
         for ui in list(self._uis):
             ui.connection.close(1001, "The Core is stopping.")
@@ -142,9 +142,15 @@ class Hub(PeoplesCommands):
             rights: What its token lets it do.
         """
         self.log.info("agent connected, version %d", version)
+        session: AgentSession
         if version == 1:
-            return AgentSessionV1(self, connection)
-        return AgentSessionV2(self, connection, rights)
+            session = AgentSessionV1(self, connection)
+        else:
+            session = AgentSessionV2(self, connection, rights)
+        self._connected.add(session)
+        if self.closing:
+            session.core_stopped()
+        return session
 
     def connect_ui(self, connection: Connection, version: int, rights: Rights) -> UiSession:
         """A UI connected.
@@ -165,6 +171,10 @@ class Hub(PeoplesCommands):
         """A session speaks for a run from now on."""
         self._agents[run] = session
         self.presence.back(run)
+
+    def forget_agent(self, session: AgentSession) -> None:
+        """An agent's connection is gone."""
+        self._connected.discard(session)
 
     def drop_agent(self, run: str) -> None:
         """A run's session is gone."""

@@ -8,7 +8,7 @@ from websockets.asyncio.server import ServerConnection, broadcast
 from websockets.exceptions import ConnectionClosed
 from websockets.protocol import State
 
-from .connection import Session
+from .connection import Session, closing_reason
 
 #: Bytes that may wait for a peer that doesn't read, before it is let go.
 BACKLOG: Final = 64 * 1024 * 1024
@@ -48,7 +48,8 @@ class SocketConnection:
 
     def close(self, code: int, reason: str) -> None:
         """Begin the closing handshake."""
-        self._closing = self._socket.loop.create_task(self._socket.close(code, reason))
+        closing = self._socket.close(code, closing_reason(reason))
+        self._closing = self._socket.loop.create_task(closing)
 
 
 async def converse(socket: ServerConnection, session: Session) -> None:

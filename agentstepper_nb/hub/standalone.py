@@ -294,7 +294,7 @@ class AgentStepperCore:
 
     async def _close_servers(self) -> None:
         for server in self._servers:
-            server.close(code=1001, reason="The Core is stopping.")
+            server.close()  # each session has said why by now
         for server in self._servers:
             await server.wait_closed()
         self._servers.clear()

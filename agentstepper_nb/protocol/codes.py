@@ -302,9 +302,11 @@ _HEAD: Final = """\
 
 Every error that the Core sends has a `code`, for programs, and a `message`, for people: what is wrong
 and what to do. The refused message has changed nothing, and its sender's connection and run go on.
-Only four kinds of caller are let go: who sends too large a message is closed with 1009, and who names a
+Only five kinds of caller are let go: who sends too large a message is closed with 1009, and who names a
 piece of a content that this connection doesn't know with 1003, since nothing that follows could be
-understood; a handshake without the right token or from a foreign web page is refused.
+understood; a handshake without the right token or from a foreign web page is refused; and an agent of
+version 1 whose client may be waiting for an answer is closed with 1011, the code and the message as its
+reason, since that client reads nothing but answers.
 
 | To | Form |
 |---|---|
@@ -315,7 +317,8 @@ understood; a handshake without the right token or from a foreign web page is re
 | refused handshake | an HTTP status and a line of text that begins with the code |
 
 Version 2 tells which message is meant: `id` is the command's, the inner `n` is the number of the agent's
-message. The original's client never sends what an agent of version 1 gets an error for.
+message. An agent of version 1 gets an error only while it waits for nothing, and only for what the
+original's client never sends.
 
 | Code | What it means | What to do |
 |---|---|---|

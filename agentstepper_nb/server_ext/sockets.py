@@ -12,14 +12,12 @@ from jupyter_server.utils import ensure_async
 from tornado.websocket import WebSocketHandler, WebSocketProtocol, WebSocketProtocol13
 
 from ..hub import Hub, Rights, Session
+from ..hub.connection import closing_reason
 from ..hub.workers import Workers
 from ..protocol.frame import SUBPROTOCOL
 from .answers import RESOURCE, AnswersInJson, refusal
 from .outbox import Outbox, Written
 from .too_large import Patient
-
-#: A close reason travels in a control frame: 125 bytes, two of them the code.
-_MAX_REASON = 123
 
 #: Milliseconds that a silent program is believed in: a busy one may not answer pings. On this machine
 #: the system tells at once when it is gone.
@@ -53,8 +51,7 @@ class TornadoConnection:
     def close(self, code: int, reason: str) -> None:
         """Close after what was sent, and say why."""
         self._outbox.shut()
-        short = reason.encode()[:_MAX_REASON].decode(errors="ignore")
-        self._handler.close(code, short)
+        self._handler.close(code, closing_reason(reason))
 
     def shut(self) -> None:
         """Send nothing from now on: the peer is gone."""

@@ -67,6 +67,22 @@ def test_it_ends_with_whoever_holds_its_input() -> None:
     assert list(discover.running_servers()) == []
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_is_a_lost_connection_to_the_originals_agents(number: int, serve: Serve) -> None:
+    """Code 1001 would be the usual end to them, after which they wait for their answer for ever."""
+    served = serve()
+    with connect(served.agents, proxy=None) as agent, connect(served.uis, proxy=None) as ui:
+        event = {"uuid": "e", "type": "PROGRAM_STARTED", "time": 1.0, "data": "demo"}
+        agent.send(json.dumps({"message": "event", "data": event}))
+        point = {"uuid": "b", "event_id": "e", "time": 1.0, "original_data": "demo"}
+        agent.send(json.dumps({"message": "breakpoint", "data": point}))
+        while json.loads(ui.recv(timeout=30))["content"].get("haltedAt") != "b":
+            pass
+        served.stop(number)
+        with pytest.raises(ConnectionClosedError):
+            agent.recv(timeout=30)
+
+
 def test_agents_find_it_while_it_runs(serve: Serve) -> None:
     served = serve()
     assert discover.discover() == discover.Endpoint(served.agents, None)

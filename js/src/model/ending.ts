@@ -21,6 +21,7 @@ const OF_THE_CORE = new Set([
   "ProcessEnded",
   "AgentLost",
   "CoreStopped",
+  "MessageRefused",
   "StoreDamaged",
   "ChangesLost",
 ]);

@@ -1,0 +1,115 @@
+"""What the original's agents hear of a Core that ends their connection.
+
+Its client reads in a thread, which ends at a message that is no breakpoint, and takes a connection that
+is closed with 1000 or 1001 for the usual end: in both cases the agent waits for its answer for ever.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+from websockets.exceptions import ConnectionClosedError
+from websockets.sync.client import ClientConnection
+
+from agentstepper_nb.protocol.values import StoreInfo
+from agentstepper_nb.store import MemoryStore
+from tests.hub.conftest import Stand
+from tests.hub.desk import Line, a_hub
+from tests.hub.peers import AgentV1, Json
+from tests.hub.test_reading import on_a_loop
+
+
+class Reader(threading.Thread):
+    """Reads as the original's client does."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        super().__init__(daemon=True)
+        self.error: ConnectionClosedError | None = None
+        self._socket = socket
+        self.start()
+
+    def run(self) -> None:
+        try:
+            for message in self._socket:
+                assert json.loads(message)["message"] == "breakpoint"
+        except ConnectionClosedError as error:
+            self.error = error
+
+    def lost(self) -> tuple[int, str]:
+        """The code and the reason that the connection was lost with."""
+        self.join(30)
+        assert self.error is not None, "the client goes on waiting"
+        assert self.error.rcvd is not None
+        return self.error.rcvd.code, self.error.rcvd.reason
+
+
+def an_agent(stand: Stand) -> AgentV1:
+    agent = stand.agent(1)
+    assert isinstance(agent, AgentV1)
+    return agent
+
+
+def test_a_core_that_stops_is_a_lost_connection(stand: Stand) -> None:
+    halted, silent = an_agent(stand), an_agent(stand)
+    readers = [Reader(halted.socket), Reader(silent.socket)]
+    halted.start()
+    ui = stand.ui(1)
+    ui.halted(ui.find("P"), halted.ask())
+    stand.core.stop()
+    assert [reader.lost() for reader in readers] == [(1011, "The Core is stopping.")] * 2
+
+
+@on_a_loop
+async def test_an_agent_that_connects_while_the_core_stops_is_let_go() -> None:
+    hub, line = await a_hub(), Line()
+    await hub.close()
+    hub.connect_agent(line, 1)
+    assert line.closed_with == (1011, "The Core is stopping.")
+
+
+#: As `AgentStepper(42, …)` sends them: the name stands in each breakpoint but the first.
+NAMED_42 = {"uuid": "b", "agent": 42, "event_id": "e", "time": 1.0, "original_data": "hi"}
+OF_NO_EVENT = NAMED_42 | {"agent": "A", "event_id": "none"}
+
+
+@pytest.mark.parametrize(
+    ("breakpoint", "code"), [(NAMED_42, "invalid_message"), (OF_NO_EVENT, "unknown_event")]
+)
+def test_a_refused_breakpoint_is_a_lost_connection(
+    stand: Stand, breakpoint: Json, code: str
+) -> None:
+    agent, ui = an_agent(stand), stand.ui(2)
+    agent.start()
+    reader = Reader(agent.socket)
+    run = ui.find("P")
+    agent.begin(uuid="e")
+    agent.send("breakpoint", breakpoint)
+    assert reader.lost()[0] == 1011
+    assert reader.lost()[1].startswith(f"{code}: ")
+    ended = ui.until(run, "idle")
+    assert (ended["ending"], ended["failure"]["type"]) == ("lost", "MessageRefused")
+
+
+class Full(MemoryStore):
+    """A store on a full disk."""
+
+    stuck = True
+
+
+@on_a_loop
+async def test_a_program_that_starts_on_a_full_disk_is_let_go() -> None:
+    hub, line = await a_hub(Full()), Line()
+    hub.store.on_trouble(StoreInfo(kind="sqlite", trouble="the disk is full."))
+    agent = hub.connect_agent(line, 1)
+    started = '{"uuid": "e", "type": "PROGRAM_STARTED", "time": 1.0, "data": "P"}'
+    agent.receive(f'{{"message": "event", "data": {started}}}')
+    assert line.closed_with is not None
+    code, reason = line.closed_with
+    assert code == 1011
+    assert reason.startswith("store_failed: ")
+    assert line.sent == []
+    agent.receive(f'{{"message": "event", "data": {started}}}')  # it was on its way
+    assert hub.runs() == []
+    await hub.close()
