@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from functools import partial
@@ -10,12 +11,13 @@ from typing import Final
 from msgspec import Struct
 
 from ..protocol import ui
+from ..protocol.marks import is_mark
 from ..protocol.values import Commit, Mode, Row, Run, RunState
 from ..suggestions import did_you_mean
 from .editing import EditorError
 from .lines import change_line, commit_line, run_line, way
 from .session import Session
-from .text import complaint, pretty, readable
+from .text import complaint, pretty, read_only, read_only_edited, readable
 
 HELP: Final = """\
 n, s      next, step: let the agent go on with the message it is halted at, up to the next
@@ -233,11 +235,20 @@ class Keys:
             self._screen.say(
                 "Only the message that the agent is halted at can be edited.", "yellow"
             )
+        elif self._is_read_only(halted):
+            self._session.prompt()
         elif self._edit_text is None:
             self._takes_line = self._send_edit
             self._screen.ask("The new message as a line of JSON; an empty line changes nothing: ")
         else:
             self._edit_in(self._edit_text, halted)
+
+    def _is_read_only(self, halted: ui.MessageBody) -> bool:
+        """Say what of a message can't be edited; whether that is all of it."""
+        places = read_only(halted.data)
+        for place, why in places:
+            self._screen.say(f"{place} is read-only: {why}.", "dim")
+        return len(places) == 1 and is_mark(json.loads(halted.data))
 
     def _edit_in(self, edit: Callable[[str], str], halted: ui.MessageBody) -> None:
         before = pretty(halted.data if halted.edit is None else halted.edit)
@@ -262,6 +273,10 @@ class Keys:
         elif problem := complaint(text):
             self._draft = (halted.message, text)
             self._screen.say(f"This isn't JSON: {problem}. Nothing was sent; e tries again.", "red")
+            self._session.prompt()
+        elif refusal := read_only_edited(halted.data, text):
+            self._draft = (halted.message, text)
+            self._screen.say(f"{refusal} Nothing was sent; e tries again.", "red")
             self._session.prompt()
         else:
             self._session.editing = halted.message

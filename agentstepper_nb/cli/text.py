@@ -9,6 +9,8 @@ from typing import Final, NoReturn
 
 import msgspec
 
+from ..protocol.marks import edited_mark, marks_in
+
 #: Lines of a message that are shown at a halt, and how many of them are its last.
 LINES: Final = 40
 _TAIL: Final = 8
@@ -100,6 +102,22 @@ def complaint(text: str) -> str | None:
     except (ValueError, RecursionError) as error:
         return str(error)
     return None
+
+
+def read_only(text: str) -> list[tuple[str, str]]:
+    """The places in a message that can't be edited, each with the reason."""
+    try:
+        return list(marks_in(json.loads(text)))
+    except (ValueError, RecursionError):
+        return []
+
+
+def read_only_edited(text: str, edit: str) -> str | None:
+    """Why an edit of a message is refused that changes what is read-only; None where none is."""
+    try:
+        return edited_mark(json.loads(text), json.loads(edit))
+    except (ValueError, RecursionError):
+        return None
 
 
 def _refuse(name: str) -> NoReturn:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..errors import CommandError, ProtocolError
 from ..protocol.values import PAIRED, AnswerKind, Breakpoint, Side
 from .commands import Commands
+from .edits import check_form
 from .fold import RunStatus
 from .inputs import AgentInputs
 from .moves import Output, Verdict
@@ -105,7 +106,7 @@ class Approvals(AgentInputs, Commands):
                 raise ProtocolError("cannot_approve", _NOT_ASKED)
             seen = None if edit == current.data else edit
             if seen != current.edit:
-                self._edit(status, current, seen)
+                self._edit(status, current, seen, check_form)
             rule = rules(status.run)[Signal.APPROVE]
         self._follow(status, rule, at, breakpoint_id, verdict)
         return self._drain()

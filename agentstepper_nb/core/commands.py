@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
@@ -276,11 +276,17 @@ class Commands(Deciding):
             f"{what}: look at the new state and decide again.", status.run.id, breakpoint_id
         )
 
-    def _edit(self, status: RunStatus, current: Breakpoint, edit: str | None) -> None:
+    def _edit(
+        self,
+        status: RunStatus,
+        current: Breakpoint,
+        edit: str | None,
+        check: Callable[[str, Breakpoint], object] = check_edit,
+    ) -> None:
         if edit == current.data:
             edit = None
         if edit is not None:
-            check_edit(edit, current.kind, current.side)
+            check(edit, current)
         record = BreakpointEdited(
             run=status.run.id, breakpoint=current.id, revision=current.revision + 1, edit=edit
         )

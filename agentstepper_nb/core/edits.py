@@ -10,31 +10,56 @@ import msgspec
 from msgspec import Raw
 
 from ..errors import ProtocolError
-from ..protocol.values import EventKind, Side
+from ..protocol.marks import REPR, edited_mark
+from ..protocol.values import Breakpoint, EventKind, Side
 
 #: Levels of nesting that an edit leaves free: who reads it has calls of its own below.
 _MARGIN: Final = 400
 #: Digits that Python's parsers take.
 _DIGITS: Final = 4300
+#: Stands in the text of a value that has marks.
+_HINT_AT_MARK: Final = f'"{REPR}"'
 
 #: Strings, so that nothing is found inside them, and Python's constants that JSON doesn't have.
 _CONSTANT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(NaN|-?Infinity)')
 
 
-def check_edit(text: str, kind: EventKind, side: Side) -> None:
-    """Check an edit's JSON text, and its form where the agent needs one.
+def check_edit(text: str, current: Breakpoint) -> None:
+    """Check a person's edit: its JSON text, its form where the agent needs one, and its marks.
 
     Args:
         text: The edit.
-        kind: The kind of event that is edited.
-        side: The side of the event.
+        current: The breakpoint that is edited.
 
     Raises:
-        ProtocolError: `invalid_edit`, with the line and column, or with the form that is needed.
+        ProtocolError: `invalid_edit`, with the line and column, with the form that is needed, or with
+            why a value is read-only.
+    """
+    value = check_form(text, current)
+    if (refusal := edited_mark(_sent(current), value)) is not None:
+        raise ProtocolError("invalid_edit", refusal)
+
+
+def check_form(text: str, current: Breakpoint) -> Any:
+    """Check an edit as `check_edit` does, but for marks: of its own objects an agent may say anything.
+
+    Returns:
+        The edited value.
     """
     value = _parse(text)
-    if kind is EventKind.TOOL_INVOCATION and side is Side.BEGIN:
+    if current.kind is EventKind.TOOL_INVOCATION and current.side is Side.BEGIN:
         _check_call(value)
+    return value
+
+
+def _sent(current: Breakpoint) -> Any:
+    """What an agent sent, where it has marks."""
+    if _HINT_AT_MARK not in current.data:
+        return None
+    try:
+        return json.loads(current.data)
+    except (ValueError, RecursionError):  # of version 1: what only a lenient parser takes
+        return None
 
 
 def _parse(text: str) -> Any:

@@ -18,11 +18,18 @@ REF: Final = "$ref"
 WHY: Final = "$why"
 
 _UNKNOWN: Final = "JSON can't carry it"
+_WHOLE: Final = "The value"
 
 
 def is_mark(value: Any) -> TypeGuard[dict[str, Any]]:
     """Whether a JSON value is a mark."""
     return isinstance(value, dict) and isinstance(value.get(REPR), str) and REF in value
+
+
+def marks_in(value: Any) -> Iterator[tuple[str, str]]:
+    """Each mark in a JSON value: its place, and why it is read-only."""
+    for path, mark in _marks(value, ""):
+        yield path or _WHOLE, _why(mark)
 
 
 def edited_mark(sent: Any, edit: Any) -> str | None:
@@ -39,17 +46,20 @@ def edited_mark(sent: Any, edit: Any) -> str | None:
     left = {_key(mark): path for path, mark in _marks(edit, "")}
     for key, path in left.items():
         if key not in known:
-            return _refusal(path, json.loads(key).get(WHY))
+            return _refusal(path, json.loads(key))
     for path, mark in _replaced(sent, edit, ""):
         if _key(mark) not in left:
-            return _refusal(path, mark.get(WHY))
+            return _refusal(path, mark)
     return None
 
 
-def _refusal(path: str, why: Any) -> str:
-    place = path or "The value"
-    reason = why if isinstance(why, str) else _UNKNOWN
-    return f"{place} is read-only, since {reason}: put it back as it was."
+def _refusal(path: str, mark: dict[str, Any]) -> str:
+    return f"{path or _WHOLE} is read-only, since {_why(mark)}: put it back as it was."
+
+
+def _why(mark: dict[str, Any]) -> str:
+    why = mark.get(WHY)
+    return why if isinstance(why, str) else _UNKNOWN
 
 
 def _key(mark: dict[str, Any]) -> str:

@@ -149,6 +149,33 @@ def test_an_edit_as_a_line(through_pipes: Step, ui_url: str, agent: Agent) -> No
     quits(step)
 
 
+def test_what_is_read_only_is_not_edited(through_pipes: Step, ui_url: str, agent: Agent) -> None:
+    mark = {"$repr": "<a socket>", "$ref": 1, "$why": "its type, socket, has no fields"}
+    step = through_pipes("--url", ui_url)
+    event = agent.calls("send", to=mark, text="hello")
+    step.expect(PROMPT)
+    step.sendline("e")
+    step.expect(r"Argument\.to is read-only: its type, socket, has no fields")
+    step.expect("as a line of JSON")
+    step.sendline('{"Tool": "send", "Argument": {"to": "me", "text": "hello"}}')
+    step.expect("Argument.to is read-only, since its type, socket, has no fields: put it back")
+    step.expect("Nothing was sent")
+    step.expect(PROMPT)
+    step.sendline("e")
+    step.expect("as a line of JSON")
+    step.sendline(json.dumps({"Tool": "send", "Argument": {"to": mark, "text": "bye"}}))
+    step.expect("edited:")
+    step.expect(PROMPT)
+    step.sendline("s")
+    assert json.loads(agent.answer())["Argument"] == {"to": mark, "text": "bye"}
+    agent.reach(event, Side.END, json.dumps(mark))
+    step.expect(PROMPT)
+    step.sendline("e")
+    step.expect("The value is read-only: its type, socket, has no fields")
+    step.expect(PROMPT)
+    quits(step)
+
+
 def test_an_edit_in_the_editor(
     on_terminal: Step, ui_url: str, agent: Agent, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

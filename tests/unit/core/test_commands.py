@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agentstepper_nb.errors import AgentStepperError, CommandError, StaleError
+from agentstepper_nb.errors import AgentStepperError, CommandError, ProtocolError, StaleError
 from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.protocol.values import (
     AgentState,
@@ -49,6 +49,22 @@ def test_the_same_value_in_other_words_is_an_edit(stage: Stage) -> None:
     asked = stage.reach(stage.begin(), data="[1]")
     stage.edit(asked, "[1 ]")
     assert stage.debugger.pending("run")[0].edit == "[1 ]"
+
+
+def test_a_value_that_is_shown_by_its_repr_is_read_only(stage: Stage) -> None:
+    mark = '{"$repr":"<a thing>","$ref":1,"$why":"its type has no fields"}'
+    asked = stage.reach(stage.begin(), data=f"[{mark},1]")
+    for edit in (
+        f"[{mark.replace('thing', 'dog')},1]",
+        '["a thing",1]',
+        f'[{mark},{{"$repr":"","$ref":2}}]',
+    ):
+        with pytest.raises(ProtocolError, match="is read-only") as refused:
+            stage.step(asked, 1, edit)
+        assert refused.value.code == "invalid_edit"
+    assert stage.answers == []
+    stage.step(asked, 1, f"[2,{mark}]")
+    assert stage.answers == [Answered(asked, edit=f"[2,{mark}]")]
 
 
 def test_an_edit_is_taken_back(stage: Stage) -> None:
