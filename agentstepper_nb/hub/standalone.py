@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
@@ -91,7 +92,7 @@ class AgentStepperCore:
         model: str | None = None,
         logger: logging.Logger | None = None,
         *,
-        data: Path | None = None,
+        data: str | os.PathLike[str] | None = None,
         token: str | None = None,
         ui_origins: Sequence[str] = (),
         extensions: Sequence[Extension] | None = None,
@@ -117,7 +118,7 @@ class AgentStepperCore:
         self.log = logger or logging.getLogger("agentstepper_nb")
         self.worker_token = worker_token or new_token()
         self._model = model
-        self._folder = data
+        self._folder = None if data is None else Path(data)
         self._durability = Durability(durability)
         self._keep = keep
         self._what = what

@@ -105,20 +105,20 @@ class AsyncAgentStepper(Door):
 
     async def begin_llm_query_breakpoint(self, prompt: Any) -> Any:
         """As `AgentStepper.begin_llm_query_breakpoint`."""
-        return (await self._pump(self._flow().begin(EventKind.LLM_QUERY, prompt))).value
+        return (await self._pump(self._open_flow().begin(EventKind.LLM_QUERY, prompt))).value
 
     async def end_llm_query_breakpoint(self, response: Any) -> Any:
         """As `AgentStepper.end_llm_query_breakpoint`."""
-        return (await self._pump(self._flow().end(EventKind.LLM_QUERY, response))).value
+        return (await self._pump(self._open_flow().end(EventKind.LLM_QUERY, response))).value
 
     async def begin_tool_invocation_breakpoint(self, tool: str, args: Any) -> tuple[str, Any]:
         """As `AgentStepper.begin_tool_invocation_breakpoint`."""
-        begun = await self._pump(self._flow().begin_tool(tool, args))
+        begun = await self._pump(self._open_flow().begin_tool(tool, args))
         return begun.tool, begun.args
 
     async def end_tool_invocation_breakpoint(self, results: Any) -> Any:
         """As `AgentStepper.end_tool_invocation_breakpoint`."""
-        return (await self._pump(self._flow().end(EventKind.TOOL_INVOCATION, results))).value
+        return (await self._pump(self._open_flow().end(EventKind.TOOL_INVOCATION, results))).value
 
     async def commit_agent_changes(
         self, commit_summary: str = "", commit_description: str = ""
@@ -128,7 +128,7 @@ class AsyncAgentStepper(Door):
 
     async def post_debug_message(self, message: str) -> None:
         """As `AgentStepper.post_debug_message`."""
-        await self._pump(self._flow().debug(message))
+        await self._pump(self._open_flow().debug(message))
 
     # ---- children -----------------------------------------------------------------------------------
 

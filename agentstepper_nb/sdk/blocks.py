@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ..errors import ConnectionLostError, ProtocolError
 from ..protocol.values import EVENT_NAME, EVENT_NAME_RULE, EventKind, Usage
 from .approvals import Approval
+from .argument_checks import check_optional_text, check_text
 from .flow import Flow
 from .open_events import OpenEvent
 from .pumps import apump, pump
@@ -123,6 +124,7 @@ class Query(Block):
 
     def __init__(self, door: Door, prompt: Any, model: str | None) -> None:
         super().__init__(door)
+        check_optional_text("model", model)
         self.prompt = prompt  # inside the block: with the person's edit
         self.model = model
         self.usage: Usage | None = None  # what it cost; read from the response where it says so
@@ -140,7 +142,7 @@ class Query(Block):
         return self.usage
 
     def _begin(self) -> Steps[OpenEvent]:
-        begun = yield from self._door._flow().begin(self._kind, self.prompt, self.model)
+        begun = yield from self._door._open_flow().begin(self._kind, self.prompt, self.model)
         self.prompt = begun.value
         return begun.event
 
@@ -177,7 +179,7 @@ class Invocation(Resulting):
         self.approval = approval
 
     def _begin(self) -> Steps[OpenEvent]:
-        begun = yield from self._door._flow().begin_tool(self.name, self.args, self.approval)
+        begun = yield from self._door._open_flow().begin_tool(self.name, self.args, self.approval)
         self.name, self.args = begun.tool, begun.args
         return begun.event
 
@@ -198,13 +200,14 @@ class Custom(Resulting):
 
     def __init__(self, door: Door, name: str, data: Any) -> None:
         super().__init__(door)
+        check_text("The event's type", name)
         if not EVENT_NAME.fullmatch(name):
             raise ValueError(f"{name!r} is no type of events: {EVENT_NAME_RULE}")
         self.name = name
         self.data = data  # inside the block: with the person's edit
 
     def _begin(self) -> Steps[OpenEvent]:
-        begun = yield from self._door._flow().begin(self._kind, self.data, self.name)
+        begun = yield from self._door._open_flow().begin(self._kind, self.data, self.name)
         self.data = begun.value
         return begun.event
 

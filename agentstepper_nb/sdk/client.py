@@ -163,7 +163,7 @@ class AgentStepper(Door):
         Returns:
             The same object, or the person's edit.
         """
-        return self._pump(self._flow().begin(EventKind.LLM_QUERY, prompt)).value
+        return self._pump(self._open_flow().begin(EventKind.LLM_QUERY, prompt)).value
 
     def end_llm_query_breakpoint(self, response: Any) -> Any:
         """Halt after an LLM query; gives the response to go on with.
@@ -177,7 +177,7 @@ class AgentStepper(Door):
         Raises:
             RuntimeError: The innermost begun event of this context is no LLM query.
         """
-        return self._pump(self._flow().end(EventKind.LLM_QUERY, response)).value
+        return self._pump(self._open_flow().end(EventKind.LLM_QUERY, response)).value
 
     def begin_tool_invocation_breakpoint(self, tool: str, args: Any) -> tuple[str, Any]:
         """Halt before a tool runs; gives the tool and the arguments to run it with.
@@ -189,7 +189,7 @@ class AgentStepper(Door):
         Returns:
             The same objects, or the person's edits.
         """
-        begun = self._pump(self._flow().begin_tool(tool, args))
+        begun = self._pump(self._open_flow().begin_tool(tool, args))
         return begun.tool, begun.args
 
     def end_tool_invocation_breakpoint(self, results: Any) -> Any:
@@ -204,7 +204,7 @@ class AgentStepper(Door):
         Raises:
             RuntimeError: The innermost begun event of this context is no tool invocation.
         """
-        return self._pump(self._flow().end(EventKind.TOOL_INVOCATION, results)).value
+        return self._pump(self._open_flow().end(EventKind.TOOL_INVOCATION, results)).value
 
     def commit_agent_changes(self, commit_summary: str = "", commit_description: str = "") -> bool:
         """Record what the agent changed in its workspace since the last commit.
@@ -224,7 +224,7 @@ class AgentStepper(Door):
         Args:
             message: The text.
         """
-        self._pump(self._flow().debug(message))
+        self._pump(self._open_flow().debug(message))
 
     # ---- children -----------------------------------------------------------------------------------
 

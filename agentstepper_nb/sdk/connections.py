@@ -40,6 +40,7 @@ _ADVICE: Final = {
     ),
     "continue": "The agent goes on without it, unedited, and what it does is told once it is back.",
 }
+_AGAIN: Final = "Start the agent again."
 _LEASED: Final = (
     "The agent goes on, as its run continues, and waits for it where a stop halts: start the Core "
     "again, with the same data folder."
@@ -303,10 +304,10 @@ class Connections:
         self.why = str(found.why)
         if self._closing and found.code == "run_ended":
             self.settled = True  # the goodbye was heard, its acknowledgement wasn't
-        return ConnectionLostError(
-            f"The Core at {found.endpoint.url} doesn't go on with this run: {found.why} "
-            "Start the agent again."
-        )
+        said = f"The Core at {found.endpoint.url} doesn't go on with this run: {found.why}"
+        # Most refusals of a Core's say it themselves.
+        advice = "" if _AGAIN.casefold() in said.casefold() else f" {_AGAIN}"
+        return ConnectionLostError(said + advice)
 
     def _tell(self, why: str) -> None:
         """Say once that the Core is away; who says goodbye hears of it by what isn't delivered."""

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, overload
 
 from ..discover import NAME_VARIABLE, Endpoint, discover, endpoint
-from ..errors import ConnectionLostError, ProtocolError
+from ..errors import ConnectionLostError, ProtocolError, WorkspaceError
 from ..protocol.agent import Bye, GetTimeline, Timeline
 from ..protocol.values import Commit, Ending, EventKind, Mode
 from . import closing
+from .argument_checks import check_folder, check_optional_text, check_port, check_text
 from .children import Children
 from .connections import OnDisconnect
 from .flow import Flow, new_id
@@ -83,6 +84,11 @@ class Door:
         to_json: ToJson | None = None,
         require_clean: bool = False,
     ) -> None:
+        check_text("program_name", program_name)
+        check_folder("agent_workspace_path", agent_workspace_path)
+        check_port("port", port)
+        for name, text in (("address", address), ("url", url), ("token", token)):
+            check_optional_text(name, text)
         _check_word("on_disconnect", on_disconnect, get_args(OnDisconnect))
         _check_word("mode", mode, get_args(BeginMode))
         if url is not None and (address is not None or port is not None):
@@ -228,19 +234,32 @@ class Door:
 
     def _make_commit(self, summary: str, description: str) -> bool:
         """Commit what the agent changed, and send it. Blocks."""
-        session, watch = self._live(), self._seat.watch
+        check_text("commit_summary", summary)
+        check_text("commit_description", description)
+        session, watch = self._open_run(), self._seat.watch
         if watch is None:
             log.warning("No changes to commit: this AgentStepper watches no workspace.")
             return False
-        self._open_run()
-        return watch.commit(session.link, self._flow(), summary, description)
+        try:
+            return watch.commit(session.link, self._flow(), summary, description)
+        except WorkspaceError:
+            session.link.check()  # the end of a run ends the watch, too
+            raise
 
     def _open_run(self) -> Session:
-        """Its run; raises once that is closed."""
+        """Its run.
+
+        Raises:
+            ConnectionLostError: The run is over.
+        """
         session = self._live()
-        if session.ended:
-            session.link.flush()  # raises
+        session.link.check()
         return session
+
+    def _open_flow(self) -> Flow:
+        """The flows of its run, for what the agent asks; raises as `_open_run`."""
+        self._open_run()
+        return self._flow()
 
     # ---- tracing ------------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ from ..protocol.agent import (
 from ..protocol.values import Commit, EventKind, Outcome, Side, Usage
 from . import open_events
 from .approvals import Approval, AskedCall
+from .argument_checks import check_text
 from .asking import NULL, Asking, clock, new_point, obey
 from .asking import new_id as new_id
 from .edits import Accept, EditReader
@@ -182,6 +183,7 @@ class Flow(Asking):
 
         A part of the call that wasn't edited stays the same object.
         """
+        check_text("The tool's name", tool)
         call = {"Tool": tool, "Argument": args}
         begun = yield from self.begin(EventKind.TOOL_INVOCATION, call, tool, approval, read_call)
         if begun.edited:

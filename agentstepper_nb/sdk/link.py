@@ -110,7 +110,7 @@ class Link:
         Raises:
             ConnectionLostError: The run is over.
         """
-        self._check()
+        self.check()
         self._leasehold.send(messages)
 
     def ask(self, messages: tuple[AgentMessage, ...], breakpoint: str) -> Future[Answer] | None:
@@ -122,8 +122,8 @@ class Link:
         Raises:
             ConnectionLostError: The run is over.
         """
-        self._check()
-        return self._leasehold.ask(messages, breakpoint, self._check)
+        self.check()
+        return self._leasehold.ask(messages, breakpoint, self.check)
 
     def request(self, message: GetTimeline, id: str) -> Future[Timeline | None]:
         """Send a message that is answered under its id.
@@ -138,7 +138,7 @@ class Link:
         Raises:
             ConnectionLostError: The run is over.
         """
-        future = self._waiting.expect(id, "request", self._check)
+        future = self._waiting.expect(id, "request", self.check)
         self._outbox.request(message, id)
         return future
 
@@ -149,7 +149,7 @@ class Link:
             ConnectionLostError: The run is over.
         """
         mark = f"mark {next(self._marks)}"
-        future = self._waiting.expect(mark, "mark", self._check)
+        future = self._waiting.expect(mark, "mark", self.check)
         self._outbox.mark(mark)
         return future
 
@@ -166,7 +166,12 @@ class Link:
         for key in self._waiting.breakpoints():
             self._waiting.give(key, error())
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Make sure that the run isn't over.
+
+        Raises:
+            ConnectionLostError: It is.
+        """
         if self._lost is not None:
             # A new one each time: an exception that is raised twice collects tracebacks.
             raise ConnectionLostError(*self._lost.args)

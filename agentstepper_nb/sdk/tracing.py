@@ -12,6 +12,7 @@ import wrapt
 
 from ..errors import ConnectionLostError, ProtocolError, ToolDeniedError
 from ..protocol.values import EventKind
+from .argument_checks import check_optional_text
 from .arguments import Arguments
 from .edits import Accept
 from .flow import Flow
@@ -34,6 +35,7 @@ class Traced:
     """
 
     def __init__(self, door: Door, kind: EventKind, name: str | None) -> None:
+        check_optional_text("model" if kind is EventKind.LLM_QUERY else "name", name)
         self.door = door
         self._kind = kind
         self._name = name
@@ -58,7 +60,7 @@ class Traced:
         Returns:
             How it went; an exception of the call's own is a value here.
         """
-        flow = self.door._flow()
+        flow = self.door._open_flow()
         call = Arguments(function, args, kwargs)
         begun = yield from self._begin(flow, call, self._title(function, call))
         made = Made(begun.event.result)

@@ -1,0 +1,56 @@
+"""Arguments of the wrong type are refused by name, before anything of them is sent."""
+
+from __future__ import annotations
+
+import os
+
+
+def check_text(what: str, value: object) -> None:
+    """Refuse an argument that must be a text.
+
+    Args:
+        what: The argument, as the caller knows it.
+        value: What was passed.
+
+    Raises:
+        TypeError: It is no text.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{what} must be a text (str), not {_named(value)}.")
+
+
+def check_optional_text(what: str, value: object) -> None:
+    """As `check_text`, of an argument that may be None."""
+    if value is not None:
+        check_text(what, value)
+
+
+def check_folder(what: str, value: object) -> None:
+    """Refuse what is neither a path nor None.
+
+    Raises:
+        TypeError: It is neither.
+    """
+    if value is not None and not isinstance(value, str | os.PathLike):
+        raise TypeError(f"{what} must be a folder's path (str or Path), not {_named(value)}.")
+
+
+def check_port(what: str, value: object) -> None:
+    """Refuse what is neither a port nor None.
+
+    Raises:
+        TypeError: It is no number.
+        ValueError: No port has this number.
+    """
+    if value is None:
+        return
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{what} must be a number (int), not {_named(value)}.")
+    if not 0 < value <= 65535:
+        raise ValueError(f"{what}={value} is no port: take one from 1 to 65535.")
+
+
+def _named(value: object) -> str:
+    shown = repr(value)
+    shown = shown if len(shown) <= 80 else f"{shown[:80]}…"
+    return f"{shown} ({type(value).__name__})"
