@@ -42,6 +42,28 @@ def test_a_draft_survives_a_reload(context: BrowserContext, jupyter: Jupyter) ->
         expect(view.root.locator(".as-mod-halted")).to_contain_text("41")
 
 
+def test_a_draft_is_the_same_in_two_tabs(context: BrowserContext, jupyter: Jupyter) -> None:
+    with agent(jupyter, "shared"):
+        _, view = open_page(context, jupyter)
+        choose(view, "shared")
+        view.expect_state("Halted")
+        view.press("Step")
+        view.expect_state("Halted before tool call")
+        _, other = open_page(context, jupyter)
+        choose(other, "shared")
+        other.expect_state("Halted before tool call")
+        edit_argument(view, "41")
+        expect(other.button("Step with edit")).to_be_visible()
+        expect(other.button("Continue with edit")).to_be_visible()
+        edit_argument(other, "42")
+        expect(view.root.get_by_label("number")).to_have_value("42")
+        other.press("Continue with edit")
+        other.expect_state("Finished")
+        view.expect_state("Finished")
+        expect(view.root.get_by_text("Answered before your edit was sent")).to_have_count(0)
+        expect(view.root.get_by_role("treegrid")).to_contain_text("42")
+
+
 def test_a_part_that_cannot_be_fetched_says_so_and_is_fetched_again(
     context: BrowserContext, jupyter: Jupyter
 ) -> None:
@@ -88,7 +110,7 @@ def test_invalid_json_is_said_at_its_place_and_not_sent(
         edit_argument(view, "{")
         expect(view.root).to_contain_text("Not JSON")
         expect(view.button("Step with edit")).to_have_attribute("aria-disabled", "true")
-        expect(view.button("Continue")).to_have_attribute("aria-disabled", "true")
+        expect(view.button("Continue with edit")).to_have_attribute("aria-disabled", "true")
 
 
 def test_the_connection_is_lost_and_found(context: BrowserContext, jupyter: Jupyter) -> None:

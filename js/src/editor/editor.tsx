@@ -1,6 +1,7 @@
 /** The editor of a pending breakpoint: the chunk that holds CodeMirror, fetched when it is first needed. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Conflict } from "../inspector/drafted";
+import { HaltReason } from "../inspector/halt_reason";
 import { RowNote } from "../inspector/lazy_note";
 import { OriginalButton } from "../inspector/pane_bar";
 import { type Segment, Segments } from "../inspector/segments";
@@ -82,6 +83,7 @@ export function Editor({ model, row, body, shape, focus }: EditorProps) {
           />
         )}
       </div>
+      <HaltReason model={model} row={row} />
       <RowNote model={model} row={row} />
       <Conflict model={model} row={row} body={body} onTaken={restart} />
       <div class="as-Scroll">

@@ -1,4 +1,4 @@
-/** The draft of an edit, handed to the model as it is typed, so that nothing can lose it. */
+/** The draft of an edit: handed to the model as it is typed, so that nothing can lose it, and followed there. */
 import { effect } from "@preact/signals";
 import type { Model, Row } from "../model/model";
 import type { EditSession } from "./session";
@@ -33,6 +33,12 @@ export function keepDraft(model: Model, row: Row, session: EditSession): Keeping
     if ((text?.length ?? 0) <= AT_ONCE) flush();
     else timer = setTimeout(flush, DELAY_MS);
   });
+  const stopFollowing = effect(() => {
+    const text = draft.value?.text ?? null;
+    const typed = timer !== undefined; // here, and not handed over yet
+    const sent = model.sent.peek().has(row.id); // it stands until the row is answered
+    if (!typed && !sent && text !== session.draft.peek()) session.follow(text);
+  });
   const stopError = effect(() => {
     model.draftError.value = session.error.value;
   });
@@ -46,6 +52,7 @@ export function keepDraft(model: Model, row: Row, session: EditSession): Keeping
     close() {
       for (const name of events) window.removeEventListener(name, onLeave, true);
       stopDraft();
+      stopFollowing();
       stopError();
       if (timer !== undefined) flush();
     },

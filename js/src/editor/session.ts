@@ -132,7 +132,12 @@ export class EditSession {
   }
 
   discard(): void {
-    this.setText(this.#standing);
+    this.follow(null);
+  }
+
+  /** Go on from a draft that another view has changed; null: there is none any more. */
+  follow(draft: string | null): void {
+    this.setText(draft === null ? this.#standing : layOut(draft));
   }
 
   /** A field where it stands in the text now. */

@@ -3,6 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Model, Row } from "../model/model";
 import { size } from "../view/words";
 import { type Loading, useBody } from "./body";
+import { HaltReason } from "./halt_reason";
 import { Approval } from "./lazy_approval";
 import { Contents } from "./lazy_contents";
 import { Conflict, EditFoot } from "./lazy_drafted";
@@ -77,6 +78,7 @@ function Reading({ model, row, shape, loading, wanted, onWanted }: ReadingProps)
         view={view}
         onView={onWanted}
       />
+      <HaltReason model={model} row={row} />
       <RowNote model={model} row={row} />
       {body && late && <Conflict model={model} row={row} body={body} />}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keys */}

@@ -74,15 +74,8 @@ export function Title({
         <Icon name={words.icon} />
       </span>
       <span class="as-Ellipsis">
-        {words.code ? (
-          <span class="as-x-pane">{text}</span>
-        ) : (
-          <>
-            {editing && <span class="as-x-pane">Edit </span>}
-            <span class="as-Title-noun">{noun}</span>
-          </>
-        )}
-        {words.also && <span class="as-x-pane">{words.also}</span>}
+        {text}
+        {words.also}
         {words.code && <code class="as-Code as-Title-code">{` ${words.code}`}</code>}
       </span>
       {tag && (

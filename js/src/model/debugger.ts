@@ -62,7 +62,6 @@ export class Debugger extends Whereabouts implements Model, Listener {
   });
   readonly sent = signal<ReadonlySet<string>>(new Set());
 
-  /** All runs, for who looks back. */
   /** What the Runs tab works on. */
   readonly looksBack: HistoryOptions;
   /** Where runs halt by themselves. */
@@ -105,6 +104,12 @@ export class Debugger extends Whereabouts implements Model, Listener {
     const target = this.target.value;
     return target !== null && this.draft(target.id).value !== null;
   });
+  /** Whether Continue would send edits: it answers all but what asks for an approval. */
+  readonly resumesDrafted = computed(() =>
+    this.pending.value.some(
+      ({ id, approval }) => !approval && !this.sent.value.has(id) && this.draft(id).value !== null,
+    ),
+  );
   /** What is wrong with the edit that Step would send, as far as the editor has said. */
   readonly heldBy = computed(() =>
     this.target.value?.id === this.selectedRow.value ? this.draftError.value : null,

@@ -1,4 +1,7 @@
-/** Unsent edits, kept in this browser per run and row: a reload or a click elsewhere loses nothing. */
+/**
+ * Unsent edits, kept in this browser per run and row: a reload or a click elsewhere loses nothing, and all of
+ * its views show the same.
+ */
 import { type Signal, signal } from "@preact/signals";
 import type { Draft } from "./model";
 import type { Memory } from "./storage";
@@ -21,6 +24,7 @@ export class Drafts {
       const kept = read(memory, key);
       if (!kept || now - kept.at > DAYS_KEPT * 864e5) memory.remove(key);
     }
+    this.#stops.push(memory.watch((key) => this.#follow(key)));
   }
 
   /** The draft of a row; every change is kept at once. */
@@ -51,10 +55,24 @@ export class Drafts {
     for (const stop of this.#stops) stop();
   }
 
+  /** Another view has changed a draft, or this one, which knows it already. */
+  #follow(key: string): void {
+    const draft = this.#signals.get(key);
+    if (!draft) return;
+    const kept = read(this.#memory, key);
+    if (!same(kept, draft.peek()))
+      draft.value = kept && { text: kept.text, revision: kept.revision };
+  }
+
   #keep(key: string, draft: Draft | null): void {
+    if (same(read(this.#memory, key), draft)) return; // it came from there
     if (draft === null) this.#memory.remove(key);
     else this.#memory.set(key, JSON.stringify({ ...draft, at: Date.now() } satisfies Kept));
   }
+}
+
+function same(one: Draft | null, other: Draft | null): boolean {
+  return one?.text === other?.text && one?.revision === other?.revision;
 }
 
 function read(memory: Memory, key: string): Kept | null {

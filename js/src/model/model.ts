@@ -107,6 +107,8 @@ export interface Model {
   readonly denying: Signal<string | null>;
   /** Breakpoints that were answered from here; the Core has yet to say so. */
   readonly sent: ReadonlySignal<ReadonlySet<string>>;
+  /** Stops in words, by their ids. */
+  readonly stops: { named(ids: readonly string[]): string };
 
   /** The person picks a row. */
   select(rowId: string): void;

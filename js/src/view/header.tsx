@@ -61,6 +61,7 @@ function Controls({ model, place, run }: HeaderProps & PartProps) {
   const connection = model.connection.value;
   const possible = controls({ connection, run, draftError: model.heldBy.value });
   const drafted = model.drafted.value;
+  const resumesDrafted = model.resumesDrafted.value;
   const asks = model.target.value?.approval;
   const waits = model.pending.value.some(({ approval }) => approval);
   const roving = useRoving<HTMLDivElement>();
@@ -91,12 +92,15 @@ function Controls({ model, place, run }: HeaderProps & PartProps) {
         Step{drafted && <span class="as-x-narrow"> with edit</span>}
       </Button>
       <Button
-        icon="play"
-        hint={`Continue without halting${waits ? "; what asks for approval still waits" : ""} (F9)`}
+        {...(resumesDrafted ? {} : { icon: "play" })}
+        name={resumesDrafted ? "Continue with edit" : "Continue"}
+        hint={`Continue without halting${resumesDrafted ? ", sending your edit" : ""}${waits ? "; what asks for approval still waits" : ""} (F9)`}
         {...possible.resume}
         onClick={() => void model.resume()}
       >
-        Continue
+        {resumesDrafted && <Icon name="play" class="as-x-medium" />}
+        {resumesDrafted && <Icon name="pencil" class="as-onlyMedium" />}
+        Continue{resumesDrafted && <span class="as-x-medium"> with edit</span>}
       </Button>
       <Button
         icon="pause"

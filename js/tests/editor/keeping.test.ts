@@ -1,3 +1,4 @@
+import type { Signal } from "@preact/signals";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { keepDraft } from "../../src/editor/keeping";
 import { EditSession } from "../../src/editor/session";
@@ -50,4 +51,17 @@ test("a draft that the model took away to send does not come back when the edito
   draft.value = null;
   keeping.close();
   expect(draft.value).toBeNull();
+});
+
+test("a draft that another view has changed is gone on from, and one that is sent stands until it is answered", () => {
+  const { model, session, draft } = begin('"a"');
+  draft.value = { text: '"other"', revision: 3 };
+  expect(session.text).toBe('"other"');
+  session.setText('"mine"');
+  draft.value = null;
+  expect(session.text).toBe('"a"');
+  session.setText('"sent"');
+  (model.sent as Signal<ReadonlySet<string>>).value = new Set(["a"]);
+  draft.value = null;
+  expect(session.text).toBe('"sent"');
 });

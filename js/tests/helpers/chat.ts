@@ -39,6 +39,10 @@ export class FakeMemory implements Memory {
   set = (key: string, value: string) => void this.kept.set(key, value);
   remove = (key: string) => void this.kept.delete(key);
   keys = (start: string) => [...this.kept.keys()].filter((key) => key.startsWith(start));
+
+  watch(): () => void {
+    return () => {};
+  }
 }
 
 export class FakeChat implements Transport {

@@ -220,11 +220,25 @@ export const opened = (run: Run, fields: Partial<Omit<RunOpened, "run">> = {}): 
 export function testMemory(
   kept = new Map<string, string>(),
 ): Memory & { kept: Map<string, string> } {
+  const watchers = new Set<(key: string) => void>();
+  const written = (key: string) => {
+    for (const changed of watchers) changed(key);
+  };
   return {
     kept,
     get: (key) => kept.get(key) ?? null,
-    set: (key, value) => void kept.set(key, value),
-    remove: (key) => void kept.delete(key),
+    set(key, value) {
+      kept.set(key, value);
+      written(key);
+    },
+    remove(key) {
+      kept.delete(key);
+      written(key);
+    },
     keys: (start) => [...kept.keys()].filter((key) => key.startsWith(start)),
+    watch(changed) {
+      watchers.add(changed);
+      return () => void watchers.delete(changed);
+    },
   };
 }

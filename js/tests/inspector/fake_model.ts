@@ -75,6 +75,7 @@ export function fakeModel(laid: [Row, Content][] = []): FakeModel {
     compare: signal(null),
     draftError: signal<string | null>(null),
     denying: signal<string | null>(null),
+    stops: { named: (ids) => ids.map((id) => `“${id}”`).join(", ") },
     sent: signal<ReadonlySet<string>>(new Set()),
     draft(id) {
       const known = drafts.get(id) ?? signal<Draft | null>(null);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { browserMemory } from "../../src/model/storage";
 import { aModel, showing } from "../helpers/debugger";
 import { settled } from "../helpers/peer";
 import {
@@ -321,6 +322,45 @@ describe("drafts", () => {
     await after.opens(run, [pendingRow(1)]);
     expect(after.model.draft("r1").value).toEqual({ text: "[1.0]", revision: 2 });
     expect(after.model.editing.value).toBe(true);
+  });
+
+  test("are the same in all views of a browser", async () => {
+    const memory = testMemory();
+    const run = haltedRun("a", "r1");
+    const [one, other] = [aModel({ memory }), aModel({ memory })];
+    for (const each of [one, other]) {
+      await each.peer.greet([run]);
+      await each.opens(run, [pendingRow(1)]);
+    }
+    one.model.draft("r1").value = { text: "[1.0]", revision: 2 };
+    expect(other.model.draft("r1").value).toEqual({ text: "[1.0]", revision: 2 });
+    expect(other.model.drafted.value).toBe(true);
+    other.model.draft("r1").value = null;
+    expect(one.model.draft("r1").value).toBeNull();
+    one.model.close();
+    other.model.draft("r1").value = { text: "[2]", revision: 2 };
+    expect(one.model.draft("r1").value).toBeNull();
+  });
+
+  test("stay where the browser keeps nothing", async () => {
+    const shut = browserMemory(() => {
+      throw new DOMException("shut");
+    });
+    const { model, peer, opens } = aModel({ memory: { ...shut } as ReturnType<typeof testMemory> });
+    await peer.greet([haltedRun("a", "r1")]);
+    await opens(haltedRun("a", "r1"), [pendingRow(1)]);
+    model.draft("r1").value = { text: "1", revision: 1 };
+    expect(model.draft("r1").value).toEqual({ text: "1", revision: 1 });
+  });
+
+  test("are told by Continue where it sends them: not that of what asks for an approval", async () => {
+    const run = { ...haltedRun("a", "r1"), pending: ["r1", "r2"] };
+    const asking = { ...pendingRow(2), approval: true };
+    const { model } = await showing(run, [pendingRow(1), asking]);
+    model.draft("r2").value = { text: "1", revision: 1 };
+    expect(model.resumesDrafted.value).toBe(false);
+    model.draft("r1").value = { text: "1", revision: 1 };
+    expect(model.resumesDrafted.value).toBe(true);
   });
 
   test("of another run with the same row id are its own", async () => {
