@@ -131,8 +131,8 @@ class AgentStepperMagics(Magics):
         ``%agentstepper stop before tool run_tests where args.path == "src"`` lets agents halt there
         while they continue; behind it ``nth 3``, ``once``, ``log``, ``for PROGRAM`` or
         ``all agents``. Other places are ``after llm gpt-*``, ``after error``, ``tokens 50000``,
-        ``cost 0.05``, ``repeated 3`` and ``touches src/*.py``. It is for the program that this kernel
-        ran last, or for all agents where it ran none.
+        ``cost 0.05``, ``repeated 3`` (in a row, or ``overall``) and ``touches src/*.py``. It is for the
+        program that this kernel ran last, or for all agents where it ran none.
 
         ``%agentstepper stops`` lists stops with their numbers, ``stop on|off|delete NUMBER`` changes
         one, and ``stop try NUMBER``, or ``stop try`` and the words of one, tells where it would have

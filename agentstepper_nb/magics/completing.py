@@ -51,6 +51,8 @@ def _next(words: list[str], chats: Callable[[], Sequence[str]]) -> Sequence[str]
             return ("delete",)
         case ["stop", *inside] if "where" in inside:
             return ()
+        case ["stop", *_, "repeated", _]:
+            return ("overall", *_OPTIONS)
         case ["stop", *_, last] if last in _AFTER:
             return _AFTER[last]
         case ["stop", *_]:

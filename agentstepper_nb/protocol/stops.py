@@ -48,9 +48,12 @@ class CostBudget(Struct, frozen=True, kw_only=True, tag="cost", tag_field="kind"
 
 
 class Repeated(Struct, frozen=True, kw_only=True, tag="repeated", tag_field="kind"):
-    """Matches where an event begins just as the ones before it of its kind did, so many in a row."""
+    """Matches where an event begins just as others of its kind did before, so many times."""
 
     times: Annotated[int, Meta(ge=2, le=1000)] = 3
+    in_a_row: bool = (
+        True  # no other of its kind between them; false: wherever they stand in the run
+    )
 
 
 class Touched(Struct, frozen=True, kw_only=True, tag="touched", tag_field="kind"):

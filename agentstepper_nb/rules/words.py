@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 import msgspec
+from msgspec.structs import replace
 
 from ..errors import ProtocolError
 from ..protocol.stops import CostBudget, Reaction, Repeated, Stop, TokenBudget, Touched, Watch
@@ -16,7 +17,7 @@ from ..suggestions import did_you_mean
 #: How a stop is written, for help and for complaints.
 USAGE: Final = (
     "[before|after] [any | tool|llm|event [NAME] | start] [error] "
-    "[tokens N | cost DOLLARS | repeated N | touches GLOB] [nth N] [once] [log] "
+    "[tokens N | cost DOLLARS | repeated N [overall] | touches GLOB] [nth N] [once] [log] "
     "[for PROGRAM | all agents] [where CONDITION]"
 )
 
@@ -34,7 +35,7 @@ _WATCHES: Final[dict[str, Callable[[str], Watch]]] = {
     "repeated": lambda text: Repeated(times=_number(text)),
     "touches": lambda text: Touched(path=text),
 }
-_OTHERS: Final = ("any", "error", "nth", "once", "log", "for", "all", "agents", "where")
+_OTHERS: Final = ("any", "error", "nth", "once", "log", "for", "all", "agents", "where", "overall")
 #: Words that are names only in quotes.
 _KEYWORDS: Final = frozenset({*_SIDES, *_KINDS, *_WATCHES, *_OTHERS})
 
@@ -93,8 +94,8 @@ def _watch(watch: Watch | None) -> list[str]:
             return ["tokens", str(limit)]
         case CostBudget(limit=dollars):
             return ["cost", f"{dollars:.15g}"]
-        case Repeated(times=times):
-            return ["repeated", str(times)]
+        case Repeated(times=times, in_a_row=in_a_row):
+            return ["repeated", str(times), *(() if in_a_row else ("overall",))]
         case Touched(path=path):
             return ["touches", _named(path)]
     return []
@@ -172,11 +173,19 @@ class _Reader:
         elif word == "error":
             self._set("on_error", True)
         elif word in _WATCHES:
-            self._set("watch", _WATCHES[word](self._next(word)))
+            self._set("watch", self._overall(_WATCHES[word](self._next(word))))
         elif word == "where":
             self._condition()
         elif not self._option(word):
             _complain(f"“{word}” isn't understood here", did_you_mean(word, sorted(_KEYWORDS)))
+
+    def _overall(self, watch: Watch) -> Watch:
+        """The watch, as the word “overall” that may follow a repetition has it."""
+        before = self._at
+        if isinstance(watch, Repeated) and self._word() == ("overall", False):
+            return replace(watch, in_a_row=False)
+        self._at = before
+        return watch
 
     def _option(self, word: str) -> bool:
         match word:

@@ -24,6 +24,7 @@ from agentstepper_nb.magics.completing import candidates
         ("%agentstepper stop off 1 ", []),
         ("%agentstepper stop tool nth ", []),
         ("%agentstepper stop tool where args ", []),
+        ("%agentstepper stop tool repeated 3 o", ["overall", "once"]),
         ("%agentstepper price d", ["delete"]),
         ("%agentstepper doctor ", []),
     ],

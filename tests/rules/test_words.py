@@ -42,6 +42,8 @@ TOOL, LLM = EventKind.TOOL_INVOCATION, EventKind.LLM_QUERY
         ("tokens 50000", {"watch": TokenBudget(limit=50000)}),
         ("cost $0.05", {"watch": CostBudget(limit=0.05)}),
         ("repeated 3", {"watch": Repeated(times=3)}),
+        ("repeated 4 overall", {"watch": Repeated(times=4, in_a_row=False)}),
+        ("repeated 4 overall once", {"watch": Repeated(times=4, in_a_row=False), "once": True}),
         ("touches src/*.py", {"watch": Touched(path="src/*.py")}),
         ("tool nth 3 once log", {"kind": TOOL, "nth": 3, "once": True, "then": Reaction.LOG}),
         ("tool all agents", {"kind": TOOL, "program": "*"}),
@@ -117,7 +119,7 @@ watches = st.one_of(
     st.none(),
     st.builds(TokenBudget, limit=st.integers(1, 2**53 - 1)),
     st.builds(CostBudget, limit=st.floats(0, 1e11).map(lambda x: float(f"{x:.15g}"))),
-    st.builds(Repeated, times=st.integers(2, 1000)),
+    st.builds(Repeated, times=st.integers(2, 1000), in_a_row=st.booleans()),
     st.builds(Touched, path=texts),
 )
 stops = st.builds(

@@ -6,6 +6,7 @@ From there it is *due*, until its stop matches.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from hashlib import blake2b
 from typing import assert_never
 
 import msgspec
@@ -106,6 +107,26 @@ class _Repeated(Watch):
             self.due = True
 
 
+class _Recurring(Watch):
+    """Comes true when so many events that its stop is about began alike, wherever in the run."""
+
+    __slots__ = ("_counts", "_place", "_times")
+
+    def __init__(self, times: int, place: Place) -> None:
+        super().__init__()
+        self._times = times
+        self._place = place
+        self._counts: dict[bytes, int] = {}
+
+    def see(self, point: Point, totals: Totals) -> None:
+        if point.side is not Side.BEGIN or not self._place.is_of(point):
+            return
+        beginning = _digest(point)
+        count = self._counts[beginning] = self._counts.get(beginning, 0) + 1
+        if count % self._times == 0:
+            self.due = True
+
+
 class _Touched(Watch):
     """Comes true when a file of such a path was changed."""
 
@@ -128,8 +149,10 @@ def watch_of(stop: Stop, place: Place) -> Watch | None:
             return _Tokens(limit)
         case CostBudget(limit=limit):
             return _Cost(limit)
-        case Repeated(times=times):
+        case Repeated(times=times, in_a_row=True):
             return _Repeated(times, place)
+        case Repeated(times=times):
+            return _Recurring(times, place)
         case Touched(path=path):
             return _Touched(path)
         case other:
@@ -140,6 +163,12 @@ def same(one: bytes, other: bytes) -> bool:
     """Whether two JSON texts say the same; the order of an object's keys says nothing."""
     # Texts of one writer that differ in the order of keys alone are equally long.
     return one == other or (len(one) == len(other) and _sorted(one) == _sorted(other))
+
+
+def _digest(point: Point) -> bytes:
+    """Sixteen bytes that two events share where they began alike."""
+    parts = (point.kind.value, point.name, _sorted(point.data))
+    return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _sorted(text: bytes) -> bytes:

@@ -13,7 +13,7 @@ from ...protocol.values import Place
 from .words import strings
 
 #: Of the tables' form: an index of another number is made anew.
-VERSION: Final = 1
+VERSION: Final = 2
 
 SCHEMA: Final = f"""
 CREATE TABLE runs (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, changes INTEGER);
@@ -92,6 +92,17 @@ class Documents:
             self._db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
         self._db.execute("DELETE FROM runs WHERE number = ?", (run,))
         self._db.execute(f"PRAGMA application_id = {UNTIDY}")
+
+    def all(self, run: int, data: str) -> list[str]:
+        """The strings in a content, whether or not the run had them; from now on it has."""
+        found: list[str] = []
+        for piece in split(data.encode(errors="replace")):
+            self._see(run, piece)
+            for string in strings(piece):
+                if len(string) >= _LONG:
+                    self._see(run, _bytes(string))
+                found.append(string)
+        return found
 
     def new(self, run: int, data: str) -> Iterator[str]:
         """The strings in a content that the run had not yet; from now on it has."""

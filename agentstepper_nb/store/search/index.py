@@ -25,7 +25,7 @@ from ...protocol.records import (
     RunTagged,
     SentenceMade,
 )
-from ...protocol.values import Breakpoint, Commit, Event, EventKind, Hit, Note, Place, Run
+from ...protocol.values import Breakpoint, Commit, Event, EventKind, Hit, Note, Place, Run, Side
 from .documents import SCHEMA, UNTIDY, VERSION, Documents
 from .looking import find, text_of
 from .words import about, joined, of_commit, of_run
@@ -207,17 +207,21 @@ class Index:
         self._put(run.id, Place.RUN, "", _CONTENT, of_run(run))
 
     def _breakpoint(self, breakpoint: Breakpoint) -> None:
-        self._row(breakpoint.run, breakpoint.id, about(breakpoint), breakpoint.data)
+        # A prompt has all that was said before once more; what else is said again is found again.
+        anew = breakpoint.kind is EventKind.LLM_QUERY and breakpoint.side is Side.BEGIN
+        self._row(breakpoint.run, breakpoint.id, about(breakpoint), breakpoint.data, anew=anew)
 
     def _event(self, event: Event) -> None:
         if event.kind is EventKind.DEBUG_MESSAGE:
-            self._row(event.run, event.id, [], event.data or "")
+            self._row(event.run, event.id, [], event.data or "", anew=False)
 
-    def _row(self, run: str, row: str, words: list[str], data: str) -> None:
+    def _row(self, run: str, row: str, words: list[str], data: str, *, anew: bool) -> None:
+        """Take a row in: of its content all, or only what is new in the run."""
         number = self._documents.number(run)
         # It never changes, and what is in it is no longer new: a second time nothing would be left.
         if self._documents.find(number, Place.ROW, row, _CONTENT) is None:
-            text = joined([*words, *self._documents.new(number, data)])
+            strings = self._documents.new if anew else self._documents.all
+            text = joined([*words, *strings(number, data)])
             self._documents.put(number, Place.ROW, row, _CONTENT, text)
 
     def _edit(self, run: str, row: str, edit: str | None) -> None:

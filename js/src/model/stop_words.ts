@@ -49,7 +49,7 @@ export function watchWords(watch: NonNullable<Stop["watch"]>): string {
     case "cost":
       return `cost over $${watch.limit}`;
     case "repeated":
-      return `the same action ${watch.times} times in a row`;
+      return `the same action ${watch.times} times ${watch.in_a_row ? "in a row" : "in all"}`;
     case "touched":
       return `${visible(watch.path)} is changed`;
   }

@@ -265,11 +265,12 @@ export interface CostBudget {
   limit: number;
 }
 /**
- * Matches where an event begins just as the ones before it of its kind did, so many in a row.
+ * Matches where an event begins just as others of its kind did before, so many times.
  */
 export interface Repeated {
   kind: "repeated";
   times: number;
+  in_a_row: boolean;
 }
 /**
  * Matches at the first breakpoint after a file of the workspace was changed whose path is such.

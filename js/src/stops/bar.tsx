@@ -102,7 +102,13 @@ export function Bar({ model, onLeave }: BarProps) {
           {edits ? "Save stop" : "Add stop"}
         </Button>
       </div>
-      <Preview model={model} tried={tried}>
+      <Preview
+        model={model}
+        tried={tried}
+        lack={isLack(made) ? made.why : null}
+        watch={draft.watch}
+        onWatch={(watch) => onChange({ watch })}
+      >
         <PastButton
           past={past}
           held={stop ? refused && "Correct it first" : isLack(made) ? made.why : null}

@@ -2,7 +2,8 @@
 import { literally } from "../model/globs";
 import type { Reaction, Row, Run, Stop } from "../protocol/types.gen";
 
-export type WatchKind = NonNullable<Stop["watch"]>["kind"];
+/** What a stop watches; a repetition is counted in a row, or in the whole run. */
+export type WatchKind = NonNullable<Stop["watch"]>["kind"] | "recurring";
 
 /** How often it hits in a run: each time, once, from the nth match on, or at the nth alone. */
 export type Often = "every" | "once" | "from" | "at";
@@ -65,7 +66,7 @@ export function draftOf(stop: Stop): StopDraft {
     ...rest,
     name: name ?? "",
     condition: condition ?? "",
-    watch: watch?.kind ?? "",
+    watch: kindOf(watch),
     amount: watch ? amountOf(watch) : "",
     often,
     nth: nth === 1 ? "2" : String(nth),
@@ -100,6 +101,11 @@ export function stopOf(draft: StopDraft, run: Run | null): Stop | Lack {
 
 export const isLack = (made: Stop | Lack): made is Lack => "why" in made;
 
+function kindOf(watch: Stop["watch"]): WatchKind | "" {
+  if (watch?.kind === "repeated" && !watch.in_a_row) return "recurring";
+  return watch?.kind ?? "";
+}
+
 function amountOf(watch: NonNullable<Stop["watch"]>): string {
   if (watch.kind === "touched") return watch.path;
   return String(watch.kind === "repeated" ? watch.times : watch.limit);
@@ -119,10 +125,11 @@ function watchOf({ watch, amount }: StopDraft): Stop["watch"] | Lack {
       const limit = dollars(amount);
       return limit === null ? lack("Say how many dollars") : { kind: watch, limit };
     }
-    case "repeated": {
+    case "repeated":
+    case "recurring": {
       const times = whole(amount || "3");
       if (times === null || times < 2 || times > 1000) return lack("Say how often: 2 to 1,000");
-      return { kind: watch, times };
+      return { kind: "repeated", times, in_a_row: watch === "repeated" };
     }
     case "touched": {
       const path = amount.trim();

@@ -1,4 +1,4 @@
-/** What the Stops tab says where there is none: what they are for, and three to begin with. */
+/** What the Stops tab says where there is none: what they are for, and four to begin with. */
 import type { Debugger } from "../model/debugger";
 import { Button } from "../view/button";
 import { freshDraft, type StopDraft } from "./draft";
@@ -13,6 +13,11 @@ const EXAMPLES: { label: string; hint: string; fields: Partial<StopDraft> }[] = 
     label: "Going in circles",
     hint: "Halt where the same tool is called with the same arguments for the third time in a row",
     fields: { watch: "repeated", amount: "3" },
+  },
+  {
+    label: "The same call again",
+    hint: "Halt where the same tool is called with the same arguments for the third time in the run, whatever was called between",
+    fields: { watch: "recurring", amount: "3" },
   },
   {
     label: "Over budget",

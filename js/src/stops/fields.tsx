@@ -147,7 +147,8 @@ const WATCHES: [StopDraft["watch"], string, string][] = [
   ["", "and nothing more", ""],
   ["tokens", "and tokens over", "50,000"],
   ["cost", "and cost over $", "0.50"],
-  ["repeated", "and same action, times", "3"],
+  ["repeated", "and same action in a row, times", "3"],
+  ["recurring", "and same action in all, times", "3"],
   ["touched", "and path is changed", "src/*.py"],
 ];
 
@@ -189,6 +190,7 @@ const AMOUNTS: Record<WatchKind, string> = {
   tokens: "Tokens",
   cost: "US dollars",
   repeated: "Times in a row",
+  recurring: "Times in all",
   touched: "Path",
 };
 

@@ -4,9 +4,11 @@ import { Icon } from "../icons/icon";
 import type { Debugger } from "../model/debugger";
 import type { Run } from "../model/model";
 import type { StopTrial } from "../protocol/types.gen";
+import { Button } from "../view/button";
 import { cx } from "../view/classes";
 import { visible } from "../view/visible";
 import { count } from "../view/words";
+import type { StopDraft, WatchKind } from "./draft";
 import { goTo } from "./going";
 import { Ticks } from "./ticks";
 import type { Tried } from "./trial";
@@ -14,11 +16,17 @@ import type { Tried } from "./trial";
 interface PreviewProps {
   model: Debugger;
   tried: Tried;
+  /** What keeps the draft from being a stop; null where it is one. */
+  lack: string | null;
+  /** What the draft watches. */
+  watch: StopDraft["watch"];
+  /** The person wants it to watch something else. */
+  onWatch(watch: WatchKind): void;
   /** What stands at its end. */
   children: ComponentChildren;
 }
 
-export function Preview({ model, tried, children }: PreviewProps) {
+export function Preview({ model, tried, lack, watch, onWatch, children }: PreviewProps) {
   const run = model.run.value;
   const { trial, stale } = tried;
   return (
@@ -27,7 +35,15 @@ export function Preview({ model, tried, children }: PreviewProps) {
         {trial && run ? (
           <Said model={model} trial={trial} run={run} />
         ) : (
-          <None run={run} {...tried} />
+          <None run={run} lack={lack} {...tried} />
+        )}
+        {trial?.total === 0 && !stale && watch === "repeated" && (
+          <Button
+            hint="Equal calls count only where no other call stands between them: count them wherever they stand"
+            onClick={() => onWatch("recurring")}
+          >
+            Count in all, not in a row
+          </Button>
         )}
       </div>
       {trial && run && <Ticks hits={trial.hits} rows={run.rows} />}
@@ -37,7 +53,8 @@ export function Preview({ model, tried, children }: PreviewProps) {
   );
 }
 
-function None({ run, problem, stale }: Tried & { run: Run | null }) {
+function None({ run, lack, problem, stale }: Tried & { run: Run | null; lack: string | null }) {
+  if (lack !== null) return <span class="as-Muted">{lack}</span>;
   if (!run) return <span class="as-Muted">No run is shown to try it on.</span>;
   // What is wrong with a condition stands under it.
   if (problem && problem.code !== "invalid_stop" && !stale)

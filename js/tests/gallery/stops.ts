@@ -22,7 +22,12 @@ const STOPS: Stop[] = [
   ENV,
   FAILS,
   aStop("cost", { kind: "llm_query", program: "fix_*", watch: { kind: "cost", limit: 0.05 } }),
-  aStop("circles", { kind: null, side: null, watch: { kind: "repeated", times: 3 }, nth: 2 }),
+  aStop("circles", {
+    kind: null,
+    side: null,
+    watch: { kind: "repeated", times: 3, in_a_row: true },
+    nth: 2,
+  }),
   aStop("tests", { name: "run_*", program: "fix_tests.py", once: true }),
   SORRY,
   aStop("triage", { program: "triage.py", condition: "depth > 2" }),

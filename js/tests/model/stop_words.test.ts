@@ -18,7 +18,14 @@ const CASES: [string, Partial<Stop>][] = [
   ["Before a tool where args.n > 1", { condition: "args.n > 1" }],
   ["Before a tool, tokens over 10,000", { watch: { kind: "tokens", limit: 10_000 } }],
   ["Before a tool, cost over $0.05", { watch: { kind: "cost", limit: 0.05 } }],
-  ["Before a tool, the same action 3 times in a row", { watch: { kind: "repeated", times: 3 } }],
+  [
+    "Before a tool, the same action 3 times in a row",
+    { watch: { kind: "repeated", times: 3, in_a_row: true } },
+  ],
+  [
+    "Before a tool, the same action 3 times in all",
+    { watch: { kind: "repeated", times: 3, in_a_row: false } },
+  ],
   ["Before a tool, src/*.py is changed", { watch: { kind: "touched", path: "src/*.py" } }],
   ["Before a tool, once", { once: true }],
   ["Before a tool, from the 3rd match on", { nth: 3 }],

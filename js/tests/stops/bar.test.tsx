@@ -180,6 +180,39 @@ describe("the preview", () => {
     expect(box.querySelector(".as-mod-stale")).toBeNull();
   });
 
+  test("says what is missing, also where another stop was tried before", async () => {
+    const all = await shown();
+    await pause();
+    await tried(all, [4, 6]);
+    await pick("Watch", "and path is changed");
+    await write("Tool", "tax");
+    await pause();
+    expect(all.peer.inbox).toEqual([]);
+    expect(preview().textContent).toContain("Say which path: src/*.py");
+    expect(preview().textContent).not.toContain("Looking");
+    await write("Tool", "");
+    await write("Path", "tax");
+    await pause();
+    const body = await tried(all, []);
+    expect(body.stop.watch).toEqual({ kind: "touched", path: "tax" });
+    expect(preview().textContent).toContain("Would not have hit in this run.");
+  });
+
+  test("offers to count equal calls that do not stand in a row", async () => {
+    const all = await shown();
+    await click(button("Going in circles"));
+    await pause();
+    const inARow = await tried(all, []);
+    expect(inARow.stop.watch).toEqual({ kind: "repeated", times: 3, in_a_row: true });
+    expect(preview().textContent).toContain("Would not have hit in this run.");
+    await click(button("Count in all, not in a row"));
+    await pause();
+    const overall = await tried(all, [9]);
+    expect(overall.stop.watch).toEqual({ kind: "repeated", times: 3, in_a_row: false });
+    expect(preview().textContent).toContain("Would have hit 1 time in this run");
+    expect(button("Count in all, not in a row")).toBeUndefined();
+  });
+
   test("counts hits that have no room, and says where a condition failed", async () => {
     const all = await shown();
     await pause();

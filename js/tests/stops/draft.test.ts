@@ -20,7 +20,8 @@ const STOPS: Stop[] = [
   }),
   aStop("tokens", { watch: { kind: "tokens", limit: 50_000 }, nth: 2 }),
   aStop("cost", { watch: { kind: "cost", limit: 0.25 }, once: true }),
-  aStop("again", { watch: { kind: "repeated", times: 4 } }),
+  aStop("again", { watch: { kind: "repeated", times: 4, in_a_row: true } }),
+  aStop("anywhere", { watch: { kind: "repeated", times: 4, in_a_row: false } }),
 ];
 
 describe("a stop in the bar", () => {
@@ -63,8 +64,9 @@ describe("figures", () => {
     ["cost", "$0.50", { kind: "cost", limit: 0.5 }],
     ["cost", ".5", { kind: "cost", limit: 0.5 }],
     ["cost", "0", { kind: "cost", limit: 0 }],
-    ["repeated", "", { kind: "repeated", times: 3 }],
-    ["repeated", "1000", { kind: "repeated", times: 1000 }],
+    ["repeated", "", { kind: "repeated", times: 3, in_a_row: true }],
+    ["recurring", "4", { kind: "repeated", times: 4, in_a_row: false }],
+    ["repeated", "1000", { kind: "repeated", times: 1000, in_a_row: true }],
     ["touched", " src/*.py ", { kind: "touched", path: "src/*.py" }],
   ] as const)("%s %j", (watch, amount, wanted) => {
     expect(stopOf(freshDraft({ watch, amount }), null)).toMatchObject({ watch: wanted });

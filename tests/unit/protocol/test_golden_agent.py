@@ -204,7 +204,8 @@ WATCHES: dict[str, stops.Watch | None] = {
     "null": None,
     '{"kind":"tokens","limit":1000}': stops.TokenBudget(limit=1000),
     '{"kind":"cost","limit":0.5}': stops.CostBudget(limit=0.5),
-    '{"kind":"repeated","times":3}': stops.Repeated(),
+    '{"kind":"repeated","times":3,"in_a_row":true}': stops.Repeated(),
+    '{"kind":"repeated","times":2,"in_a_row":false}': stops.Repeated(times=2, in_a_row=False),
     '{"kind":"touched","path":"tests/*"}': stops.Touched(path="tests/*"),
 }
 LEASE = (

@@ -68,6 +68,17 @@ def test_the_same_action_so_many_times_in_a_row() -> None:
     assert hits(watching(Repeated()), *[a] * 3) == [3]
 
 
+def test_the_same_action_so_many_times_wherever_they_stand() -> None:
+    a, b = call({"path": "a", "n": 1}), call({"path": "b"})
+    turned = call({"n": 1, "path": "a"})
+    overall = Repeated(times=3, in_a_row=False)
+    assert hits(watching(Repeated(times=3)), a, b, a, RESULT, b, turned) == []
+    assert hits(watching(overall), a, b, a, RESULT, b, turned, b, a, a, a) == [6, 7, 10]
+    other = call({"path": "b"}, name="list")
+    assert hits(watching(overall), b, other, b, other) == []
+    assert hits(watching(overall, name="read_*"), b, other, b, b) == [4]
+
+
 def test_ends_and_events_of_other_kinds_do_not_break_it() -> None:
     a = call({"path": "a"})
     assert hits(watching(Repeated(times=2)), a, RESULT, QUERY, answer(1), a) == [5]

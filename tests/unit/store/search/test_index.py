@@ -166,6 +166,22 @@ def test_a_row_that_matches_twice_is_given_once(stage: Found) -> None:
 # ---- what is new ------------------------------------------------------------------------------------
 
 
+def test_a_call_and_a_result_that_come_again_are_found_again(stage: Found) -> None:
+    call = '{"Tool": "read", "Argument": {"path": "src/the_same_file_as_before.py"}}'
+    result = '"the very same contents of the file, line by line"'
+    begins, ends = [], []
+    for _ in range(3):
+        event = stage.begin(EventKind.TOOL_INVOCATION, name="read")
+        begins.insert(0, (Place.ROW, stage.reach(event, data=call)))
+        stage.step()
+        ends.insert(0, (Place.ROW, stage.reach(event, Side.END, data=result)))
+        stage.step()
+    assert stage.places("the_same_file_as_before") == begins
+    assert stage.places('"very same contents"') == ends
+    stage.reach(stage.begin(), data=prompt("the very same contents of the file, line by line"))
+    assert stage.places('"very same contents"') == ends
+
+
 def test_what_is_said_again_is_found_where_it_was_first(stage: Found) -> None:
     long = "a first message that is long enough to be told again in every prompt"
     first = stage.reach(stage.begin(), data=prompt(long))
