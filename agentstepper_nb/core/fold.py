@@ -244,6 +244,8 @@ def _hit(so_far: tuple[StopHits, ...], breakpoint: Breakpoint) -> tuple[StopHits
 
 def _count(status: RunStatus, commit: Commit) -> None:
     """Count a commit as `Run.commits` says."""
+    if status.run.commits == 0 and not commit.snapshot and not commit.changes:
+        return
     covered = 0 if commit.snapshot else status.uncovered
     status.uncovered = status.uncovered + 1 if commit.snapshot else 0
     status.run = replace(status.run, commits=status.run.commits + 1 - covered)

@@ -38,7 +38,7 @@ from ..protocol.values import (
 from .deciding import Deciding
 from .fold import OpenEvent, RunStatus
 from .moves import WITHDRAWN, Output, Reply
-from .states import Act, Rule, Signal, passes, rules, shown_state
+from .states import Act, Rule, Signal, passes, rules, shown_state, with_halt_time
 
 _OUTCOMES: Final = {
     Ending.FINISHED: Outcome.OK,
@@ -70,6 +70,7 @@ class AgentInputs(Deciding):
             run,
             name=f"Run #{number} of {run.program}",
             state=shown_state(run.mode, pending=False, ended=False),
+            halted_s=0.0,
         )
         self._emit(RunStarted(run=named, proof=proof))
         self._begin_deciding(named)
@@ -193,7 +194,8 @@ class AgentInputs(Deciding):
             outcome = breakpoint.outcome or Outcome.OK
             ended = replace(opened.event, ended_at=breakpoint.at, outcome=outcome)
             self._emit(EventSaved(event=ended))
-        self._change(status, rule, self._state_past(status.run, breakpoint))
+        size = breakpoint.size_bytes if breakpoint.kind is EventKind.LLM_QUERY else 0
+        self._change(status, rule, self._state_past(status.run, breakpoint), at, size)
         return self._drain()
 
     def _with_tool(self, status: RunStatus, opened: OpenEvent, breakpoint: Breakpoint) -> OpenEvent:
@@ -212,7 +214,7 @@ class AgentInputs(Deciding):
         rule = rules(status.run)[Signal.WITHDRAWN]
         if rule.act is Act.WITHDRAW_ONE and breakpoint_id in status.pending:
             self._answered(status, breakpoint_id, WITHDRAWN, at)
-            self._change(status, rule, AgentState.RUNNING)
+            self._change(status, rule, AgentState.RUNNING, at)
         return self._drain()
 
     def add_commit(self, commit: Commit) -> list[Output]:
@@ -270,7 +272,7 @@ class AgentInputs(Deciding):
             exit_code=exit_code,
             last_event=last,
         )
-        self._emit(RunChanged(run=ended))
+        self._emit(RunChanged(run=with_halt_time(ended, at)))
         self._end_deciding(run_id)
         return self._drain()
 

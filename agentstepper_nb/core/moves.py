@@ -13,7 +13,7 @@ from ..protocol.records import BreakpointAnswered, Record, RunChanged
 from ..protocol.stops import Price, Stop
 from ..protocol.values import AgentState, AnswerKind, Breakpoint, Commit, Mode, Run
 from .fold import Runs, RunStatus
-from .states import Act, Rule, leased_mode, shown_state, state_after
+from .states import Act, Rule, leased_mode, shown_state, state_after, with_halt_time
 from .vocabulary import PLAIN, Vocabulary
 
 
@@ -129,7 +129,7 @@ class Moves:
             state = self._release(status, each, verdict, at)
         if rule.mode is Mode.CONTINUE and status.run.agent_state is AgentState.HALTING:
             state = AgentState.RUNNING
-        self._change(status, rule, state)
+        self._change(status, rule, state, at)
 
     def _release(
         self, status: RunStatus, breakpoint_id: str, verdict: Verdict, at: float
@@ -157,8 +157,23 @@ class Moves:
         assert answered is not None
         return answered
 
-    def _change(self, status: RunStatus, rule: Rule, state: AgentState | None = None) -> None:
-        """Bring the header up to date with the mode and what is pending."""
+    def _change(
+        self,
+        status: RunStatus,
+        rule: Rule,
+        state: AgentState | None = None,
+        at: float | None = None,
+        query_bytes: int = 0,
+    ) -> None:
+        """Bring the header up to date with the mode and what is pending.
+
+        Args:
+            status: The run's.
+            rule: It may name another mode.
+            state: What the agent does now; None: what it did.
+            at: Now, by the Core's clock; None where nothing is pending that wasn't, or no longer.
+            query_bytes: The size of a query or an answer that came.
+        """
         mode = rule.mode or status.run.mode
         pending = tuple(status.pending)
         run = replace(
@@ -172,5 +187,6 @@ class Moves:
                 away=status.run.detached_at is not None,
             ),
             agent_state=AgentState.HALTED if pending else state or status.run.agent_state,
+            query_bytes=status.run.query_bytes + query_bytes,
         )
-        self._emit(RunChanged(run=run))
+        self._emit(RunChanged(run=run if at is None else with_halt_time(run, at)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..protocol.header_bounds import bounded_failure
-from ..protocol.values import Actor, Breakpoint, Event, EventKind, Outcome, Row, Side
+from ..protocol.values import Actor, Breakpoint, Event, EventKind, Outcome, Row, Side, utf8_bytes
 from .summaries import one_line, plain, summarize
 from .vocabulary import PLAIN, Vocabulary
 
@@ -37,7 +37,7 @@ def row(breakpoint: Breakpoint, vocabulary: Vocabulary = PLAIN) -> Row:
         target=target,
         summary=summarize(breakpoint, vocabulary.summarize),
         at=breakpoint.at,
-        size=_size(breakpoint.data),
+        size=breakpoint.size_bytes,
         name=breakpoint.name,
         depth=breakpoint.depth,
         pending=breakpoint.answer is None,
@@ -75,7 +75,7 @@ def debug_row(event: Event) -> Row:
         target=Actor.SYSTEM,
         summary=plain(data),
         at=event.at,
-        size=_size(data),
+        size=utf8_bytes(data),
         depth=event.depth,
     )
 
@@ -101,7 +101,3 @@ def row_in_words(spoken: Breakpoint | Event) -> str:
     words = _SPOKEN[spoken.kind, side]
     name = one_line(spoken.name[:_NAME]) if spoken.name else ""
     return f"{words} {name} (row {spoken.seq})" if name else f"{words} (row {spoken.seq})"
-
-
-def _size(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode())

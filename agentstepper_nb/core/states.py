@@ -17,6 +17,8 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
 from ..protocol.values import AgentState, AnswerKind, EventKind, Mode, Run, RunState, Side
 
 
@@ -127,6 +129,22 @@ def shown_state(mode: Mode, *, pending: bool, ended: bool, away: bool = False) -
     if pending:
         return RunState.HALTED
     return RunState(mode.value)
+
+
+def with_halt_time(run: Run, at: float) -> Run:
+    """A header with the time that the run has waited for a person, which it does while anything is
+    pending.
+
+    Args:
+        run: The header.
+        at: Now, by the Core's clock.
+    """
+    if run.pending:
+        return run if run.halted_at is not None else replace(run, halted_at=at)
+    if run.halted_at is None:
+        return run
+    waited = (run.halted_s or 0.0) + max(0.0, at - run.halted_at)
+    return replace(run, halted_at=None, halted_s=waited)
 
 
 _AFTER_BEGIN: Final[dict[EventKind, AgentState]] = {

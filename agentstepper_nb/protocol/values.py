@@ -190,13 +190,17 @@ class Run(Struct, frozen=True, kw_only=True):
     stopping: bool = False  # Stop was pressed; the next waiting breakpoint is answered with it
     rows: int = 0
     #: As a list of changes shows them: commits that the agent asked for, and the snapshots after the
-    #: last of these. A snapshot is counted no longer once such a commit has its changes.
+    #: last of these. A snapshot is counted no longer once such a commit has its changes. Not counted
+    #: is what is committed before anything has changed: the state that changes are compared with.
     commits: int = 0
     workspace: str | None = None  # the folder the agent works on
     pid: int | None = None
     host: str | None = None
     tags: tuple[str, ...] = ()  # a person's words to find it by, in their order
     usage: Usage | None = None  # of all its queries together, where any told it
+    query_bytes: int = 0  # of the contents of its queries and their answers together
+    halted_at: float | None = None  # since when it waits for a person; POSIX seconds, Core's clock
+    halted_s: float | None = None  # seconds that it waited for one before; None: not known
     detached_at: float | None = (
         None  # since when its agent is away; POSIX seconds, the Core's clock
     )
@@ -264,10 +268,20 @@ class Breakpoint(Struct, frozen=True, kw_only=True):
         return self.data if self.edit is None else self.edit
 
     @property
+    def size_bytes(self) -> int:
+        """The size of the JSON text that the agent sent, in bytes."""
+        return utf8_bytes(self.data)
+
+    @property
     def is_replaced(self) -> bool:
         """Whether a person's edit stands in the place of the exception that ended the event."""
         holds = self.answer in (None, AnswerKind.RESUME)
         return self.failure is not None and self.edit is not None and holds
+
+
+def utf8_bytes(text: str) -> int:
+    """The size of a text in bytes."""
+    return len(text) if text.isascii() else len(text.encode())
 
 
 class FileBody(Struct, frozen=True, kw_only=True):

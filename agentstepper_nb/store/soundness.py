@@ -84,7 +84,8 @@ def _moved(items: tuple[Any, ...], run: str) -> tuple[Any, ...]:
 def _over(run: Run, history: RunHistory, end: float) -> Run:
     """The header of a run that was exported while it was live, as one that has ended."""
     rows = len(history.breakpoints) + len(_debug_messages(history))
-    run = replace(run, rows=rows)
+    queries = (each for each in history.breakpoints if each.kind is EventKind.LLM_QUERY)
+    run = replace(run, rows=rows, query_bytes=sum(each.size_bytes for each in queries))
     if not run.live:
         return replace(run, agent_state=AgentState.FINISHED, pending=(), stopping=False)
     return replace(

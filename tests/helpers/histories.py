@@ -168,6 +168,7 @@ def with_every_field() -> RunHistory:
         host="h",
         tags=("a", "b"),
         usage=Usage(input_tokens=1, output_tokens=2, cost=0.5, estimated=True),
+        halted_s=2.5,
         detached_at=8.0,
         exit_code=-9,
         last_event="Calls ls",

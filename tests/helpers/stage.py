@@ -14,11 +14,13 @@ from agentstepper_nb.protocol.values import (
     AnswerKind,
     Approval,
     Breakpoint,
+    ChangeKind,
     Commit,
     Ending,
     Event,
     EventKind,
     Failure,
+    FileChange,
     Note,
     Risk,
     Run,
@@ -132,9 +134,20 @@ class Stage:
     def say(self, text: str, run: str = "run") -> str:
         return self.begin(EventKind.DEBUG_MESSAGE, run, data=text)
 
-    def commit(self, run: str = "run", id: str | None = None, snapshot: bool = False) -> None:
+    def commit(
+        self,
+        run: str = "run",
+        id: str | None = None,
+        snapshot: bool = False,
+        changes: tuple[FileChange, ...] = (FileChange(path="a.py", kind=ChangeKind.ADDED),),
+    ) -> None:
         commit = Commit(
-            id=id or self.new_id("c"), run=run, at=self.now, title="Change", snapshot=snapshot
+            id=id or self.new_id("c"),
+            run=run,
+            at=self.now,
+            title="Change",
+            snapshot=snapshot,
+            changes=changes,
         )
         self.perform(self.debugger.add_commit(commit))
 

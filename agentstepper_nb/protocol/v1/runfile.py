@@ -6,7 +6,7 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import accumulate, pairwise
+from itertools import accumulate, dropwhile, pairwise
 from typing import Final
 
 import msgspec
@@ -218,6 +218,7 @@ def _history(document: _Run, run_id: str, check: Check) -> RunHistory:
         ended_at = max(ended_at, item.time, *(point.at for point in own))
     points.sort(key=lambda point: point.seq)
     commits = _place(document.commits, run_id, points)
+    queries = (point for point in points if point.kind is EventKind.LLM_QUERY)
     run = Run(
         id=run_id,
         name=document.name,
@@ -228,7 +229,8 @@ def _history(document: _Run, run_id: str, check: Check) -> RunHistory:
         agent_state=AgentState.FINISHED,
         can_stop=False,
         rows=sum(1 for event in events if event.kind is EventKind.DEBUG_MESSAGE) + len(points),
-        commits=len(commits),
+        query_bytes=sum(point.size_bytes for point in queries),
+        commits=len(list(dropwhile(lambda each: not each.changes, commits))),
     )
     return RunHistory(run=run, events=tuple(events), breakpoints=tuple(points), commits=commits)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -96,7 +96,7 @@ class StoredRun:
         proof = None if self._row.proof is None else self._decoded(PROOF.decode, self._row.proof)
         events = [self._event(row, bare=True) for row in self._rows("events")]
         points = [self._breakpoint(row, bare=True) for row in self._rows("breakpoints")]
-        commits = [self._commit(row, None) for row in self._rows("commits")]
+        commits = list(self._bare_commits())
         spoken = [event for event in events if event.kind is EventKind.DEBUG_MESSAGE]
         others = [event for event in events if event.kind is not EventKind.DEBUG_MESSAGE]
         rows: list[Event | Breakpoint] = sorted([*spoken, *points], key=lambda row: row.seq)
@@ -107,6 +107,14 @@ class StoredRun:
             *(CommitSaved(commit=commit) for commit in commits),
             AgentHeard(run=self._id, n=self._row.heard),
         ]
+
+    def _bare_commits(self) -> Iterator[Commit]:
+        """Its commits without their files, but the first that has any: commits count from that one."""
+        has_changed = False
+        for row in self._rows("commits"):
+            first = bool(row[4]) and not has_changed
+            has_changed = has_changed or first
+            yield self._commit(row, self._changes_of(row[0], bare=True) if first else None)
 
     def breakpoint(self, id: str) -> Breakpoint | None:
         """One of its breakpoints."""

@@ -36,12 +36,12 @@ export function commitLines(entries: readonly Entry[], rows: readonly Row[]): Co
   });
 }
 
-/** Finds the row of a commit: its event's first, else the last before it. */
+/** Finds the row of a commit: its event's last, as in the timeline, else the last before it. */
 function rowFinder(rows: readonly Row[]) {
   const events = new Map<string, Row>();
   const numbers = new Map<number, Row>();
   for (const row of rows) {
-    if (!events.has(row.event)) events.set(row.event, row);
+    events.set(row.event, row);
     numbers.set(row.seq, row);
   }
   return (event: string | null, seq: number) =>

@@ -1,4 +1,5 @@
 /** What the agent changed in its workspace: commits, their files, and each file before and after. */
+import { computed } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { entriesOf, shownAs } from "../model/commits";
 import type { Commit, Model, Row } from "../model/model";
@@ -17,9 +18,11 @@ export const styles = `${changes}\n${diff}`;
 
 export function Changes({ model }: { model: Model }) {
   const listed = model.listedCommits.value;
-  const entries = useMemo(() => entriesOf(listed), [listed]);
-  // Not at each new row, of which there may be many a second: a commit comes after the row it belongs to.
-  const lines = useMemo(() => commitLines(entries, model.rows.peek()), [entries]);
+  const all = model.allCommits.value;
+  const entries = useMemo(() => entriesOf(listed, all), [listed, all]);
+  // Not at each new row, of which there may be many a second: only where the end of a commit's event comes.
+  const ends = useEnds(model, listed);
+  const lines = useMemo(() => commitLines(entries, model.rows.peek()), [entries, ends]);
   const wanted = model.selectedCommit.value;
   const shown = wanted === null ? undefined : shownAs(entries, wanted);
   // One that stands further back can be read before the list has come to it.
@@ -27,12 +30,11 @@ export function Changes({ model }: { model: Model }) {
   const selected = shown ?? apart ?? newest(lines);
   const row = lines.find(({ commit }) => commit === selected)?.row;
 
-  // What is read stays when a newer commit comes: the first choice is a choice.
+  // What is read stays when a newer commit comes: the first choice is a choice, where there is something to read.
   useEffect(() => {
-    if (selected && model.selectedCommit.peek() === null) model.selectedCommit.value = selected.id;
+    if (selected && selected.changes.length > 0 && model.selectedCommit.peek() === null) model.selectedCommit.value = selected.id;
   }, [selected]);
 
-  const all = model.allCommits.value;
   const looking = !all && (wanted === null ? !selected : !shown);
   useEffect(() => {
     if (looking) void model.moreCommits();
@@ -53,6 +55,17 @@ export function Changes({ model }: { model: Model }) {
       <Shown model={model} commit={selected} row={row} />
     </Split>
   );
+}
+
+/** How many of the events that had changed something before they ended have ended since. */
+function useEnds(model: Model, commits: readonly Commit[]): number {
+  const ends = useMemo(() => {
+    const open = new Set(commits.map(({ event }) => event));
+    for (const { event, side } of model.rows.peek()) if (side === "end") open.delete(event);
+    const closes = ({ event, side }: Row) => side === "end" && open.has(event);
+    return computed(() => model.rows.value.filter(closes).length);
+  }, [model, commits]);
+  return ends.value;
 }
 
 /** The newest commit with something to see. */

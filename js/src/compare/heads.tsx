@@ -1,9 +1,9 @@
 /** Both runs, each over its side: its name, how it stands, and what it took. */
-import { durationOf, tokensOf } from "../history/sorting";
+import { durationOf } from "../history/sorting";
 import { Icon } from "../icons/icon";
 import type { Comparison, Model, Run } from "../model/model";
 import { runStatus } from "../model/status";
-import { tokenFigure, usageWords } from "../view/figures";
+import { tokensFigure, tokensOf, tokensTitle } from "../view/figures";
 import { useNow } from "../view/now";
 import { visible } from "../view/visible";
 import { count, elapsed, when } from "../view/words";
@@ -80,8 +80,8 @@ function Head({ model, sign, run, rows, onAgain }: HeadProps) {
         <span>
           <Took run={run} />
         </span>
-        <span title={usageWords(run.usage)} class="as-x-narrow">
-          {`${tokenFigure(tokensOf(run))} tokens`}
+        <span title={tokensTitle(run)} class="as-x-narrow">
+          {`${tokensFigure(tokensOf(run))} tokens`}
         </span>
         <span title={count(rows, "event")}>
           {rows.toLocaleString("en-US")}

@@ -6,10 +6,9 @@ import type { Run } from "../model/model";
 import type { StoreInfo } from "../protocol/types.gen";
 import { Button } from "../view/button";
 import { cx } from "../view/classes";
-import { tokenFigure } from "../view/figures";
+import { tokensFigure, tokensOf } from "../view/figures";
 import { visible } from "../view/visible";
 import { count, size } from "../view/words";
-import { tokensOf } from "./sorting";
 
 interface FootProps {
   model: Debugger;
@@ -59,7 +58,9 @@ function totals(lines: readonly Run[], all: number): string {
   const runs = lines.length === all ? count(all, "run") : `${lines.length} of ${count(all, "run")}`;
   const tokens = lines.map(tokensOf).filter((each) => each !== null);
   if (tokens.length === 0) return runs;
-  return `${runs}, ${tokenFigure(tokens.reduce((sum, each) => sum + each, 0))} tokens`;
+  const n = tokens.reduce((sum, each) => sum + each.n, 0);
+  const estimated = tokens.some((each) => each.estimated);
+  return `${runs}, ${tokensFigure({ n, estimated })} tokens`;
 }
 
 const DURABILITY: Record<NonNullable<StoreInfo["durability"]>, { word: string; hint: string }> = {

@@ -6,13 +6,13 @@ import type { Debugger } from "../model/debugger";
 import type { Run } from "../model/model";
 import { runStatus } from "../model/status";
 import { Button } from "../view/button";
-import { tokenFigure, usageWords } from "../view/figures";
+import { tokensFigure, tokensOf, tokensTitle } from "../view/figures";
 import { useNow } from "../view/now";
 import { visible } from "../view/visible";
 import { clock, count, elapsed, when } from "../view/words";
 import type { EditKind } from "./edit";
 import { heldReading, heldWriting } from "./held";
-import { durationOf, tokensOf } from "./sorting";
+import { durationOf } from "./sorting";
 
 export interface RowProps {
   model: Debugger;
@@ -81,8 +81,8 @@ function Cells({ run }: { run: Run }) {
       <span class="as-RunRow-figure" role="gridcell">
         {run.rows.toLocaleString("en-US")}
       </span>
-      <span class="as-RunRow-figure" role="gridcell" title={usageWords(run.usage)}>
-        {tokenFigure(tokensOf(run))}
+      <span class="as-RunRow-figure" role="gridcell" title={tokensTitle(run)}>
+        {tokensFigure(tokensOf(run))}
       </span>
       <span class="as-RunRow-figure" role="gridcell">
         <Duration run={run} />
@@ -108,7 +108,7 @@ function TwoLines({ run }: { run: Run }) {
           <Tags run={run} />
         </span>
         <span>{run.rows.toLocaleString("en-US")} ev.</span>
-        {tokens !== null && <span>{tokenFigure(tokens)} tok.</span>}
+        {tokens && <span>{tokensFigure(tokens)} tok.</span>}
         <Duration run={run} />
       </span>
     </span>

@@ -1,7 +1,7 @@
 /** Which runs the list shows, and in which order. Pure. */
 import type { Column, Order, RunFilter } from "../model/history";
 import type { Run } from "../model/model";
-import { tokensIn } from "../view/figures";
+import { tokensOf } from "../view/figures";
 
 /** How a run stands, in one word: what the list is narrowed to. The order is that of sorting. */
 const OUTCOMES = {
@@ -26,11 +26,6 @@ export function outcomeOf({ state, ending }: Run): Outcome {
   if (state === "idle") return ending ?? "imported"; // a file of version 1 doesn't say
   if (state === "halted") return "halted";
   return state === "detached" ? "away" : "running";
-}
-
-/** All tokens of a run; null where none were told. */
-export function tokensOf({ usage }: Run): number | null {
-  return tokensIn(usage);
 }
 
 /** How long a run has taken, in seconds. */
@@ -62,7 +57,7 @@ const COMPARE: Record<Column, (now: number) => Compare> = {
   state: () => by((run) => RANKS.get(outcomeOf(run)) ?? 0),
   started: () => by((run) => run.started_at),
   events: () => by((run) => run.rows),
-  tokens: () => by((run) => tokensOf(run) ?? -1),
+  tokens: () => by((run) => tokensOf(run)?.n ?? -1),
   duration: (now) => by((run) => durationOf(run, now)),
 };
 

@@ -11,8 +11,11 @@ export interface Entry {
 /**
  * Commits by seq, then as they came: each named one with the snapshots since the one before it, and
  * those snapshots that no named one covers yet. Oldest first.
+ *
+ * @param all Whether these are all that there are: what was committed before anything had changed is
+ *   only the state that changes are compared with, and is left out.
  */
-export function entriesOf(commits: readonly Commit[]): Entry[] {
+export function entriesOf(commits: readonly Commit[], all = false): Entry[] {
   const entries: Entry[] = [];
   let open: Commit[] = [];
   // Sorting is stable: what has the same seq stays as it came.
@@ -24,8 +27,13 @@ export function entriesOf(commits: readonly Commit[]): Entry[] {
     entries.push({ commit, covers: open });
     open = [];
   }
-  return [...entries, ...open.map((commit) => ({ commit, covers: [] }))];
+  const list = [...entries, ...open.map((commit) => ({ commit, covers: [] }))];
+  const first = all ? list.findIndex(hasChanged) : 0;
+  return first < 0 ? [] : list.slice(first);
 }
+
+const hasChanged = ({ commit, covers }: Entry): boolean =>
+  commit.snapshot || commit.changes.length > 0 || covers.length > 0;
 
 /** The snapshots that stand beneath an entry: a single one is the entry itself. */
 export function stepsOf({ covers }: Entry): readonly Commit[] {

@@ -57,7 +57,7 @@ export class Debugger extends Whereabouts implements Model, Listener {
   /** What each event changed in the workspace. */
   readonly files = computed(() => filesOfEvents(this.commits.value));
   readonly commitCount = computed(() => {
-    if (this.allCommits.value) return entriesOf(this.commits.value).length;
+    if (this.allCommits.value) return entriesOf(this.commits.value, true).length;
     return this.run.value?.commits ?? 0;
   });
   readonly sent = signal<ReadonlySet<string>>(new Set());

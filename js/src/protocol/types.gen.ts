@@ -428,6 +428,9 @@ export interface Run {
   host: string | null;
   tags: string[];
   usage: Usage | null;
+  query_bytes: number;
+  halted_at: number | null;
+  halted_s: number | null;
   detached_at: number | null;
   exit_code: number | null;
   last_event: string | null;

@@ -35,6 +35,29 @@ const CENTS = new Intl.NumberFormat("en-US", {
   currency: "USD",
 });
 
+/** All tokens of a run, exact or by length. */
+export interface Tokens {
+  readonly n: number;
+  readonly estimated: boolean;
+}
+
+/** The tokens of a run: as its agent told them, else by the length of its queries; null: it asked nothing. */
+export function tokensOf({ usage, query_bytes }: Run): Tokens | null {
+  const told = tokensIn(usage);
+  if (told !== null) return { n: told, estimated: false };
+  return query_bytes > 0 ? { n: tokensBySize(query_bytes), estimated: true } : null;
+}
+
+/** "9.8k", "≈9.8k" where they are estimated; a dash where there are none. */
+export function tokensFigure(tokens: Tokens | null): string {
+  return `${tokens?.estimated ? "≈" : ""}${tokenFigure(tokens?.n ?? null)}`;
+}
+
+/** What is said of a run's tokens and costs where its figure is pointed at. */
+export function tokensTitle(run: Run): string {
+  return tokensOf(run)?.estimated ? NOT_TOLD : usageWords(run.usage);
+}
+
 /** US dollars: "$1.24", "$0.018", "$0.00042", "$0". */
 export function dollars(cost: number): string {
   if (cost === 0) return "$0";

@@ -5,7 +5,7 @@ import type { Debugger } from "../model/debugger";
 import type { Row, Run } from "../model/model";
 import { Button } from "./button";
 import { cx } from "./classes";
-import { costFigure, tokenFigure, tokensIn, usageWords } from "./figures";
+import { costFigure, tokensFigure, tokensOf, tokensTitle } from "./figures";
 import { count, elapsed } from "./words";
 
 export function Outcome({ model, run }: { model: Debugger; run: Run }) {
@@ -18,7 +18,7 @@ export function Outcome({ model, run }: { model: Debugger; run: Run }) {
       <Icon name={finished ? "check" : "stop"} />
       <div class="as-Banner-text">
         <b>{`${finished ? "Finished" : "Stopped by a person"}${lasted(run)}`}</b>
-        <span class="as-Muted as-Small" title={run.usage ? usageWords(run.usage) : undefined}>
+        <span class="as-Muted as-Small" title={tokensOf(run) ? tokensTitle(run) : undefined}>
           {text}
         </span>
       </div>
@@ -42,11 +42,20 @@ function lasted({ started_at, ended_at }: Run): string {
   return ended_at === null ? "" : ` after ${elapsed(ended_at - started_at)}`;
 }
 
+/** Whose time it was, where the agent waited for a person. */
+function shares({ started_at, ended_at, halted_at, halted_s }: Run): string | null {
+  if (ended_at === null || halted_s === null) return null;
+  const yours = halted_s + (halted_at === null ? 0 : ended_at - halted_at);
+  const own = ended_at - started_at - yours;
+  return yours < 1 ? null : `agent ${elapsed(own)}, you ${elapsed(yours)}`;
+}
+
 function facts(run: Run, commits: number, edits: number | null): string[] {
-  const tokens = tokensIn(run.usage);
+  const tokens = tokensOf(run);
   const hits = run.hits.reduce((sum, one) => sum + one.count, 0);
   return [
-    tokens !== null && `${tokenFigure(tokens)} tokens`,
+    shares(run),
+    tokens && `${tokensFigure(tokens)} tokens`,
     costFigure(run.usage),
     commits > 0 && count(commits, "commit"),
     edits !== null && edits > 0 && `${count(edits, "message")} edited by a person`,

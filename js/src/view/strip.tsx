@@ -109,7 +109,7 @@ function Figures({ model, via }: BesideProps) {
       <span class="as-Events">
         <b>{rows.toLocaleString("en-US")}</b> {rows === 1 ? "event" : "events"}
       </span>
-      <Totals model={model} run={run} />
+      <Totals run={run} />
       <Elapsed run={run} />
       <Agent run={run} away={connection.kind !== "open"} />
     </div>

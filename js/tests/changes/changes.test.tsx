@@ -94,10 +94,8 @@ const press = async (key: string) => {
 
 test("the newest commit with something to see, its first file, before and after", async () => {
   await shown(model());
-  expect(all(".as-Commit").map((one) => one.getAttribute("aria-selected"))).toEqual([
-    "true",
-    "false",
-  ]);
+  // The first commit, which is empty, is no change.
+  expect(all(".as-Commit").map((one) => one.getAttribute("aria-selected"))).toEqual(["true"]);
   expect(all(".as-Item").map((one) => one.textContent)).toEqual([
     "src",
     "cart.py+1−1M",
@@ -107,6 +105,28 @@ test("the newest commit with something to see, its first file, before and after"
   ]);
   expect(all("td.d.t")[0]?.textContent).toContain("b");
   expect(all("td.a.t")[0]?.textContent).toContain("c");
+});
+
+test("before anything has changed nothing is chosen to read: what comes is shown", async () => {
+  const made = model([FIRST]);
+  made.run.value = { workspace: "/home/me/shop" } as Run;
+  await shown(made);
+  expect(text()).toContain("No commit yet");
+  await act(async () => {
+    made.commits.value = [FIRST, SECOND];
+  });
+  expect(item("Round once").getAttribute("aria-selected")).toBe("true");
+});
+
+test("a change leads to the row under which the timeline has its files, also where that came later", async () => {
+  const made = model([FIRST, snapshot("s1", "one.py", { event: "e2", seq: 2 })]);
+  await shown(made);
+  expect(all(".as-Commit .as-Link").map((one) => one.textContent)).toEqual(["event 2"]);
+  await act(async () => {
+    const ended = row({ id: "c", seq: 3, event: "e2", side: "end" });
+    made.rows.value = [...made.rows.value, ended];
+  });
+  expect(all(".as-Commit .as-Link").map((one) => one.textContent)).toEqual(["event 3"]);
 });
 
 test("a newer commit does not take the reader away", async () => {
@@ -146,9 +166,8 @@ test("the steps that a commit covers stand beneath it, and are looked at alike",
     false,
     true,
     true,
-    false,
   ]);
-  expect(all(".as-GroupHead .as-Count")[0]?.textContent).toBe("3");
+  expect(all(".as-GroupHead .as-Count")[0]?.textContent).toBe("2");
   await click(all(".as-Commit.as-mod-step")[1]);
   expect(made.selectedCommit.value).toBe("s1");
   expect(all(".as-Item").map((one) => one.textContent)).toEqual(["one.py+1−1M"]);
@@ -158,7 +177,7 @@ test("a step that a name took the place of leads to the named commit", async () 
   const made = model([FIRST, snapshot("s1", "src/cart.py"), SECOND]);
   made.selectedCommit.value = "s1";
   await shown(made);
-  expect(all(".as-Commit")).toHaveLength(2);
+  expect(all(".as-Commit")).toHaveLength(1);
   expect(item("Round once").getAttribute("aria-selected")).toBe("true");
 });
 
@@ -199,12 +218,13 @@ test("the tree is one tab stop; arrows move, Left and Right fold", async () => {
 });
 
 test("commits are a list box that arrows move in", async () => {
-  const made = model();
+  const empty = commit("2222222cccc", "Nothing to add", [], { seq: 2 });
+  const made = model([SECOND, empty]);
   await shown(made);
   item("Round once").focus();
-  await press("End");
-  expect(made.selectedCommit.value).toBe(FIRST.id);
-  expect(document.activeElement?.textContent).toContain("Initialized repository");
+  await press("Home");
+  expect(made.selectedCommit.value).toBe(empty.id);
+  expect(document.activeElement?.textContent).toContain("Nothing to add");
   expect(text()).toContain("This commit changes no file");
 });
 
@@ -233,7 +253,7 @@ test("older commits are asked for by the person, and one that stands apart is sh
   const of = model([SECOND]);
   const complete = signal(false);
   const asked = vi.fn(async () => {
-    of.commits.value = [FIRST, SECOND];
+    of.commits.value = [commit("2222222cccc", "Before", [change("x.py")]), SECOND];
     complete.value = true;
     return true;
   });

@@ -97,7 +97,7 @@ test("a commit leads to the row of its event, else to the last row before it", (
   const rowOf = (event: string | null, seq: number) =>
     commitLines([{ commit: { event, seq } as Commit, covers: [] }], rows)[0]?.row?.id;
   expect([rowOf("e2", 3), rowOf(null, 3), rowOf("gone", 1), rowOf("gone", 9)]).toEqual([
-    "b",
+    "c",
     "c",
     "a",
     undefined,

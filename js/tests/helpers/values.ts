@@ -37,6 +37,9 @@ export function aRun(id: string, fields: Partial<Run> = {}): Run {
     host: "here",
     tags: [],
     usage: null,
+    query_bytes: 0,
+    halted_at: null,
+    halted_s: 0,
     detached_at: null,
     exit_code: null,
     last_event: null,
@@ -125,7 +128,7 @@ export function aCommit(id: string, fields: Partial<Commit> = {}): Commit {
     snapshot: false,
     ruled: false,
     sentence: null,
-    changes: [],
+    changes: [aFile("a.py")],
     ...fields,
   };
 }

@@ -59,7 +59,7 @@ export function fakeModel(laid: [Row, Content][] = []): FakeModel {
     commits,
     listedCommits: commits,
     allCommits: signal(true),
-    commitCount: computed(() => entriesOf(commits.value).length),
+    commitCount: computed(() => entriesOf(commits.value, true).length),
     target: computed(() => rows.value.find((one) => one.pending) ?? null),
     tab: signal("timeline" as const),
     selectedRow,

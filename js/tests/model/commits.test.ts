@@ -59,7 +59,7 @@ test("what an event changed is what its snapshots say, not what was named", () =
   const files = filesOfEvents([
     aSnapshot("s1", 2, { event: "e1", changes: [aFile("a.py")] }),
     aSnapshot("s2", 3, { event: "e1", changes: [aFile("b.py")] }),
-    aSnapshot("s3", 4, { event: "e2" }),
+    aSnapshot("s3", 4, { event: "e2", changes: [] }),
     { ...named("n1", 4), event: "e3", changes: [aFile("c.py")] },
     aSnapshot("s4", 5, { event: null, changes: [aFile("d.py")] }),
   ]);

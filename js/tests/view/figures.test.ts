@@ -4,9 +4,13 @@ import {
   dollars,
   tokenFigure,
   tokensBySize,
+  tokensFigure,
   tokensIn,
+  tokensOf,
+  tokensTitle,
   usageWords,
 } from "../../src/view/figures";
+import { aRun } from "../helpers/values";
 
 const usage = (input: number | null, output: number | null, cost: number | null = null) => ({
   input_tokens: input,
@@ -23,6 +27,19 @@ test("tokens", () => {
     ...[3, 2, null, null],
   ]);
   expect([0, 1, 4, 5].map(tokensBySize)).toEqual([0, 1, 1, 2]);
+});
+
+test("a run's tokens are as its agent told them, else by the length of its queries", () => {
+  const told = aRun("a", { usage: usage(5, null), query_bytes: 4000 });
+  const silent = aRun("a", { usage: usage(null, null), query_bytes: 4000 });
+  expect([told, silent, aRun("a")].map((run) => tokensFigure(tokensOf(run)))).toEqual([
+    ...["5", "≈1k", "–"],
+  ]);
+  expect([told, silent, aRun("a")].map(tokensTitle)).toEqual([
+    "5 in, unknown out",
+    expect.stringContaining("Estimated by length"),
+    "The agent told no tokens",
+  ]);
 });
 
 test("costs say two digits, or cents", () => {

@@ -277,14 +277,22 @@ describe("states", () => {
     expect(model.tab.value).toBe("changes");
   });
 
-  test("without a word on tokens they are estimated by length, once all is here", async () => {
-    const run = { ...endedRun("a"), ending: "stopped" as const, rows: 2 };
-    await draw(await showing(run, [aRow(1, { size: 4000 }), aRow(2, { kind: "debug_message" })]));
+  test("an end tells the agent's time and the person's apart", async () => {
+    await draw(await showing({ ...endedRun("a"), rows: 3, halted_s: 30 }, rowsTo(3)));
+    await vi.waitFor(() =>
+      expect(box.querySelector(".as-Banner")?.textContent).toContain("agent 0:11, you 0:30"),
+    );
+  });
+
+  test("without a word on tokens they are estimated by length", async () => {
+    const run = { ...endedRun("a"), ending: "stopped" as const, rows: 2, query_bytes: 4000 };
+    await draw(await showing(run, [aRow(1), aRow(2, { kind: "debug_message" })]));
     await vi.waitFor(() =>
       expect(box.querySelector(".as-Banner")?.textContent).toContain("Stopped by a person"),
     );
     expect(box.querySelector(".as-Totals")?.textContent).toBe("≈1k tokens");
     expect(box.querySelector<HTMLElement>(".as-Totals")?.title).toContain("Estimated by length");
+    expect(box.querySelector(".as-Banner")?.textContent).toContain("≈1k tokens");
   });
 });
 

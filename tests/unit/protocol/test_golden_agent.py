@@ -193,7 +193,7 @@ RUN = (
     '{"id":"r1","name":"Run #1 of p","program":"p","started_at":1.5,"ended_at":null,"state":"step",'
     '"agent_state":"running","mode":"step","pending":[],"ending":null,"failure":null,"can_stop":true,'
     '"stopping":false,"rows":0,"commits":0,"workspace":null,"pid":null,"host":null,"tags":[],'
-    '"usage":null,"detached_at":null,"exit_code":null,"last_event":null,"hits":[]}'
+    '"usage":null,"query_bytes":0,"halted_at":null,"halted_s":null,"detached_at":null,"exit_code":null,"last_event":null,"hits":[]}'
 )
 the_run = Run(id="r1", name="Run #1 of p", program="p", started_at=1.5)
 STOP = (

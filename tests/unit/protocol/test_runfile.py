@@ -78,8 +78,10 @@ def test_what_the_recorded_run_holds() -> None:
         RunState.IDLE,
         AgentState.FINISHED,
         7,
-        2,
+        1,  # the first commit is the folder as it was
     )
+    queries = [point for point in history.breakpoints if point.kind is EventKind.LLM_QUERY]
+    assert run.query_bytes == sum(len(point.data.encode()) for point in queries) > 0
     assert (run.started_at, run.ended_at, run.can_stop) == (1795295422.0, 1795295426.0, False)
     assert [(point.seq, point.kind.name, point.side.name) for point in history.breakpoints] == [
         (1, "PROGRAM_STARTED", "BEGIN"),
