@@ -32,7 +32,8 @@ export function Changes({ model }: { model: Model }) {
 
   // What is read stays when a newer commit comes: the first choice is a choice, where there is something to read.
   useEffect(() => {
-    if (selected && selected.changes.length > 0 && model.selectedCommit.peek() === null) model.selectedCommit.value = selected.id;
+    if (selected && selected.changes.length > 0 && model.selectedCommit.peek() === null)
+      model.selectedCommit.value = selected.id;
   }, [selected]);
 
   const looking = !all && (wanted === null ? !selected : !shown);

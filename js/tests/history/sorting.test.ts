@@ -1,12 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { grouped } from "../../src/history/grouping";
-import {
-  durationOf,
-  matches,
-  outcomeOf,
-  sorted,
-  tagsOf,
-} from "../../src/history/sorting";
+import { durationOf, matches, outcomeOf, sorted, tagsOf } from "../../src/history/sorting";
 import type { Hit, Run } from "../../src/protocol/types.gen";
 import { aRun, aUsage, endedRun, haltedRun } from "../helpers/values";
 

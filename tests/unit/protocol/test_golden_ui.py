@@ -132,7 +132,8 @@ RUN = (
     '"agent_state":"halted","mode":"step","pending":["b"],"ending":null,"failure":null,'
     '"can_stop":true,"stopping":false,"rows":1,"commits":0,"workspace":null,"pid":null,"host":null,'
     '"tags":["kept"],"usage":{"input_tokens":3,"output_tokens":4,"cost":0.5,"estimated":false},'
-    '"query_bytes":0,"halted_at":null,"halted_s":null,"detached_at":2.5,"exit_code":-9,"last_event":"tool call ls (row 1)",'
+    '"query_bytes":0,"halted_at":null,"halted_s":null,'
+    '"detached_at":2.5,"exit_code":-9,"last_event":"tool call ls (row 1)",'
     '"hits":[{"stop":"s","count":2,"last":1}]}'
 )
 run = json.loads(RUN)
