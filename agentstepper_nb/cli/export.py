@@ -9,6 +9,7 @@ from pathlib import Path
 from ..errors import AgentStepperError
 from ..history import files
 from ..history import run as run_of
+from ..protocol.visible import on_one_line
 from . import FAILED, OK, USAGE
 from .text import inert
 
@@ -38,7 +39,7 @@ def run(given: Namespace) -> int:
         return _fail(f"{error}", FAILED)
     except OSError as error:
         return _fail(f"{path} can't be written: {error.strerror or error}.", FAILED)
-    print(inert(f"{history.run.name} ({history.run.id}) is in {path}."))
+    print(on_one_line(f"{history.run.name} ({history.run.id}) is in {path}."))
     return OK
 
 

@@ -18,6 +18,7 @@ from ..protocol.values import (
     Run,
     RunState,
 )
+from ..protocol.visible import on_one_line
 from ..rules.words import words
 from .figures import row_figures, usage_figures
 
@@ -33,6 +34,9 @@ _MARKS: Final = {
     ChangeKind.DELETED: "-",
     ChangeKind.RENAMED: ">",
 }
+
+#: Levels by which a row is set to the right; those that are deeper stand there as well.
+_DEEPEST: Final = 20
 
 
 def way(row: Row) -> str:
@@ -53,12 +57,13 @@ def row_line(row: Row) -> str:
     if figures:
         marks.append(figures)
     mark = f"  ({', '.join(marks)})" if marks else ""
-    return f"{row.seq:>4}  {way(row):<15} {'  ' * row.depth}{row.summary}{mark}"
+    indent = "  " * min(row.depth, _DEEPEST)
+    return on_one_line(f"{row.seq:>4}  {way(row):<15} {indent}{row.summary}{mark}")
 
 
 def run_line(run: Run) -> str:
     """A run as one line: its name and how it stands."""
-    return f"{run.name}: {standing(run)}"
+    return on_one_line(f"{run.name}: {standing(run)}")
 
 
 def standing(run: Run) -> str:
@@ -82,7 +87,7 @@ def commit_line(number: int, commit: Commit) -> str:
     removed = sum(change.removed for change in commit.changes)
     files = len(commit.changes)
     size = f"{files} file{'' if files == 1 else 's'}, +{added} -{removed}" if files else "no files"
-    return f"      changes {number}: {commit.title} ({size})"
+    return on_one_line(f"      changes {number}: {commit.title} ({size})")
 
 
 def change_line(change: FileChange) -> str:
@@ -90,7 +95,7 @@ def change_line(change: FileChange) -> str:
     path = change.path
     if change.previous_path:
         path = f"{change.previous_path} → {path}"
-    return f"  {_MARKS[change.kind]} {path}  +{change.added} -{change.removed}"
+    return on_one_line(f"  {_MARKS[change.kind]} {path}  +{change.added} -{change.removed}")
 
 
 def halted_by(row: Row, stops: Mapping[str, Stop]) -> list[str]:
@@ -104,7 +109,7 @@ def halted_by(row: Row, stops: Mapping[str, Stop]) -> list[str]:
     lines = [f"Halted by stop {words(stop)}." for stop in hit if stop.then is Reaction.HALT]
     if row.stop_error is not None:
         lines.append(f"Halted, since a stop failed here. {row.stop_error}")
-    return lines
+    return list(map(on_one_line, lines))
 
 
 def asked(approval: Approval | None) -> list[str]:
@@ -114,4 +119,4 @@ def asked(approval: Approval | None) -> list[str]:
     lines = [f"Asks for approval, {approval.risk} risk: {approval.why}"]
     if approval.rule is not None:
         lines.append(f"“a always” allows it from now on: {approval.rule}")
-    return lines
+    return list(map(on_one_line, lines))

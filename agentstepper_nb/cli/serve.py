@@ -21,6 +21,7 @@ from ..hub import AgentStepperCore, Keep
 from ..protocol.values import Run
 from ..store import archive
 from . import FAILED, OK, USAGE
+from .log_lines import log_to_stderr
 from .options import OptionError, Options, gather
 
 _GLANCE: Final = 1.0  # seconds
@@ -94,9 +95,7 @@ def _core(options: Options) -> AgentStepperCore:
 
 
 def _log(level: str) -> None:
-    logging.basicConfig(
-        level=level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s"
-    )
+    log_to_stderr(level, "%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("websockets").setLevel(max(logging.WARNING, logging.root.level))
 
 

@@ -10,7 +10,8 @@ from msgspec import Struct
 from ..protocol import ui
 from ..protocol.stops import Stop
 from ..protocol.values import Commit, Row, Run
-from .lines import asked, commit_line, halted_by, row_line, run_line, standing, way
+from ..protocol.visible import on_one_line
+from .lines import asked, commit_line, halted_by, row_line, run_line, way
 from .link import Connected, Happening, Lost, Received, Refused
 from .screen import Screen
 from .text import folded, readable
@@ -218,7 +219,7 @@ class Session:
     def _refused(self, error: ui.UiError) -> None:
         """A command was refused: the person decides anew, on what is there now."""
         self.editing = self._looking = None
-        self.screen.say(f"Refused ({error.code}): {error.message}", "red")
+        self.screen.say(on_one_line(f"Refused ({error.code}): {error.message}"), "red")
         run = self.run
         if run:
             self._look_at_oldest(run)
@@ -251,7 +252,7 @@ class Session:
         self.runs[run.id] = run
         if not run.live:
             self.halted = None
-            self.screen.say(f"— {run.name}: {standing(run)} —", "bold")
+            self.screen.say(f"— {run_line(run)} —", "bold")
         elif self.halted is None or self.halted.message not in run.pending:
             self.halted = None
             self._look_at_oldest(run)
@@ -260,7 +261,7 @@ class Session:
         gone = self.runs.pop(run_id, None)
         if gone and run_id == self.current:
             self.current = self.halted = None
-            self.screen.say(f"{gone.name} was deleted.", "yellow")
+            self.screen.say(f"{on_one_line(gone.name)} was deleted.", "yellow")
             self._pick()
 
     # ---- its contents -------------------------------------------------------------------------------

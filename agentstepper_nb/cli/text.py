@@ -10,6 +10,7 @@ from typing import Final, NoReturn
 import msgspec
 
 from ..protocol.marks import edited_mark, marks_in
+from ..protocol.visible import escaped, shown
 
 #: Lines of a message that are shown at a halt, and how many of them are its last.
 LINES: Final = 40
@@ -20,17 +21,17 @@ WIDTH: Final = 2000
 _LINE_ENDS: Final = re.compile(r"(?<!\\)((?:\\\\)*\\n)")
 #: A JSON line whose text has line ends is shown over several lines when it is longer than this.
 _LONG: Final = 100
-#: The two joiners hold emoji and scripts together.
+#: Not printable, but shown where `visible` lets them stand: the joiners hold emoji and scripts together.
 _KEPT: Final = "\n\u200c\u200d"
 
 
 def inert(text: str) -> str:
-    r"""Make what a terminal would act on visible: an escape is shown as `\x1b`.
+    r"""Make what a terminal would act on, or not show, visible: an escape is shown as `\x1b`.
 
     Args:
         text: Of an agent, or of anyone else.
     """
-    text = text.replace("\r\n", "\n")
+    text = shown(text.replace("\r\n", "\n"), escaped)
     return "".join(character if _shows(character) else _escaped(character) for character in text)
 
 
@@ -43,7 +44,7 @@ def _shows(character: str) -> bool:
 def _escaped(character: str) -> str:
     if character == "\t":
         return "    "
-    return character.encode("unicode_escape").decode("ascii")
+    return escaped(character)
 
 
 def pretty(data: str) -> str:

@@ -18,6 +18,7 @@ from ..worker.redialing import Find
 from ..worker.run import work
 from ..worker.service import ServiceContext, load_services
 from . import FAILED, INTERRUPTED, OK
+from .log_lines import log_to_stderr
 
 
 def run(given: Namespace) -> int:
@@ -29,9 +30,7 @@ def run(given: Namespace) -> int:
     Returns:
         The exit code.
     """
-    logging.basicConfig(
-        level=given.log_level.upper(), stream=sys.stderr, format="%(levelname)s %(message)s"
-    )
+    log_to_stderr(given.log_level, "%(levelname)s %(message)s")
     for chatty in ("websockets", "httpx", "httpx2"):  # a line for each request
         logging.getLogger(chatty).setLevel(logging.WARNING)
     try:

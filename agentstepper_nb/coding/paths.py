@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import unicodedata
 from typing import Final
 
 from ..errors import UnsafePathError
+from ..protocol.visible import HIDDEN
 
 #: Bytes of a path, and of one name in it: what POSIX systems take at least.
 PATH_LIMIT: Final = 4096
@@ -16,10 +16,7 @@ NAME_LIMIT: Final = 255
 DEPTH_LIMIT: Final = 128
 
 _DRIVE = re.compile(r"[A-Za-z]:")
-# Control characters, lone surrogates, line and paragraph separators: nobody would see what is meant.
-_UNSEEN: Final = frozenset({"Cc", "Cs", "Zl", "Zp"})
-# The same by turning the text around them.
-_TURNING: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_CONTROL: Final = re.compile(r"[\t\n\r]")
 
 
 def split(relative: str) -> tuple[str, ...]:
@@ -54,8 +51,8 @@ def check(path: str) -> None:
         raise UnsafePathError(path, "it is empty; `.` is the workspace")
     if "\\" in path:
         raise UnsafePathError(path, "it has a backslash; names are parted by `/`")
-    for character in path:
-        if unicodedata.category(character) in _UNSEEN or character in _TURNING:
-            raise UnsafePathError(path, f"it has the character U+{ord(character):04X}")
+    found = _CONTROL.search(path) or HIDDEN.search(path)  # nobody would see what is meant
+    if found is not None:
+        raise UnsafePathError(path, f"it has the character U+{ord(found[0]):04X}")
     if len(path.encode()) > PATH_LIMIT:
         raise UnsafePathError(path, f"it is longer than {PATH_LIMIT} bytes")

@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from ..protocol.values import AnswerKind, Breakpoint, EventKind, Failure, Outcome, Side
+from ..protocol.visible import shown
 from .vocabulary import Summarizer
 
 #: Characters of a summary.
@@ -131,8 +132,8 @@ def one_line(text: str) -> str:
 
 
 def _words(line: str) -> str:
-    """What a line says: its words, without control codes."""
-    words = " ".join(line.split())
+    """What a line says: its words, without characters that nobody sees."""
+    words = shown(" ".join(line.split()), lambda _: "")
     return words if words.isprintable() else "".join(filter(_shows, words))
 
 

@@ -24,10 +24,10 @@ def as_json(findings: Sequence[Finding]) -> str:
 
 
 def _line(finding: Finding) -> str:
-    from ..cli.text import inert
+    from ..protocol.visible import on_one_line
 
     words = " ".join(f"{finding.text} {finding.advice}".split())
-    return inert(f"{_SIGNS[finding.sign]} {words}")  # folders may be called anything
+    return on_one_line(f"{_SIGNS[finding.sign]} {words}")  # folders may be called anything
 
 
 def _verdict(findings: Sequence[Finding]) -> str:

@@ -25,6 +25,7 @@ from ..discover import (
     Endpoint,
     worker_url,
 )
+from ..protocol.visible import on_one_line
 
 #: Seconds to end by itself before it is killed.
 _PATIENCE: Final = 8.0
@@ -206,7 +207,4 @@ class _Process(asyncio.SubprocessProtocol):
 
 def _plain(line: bytes) -> str:
     """A line without control codes: it may quote what a model wrote."""
-    text = line[:_LONGEST].decode(errors="replace")
-    return "".join(
-        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text
-    )
+    return on_one_line(line[:_LONGEST].decode(errors="replace"))

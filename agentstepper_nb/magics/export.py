@@ -8,8 +8,8 @@ from typing import Final
 
 from IPython.core.error import UsageError
 
-from ..cli.text import inert
 from ..protocol.values import Run
+from ..protocol.visible import on_one_line
 from ..store.files import write_whole
 from ..widgets import kernel_core
 
@@ -46,7 +46,7 @@ def export(file: str, wanted: str | None) -> str:
     except OSError as error:
         raise UsageError(f"{path} can't be written: {error.strerror}.") from None
     where = shlex.quote(str(path))
-    return inert(f"{run.name} is in {where}: `agentstepper serve --runs {where}` lists it.")
+    return on_one_line(f"{run.name} is in {where}: `agentstepper serve --runs {where}` lists it.")
 
 
 def _newest(runs: list[Run], wanted: str | None) -> Run:
@@ -55,5 +55,5 @@ def _newest(runs: list[Run], wanted: str | None) -> Run:
         return found[-1]
     if not runs:
         raise UsageError("There is no run to export yet.")
-    names = inert(", ".join(dict.fromkeys(run.name for run in runs)))
+    names = on_one_line(", ".join(dict.fromkeys(run.name for run in runs)))
     raise UsageError(f"No run is called {wanted!r}. There is: {names}.")

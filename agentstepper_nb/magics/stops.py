@@ -9,9 +9,9 @@ from typing import Any, Final
 from IPython.core.error import UsageError
 
 from .. import rules
-from ..cli.text import inert
 from ..core.stops.conditions import ConditionError, parse
 from ..errors import AgentStepperError, ProtocolError
+from ..protocol.visible import on_one_line
 from ..rules.words import USAGE
 from ..sdk import newest_program
 from .place import How, find_core
@@ -74,7 +74,7 @@ def _stop(text: str) -> Any:
         rules.add_stop(stop)
     number = len(rules.stops())
     print(
-        inert(
+        on_one_line(
             f"Stop {number} is set for {_agents(stop)}: {stop}. "
             f"%agentstepper stop try {number} tells where it would have hit."
         )

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from ..protocol.records import RunHistory
 from ..protocol.values import Breakpoint, Commit, Event, EventKind
+from ..protocol.visible import on_one_line
 
 
 def readable(history: RunHistory) -> str:
@@ -16,12 +17,12 @@ def readable(history: RunHistory) -> str:
 
 def _lines(history: RunHistory) -> Iterator[str]:
     run = history.run
-    yield f"{run.name} ({run.program})"
+    yield on_one_line(f"{run.name} ({run.program})")
     yield f"started {_time(run.started_at)}"
     if run.ended_at is not None:
         yield f"ended {_time(run.ended_at)}{f', {run.ending}' if run.ending else ''}"
     if run.failure:
-        yield f"{run.failure.type}: {run.failure.message}"
+        yield on_one_line(f"{run.failure.type}: {run.failure.message}")
     for _, lines in sorted(_blocks(history), key=lambda block: block[0]):
         yield ""
         yield from lines
@@ -43,7 +44,8 @@ def _breakpoint(breakpoint: Breakpoint) -> list[str]:
     kind = (breakpoint.name if custom else None) or breakpoint.kind
     words = f"{kind.replace('_', ' ')}, {breakpoint.side}"
     summary = breakpoint.summary or breakpoint.sentence or ""
-    lines = [f"[{breakpoint.seq}] {_time(breakpoint.at)} {words}: {summary}".rstrip(": ")]
+    head = f"[{breakpoint.seq}] {_time(breakpoint.at)} {words}: {summary}".rstrip(": ")
+    lines = [on_one_line(head)]
     lines.append(breakpoint.data)
     if breakpoint.edit is not None:
         lines.append(f"edited to: {breakpoint.edit}")
@@ -52,9 +54,10 @@ def _breakpoint(breakpoint: Breakpoint) -> list[str]:
             f"asks for approval, {breakpoint.approval.risk} risk: {breakpoint.approval.why}"
         )
     if breakpoint.reason:
-        lines.append(f"denied: {breakpoint.reason}")
+        lines.append(on_one_line(f"denied: {breakpoint.reason}"))
     if breakpoint.failure:
-        lines.append(f"{breakpoint.failure.type}: {breakpoint.failure.message}")
+        failure = f"{breakpoint.failure.type}: {breakpoint.failure.message}"
+        lines.append(on_one_line(failure))
     return lines
 
 
@@ -64,10 +67,11 @@ def _debug_message(event: Event) -> list[str]:
 
 def _commit(commit: Commit) -> list[str]:
     lines = [f"commit {commit.id[:12]} {_time(commit.at)} {commit.title}"]
-    return lines + [
+    lines += [
         f"  {change.kind} {change.path} +{change.added} -{change.removed}"
         for change in commit.changes
     ]
+    return list(map(on_one_line, lines))
 
 
 def _time(at: float) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from ..protocol.visible import shown
+
 
 def one_line(text: str, most: int) -> str:
-    """A text as one line, without control codes.
+    """A text as one line, without characters that nobody sees.
 
     Args:
         text: Of anyone.
         most: Characters that it may have.
     """
-    shown = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+    line = " ".join(shown(text, lambda _: " ").split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -29,6 +29,7 @@ from ..protocol.values import (
     Run,
     RunState,
 )
+from ..protocol.visible import shown
 
 #: Bytes of a page, about: a notebook is read whole by whatever opens it.
 LARGEST: Final = 200_000
@@ -68,12 +69,6 @@ _LEFT: Final = 'style="text-align:left"'
 
 _FIRM: Final = "\N{NO-BREAK SPACE}"
 
-#: Characters that hide, or turn around what stands beside them: those of js/src/view/visible.ts, and
-#: halves of characters, which no file can hold.
-_HIDDEN: Final = re.compile(
-    "[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
-    "\ud800-\udfff]"
-)
 #: What begins a formula: MathJax reads outputs as well, and formulas can carry links.
 _FORMULA: Final = re.compile(r"[$\\]")
 #: A word so long that it would push the table's last column out of sight.
@@ -290,16 +285,16 @@ def _diffstat(added: int, removed: int) -> str:
 def _text(text: str, length: int = _SHORT) -> str:
     """A text of an agent on one line, harmless, and turning nothing but itself from right to left."""
     looked_at = text[: 4 * length]
-    shown = " ".join(_HIDDEN.sub(_sign, looked_at).split())
-    if len(shown) > length or len(looked_at) < len(text):
-        shown = shown[: length - 1] + "…"
-    breakable = _LONG_WORD.sub("\\g<0>\0", shown)  # no other \0 is left
+    line = " ".join(shown(looked_at, _sign).split())
+    if len(line) > length or len(looked_at) < len(text):
+        line = line[: length - 1] + "…"
+    breakable = _LONG_WORD.sub("\\g<0>\0", line)  # no other \0 is left
     harmless = _FORMULA.sub(r"<span>\g<0></span>", escape(breakable)).replace("\0", "<wbr>")
     return f'<span dir="auto">{harmless}</span>'
 
 
-def _sign(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _sign(character: str) -> str:
+    code = ord(character)
     if 0xD800 <= code <= 0xDFFF:
         return "\N{REPLACEMENT CHARACTER}"
     if code < 0x20:

@@ -39,7 +39,7 @@ TABLE = {
     "_version": Row(),
     "errors": Row(),
     "suggestions": Row(pure=True),
-    "protocol": Row(packages={"msgspec": ""}, pure=True),
+    "protocol": Row(packages={"msgspec": "", "regex": "protocol.visible"}, pure=True),
     "core": Row(rooms=("protocol",), packages={"regex": "core.stops"}, pure=True),
     "llm_wire": Row(rooms=("protocol",), pure=True),
     "store": Row(

@@ -331,8 +331,9 @@ def test_hostile_texts_are_texts(what: str) -> None:
         ("zero\u200bwidth", "zero⟨U+200B⟩width"),
         ("bell\x07 del\x7f csi\x9b", "bell␇ del␡ csi⟨U+009B⟩"),
         ("half \ud83d", "half \ufffd"),
-        ("two\n\nlines\r\n\tand\u2028more", "two lines and more"),
-        ("man\u200dwoman", "man\u200dwoman"),
+        ("two\n\nlines\r\n\tand\u2028more", "two lines and⟨U+2028⟩more"),
+        ("👨\u200d👩", "👨\u200d👩"),
+        ("filler\u3164soft\u00ad", "filler⟨U+3164⟩soft⟨U+00AD⟩"),
     ],
 )
 def test_what_hides_is_shown(text: str, shown: str) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from ...protocol.visible import shown
+
 if TYPE_CHECKING:
     from .words import Call
 
@@ -74,5 +76,5 @@ def shortened(text: str, limit: int = 120) -> str:
     """A part of a command on one line, for a sentence."""
     line = " ".join(text.split()).replace("`", "'")
     # What can't be seen, or turns the text around it, would show a person something else.
-    line = "".join(character if character.isprintable() else "\ufffd" for character in line)
+    line = shown(line, lambda _: "\ufffd")
     return line if len(line) <= limit else line[: limit - 1] + "…"

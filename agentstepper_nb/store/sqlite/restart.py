@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from ...errors import DamagedRunError
 from ...protocol.records import Record, RunChanged, RunFound
 from ...protocol.values import Failure, Run, RunState
+from ...protocol.visible import on_one_line
 from .reader import Listed, Reader
 
 log = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ def _of(reader: Reader, listed: Listed) -> list[Record]:
     try:
         return reader.live_records(listed.run.id)
     except DamagedRunError as error:
-        log.error("%s was running, and is given up: %s", listed.run.name, error)
+        log.error("%s was running, and is given up: %s", on_one_line(listed.run.name), error)
         failure = Failure(type=type(error).__name__, message=str(error))
         return [RunFound(run=_ended(listed.run, failure))]
 

@@ -1,9 +1,12 @@
-/** Characters that hide, or turn around what stands beside them, as something to be seen. Pure. */
+/**
+ * Characters that nobody sees, or that turn around what stands beside them, as something to be seen. Pure.
+ * agentstepper_nb/protocol/visible.py has the same rule; one table of all code points holds both to it.
+ */
 
-// Joiners stay: emoji and several scripts are written with them.
+// By Unicode's properties. Not tabs and line ends. Not a joiner in a script that has letters beyond ASCII
+// or in an emoji, which are written with them, nor what chooses an emoji's look.
 const HIDDEN =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it is for
-  /[\0-\x08\v\f\x0e-\x1f\x7f-\x9f\u061c\u200b\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]/g;
+  /(?![\t\n\r]|(?<=\p{Emoji})[\ufe0e\ufe0f]|(?<=[^\0-\x7f\u200c\u200d])[\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
 /** The text as it is shown; what is copied and sent is the text itself. */
 export function visible(text: string): string {
@@ -22,4 +25,4 @@ function shown(char: string): string {
 }
 
 const number = (char: string) =>
-  `U+${char.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+  `U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;

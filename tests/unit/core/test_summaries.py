@@ -22,6 +22,7 @@ from agentstepper_nb.protocol.values import (
     Side,
     Usage,
 )
+from agentstepper_nb.protocol.visible import HIDDEN
 
 ASK = (EventKind.LLM_QUERY, Side.BEGIN)
 ANSWER = (EventKind.LLM_QUERY, Side.END)
@@ -245,15 +246,15 @@ def test_a_line_is_always_short_and_plain(where: Where, value: Any) -> None:
     assert len(line) <= LENGTH
     assert line.splitlines() in ([], [line])
     assert all(c.isprintable() or c in "\u200c\u200d" for c in line)
+    assert not any(each in line for each in "\u3164\u00ad\u200e\U000e0041")
 
 
 @settings(derandomize=True, deadline=None)
-@given(st.text() | st.text(st.sampled_from("ab \t\x00\u200b\u200c"), max_size=1000))
+@given(st.text() | st.text(st.sampled_from("ab \t\x00\u200b\u200c\u3164é"), max_size=1000))
 def test_one_line_of_any_text(text: str) -> None:
     line = next(iter(text.lstrip().splitlines()), "")
-    words = "".join(
-        each for each in " ".join(line.split()) if each.isprintable() or each in "\u200c\u200d"
-    )
+    seen = HIDDEN.sub("", " ".join(line.split()))
+    words = "".join(each for each in seen if each.isprintable() or each in "\u200c\u200d")
     assert one_line(text) == (words if len(words) <= LENGTH else words[: LENGTH - 1] + "…")
     assert len(one_line(text)) <= LENGTH
     assert "\n" not in one_line(text)
