@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from . import (
     background,
+    flooded,
     imports,
     lease,
     long_runs,
@@ -50,6 +51,7 @@ def main(arguments: list[str] | None = None) -> None:
         background.measure(background.Effort(options.actions, options.rows))
         if options.actions
         else None,
+        flooded.measure(options.steps) if options.steps else (),
     )
     print(page)
     if options.write:
@@ -89,7 +91,12 @@ def _parser() -> argparse.ArgumentParser:
         default=100_000,
         help="of a long run; 0: none (%(default)s)",
     )
-    add("--steps", type=int, default=500, help="steps among many agents; 0: none (%(default)s)")
+    add(
+        "--steps",
+        type=int,
+        default=500,
+        help="steps among many agents, and beside a flood; 0: none (%(default)s)",
+    )
     add(
         "--actions",
         type=int,

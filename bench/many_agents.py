@@ -40,11 +40,11 @@ def measure(steps: int) -> list[float]:
             stack.enter_context(process("many_agents", str(agents), str(share)))
         socket = stack.enter_context(plugged(agents))
         person = Person(stack.enter_context(plugged(uis)))
-        halted = _Halted(socket, person)
+        halted = Halted(socket, person)
         return [halted.step() for _ in range(steps)]
 
 
-class _Halted:
+class Halted:
     """An agent that halts at each breakpoint, and the person who steps it."""
 
     def __init__(self, socket: ClientConnection, person: Person) -> None:

@@ -37,7 +37,7 @@ CHEAPER, SMALL = 20, 1_000
 STEP = 10
 
 #: What a breakpoint may cost in a long run, against a short one; what the Core may have in memory then;
-#: bytes of the first message about it; and milliseconds of a Step among many agents.
+#: bytes of the first message about it; and milliseconds of a Step among many agents, or beside a flood.
 LONG = 1.2
 MEMORY = 300_000_000
 FIRST = 256 * 1024
@@ -143,6 +143,7 @@ def page(
     long: Long | None = None,
     steps: Sequence[float] = (),
     background: Background | None = None,
+    flooded: Sequence[float] = (),
 ) -> str:
     """The whole page.
 
@@ -158,6 +159,7 @@ def page(
         long: What a long run costs the Core.
         steps: Seconds from a Step until its agent goes on, while many others do.
         background: What agents that run on their own cost the queue.
+        flooded: As `steps`, while another agent sends as fast as it can.
     """
     return "\n".join(
         [
@@ -170,7 +172,11 @@ def page(
             *_table(("", "measured", "goal"), [_room(storing.room), _opening(storing.opening)]),
             *([_WIRE, *_table(("", "bytes", "goal"), _travelled(travelled))] if travelled else []),
             *([_clicks(clicks)] if clicks else []),
-            *([_LONG, *_table(("", "measured", "goal"), _long(long, steps))] if long else []),
+            *(
+                [_LONG, *_table(("", "measured", "goal"), _long(long, steps, flooded))]
+                if long
+                else []
+            ),
             *(
                 [_BACKGROUND, *_table(("", "measured", "goal"), _background(background))]
                 if background
@@ -186,7 +192,9 @@ def page(
     )
 
 
-def _long(long: Long, steps: Sequence[float]) -> Iterator[tuple[str, ...]]:
+def _long(
+    long: Long, steps: Sequence[float], flooded: Sequence[float]
+) -> Iterator[tuple[str, ...]]:
     number, opening = f"{long.breakpoints:,}", long.opening
     each = _spread(long.long, 1e6, "µs")
     yield (
@@ -207,12 +215,18 @@ def _long(long: Long, steps: Sequence[float]) -> Iterator[tuple[str, ...]]:
     yield "a page out of its middle", _spread(opening.page, 1e3, "ms"), ""
     yield "the rows of it that a filter shows", f"{opening.find:.1f} s", ""
     if steps:
-        slow = sorted(steps)[(len(steps) * 99) // 100] * 1e3
-        yield (
-            "Step on a halted agent while 50 others reach 20 breakpoints a second each",
-            f"median {statistics.median(steps) * 1e3:.1f} ms, p99 {slow:.0f} ms",
-            _verdict(slow, STEP_AMONG, f"p99 ≤ {STEP_AMONG} ms"),
-        )
+        yield _step_among("50 others reach 20 breakpoints a second each", steps)
+    if flooded:
+        yield _step_among("another sends messages as fast as it can", flooded)
+
+
+def _step_among(others: str, steps: Sequence[float]) -> tuple[str, ...]:
+    slow = sorted(steps)[(len(steps) * 99) // 100] * 1e3
+    return (
+        f"Step on a halted agent while {others}",
+        f"median {statistics.median(steps) * 1e3:.1f} ms, p99 {slow:.0f} ms",
+        _verdict(slow, STEP_AMONG, f"p99 ≤ {STEP_AMONG} ms"),
+    )
 
 
 def _background(background: Background) -> Iterator[tuple[str, ...]]:

@@ -9,6 +9,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.protocol import State
 
 from .connection import Session, closing_reason
+from .fair_turns import FairTurns
 
 #: Bytes that may wait for a peer that doesn't read, before it is let go.
 BACKLOG: Final = 64 * 1024 * 1024
@@ -52,8 +53,14 @@ class SocketConnection:
         self._closing = self._socket.loop.create_task(closing)
 
 
-async def converse(socket: ServerConnection, session: Session) -> None:
-    """Feed a session with what comes, until the connection is gone."""
+async def converse(socket: ServerConnection, session: Session, turns: FairTurns) -> None:
+    """Feed a session with what comes, until the connection is gone.
+
+    Args:
+        socket: The server's side of the connection.
+        session: The peer's side of the hub.
+        turns: Says when other connections are next.
+    """
     if hasattr(socket.transport, "max_size"):
         socket.transport.max_size = READ
     try:
@@ -63,6 +70,8 @@ async def converse(socket: ServerConnection, session: Session) -> None:
                 session.receive(message)
             else:
                 session.receive_binary()
+            if (others := turns.taken()) is not None:
+                await others
     except ConnectionClosed:
         pass
     finally:

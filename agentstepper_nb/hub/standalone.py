@@ -21,6 +21,7 @@ from ..store import MemoryStore, Store, archive, open_store
 from .chat_door import chat_gate, chat_of
 from .connection import Rights, Session
 from .extensions import Extension
+from .fair_turns import fair_turns
 from .gate import (
     AskingGate,
     agent_gate,
@@ -245,7 +246,9 @@ class AgentStepperCore:
         agents = await self._serve(
             self.client_port,
             chat_gate(host.chats, gate_by_path(workers, programs)),
-            lambda socket: converse(socket, self._on_agents_port(hub, host, socket)),
+            lambda socket: converse(
+                socket, self._on_agents_port(hub, host, socket), fair_turns(hub)
+            ),
         )
         self._servers.append(agents)
         self.client_port = _port(agents)
@@ -253,7 +256,9 @@ class AgentStepperCore:
             uis = await self._serve(
                 self.ui_port,
                 ui_gate(self._token, self._ui_origins),
-                lambda socket: converse(socket, self._on_ui_port(hub, host, socket)),
+                lambda socket: converse(
+                    socket, self._on_ui_port(hub, host, socket), fair_turns(hub)
+                ),
             )
             self._servers.append(uis)
             self.ui_port = _port(uis)

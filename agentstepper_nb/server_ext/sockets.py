@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from hmac import compare_digest
 from typing import Any, cast
 
@@ -13,6 +14,7 @@ from tornado.websocket import WebSocketHandler, WebSocketProtocol, WebSocketProt
 
 from ..hub import Hub, Rights, Session
 from ..hub.connection import closing_reason
+from ..hub.fair_turns import fair_turns
 from ..hub.workers import Workers
 from ..protocol.frame import SUBPROTOCOL
 from .answers import RESOURCE, AnswersInJson, refusal
@@ -94,6 +96,7 @@ class Socket(AnswersInJson, WebSocketMixin, WebSocketHandler, JupyterHandler):
         super().open(*args, **kwargs)
         self.set_nodelay(True)
         self._connection = TornadoConnection(self)
+        self._turns = fair_turns(self.hub)
         self._session = self.connect(self._connection, 2 if self.selected_subprotocol else 1)
 
     def connect(self, connection: TornadoConnection, version: int) -> Session:
@@ -114,14 +117,15 @@ class Socket(AnswersInJson, WebSocketMixin, WebSocketHandler, JupyterHandler):
                 403, "unauthorized", "This server isn't meant to be reached by this name."
             )
 
-    def on_message(self, message: str | bytes) -> None:
-        """Hand one message to the session."""
+    def on_message(self, message: str | bytes) -> Awaitable[None] | None:
+        """Hand one message to the session; what is returned is awaited before the next."""
         if self._session is None:
-            return
+            return None
         if isinstance(message, bytes):
             self._session.receive_binary()
         else:
             self._session.receive(message)
+        return self._turns.taken()
 
     def on_close(self) -> None:
         """Tell the Hub, once."""

@@ -8,6 +8,7 @@ import pytest
 from bench import (
     arms,
     background,
+    flooded,
     lease,
     long_runs,
     many_agents,
@@ -85,6 +86,7 @@ def test_a_long_run_and_many_agents_are_measured(monkeypatch: pytest.MonkeyPatch
     assert 0 < long.opening.first < 256 * 1024
     monkeypatch.setattr(many_agents, "AGENTS", 4)
     assert len(many_agents.measure(5)) == 5
+    assert len(flooded.measure(5)) == 5
 
 
 def test_what_a_long_run_costs_is_said() -> None:
@@ -92,12 +94,15 @@ def test_what_a_long_run_costs_is_said() -> None:
     opening = long_runs.Opening(113_000, Spread(0.01, 0.02, 0.03), quick, 5.0)
     long = Long(100_000, quick, slow, 1.5, 94_000_000, opening)
     empty = Storing([], Room(1, 1, 1), Opening(1, quick))
-    page = report.page([], empty, [], [], [], long=long, steps=[0.001] * 99 + [0.07])
+    page = report.page(
+        [], empty, [], [], [], long=long, steps=[0.001] * 99 + [0.07], flooded=[0.01]
+    )
     for words in (
         "300 µs [200 – 400], 1.50 × the 200 µs [100 – 300] | ≤ 1.2 ×: MISSED |",
         "94 MB | ≤ 300 MB: held |",
         "113 KB, 20 ms [10 – 30] | ≤ 256 KB: held |",
-        "median 1.0 ms, p99 70 ms | p99 ≤ 50 ms: MISSED |",
+        "a second each | median 1.0 ms, p99 70 ms | p99 ≤ 50 ms: MISSED |",
+        "as fast as it can | median 10.0 ms, p99 10 ms | p99 ≤ 50 ms: held |",
     ):
         assert words in re.sub(" +", " ", page)
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from websockets.asyncio.server import ServerConnection, serve
 
 from agentstepper_nb.hub import Rights
+from agentstepper_nb.hub.fair_turns import FairTurns
 from agentstepper_nb.hub.gate import select_subprotocol
 from agentstepper_nb.hub.sockets import SocketConnection, converse
 from tests.hub.conftest import Stand
@@ -242,7 +243,7 @@ def watching(stand: Stand, version: int) -> Iterator[Ui]:
             chosen = 1 if socket.subprotocol is None else 2
             hub = stand.core.hub
             session = hub.connect_ui(SocketConnection(socket), chosen, Rights(control=False))
-            await converse(socket, session)
+            await converse(socket, session, FairTurns())
 
         server = await serve(handle, "127.0.0.1", 0, select_subprotocol=select_subprotocol)
         return server, next(iter(server.sockets)).getsockname()[1]

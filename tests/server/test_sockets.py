@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tornado.httpclient import HTTPClientError
 
+from agentstepper_nb.hub.fair_turns import TURN, FairTurns
 from agentstepper_nb.protocol import agent as agent_wire
 from agentstepper_nb.protocol import ui as ui_wire
 from agentstepper_nb.protocol.values import RunState
@@ -160,6 +161,25 @@ async def test_bad_messages_are_answered_and_all_goes_on(
     await ui.pending(breakpoint)
     await ui.send(ui_wire.Step(run=agent.run))
     assert (await agent.expect(agent_wire.Answered)).breakpoint == breakpoint
+
+
+async def test_who_sends_without_end_lets_others_have_their_turn(
+    new_agent: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ways: list[FairTurns] = []
+    gives_way = FairTurns._give_way
+
+    async def counted(turns: FairTurns) -> None:
+        ways.append(turns)
+        await gives_way(turns)
+
+    monkeypatch.setattr(FairTurns, "_give_way", counted)
+    agent = await new_agent()
+    for _ in range(3 * TURN):
+        await agent.socket.write_message("no JSON")
+    for _ in range(3 * TURN):
+        await agent.expect(agent_wire.AgentError)
+    assert len(ways) >= 3
 
 
 @pytest.mark.parametrize("max_message", [10_000])

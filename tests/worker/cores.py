@@ -11,6 +11,7 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request, Response
 
 from agentstepper_nb.discover import Endpoint
+from agentstepper_nb.hub.fair_turns import FairTurns
 from agentstepper_nb.hub.lines import LineSession
 from agentstepper_nb.hub.sockets import SocketConnection, converse
 from agentstepper_nb.worker.service import Service
@@ -89,7 +90,7 @@ class Core:
             SocketConnection(socket), self._services, LOG, "gone", on_hello=self._hello
         )
         self.sessions.append(session)
-        await converse(socket, session)
+        await converse(socket, session, FairTurns())
 
     def _hello(self, hello: Any) -> None:
         self.hello = hello

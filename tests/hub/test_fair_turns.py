@@ -1,0 +1,132 @@
+"""One connection that sends without end keeps neither the loop nor the store to itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import pytest
+from websockets.asyncio.server import ServerConnection
+from websockets.exceptions import ConnectionClosedOK
+
+from agentstepper_nb.hub.fair_turns import MARK, TURN, FairTurns, fair_turns
+from agentstepper_nb.hub.sockets import converse
+from agentstepper_nb.protocol.records import Record
+from agentstepper_nb.store import MemoryStore
+from tests.hub.conftest import Stand
+from tests.hub.desk import a_hub
+from tests.hub.test_reading import on_a_loop
+
+QUEUED = 10_000
+
+
+class Queued:
+    """A socket whose messages are there already: reading one never waits."""
+
+    transport = None
+
+    def __init__(self, messages: Sequence[str]) -> None:
+        self._left = list(reversed(messages))
+
+    async def recv(self) -> str:
+        if not self._left:
+            raise ConnectionClosedOK(None, None)
+        return self._left.pop()
+
+
+class Heard:
+    """A session that notes who spoke."""
+
+    def __init__(self, name: str, heard: list[str]) -> None:
+        self._name = name
+        self._heard = heard
+
+    def receive(self, text: str) -> None:
+        self._heard.append(self._name)
+
+    def receive_binary(self) -> None:
+        raise AssertionError
+
+    def closed(self) -> None:
+        self._heard.append(f"{self._name} left")
+
+
+async def speak(name: str, messages: int, heard: list[str], turns: FairTurns) -> None:
+    socket = cast(ServerConnection, Queued(["x"] * messages))
+    await converse(socket, Heard(name, heard), turns)
+
+
+@on_a_loop
+async def test_who_sends_without_end_lets_others_have_their_turn() -> None:
+    heard: list[str] = []
+    flood = asyncio.ensure_future(speak("flood", QUEUED, heard, FairTurns()))
+    while not heard:
+        await asyncio.sleep(0)
+    before = len(heard)
+    assert not flood.done()
+    await speak("other", 1, heard, FairTurns())
+    assert heard.index("other") - before <= TURN
+    await flood
+    assert heard.count("flood") == QUEUED
+    assert heard[-1] == "flood left"
+
+
+class Slow(MemoryStore):
+    """A store that records when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting: list[Callable[[], None]] = []
+
+    def append(self, records: Sequence[Record], *args: Any, **named: Any) -> None:
+        raise AssertionError
+
+    def settled(self, done: Callable[[], None]) -> None:
+        self.waiting.append(done)
+
+
+async def stands_still(heard: list[str]) -> int:
+    """How many messages were heard when no more come."""
+    before = -1
+    while before != len(heard):
+        before = len(heard)
+        for _ in range(10):
+            await asyncio.sleep(0)
+    return before
+
+
+@on_a_loop
+async def test_who_is_faster_than_the_store_waits_for_it() -> None:
+    store, heard = Slow(), list[str]()
+    hub = await a_hub(store)
+    flood = asyncio.ensure_future(speak("flood", QUEUED, heard, fair_turns(hub)))
+    assert await stands_still(heard) == 2 * MARK
+    for marks in range(3, 6):
+        store.waiting.pop(0)()
+        assert await stands_still(heard) == marks * MARK
+    # Who sends little is never among those that wait.
+    await speak("other", MARK - 1, heard, fair_turns(hub))
+    assert not flood.done()
+    # A hub that stops calls back what waits, and nobody waits for its store any more.
+    hub.closing = True
+    for done in store.waiting:
+        done()
+    await flood
+    assert heard.count("flood") == QUEUED
+
+
+@pytest.mark.parametrize("data", [True, False], ids=["on disk", "in memory"])
+def test_a_flood_is_recorded_whole_and_others_are_stepped(
+    new_stand: Callable[..., Stand], data: bool, tmp_path: Any
+) -> None:
+    stand = new_stand(data=tmp_path if data else None)
+    ui, flood, other = stand.ui(2), stand.started(2, "Flood"), stand.started(2, "Other")
+    for number in range(2000):
+        flood.post(str(number))
+    asked = other.ask("hi")
+    ui.halted(ui.find("Other"), asked)
+    ui.step(ui.find("Other"))
+    assert other.answer() == "hi"
+    flood.finish()
+    assert ui.until(ui.find("Flood"), "idle")["rows"] == 2001
