@@ -116,16 +116,26 @@ class Commands(Deciding):
             ProtocolError: `invalid_edit`.
         """
         status = self._status(run_id)
+        self._edit(status, self._editable(status, breakpoint_id, revision), edit)
+        return self._drain()
+
+    def is_new_edit(
+        self, run_id: str, breakpoint_id: str, edit: str, revision: int | None = None
+    ) -> bool:
+        """Whether an edit that could be set now is another than stands there. Raises as `edit`."""
+        current = self._editable(self._status(run_id), breakpoint_id, revision)
+        check_edit(edit, current)
+        return edit not in (current.data, current.edit)
+
+    def _editable(self, status: RunStatus, breakpoint_id: str, revision: int | None) -> Breakpoint:
         if revision is None and breakpoint_id not in status.pending:
             raise CommandError(
                 "not_pending",
                 "This message isn't waiting at a breakpoint: only what a run is halted at can be "
                 "edited.",
-                run_id,
+                status.run.id,
             )
-        current = self._current(status, breakpoint_id, revision)
-        self._edit(status, current, edit)
-        return self._drain()
+        return self._current(status, breakpoint_id, revision)
 
     def rename(self, run_id: str, name: str) -> list[Output]:
         """Give a run another name.

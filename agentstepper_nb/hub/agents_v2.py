@@ -25,6 +25,7 @@ from ..protocol.values import AnswerKind, Breakpoint, Ending, EventKind, Run
 from . import arrivals, endings, questions
 from .agents import AgentSession, what
 from .connection import Connection, Rights
+from .edit_checks import EditChecks
 from .intake import Acknowledgements, Intake, Turns
 from .presence import Who
 from .timelines import timeline
@@ -58,6 +59,8 @@ class AgentSessionV2(AgentSession):
         self._caught_up = asyncio.Event()  # what it had sent before has been sent again
         self._sent_before = 0
         self._tasks: set[asyncio.Task[None]] = set()
+        self._checks = False  # whether it says of edits if it takes them
+        self._edit_checks = EditChecks(hub.new_id, self._send)
 
     def closed(self) -> None:
         """The connection is gone."""
@@ -88,6 +91,11 @@ class AgentSessionV2(AgentSession):
                 epoch=self._epoch, mode=lease.mode, stops=lease.stops, prices=lease.prices
             )
             self._send(leased)
+
+    @property
+    def edit_checks(self) -> EditChecks | None:
+        """What asks the agent about edits, where it can say."""
+        return self._edit_checks if self._checks and self._welcomed else None
 
     def core_stops(self) -> None:
         """Its run goes on with the next Core."""
@@ -181,6 +189,8 @@ class AgentSessionV2(AgentSession):
                 edit = None if message.data is UNSET else str(message.data, "utf-8")
                 verdict = arrivals.verdict(message)
                 return debugger.decide(run, now, message.breakpoint, verdict, edit)
+            case v2.EditChecked():
+                self._edit_checks.hear(message)
             case v2.CommitMade():
                 commit = arrivals.commit(message, run)
                 self.hub.log.info("%s", what(commit))
@@ -207,6 +217,7 @@ class AgentSessionV2(AgentSession):
     def _bye(self, run: str, bye: v2.Bye) -> None:
         self._over = True
         self.run = None
+        self._edit_checks.end()
         self.hub.drop_agent(run)
         self.hub.finish(run, bye.ending, bye.failure)
 
@@ -229,6 +240,7 @@ class AgentSessionV2(AgentSession):
         else:
             outputs = self._go_on(hello, n, self._recognized(known, hello, n, secret))
         self._who = Who(hello.pid, hello.host, hello.boot)
+        self._checks = hello.checks
         self.run = hello.run
         self.hub.bind_agent(hello.run, self)
         self._lease = self.hub.debugger.lease(hello.run)
@@ -364,6 +376,7 @@ class AgentSessionV2(AgentSession):
 
     def _let_go(self) -> None:
         self._acknowledgements.end()
+        self._edit_checks.end()
         for task in self._tasks:
             task.cancel()
 

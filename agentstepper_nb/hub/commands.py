@@ -14,6 +14,7 @@ from ..protocol.values import Breakpoint, Commit, Event, EventKind, Note
 from ..store import Store
 
 if TYPE_CHECKING:
+    from .edit_checks import EditChecks
     from .uis import UiSession
 
 
@@ -78,6 +79,27 @@ class PeoplesCommands(ABC):
     ) -> None:
         """As `Debugger.edit`."""
         self.perform(self.debugger.edit(run_id, breakpoint, edit, revision))
+
+    async def check_edit(
+        self, run_id: str, breakpoint: str, edit: str, revision: int | None = None
+    ) -> None:
+        """Ask an agent whether it takes an edit, before it is set.
+
+        Raises:
+            CommandError: `unknown_run`, `stale`.
+            ProtocolError: `invalid_edit`: it doesn't, or it is no edit.
+        """
+        checks = self._edit_checks(run_id)
+        if self.debugger.is_new_edit(run_id, breakpoint, edit, revision) and checks is not None:
+            await checks.ask(breakpoint, edit)
+
+    def checks_edits(self, run_id: str) -> bool:
+        """Whether a run's agent is there, and says of edits if it takes them."""
+        return self._edit_checks(run_id) is not None
+
+    @abstractmethod
+    def _edit_checks(self, run_id: str) -> EditChecks | None:
+        """What asks a run's agent about edits; None where it is away, or can't say."""
 
     def rename(self, run_id: str, name: str, by: UiSession | None = None) -> None:
         """As `Debugger.rename`."""

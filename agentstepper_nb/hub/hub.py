@@ -31,6 +31,7 @@ from .agents_v2 import AgentSessionV2
 from .commands import PeoplesCommands
 from .connection import NO_CONTROL, Connection, Rights
 from .durable import asks_for_durable
+from .edit_checks import EditChecks
 from .extensions import Extension, Extensions
 from .imports import Imports
 from .presence import Presence
@@ -263,6 +264,10 @@ class Hub(PeoplesCommands):
             self.debugger.run(run)
         hits = await self.store.search(query, run, limit + 1)
         return Found(hits=tuple(hits[:limit]), more=len(hits) > limit)
+
+    def _edit_checks(self, run_id: str) -> EditChecks | None:
+        agent = self._agents.get(run_id)
+        return agent.edit_checks if isinstance(agent, AgentSessionV2) else None
 
     def delete(self, run_id: str, by: UiSession | None = None) -> None:
         """As `Debugger.delete`."""

@@ -358,6 +358,8 @@ class AgentStepperCore:
             raise RuntimeError("Can't step over: no run is halted at a breakpoint.")
         pending = self.hub.debugger.pending(meant.id)[0]
         edit = None if data is None else json.dumps(data)
+        if edit is not None:
+            await self.hub.check_edit(meant.id, pending.id, edit, pending.revision)
         self.hub.step(meant.id, pending.id, pending.revision, edit)
 
     def import_file(self, path: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core import Saved
 from ..core.summaries import one_line
@@ -16,6 +17,15 @@ from .refusals import refusal
 
 if TYPE_CHECKING:
     from .hub import Hub
+
+
+class Edited(NamedTuple):
+    """An edit that a command brings."""
+
+    run: str
+    breakpoint: str
+    edit: str
+    revision: int | None = None
 
 
 class UiSession(ABC):
@@ -30,6 +40,8 @@ class UiSession(ABC):
         self._tasks: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
         self._aside = asyncio.Lock()
+        self._deciding = asyncio.Lock()
+        self._undecided = 0  # commands whose edits agents look at, and those behind them
 
     def receive(self, text: str) -> None:
         """A text frame came."""
@@ -88,12 +100,36 @@ class UiSession(ABC):
                 "This login may watch, not control: ask for the right to execute on this server.",
             )
 
+    def _decide(self, carry_out: Callable[[], None], edited: Edited | None, text: str) -> None:
+        """Carry out a command, after those before it and once the agent takes the edit it brings.
+
+        Args:
+            carry_out: Carries it out.
+            edited: The edit.
+            text: The command's message.
+        """
+        asks = edited is not None and self.hub.checks_edits(edited.run)
+        if not asks and not self._undecided:
+            carry_out()
+            return
+        self._undecided += 1
+        self._later(partial(self._decided, carry_out, edited), text, turn=self._deciding)
+
+    async def _decided(self, carry_out: Callable[[], None], edited: Edited | None) -> None:
+        try:
+            if edited is not None:
+                await self.hub.check_edit(*edited)
+            carry_out()
+        finally:
+            self._undecided -= 1
+
     def _later(
         self,
         work: Callable[[], Coroutine[Any, Any, None]],
         text: str = "",
         *,
         aside: bool = False,
+        turn: asyncio.Lock | None = None,
     ) -> None:
         """Do something that takes its time, after what was begun before it.
 
@@ -103,8 +139,9 @@ class UiSession(ABC):
             work: What to do.
             text: The message that asked for it.
             aside: It may take long, and only what else is done aside waits for it.
+            turn: What it waits for in the place of either.
         """
-        turn = self._aside if aside else self._turn
+        turn = turn or (self._aside if aside else self._turn)
         task = asyncio.ensure_future(self._guarded(work, text, turn))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

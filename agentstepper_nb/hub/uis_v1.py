@@ -14,7 +14,7 @@ from ..protocol.v1 import ui as v1
 from ..protocol.v1.commits import asked_for
 from ..protocol.values import EventKind, StoreInfo
 from .connection import Connection, Rights
-from .uis import UiSession
+from .uis import Edited, UiSession
 
 if TYPE_CHECKING:
     from .hub import Hub
@@ -113,7 +113,10 @@ class UiSessionV1(UiSession):
             self._later(partial(self._download, command), text)
             return
         self._check_control()
-        self._control(command)
+        if isinstance(command, v1.V1Step | v1.V1Continue | v1.V1Update):
+            self._decide(partial(self._control, command), _edited(command), text)
+        else:
+            self._control(command)
 
     def _control(self, command: v1.V1Command) -> None:
         hub = self.hub
@@ -131,8 +134,8 @@ class UiSessionV1(UiSession):
             case v1.V1Import():
                 self._later(partial(self._import, command))
             case v1.V1Update():
-                edit = bytes(command.content).decode()
-                hub.edit(command.run, command.message, None if edit == "null" else edit)
+                edited = _edited(command)
+                hub.edit(command.run, command.message, None if edited is None else edited.edit)
 
     async def _import(self, command: v1.V1Import) -> None:
         await self.hub.import_run(command.data.encode())
@@ -145,6 +148,14 @@ class UiSessionV1(UiSession):
 
     def _send_error(self, code: str, message: str, run: str | None, text: str) -> None:
         self._send(v1.error(code, message, run or v1.decode_run(text)))
+
+
+def _edited(command: v1.V1Command) -> Edited | None:
+    """The edit that a command brings; null takes one back."""
+    if not isinstance(command, v1.V1Update):
+        return None
+    edit = bytes(command.content).decode()
+    return None if edit == "null" else Edited(command.run, command.message, edit)
 
 
 def _size(history: RunHistory) -> int:

@@ -26,7 +26,7 @@ from .finder import Finder
 from .pushes import Pushes
 from .reads import Read, answer
 from .trials import try_stop
-from .uis import UiSession
+from .uis import Edited, UiSession
 
 if TYPE_CHECKING:
     from .hub import Hub
@@ -149,10 +149,15 @@ class UiSessionV2(UiSession):
                 self._later(partial(self._import, command, id), text, aside=True)
             elif isinstance(command, v2.WriteNote):
                 self._later(partial(self._write_note, command, id), text)
+            elif isinstance(command, _Decision):
+                self._decide(partial(self._carry_out, command, id), _edited(command), text)
             else:
-                self._control(command)
-                # After all that it brought was told.
-                self.hub.when_recorded(partial(self._answer, v2.Done(), id))
+                self._carry_out(command, id)
+
+    def _carry_out(self, command: Struct, id: str | None) -> None:
+        self._control(command)
+        # After all that it brought was told.
+        self.hub.when_recorded(partial(self._answer, v2.Done(), id))
 
     def _hello(self, hello: v2.UiHello, id: str | None) -> None:
         if hello.version != VERSION:
@@ -289,6 +294,17 @@ class UiSessionV2(UiSession):
 
     def _send_error(self, code: str, message: str, run: str | None, text: str) -> None:
         self._answer(v2.UiError(code=code, message=message, run=run), decode_address(text).id)
+
+
+#: Commands on what is pending, which stay in their order.
+_Decision = v2.Step | v2.Continue | v2.Approve | v2.Deny | v2.Edit
+
+
+def _edited(command: v2.Step | v2.Continue | v2.Approve | v2.Deny | v2.Edit) -> Edited | None:
+    """The edit that a command brings, where it says of what."""
+    if isinstance(command, v2.Deny) or command.edit is None or command.breakpoint is None:
+        return None
+    return Edited(command.run, command.breakpoint, command.edit, command.revision)
 
 
 def _commit(kind: type[v2.CommitAdded | v2.CommitChanged], commit: Commit) -> v2.CoreToUi:

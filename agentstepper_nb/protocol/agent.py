@@ -45,6 +45,7 @@ class Hello(Struct, frozen=True, kw_only=True):
     workspace: str | None = None
     mode: Mode = Mode.STEP  # how the run begins: in CONTINUE it halts where stops and approvals say
     returns: bool = True  # whether it connects again by itself where the connection is lost
+    checks: bool = False  # whether it answers `CheckEdit`
     # On a reconnect:
     sent: Count = 0  # the number of the last message sent before; above 0 it asks to go on
     acknowledged: Count = 0  # the number up to which the Core has said that it keeps them
@@ -105,6 +106,13 @@ class Decide(Struct, frozen=True, kw_only=True):
     always: bool = False  # approved, and from now on without being asked
 
 
+class EditChecked(Struct, frozen=True, kw_only=True):
+    """Answers `CheckEdit`: whether the agent can take an edit."""
+
+    check: Id
+    refusal: Reason | None = None  # why not, for a person
+
+
 class CommitMade(Struct, frozen=True, kw_only=True):
     """A commit of the workspace."""
 
@@ -156,6 +164,7 @@ AgentMessage = (
     | BreakpointReached
     | Withdraw
     | Decide
+    | EditChecked
     | CommitMade
     | GetTimeline
     | ProcessEnded
@@ -173,6 +182,7 @@ from_agent = Table(
     breakpoint=BreakpointReached,
     withdraw=Withdraw,
     decide=Decide,
+    edit_checked=EditChecked,
     commit=CommitMade,
     get_timeline=GetTimeline,
     process_ended=ProcessEnded,
@@ -254,6 +264,17 @@ class Answered(Struct, frozen=True, kw_only=True):
     answer: Answer
 
 
+class CheckEdit(Struct, frozen=True, kw_only=True):
+    """A person is about to edit a breakpoint that waits: can the agent take this?
+
+    It is asked of agents whose hello has `checks`, and answered by `EditChecked`.
+    """
+
+    check: str  # the question's id
+    breakpoint: str
+    data: Raw  # the edit
+
+
 class Timeline(Struct, frozen=True, kw_only=True):
     """Answers `GetTimeline`, under its id: the run as a view shows it, without contents."""
 
@@ -291,13 +312,23 @@ class AgentError(Struct, frozen=True, kw_only=True):
 
 
 CoreToAgent = (
-    Welcome | Lease | Acknowledged | Answered | Timeline | RunTaken | Rules | Tried | AgentError
+    Welcome
+    | Lease
+    | Acknowledged
+    | Answered
+    | CheckEdit
+    | Timeline
+    | RunTaken
+    | Rules
+    | Tried
+    | AgentError
 )
 to_agent = Table(
     welcome=Welcome,
     lease=Lease,
     acknowledged=Acknowledged,
     answer=Answered,
+    check_edit=CheckEdit,
     timeline=Timeline,
     run_taken=RunTaken,
     rules=Rules,

@@ -16,9 +16,10 @@ from websockets.sync.client import ClientConnection
 
 from ..discover import Endpoint, RuntimeFile, running_servers
 from ..errors import ConnectionLostError
-from ..protocol.agent import Acknowledged, Hello, Lease
+from ..protocol.agent import Acknowledged, CheckEdit, Hello, Lease
 from .dialects import Dialect, Version1, Version2
 from .dialing import dial, greet, is_too_large, why_gone, why_lost, why_not_opened
+from .edit_checks import EditChecks
 from .lease import Leasehold
 from .outbox import GOODBYE_PATIENCE, Outbox
 from .reconnecting import Backoff, Reached, Unreached, candidates, reach
@@ -82,6 +83,7 @@ class Connections:
         known = self._dialect if patient else None
         self.outbox = Outbox(waiting, on_disconnect == "continue", self._break, known)
         self.leasehold = Leasehold(hello.program, self.outbox, waiting)
+        self.edit_checks = EditChecks(self.leasehold.send)
         self._connection: ClientConnection | None = None
         self._introduced = False  # whether a Core may have heard hello
         self._backoff = Backoff()
@@ -221,6 +223,8 @@ class Connections:
                 self._until = time.monotonic() + GOODBYE_PATIENCE
         elif isinstance(reply, Lease):
             self.leasehold.take(reply)
+        elif isinstance(reply, CheckEdit):
+            self.edit_checks.hear(reply)
         else:
             self._waiting.give(reply.key, reply.answer)
 

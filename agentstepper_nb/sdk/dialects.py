@@ -15,6 +15,7 @@ from ..protocol.agent import (
     Answer,
     Answered,
     BreakpointReached,
+    CheckEdit,
     CommitMade,
     EventBegun,
     Lease,
@@ -64,7 +65,7 @@ class Dialect(Protocol):
             id: What it is answered under, where it is a request.
         """
 
-    def decode(self, text: str) -> Reply | Acknowledged | Lease | None:
+    def decode(self, text: str) -> Reply | Acknowledged | Lease | CheckEdit | None:
         """Read what the Core sent; None is nothing that anybody waits for."""
 
     def asked(self, breakpoint: str, last: int) -> bool:
@@ -105,10 +106,10 @@ class Version2(Dialect):
         """Whether a breakpoint without an answer is among the messages up to a number."""
         return self._numbers.get(breakpoint, last + 1) <= last
 
-    def decode(self, text: str) -> Reply | Acknowledged | Lease | None:
+    def decode(self, text: str) -> Reply | Acknowledged | Lease | CheckEdit | None:
         """Read what the Core sent."""
         envelope, message = to_agent.decode(text)
-        if isinstance(message, Acknowledged | Lease):
+        if isinstance(message, Acknowledged | Lease | CheckEdit):
             return message
         if isinstance(message, Answered):
             self._numbers.pop(message.breakpoint, None)

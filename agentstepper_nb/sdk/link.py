@@ -20,6 +20,7 @@ from ..discover import Endpoint
 from ..errors import ConnectionLostError
 from ..protocol.agent import AgentMessage, Answer, Bye, GetTimeline, Hello, Timeline
 from .connections import Connections, OnDisconnect
+from .edit_checks import Check
 from .waiting import Waiting, new_future
 
 log = logging.getLogger("agentstepper_nb.sdk")
@@ -113,8 +114,15 @@ class Link:
         self.check()
         self._leasehold.send(messages)
 
-    def ask(self, messages: tuple[AgentMessage, ...], breakpoint: str) -> Future[Answer] | None:
+    def ask(
+        self, messages: tuple[AgentMessage, ...], breakpoint: str, check: Check | None = None
+    ) -> Future[Answer] | None:
         """Send messages, the last of which is a breakpoint; the future gets its answer.
+
+        Args:
+            messages: What to send.
+            breakpoint: The breakpoint's id.
+            check: Says whether an edit of it can be taken, until `answered`.
 
         Returns:
             None where nobody is asked: the agent goes on at once.
@@ -123,7 +131,13 @@ class Link:
             ConnectionLostError: The run is over.
         """
         self.check()
+        if check is not None:
+            self._connections.edit_checks.expect(breakpoint, check)
         return self._leasehold.ask(messages, breakpoint, self.check)
+
+    def answered(self, breakpoint: str) -> None:
+        """A breakpoint waits no more: its edits aren't checked from now on."""
+        self._connections.edit_checks.forget(breakpoint)
 
     def request(self, message: GetTimeline, id: str) -> Future[Timeline | None]:
         """Send a message that is answered under its id.

@@ -66,15 +66,17 @@ def result(future: Future[T]) -> T:
 
 def _carry_out(link: Link, step: Step) -> Any:
     match step:
-        case Ask(messages, breakpoint, queued):
+        case Ask(messages, breakpoint, queued, check):
             try:
-                future = link.ask(messages, breakpoint)
+                future = link.ask(messages, breakpoint, check)
                 if queued is not None:
                     queued(link.send)
                 return _GOES_ON if future is None else result(future)
             except BaseException:
                 link.forget(breakpoint)
                 raise
+            finally:
+                link.answered(breakpoint)
         case Send(messages):
             link.send(messages)
         case Until(future):
@@ -93,15 +95,17 @@ def _carry_out(link: Link, step: Step) -> Any:
 
 async def _acarry_out(link: Link, step: Step) -> Any:
     match step:
-        case Ask(messages, breakpoint, queued):
+        case Ask(messages, breakpoint, queued, check):
             try:
-                future = link.ask(messages, breakpoint)
+                future = link.ask(messages, breakpoint, check)
                 if queued is not None:
                     queued(link.send)
                 return await (_pass() if future is None else _aresult(future))
             except BaseException:
                 link.forget(breakpoint)
                 raise
+            finally:
+                link.answered(breakpoint)
         case Send(messages):
             link.send(messages)
         case Until(future):

@@ -74,6 +74,7 @@ class Session:
             workspace=None if workspace is None else plain(workspace),
             mode=mode,
             returns=on_disconnect != "raise",
+            checks=True,
         )
         self.link = Link(endpoint, hello, on_disconnect, patient)
         _sessions.add(self)

@@ -7,9 +7,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from msgspec import Raw
-
 from ..protocol.agent import AgentMessage
+from .edit_checks import Check
 from .open_events import OpenEvent
 
 T = TypeVar("T")
@@ -29,7 +28,7 @@ class Ask(NamedTuple):
     #: Called with what sends more, once these are on their way.
     queued: Callable[[Callable[[tuple[AgentMessage, ...]], None]], None] | None = None
     #: Says why the agent can't take an edit, where it can't; called on a thread of its own.
-    check: Callable[[Raw], str | None] | None = None
+    check: Check | None = None
 
 
 class Until(NamedTuple):

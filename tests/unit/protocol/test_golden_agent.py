@@ -19,9 +19,11 @@ from agentstepper_nb.protocol.agent import (
     Answered,
     BreakpointReached,
     Bye,
+    CheckEdit,
     CommitMade,
     Decide,
     Deny,
+    EditChecked,
     EventBegun,
     GetRules,
     GetTimeline,
@@ -67,7 +69,7 @@ A_STOP = (
 FROM_AGENT: dict[str, Struct] = {
     '{"n":1,"type":"hello","body":{"version":2,"sdk":"agentstepper_nb 0.1.0","program":"fix_tests",'
     '"run":"r1","secret":"s","pid":7,"host":"here","boot":"b","workspace":"/tmp/w","mode":"continue",'
-    '"returns":true,"sent":9,'
+    '"returns":true,"checks":true,"sent":9,'
     '"acknowledged":7,"waiting":["b1"]}}': Hello(
         version=2,
         sdk="agentstepper_nb 0.1.0",
@@ -79,6 +81,7 @@ FROM_AGENT: dict[str, Struct] = {
         boot="b",
         workspace="/tmp/w",
         mode=Mode.CONTINUE,
+        checks=True,
         sent=9,
         acknowledged=7,
         waiting=("b1",),
@@ -144,6 +147,10 @@ FROM_AGENT: dict[str, Struct] = {
     ),
     '{"n":1,"type":"decide","body":{"breakpoint":"b1","approved":false,"reason":"no",'
     '"always":false}}': Decide(breakpoint="b1", approved=False, reason="no"),
+    '{"n":1,"type":"edit_checked","body":{"check":"q1","refusal":null}}': EditChecked(check="q1"),
+    '{"n":1,"type":"edit_checked","body":{"check":"q1","refusal":"no"}}': EditChecked(
+        check="q1", refusal="no"
+    ),
     '{"n":1,"type":"commit","body":{"id":"abc","at":1.5,"title":"Add b","description":"","event":null,'
     '"snapshot":false,"ruled":true,"changes":[{"path":"b","kind":"renamed","previous_path":"a","added":1,"removed":2,'
     '"binary":false,"size":null,"digest":null,"body":{"diff":"d","content":"c",'
@@ -226,6 +233,9 @@ TO_AGENT: dict[str, Struct] = {
         for watch, of in WATCHES.items()
     },
     '{"n":1,"type":"acknowledged","body":{"received":9}}': Acknowledged(received=9),
+    '{"n":1,"type":"check_edit","body":{"check":"q1","breakpoint":"b1","data":1.0}}': CheckEdit(
+        check="q1", breakpoint="b1", data=Raw(b"1.0")
+    ),
     ANSWER % '{"kind":"resume"}': answer(Resume()),
     ANSWER % '{"kind":"resume","data":null}': answer(Resume(data=Raw(b"null"))),
     ANSWER % '{"kind":"resume","approved":true,"always":true}': answer(

@@ -1,0 +1,206 @@
+"""Edits at a real Core: a person's are made exactly, or refused while the agent stays halted."""
+
+from __future__ import annotations
+
+import contextvars
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pydantic
+import pytest
+
+from agentstepper_nb import AgentStepper, AgentStepperCore, ProtocolError
+from agentstepper_nb.protocol.values import EventKind
+from tests.sdk.doors import both, run
+from tests.sdk.hostile import HOSTILE
+from tests.sdk.person import Person
+from tests.sdk.scripted_core import PATIENCE, START, STEP, Script, ScriptedCore, edit
+from tests.sdk.test_live_core import started
+from tests.sdk.traced import Thing, mark
+
+tenant: contextvars.ContextVar[str] = contextvars.ContextVar("tenant", default="nobody")
+
+
+class Order(pydantic.BaseModel):
+    customer: str
+    amount: int = pydantic.Field(gt=0)
+    checked_for: list[str] = pydantic.Field(default_factory=list, exclude=True)
+
+    @pydantic.model_validator(mode="after")
+    def note(self) -> Order:
+        self.checked_for.append(tenant.get())
+        return self
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4) as pool:
+        yield pool
+
+
+def refused(person: Person, edit: Any, revision: int = 1) -> str:
+    """Step with an edit that is refused: why."""
+    with pytest.raises(AssertionError, match="code='invalid_edit'") as caught:
+        person.step(edit, revision)
+    return str(caught.value)
+
+
+@both
+def test_a_validator_refuses_an_edit_and_the_agent_stays_halted(
+    door: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+) -> None:
+    order = Order(customer="bob", amount=1)
+
+    async def scenario(dbg: Any) -> Any:
+        tenant.set("acme")
+
+        @dbg.traced_tool
+        def buy(order: Order, thing: Thing) -> Order:
+            return order
+
+        return buy(order, Thing())
+
+    working = started(pool, door, live, scenario)
+    person.step()  # the start
+    call = {"Tool": "buy", "Argument": {"order": {"customer": "bob", "amount": 1}}}
+    call["Argument"]["thing"] = mark("<a thing>", 1)  # type: ignore[index]
+
+    def changed(**fields: Any) -> Any:
+        new = json.loads(json.dumps(call))
+        new["Argument"]["order"] |= fields
+        return new
+
+    waiting = person.halted()
+    assert "Argument.order: amount: Input should be greater than 0" in refused(
+        person, changed(amount=-1)
+    )
+    assert "Argument.order.price: Order has no such field" in refused(person, changed(price=2))
+    assert "only its arguments can be edited" in refused(person, changed() | {"Tool": "sell"})
+    assert "Argument.thing is read-only" in refused(
+        person, {"Tool": "buy", "Argument": {**call["Argument"], "thing": "mine"}}
+    )
+    assert person.halted() == waiting
+    assert not person.rows()[-1].edited
+    person.step(changed(amount=2))
+    result = {"customer": "bob", "amount": 2}
+    person.until(lambda run: bool(run.pending) and run.pending[0] != waiting)
+    assert person.body(person.rows()[-1]) == result
+    assert "customer: Input should be a valid string" in refused(person, result | {"customer": 1})
+    person.step(result | {"customer": "eve"})
+    got = working.result(PATIENCE)
+    assert type(got) is Order
+    assert (got.customer, got.amount) == ("eve", 2)
+    assert set(got.checked_for[1:]) == {"acme"}, "validators run in the agent's own context"
+    assert (order.customer, order.amount) == ("bob", 1)
+
+
+@both
+def test_validators_run_once_for_an_edit(
+    door: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+) -> None:
+    runs: list[int] = []
+
+    class Counted(pydantic.BaseModel):
+        n: int
+
+        @pydantic.field_validator("n")
+        @classmethod
+        def count(cls, n: int) -> int:
+            runs.append(n)
+            return n
+
+    async def scenario(dbg: Any) -> Any:
+        await dbg.begin_llm_query_breakpoint("p")
+        return await dbg.end_llm_query_breakpoint(Counted(n=1))
+
+    working = started(pool, door, live, scenario)
+    person.step()
+    person.step()
+    person.edit({"n": 2})
+    person.step(revision=2)
+    assert working.result(PATIENCE).n == 2
+    assert runs == [1, 2]
+
+
+@both
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_response_crashes_the_agent(door: str, core: ScriptedCore, name: str) -> None:
+    response = HOSTILE[name]
+
+    async def scenario(dbg: Any) -> Any:
+        async with dbg.llm("p") as q:
+            q.response = response
+        await dbg.begin_llm_query_breakpoint([response])
+        return q.response is response, await dbg.end_llm_query_breakpoint(response) is response
+
+    assert run(door, core, scenario) == (True, True)
+
+
+@both
+def test_an_older_core_s_edit_that_can_not_be_made_is_told(door: str, core: ScriptedCore) -> None:
+    order = Order(customer="bob", amount=1)
+    core.policy = Script(START, STEP, edit('{"customer":"bob","amount":0}'))
+
+    async def scenario(dbg: Any) -> Any:
+        async with dbg.llm("p") as q:
+            q.response = order
+        return q.response
+
+    assert run(door, core, scenario) is order
+    peer = core.peer()
+    peer.ends()
+    told = [event for event in peer.events if event.kind is EventKind.DEBUG_MESSAGE]
+    assert [json.loads(bytes(event.data)) for event in told] == [
+        "Your edit was refused, and the agent goes on unedited: The value: amount: Input should be "
+        "greater than 0."
+    ]
+
+
+def test_an_older_core_s_edit_that_can_not_be_made_keeps_a_call_from_being_made(
+    core: ScriptedCore,
+) -> None:
+    called: list[Order] = []
+    with AgentStepper("T", "127.0.0.1", core.port) as dbg:
+
+        @dbg.traced_tool
+        def buy(order: Order) -> None:
+            called.append(order)
+
+        core.policy = Script(
+            edit('{"Tool":"buy","Argument":{"order":{"customer":"b","amount":0}}}')
+        )
+        with pytest.raises(ProtocolError, match="greater than 0"):
+            buy(Order(customer="b", amount=1))
+    assert called == []
+
+
+def test_a_secret_in_a_refusal_is_masked(
+    live: AgentStepperCore,
+    person: Person,
+    pool: ThreadPoolExecutor,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SHOP_TOKEN", "s3cret-s3cret")
+
+    class Login(pydantic.BaseModel):
+        user: str
+
+        @pydantic.field_validator("user")
+        @classmethod
+        def check(cls, user: str) -> str:
+            if user == "eve":
+                raise ValueError("the server said no to s3cret-s3cret")
+            return user
+
+    async def scenario(dbg: Any) -> Any:
+        return await dbg.begin_llm_query_breakpoint(Login(user="bob"))
+
+    working = started(pool, "sync", live, scenario)
+    person.step()
+    said = refused(person, {"user": "eve"})
+    assert "s3cret" not in said
+    assert "the server said no to [masked SHOP_TOKEN]" in said
+    person.step()
+    assert working.result(PATIENCE).user == "bob"
