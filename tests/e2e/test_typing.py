@@ -85,3 +85,38 @@ def test_the_focus_stays_in_the_json_when_fields_come_beside_it(gallery: Gallery
         expect(page.locator(".as-Form textarea")).to_have_value("once more")
         expect(code).to_be_focused()
         assert json_text(page) == '"once more"'
+
+
+def messages(page: Page) -> list[list[str]]:
+    """What each message's fields hold, top down."""
+    found: list[list[str]] = page.evaluate(
+        """() => {
+            const found = [];
+            for (const group of document.querySelectorAll('[data-message]'))
+                (found[Number(group.dataset.message)] ??= []).push(
+                    ...[...group.querySelectorAll('textarea, .as-Field input')]
+                        .map((each) => each.value));
+            return found;
+        }"""
+    )
+    return found
+
+
+def test_messages_are_moved_deleted_and_added_by_keys(gallery: Gallery) -> None:
+    with slow(gallery, "edit-prompt") as page:
+        before = messages(page)
+        last, above = (page.locator(f'[data-message="{len(before) - n}"]').first for n in (1, 2))
+        last.locator(".as-MessageUp").focus()
+        page.keyboard.press("Enter")
+        expect(above.locator(".as-MessageUp")).to_be_focused()
+        assert messages(page) == [*before[:-2], before[-1], before[-2]]
+        above.locator(".as-MessageDelete").focus()
+        page.keyboard.press("Enter")
+        expect(above.locator(".as-MessageDelete")).to_be_focused()
+        assert messages(page) == before[:-1]
+        page.get_by_role("button", name="Add message").focus()
+        page.keyboard.press("Enter")
+        page.keyboard.type("Once more, please.")
+        assert messages(page) == [*before[:-1], ["Once more, please."]]
+        expect(page.get_by_text("Added by you")).to_be_visible()
+        expect(page.get_by_text("1 field edited")).to_be_visible()

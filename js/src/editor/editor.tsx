@@ -58,7 +58,7 @@ export function Editor({ model, row, body, shape, focus }: EditorProps) {
     focusing.current = false;
   }, []);
   const fields = session.fields.value;
-  const hasFields = fields.length > 0;
+  const hasFields = fields.length > 0 || session.messages.value !== null;
   // What is wrong in the JSON is said beside the JSON: it can't stay out of sight.
   const wanted = !hasFields ? "json" : session.problem.value && view === "fields" ? "both" : view;
 

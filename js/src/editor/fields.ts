@@ -28,6 +28,8 @@ export interface Group {
   readonly title: string;
   /** A tool's name. */
   readonly name: string | undefined;
+  /** The message that it is of, by its place in the list of messages. */
+  readonly message?: number;
 }
 
 /** What an input shows. */
@@ -146,7 +148,12 @@ function answerFields(root: Value): Field[] {
 }
 
 function messageList(list: Value, id: string): Field[] {
-  return (list.items ?? []).flatMap((item, at) => messageFields(item, `${id}${at}`));
+  return (list.items ?? []).flatMap((item, at) =>
+    messageFields(item, `${id}${at}`).map((one) => ({
+      ...one,
+      group: one.group && { ...one.group, message: at },
+    })),
+  );
 }
 
 function messageFields(message: Value, id: string): Field[] {

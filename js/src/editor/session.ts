@@ -8,6 +8,15 @@ import type { Problem } from "../inspector/json/problem";
 import { sameJson } from "../inspector/json/same";
 import type { Shape } from "../inspector/shape";
 import { type Field, fieldsOf, literalOf, replaced, sameField } from "./fields";
+import {
+  type Messages,
+  messagesOf,
+  origins,
+  type Role,
+  swapped,
+  withOneMore,
+  without,
+} from "./messages";
 
 /** A field's text that isn't JSON (yet). */
 interface Unfit {
@@ -30,6 +39,7 @@ export class EditSession {
   readonly #unfit = signal<Unfit | null>(null);
   readonly #originals: ReadonlyMap<string, Field>;
   readonly #originalFields: readonly Field[];
+  readonly #originalMessages: Messages | null;
 
   /**
    * @param original What the agent sent.
@@ -44,8 +54,9 @@ export class EditSession {
   ) {
     this.original = layOut(original);
     const parsed = this.#fieldable(original) ? parse(this.original) : undefined;
-    this.#originalFields =
-      parsed && "root" in parsed ? fieldsOf(shape, new Value(this.original, parsed.root)) : [];
+    const root = parsed && "root" in parsed ? new Value(this.original, parsed.root) : undefined;
+    this.#originalFields = root ? fieldsOf(shape, root) : [];
+    this.#originalMessages = root ? messagesOf(shape, root) : null;
     this.#originals = new Map(this.#originalFields.map((one) => [one.id, one]));
     this.#standing = layOut(standing);
     this.setText(draft === undefined ? this.#standing : layOut(draft));
@@ -73,6 +84,17 @@ export class EditSession {
     return this.#fieldable(valid.text) ? fieldsOf(this.shape, valid) : [];
   });
 
+  /** The messages of the last valid JSON; null where there is no list of them. */
+  readonly messages = computed<Messages | null>(() => {
+    const valid = this.#valid.value;
+    return valid && this.#fieldable(valid.text) ? messagesOf(this.shape, valid) : null;
+  });
+
+  readonly #origins = computed(() => {
+    const messages = this.messages.value;
+    return messages && this.#originalMessages && origins(messages, this.#originalMessages);
+  });
+
   readonly changed = computed(() => this.fields.value.filter((one) => this.isChanged(one)));
 
   /** What is to be sent; null where that says the same as what is sent anyway. */
@@ -84,12 +106,19 @@ export class EditSession {
 
   isChanged(field: Field): boolean {
     if (this.#unfit.value?.field.id === field.id) return true;
-    const original = this.#originals.get(field.id);
+    const original = this.originalOf(field);
     return original === undefined || !sameField(original, field);
   }
 
-  originalOf(field: Field): Field | undefined {
-    return this.#originals.get(field.id);
+  /** What a field was in the original, wherever its message stood there; undefined: it is the person's. */
+  originalOf({ id, group }: Field): Field | undefined {
+    const messages = this.messages.value;
+    const now = this.#origins.value;
+    if (!messages || !now || group?.message === undefined) return this.#originals.get(id);
+    const origin = now[group.message];
+    if (origin == null) return undefined;
+    const start = `${messages.prefix}${group.message}`;
+    return this.#originals.get(`${messages.prefix}${origin}${id.slice(start.length)}`);
   }
 
   /** Whether fields can be changed: not while they show another text than the JSON below them. */
@@ -97,6 +126,29 @@ export class EditSession {
     if (this.#problem.value) return false;
     const unfit = this.#unfit.value;
     return unfit === null || unfit.field.id === field.id;
+  }
+
+  /** Why no message can be put in, taken out or moved now; null where it can. */
+  readonly messagesHeld = computed(() =>
+    this.error.value === null ? null : "First mend what is wrong",
+  );
+
+  addMessage(role: Role): void {
+    this.#withMessages((messages) => withOneMore(messages, role));
+  }
+
+  removeMessage(at: number): void {
+    this.#withMessages((messages) => without(messages, at));
+  }
+
+  /** Put a message in the next one's place. */
+  swapMessages(at: number): void {
+    this.#withMessages((messages) => swapped(messages, at));
+  }
+
+  #withMessages(change: (messages: Messages) => string): void {
+    const messages = this.messages.peek();
+    if (messages && this.messagesHeld.peek() === null) this.setText(change(messages));
   }
 
   /** Set the text: the one that the JSON, the fields and the draft are all read from. */
@@ -126,7 +178,7 @@ export class EditSession {
 
   restore(drawn: Field): void {
     const field = this.#now(drawn);
-    const original = this.#originals.get(drawn.id);
+    const original = field && this.originalOf(field);
     if (!field || !original) return;
     this.setText(replaced(this.#text.value, field, original.value.literal));
   }

@@ -1,0 +1,92 @@
+/** The buttons that move, delete and add messages. */
+import { useState } from "preact/hooks";
+import { Button } from "../view/button";
+import { ROLES, type Role } from "./messages";
+import type { EditSession } from "./session";
+
+/** What takes the focus once a change is drawn: a new object for each change. */
+export interface Focused {
+  readonly selector: string;
+}
+
+interface ActsProps {
+  session: EditSession;
+  /** How many messages there are. */
+  many: number;
+  onFocus(next: Focused): void;
+}
+
+const within = (message: number, selector: string): Focused => ({
+  selector: `[data-message="${message}"] ${selector}`,
+});
+
+export function MessageActs({ session, at, many, onFocus }: ActsProps & { at: number }) {
+  const held = session.messagesHeld.value;
+  return (
+    <span class="as-MessageActs">
+      <Button
+        icon="up"
+        class="as-MessageUp"
+        hint="Move this message up"
+        held={held ?? (at === 0 ? "It is the first" : null)}
+        onClick={() => {
+          session.swapMessages(at - 1);
+          onFocus(within(at - 1, ".as-MessageUp"));
+        }}
+      />
+      <Button
+        icon="down"
+        class="as-MessageDown"
+        hint="Move this message down"
+        held={held ?? (at === many - 1 ? "It is the last" : null)}
+        onClick={() => {
+          session.swapMessages(at);
+          onFocus(within(at + 1, ".as-MessageDown"));
+        }}
+      />
+      <Button
+        icon="trash"
+        class="as-MessageDelete"
+        hint="Delete this message"
+        held={held}
+        onClick={() => {
+          session.removeMessage(at);
+          const next = Math.min(at, many - 2);
+          onFocus(next < 0 ? { selector: ".as-AddMessage" } : within(next, ".as-MessageDelete"));
+        }}
+      />
+    </span>
+  );
+}
+
+export function AddMessage({ session, many, onFocus }: ActsProps) {
+  const [role, setRole] = useState<Role>("user");
+  return (
+    <div class="as-FormAdd">
+      <Button
+        outline
+        icon="plus"
+        class="as-AddMessage"
+        hint="Put a message at the end"
+        held={session.messagesHeld.value}
+        onClick={() => {
+          session.addMessage(role);
+          onFocus(within(many, "textarea"));
+        }}
+      >
+        Add message
+      </Button>
+      <span class="as-Muted as-Small">by</span>
+      <select
+        class="as-Input"
+        aria-label="Who the new message is by"
+        value={role}
+        onChange={({ currentTarget }) => setRole(currentTarget.value as Role)}
+      >
+        {ROLES.map((one) => (
+          <option key={one}>{one}</option>
+        ))}
+      </select>
+    </div>
+  );
+}
