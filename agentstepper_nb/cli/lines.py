@@ -27,6 +27,7 @@ _AGENT: Final = {
     AgentState.LLM_THINKING: "the LLM is thinking",
     AgentState.TOOL_EXECUTING: "a tool is running",
     AgentState.HALTING: "halts at its next message",
+    AgentState.WAITING: "waits for your next message",
 }
 _MARKS: Final = {
     ChangeKind.ADDED: "+",

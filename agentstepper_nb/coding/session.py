@@ -95,6 +95,7 @@ class CodingSession:
         self._workspace = workspace
         self._turn = asyncio.Lock()
         self._closed = False
+        self._joined = False  # the debugger's run is somebody else's
         self._stopped = False  # in the debugger
 
     # ---- opening ------------------------------------------------------------------------------------
@@ -234,6 +235,7 @@ class CodingSession:
                 result = await self._agent.run(prompt, self._messages)
             finally:
                 self._messages = self._agent.messages
+                self._await_message()
             if result.stopped:
                 await self._end_stopped()
             return result
@@ -293,9 +295,15 @@ class CodingSession:
         except NoDebuggerError as error:
             self.no_debugger = str(error)
             return
-        self._agent.dbg = dbg
+        self._agent.dbg, self._joined = dbg, theirs is not None
         self.run_id = dbg.run_id
         self.run_name = await run_name(dbg)
+        self._await_message()
+
+    def _await_message(self) -> None:
+        """Tell the debugger that nothing runs between prompts; whose run is another's says so itself."""
+        if self._agent.dbg is not None and not self._joined:
+            self._agent.dbg._live().link.await_message()
 
     async def _end_stopped(self) -> None:
         """Stop ends the debugger's run, not the session: the next prompt has a new one."""

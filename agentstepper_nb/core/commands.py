@@ -85,8 +85,8 @@ class Commands(Deciding):
             CommandError: `unknown_run`, `run_is_over`.
         """
         status, rule = self._consult(run_id, Signal.HALT)
-        state = AgentState.HALTED if status.pending else AgentState.HALTING
-        self._change(status, rule, state)
+        waits = status.pending or status.run.agent_state is AgentState.WAITING
+        self._change(status, rule, None if waits else AgentState.HALTING)
         return self._drain()
 
     def stop(self, run_id: str, at: float) -> list[Output]:

@@ -217,6 +217,17 @@ class AgentInputs(Deciding):
             self._change(status, rule, AgentState.RUNNING, at)
         return self._drain()
 
+    def await_message(self, run_id: str) -> list[Output]:
+        """The agent waits for a person's next message, and does nothing until its next event.
+
+        Raises:
+            ProtocolError: `run_ended`.
+        """
+        status = self._living(run_id)
+        if not status.pending:
+            self._emit(RunChanged(run=replace(status.run, agent_state=AgentState.WAITING)))
+        return self._drain()
+
     def add_commit(self, commit: Commit) -> list[Output]:
         """The agent committed its workspace.
 

@@ -197,6 +197,8 @@ class AgentSessionV2(AgentSession):
                 return debugger.add_commit(commit)
             case v2.GetTimeline():
                 self._later(partial(self._tell_timeline, run, id), text)
+            case v2.MessageAwaited():
+                return debugger.await_message(run)
             case v2.ProcessEnded():
                 self.hub.presence.process_ended(self._who._replace(pid=message.pid), message.code)
             case v2.Bye():

@@ -17,7 +17,7 @@ from ..protocol import ui as v2
 from ..protocol.frame import VERSION, decode_address, encode
 from ..protocol.header_bounds import bounded_header
 from ..protocol.stops import Price, Stop
-from ..protocol.values import Breakpoint, Commit, Event, EventKind, Run, StoreInfo
+from ..protocol.values import AgentState, Breakpoint, Commit, Event, EventKind, Run, StoreInfo
 from ..store.base import without_contents
 from . import windows
 from .bodies import Bodies
@@ -314,5 +314,5 @@ def _commit(kind: type[v2.CommitAdded | v2.CommitChanged], commit: Commit) -> v2
 def _listed(run: Run) -> tuple[object, ...]:
     return (
         *(run.name, run.tags, run.state, run.pending, run.ending, run.stopping),
-        *(run.failure, run.exit_code, run.detached_at),
+        *(run.failure, run.exit_code, run.detached_at, run.agent_state is AgentState.WAITING),
     )

@@ -130,6 +130,10 @@ class GetTimeline(Struct, frozen=True, kw_only=True):
     """Answered by `Timeline`: an agent may read its own run, to keep it with its notebook."""
 
 
+class MessageAwaited(Struct, frozen=True, kw_only=True):
+    """The agent waits for the next message of a person: nothing runs until its next event."""
+
+
 class ProcessEnded(Struct, frozen=True, kw_only=True):
     """A child process of this agent ended, and how: its own run may have had no time to say so."""
 
@@ -167,6 +171,7 @@ AgentMessage = (
     | EditChecked
     | CommitMade
     | GetTimeline
+    | MessageAwaited
     | ProcessEnded
     | TakeRun
     | GetRules
@@ -185,6 +190,7 @@ from_agent = Table(
     edit_checked=EditChecked,
     commit=CommitMade,
     get_timeline=GetTimeline,
+    message_awaited=MessageAwaited,
     process_ended=ProcessEnded,
     take_run=TakeRun,
     get_rules=GetRules,

@@ -78,6 +78,7 @@ class AgentState(StrEnum):
     TOOL_EXECUTING = "tool_executing"
     HALTED = "halted"
     HALTING = "halting"
+    WAITING = "waiting"  # for the next message of a person: nothing runs until then
     FINISHED = "finished"
 
 

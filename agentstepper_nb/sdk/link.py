@@ -14,11 +14,12 @@ import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Final, TypeVar
 
 from ..discover import Endpoint
 from ..errors import ConnectionLostError
-from ..protocol.agent import AgentMessage, Answer, Bye, GetTimeline, Hello, Timeline
+from ..protocol.agent import AgentMessage, Answer, Bye, GetTimeline, Hello, MessageAwaited, Timeline
 from .connections import Connections, OnDisconnect
 from .edit_checks import Check
 from .waiting import Waiting, new_future
@@ -170,6 +171,11 @@ class Link:
     def forget(self, key: str) -> None:
         """Nobody waits for the answer to this breakpoint or request any more."""
         self._waiting.forget(key)
+
+    def await_message(self) -> None:
+        """Tell the Core that nothing runs until a person's next message. Waits for nobody."""
+        with suppress(ConnectionLostError):  # the run is over
+            self.send((MessageAwaited(),))
 
     def withdraw(self, error: Callable[[], BaseException]) -> None:
         """Let nobody wait at a breakpoint any more: each is withdrawn, whatever thread waits there.

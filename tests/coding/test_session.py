@@ -17,6 +17,7 @@ from agentstepper_nb.coding.session import CodingSession
 from agentstepper_nb.errors import ModelError, SessionError
 from agentstepper_nb.llm_wire.conversation import ToolResultMessage, UserMessage
 from agentstepper_nb.llm_wire.events import AgentEvent, TraceEvent
+from agentstepper_nb.protocol.values import AgentState
 from tests.coding.playing import HANGS, Answering, Playing, calls, says
 from tests.sdk.person import Person
 
@@ -275,6 +276,21 @@ def test_a_session_is_a_run_of_the_debugger_that_is_found(home: Path, person: Pe
         await asyncio.to_thread(person.over)
         commits = await asyncio.to_thread(person.commits)
         assert [change.path for change in commits[-1].changes] == ["new.txt"]
+
+    asyncio.run(scene())
+
+
+def test_between_prompts_nothing_is_said_to_run(home: Path, person: Person) -> None:
+    def waits(rows: int) -> None:
+        state = AgentState.WAITING
+        person.until(lambda run: run.agent_state is state and run.rows == rows)
+
+    async def scene() -> None:
+        async with await opened(home, Playing(says("Hi."), says("Ho."))) as session:
+            await asyncio.to_thread(waits, 1)  # the program's start
+            for rows in (3, 5):  # each a query and its answer
+                await session.run("Hello.")
+                await asyncio.to_thread(waits, rows)
 
     asyncio.run(scene())
 

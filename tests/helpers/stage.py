@@ -168,6 +168,9 @@ class Stage:
         verdict = Verdict(answer, denied, always)
         self.perform(self.debugger.decide(run, self.now, breakpoint, verdict, edit))
 
+    def await_message(self, run: str = "run") -> None:
+        self.perform(self.debugger.await_message(run))
+
     def hear(self, n: int, run: str = "run") -> None:
         self.perform(self.debugger.hear(run, n))
 

@@ -92,6 +92,7 @@ class Recording:
         self._dbg: AsyncAgentStepper | None = None
         self._connecting: asyncio.Task[AsyncAgentStepper] | None = None
         self._tried: float | None = None
+        self._open_turns = 0
 
     @property
     def halted(self) -> bool:
@@ -126,6 +127,7 @@ class Recording:
             return Outcome(await act(None, args))
         call = dbg.tool(name, args)
         begun, done, mine = False, False, None
+        self._open_turns += 1
         try:
             async with call:
                 begun = True
@@ -144,6 +146,9 @@ class Recording:
             self._lost(dbg, error)
             return Outcome(mine if done else await act(None, args))
         finally:
+            self._open_turns -= 1
+            if self._open_turns == 0 and self._dbg is not None:
+                self._dbg._live().link.await_message()
             self._look()
         return Outcome(call.result, edited=not done or call.result is not mine)
 

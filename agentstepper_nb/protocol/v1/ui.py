@@ -30,6 +30,7 @@ AGENT_STATES: Final[dict[AgentState, str]] = {
     AgentState.TOOL_EXECUTING: "Tool executing...",
     AgentState.HALTED: "Halted at breakpoint...",
     AgentState.HALTING: "Halting at breakpoint...",
+    AgentState.WAITING: "Agent running...",  # version 1 has no other word
     AgentState.FINISHED: "Agent finished...",
 }
 

@@ -49,6 +49,7 @@ export function runStatus(run: Run, pending: readonly Row[] = [], stops = ""): S
   if (run.state === "idle") return endStatus(run);
   if (run.state === "detached") return awayStatus(run);
   if (run.state === "halted") return haltStatus(run, pending, stops);
+  if (run.agent_state === "waiting") return waitStatus(run);
   if (run.stopping) return busy("Stopping…", "at the agent’s next breakpoint", "agent");
   switch (run.agent_state) {
     case "llm_thinking":
@@ -117,6 +118,13 @@ function haltedAt(row: Row | undefined): string {
     default:
       return "Halted";
   }
+}
+
+/** Nothing runs: what was ordered is carried out once it does. */
+function waitStatus({ stopping, state }: Run): Status {
+  const next = stopping ? "; it stops then" : state === "step" ? "; it halts then" : "";
+  const detail = `nothing runs until then${next}`;
+  return { words: "Waiting for a message", detail, icon: "diamond", tone: "off" };
 }
 
 /** What waits for the person goes on waiting: orange, as where the agent is there. */

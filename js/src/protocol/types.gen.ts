@@ -20,7 +20,7 @@ export type RunState = "continue" | "detached" | "halted" | "idle" | "step";
 /**
  * What the agent is doing.
  */
-export type AgentState = "finished" | "halted" | "halting" | "llm_thinking" | "running" | "tool_executing";
+export type AgentState = "finished" | "halted" | "halting" | "llm_thinking" | "running" | "tool_executing" | "waiting";
 /**
  * What a run does at its next breakpoint: halt (step) or go on (continue).
  */

@@ -23,6 +23,7 @@ test.each<[string, Partial<Run>]>([
   ["Agent running…", {}],
   ["LLM thinking…", { agent_state: "llm_thinking" }],
   ["Tool executing…", { agent_state: "tool_executing" }],
+  ["Waiting for a message", { agent_state: "waiting", stopping: true }],
   ["Halting…", { agent_state: "halting" }],
   ["Stopping…", { stopping: true }],
   ["Halted at 2 breakpoints", { state: "halted", pending: ["r1", "r2"] }],
@@ -34,6 +35,16 @@ test.each<[string, Partial<Run>]>([
   ["Agent away", { state: "detached" }],
 ])("%s", (words, fields) => {
   expect(runStatus(aRun("a", fields)).words).toBe(words);
+});
+
+test.each([
+  [{}, "nothing runs until then"],
+  [{ state: "step" as const }, "nothing runs until then; it halts then"],
+  [{ stopping: true }, "nothing runs until then; it stops then"],
+])("an agent that waits for a message doesn't spin: %j", (fields, detail) => {
+  const run = aRun("a", { agent_state: "waiting", state: "continue", ...fields });
+  const status = runStatus(run);
+  expect([status.spin ?? false, status.detail]).toEqual([false, detail]);
 });
 
 const DAY = new Date(2026, 10, 21, 14, 2).getTime() / 1000;
