@@ -1,5 +1,6 @@
 /** One value as an input, with what it was and the way back. */
 import { useId, useMemo, useState } from "preact/hooks";
+import { markOf } from "../inspector/marks";
 import { LongText } from "../inspector/show/long_text";
 import { textBytes } from "../inspector/words";
 import { cx } from "../view/classes";
@@ -31,6 +32,7 @@ export function FieldInput(props: FieldInputProps) {
   const changed = session.isChanged(field);
   const value = useTyped(own?.input ?? inputText(field), field);
   const readOnly = !session.canEdit(field);
+  const mark = markOf(field.value);
 
   if (value.text.length > LONGEST) {
     return (
@@ -68,6 +70,7 @@ export function FieldInput(props: FieldInputProps) {
       <div id={errorId} role="alert" class="as-Field-error">
         {own && `Not JSON: ${own.words}.`}
       </div>
+      {mark && <p class="as-Field-hidden">{`Read-only: ${mark.why}.`}</p>}
       <Hidden text={value.text} />
     </div>
   );

@@ -8,6 +8,7 @@ import { encode, type JsonNode, Value } from "../inspector/json/node";
 import { parse } from "../inspector/json/parse";
 import { pretty } from "../inspector/json/print";
 import { sameJson } from "../inspector/json/same";
+import { markOf } from "../inspector/marks";
 import type { Shape } from "../inspector/shape";
 
 export interface Field {
@@ -34,7 +35,7 @@ export interface Group {
 
 /** What an input shows. */
 export function inputText(field: Field): string {
-  return field.value.string ?? pretty(field.value.literal);
+  return markOf(field.value)?.text ?? field.value.string ?? pretty(field.value.literal);
 }
 
 /** The document's text with another value in the field's place. */
@@ -60,6 +61,7 @@ function splice(text: string, { start, end }: Pick<JsonNode, "start" | "end">, b
 /** The fields of a body; none where its JSON is all there is to say. */
 export function fieldsOf(shape: Shape, root: Value): Field[] {
   if (root.string !== undefined) return [field("text", root)];
+  if (markOf(root)) return [field("value", root)];
   const found = FINDERS[shape](root);
   return found.length > 0 ? found : members(root, "", undefined);
 }
@@ -89,7 +91,7 @@ function argumentFields(value: Value, id: string, group: Group | undefined): Fie
     const inner = "root" in parsed ? new Value(text, parsed.root) : undefined;
     if (inner?.members) return members(inner, id, group, value);
   }
-  if (value.members) return members(value, id, group);
+  if (value.members && !markOf(value)) return members(value, id, group);
   return [field(id, value, group, "argument")];
 }
 

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon, type IconName } from "../icons/icon";
+import { markOf } from "../inspector/marks";
 import { cx } from "../view/classes";
 import { count } from "../view/words";
 import { FieldInput } from "./field_input";
@@ -84,7 +85,7 @@ export function Form({ session, focus, showOriginal }: FormProps) {
 /** In a conversation the last message, elsewhere the first field. */
 function firstToEdit(groups: readonly Grouped[]): Field | undefined {
   const messages = groups.filter(({ group }) => group && group.id !== "settings");
-  return (messages.at(-1) ?? groups[0])?.fields[0];
+  return (messages.at(-1) ?? groups[0])?.fields.find(({ value }) => !markOf(value));
 }
 
 /** A text that its heading names: it has the whole width. */

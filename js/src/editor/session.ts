@@ -6,6 +6,7 @@ import { parse } from "../inspector/json/parse";
 import { pretty } from "../inspector/json/print";
 import type { Problem } from "../inspector/json/problem";
 import { sameJson } from "../inspector/json/same";
+import { markOf } from "../inspector/marks";
 import type { Shape } from "../inspector/shape";
 import { type Field, fieldsOf, literalOf, replaced, sameField } from "./fields";
 import {
@@ -121,9 +122,9 @@ export class EditSession {
     return this.#originals.get(`${messages.prefix}${origin}${id.slice(start.length)}`);
   }
 
-  /** Whether fields can be changed: not while they show another text than the JSON below them. */
+  /** Whether a field can be changed: no mark, and none while they show another text than the JSON below. */
   canEdit(field: Field): boolean {
-    if (this.#problem.value) return false;
+    if (this.#problem.value || markOf(field.value)) return false;
     const unfit = this.#unfit.value;
     return unfit === null || unfit.field.id === field.id;
   }
@@ -154,7 +155,7 @@ export class EditSession {
   /** Set the text: the one that the JSON, the fields and the draft are all read from. */
   setText(text: string): void {
     const parsed = parse(text);
-    const problem = problemOf(this.shape, text, parsed);
+    const problem = problemOf(this.shape, this.original, text, parsed);
     batch(() => {
       this.#unfit.value = null;
       this.#text.value = text;

@@ -21,7 +21,7 @@ export interface EditFootProps {
 export function EditFoot({ model, row, shape, body }: EditFootProps) {
   const draft = model.draft(row.id).value;
   if (row.pending && draft)
-    return <DraftFoot model={model} row={row} shape={shape} text={draft.text} />;
+    return <DraftFoot model={model} row={row} shape={shape} text={draft.text} sent={body.data} />;
   const { from } = shownText(body, undefined, model.showOriginal.value);
   return <EditedFoot row={row} shape={shape} original={from === "original"} />;
 }
@@ -35,11 +35,13 @@ interface DraftFootProps {
   shape: Shape;
   /** The draft's. */
   text: string;
+  /** What the agent sent. */
+  sent: string;
 }
 
 /** While a draft waits to be sent. */
-function DraftFoot({ model, row, shape, text }: DraftFootProps) {
-  const problem = useMemo(() => problemOf(shape, text), [shape, text]);
+function DraftFoot({ model, row, shape, text, sent }: DraftFootProps) {
+  const problem = useMemo(() => problemOf(shape, sent, text), [shape, sent, text]);
   return (
     <div class="as-Foot">
       <div class="as-FootBar">

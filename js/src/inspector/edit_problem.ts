@@ -2,16 +2,23 @@
 import { type Member, Value } from "./json/node";
 import { type Parsed, parse } from "./json/parse";
 import { Problem } from "./json/problem";
+import { markProblem } from "./marks";
 import type { Shape } from "./shape";
 
-/** What is wrong with an edit's text; null where it can be sent. */
+/**
+ * What is wrong with an edit's text; null where it can be sent.
+ *
+ * @param original What the agent sent.
+ */
 export function problemOf(
   shape: Shape,
+  original: string,
   text: string,
   parsed: Parsed = parse(text),
 ): Problem | null {
   if ("problem" in parsed) return parsed.problem;
-  return shape === "call" ? callProblem(new Value(text, parsed.root)) : null;
+  const root = new Value(text, parsed.root);
+  return (shape === "call" ? callProblem(root) : null) ?? markProblem(original, root);
 }
 
 /** A tool call must stay {"Tool": text, "Argument": any}: the Core refuses anything else. */

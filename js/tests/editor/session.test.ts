@@ -280,3 +280,61 @@ test("the smallest replacement between two texts", () => {
   expect(replacement("aa", "aaa")).toEqual({ from: 2, to: 2, insert: "a" });
   expect(replacement("abab", "ab")).toEqual({ from: 2, to: 4, insert: "" });
 });
+
+describe("a value that is shown by its repr", () => {
+  const mark = (text = "<a socket>", number = 1) => ({
+    $repr: text,
+    $ref: number,
+    $why: "its type, socket, has no fields",
+  });
+  const call = (argument: unknown) => JSON.stringify({ Tool: "send", Argument: argument });
+  const SENT = call({ to: mark(), more: [mark("<b>", 2), 1], text: "hello" });
+
+  test("is a field that can be read only", () => {
+    const session = begin("call", SENT);
+    const to = field(session, "Argument.to");
+    expect(inputText(to)).toBe("<a socket>");
+    expect(session.canEdit(to)).toBe(false);
+    session.setField(to, '"me"');
+    expect(session.draft.value).toBeNull();
+    session.setField(field(session, "Argument.text"), "bye");
+    expect(session.draft.value).toContain('"bye"');
+    expect(session.error.value).toBeNull();
+  });
+
+  test("is one field where it is all there is", () => {
+    expect(ids("result", mark())).toEqual(["value=<a socket>"]);
+    expect(ids("call", { Tool: "f", Argument: mark() })).toEqual(["Argument=<a socket>"]);
+  });
+
+  const READ_ONLY =
+    "this is read-only, since its type, socket, has no fields: put it back as it was.";
+
+  test.each([
+    ["its text", { to: mark("<another>"), more: [mark("<b>", 2), 1], text: "hello" }],
+    ["its number", { to: mark("<a socket>", 2), more: [mark("<b>", 2), 1], text: "hello" }],
+    ["its place", { to: "me", more: [mark("<b>", 2), 1], text: "hello" }],
+    ["its place in a list", { to: mark(), more: ["b", 1], text: "hello" }],
+    ["a new one", { to: mark(), more: [mark("<b>", 2), mark("<c>", 3)], text: "hello" }],
+  ])("can't be edited: %s", (_, argument) => {
+    const session = begin("call", SENT);
+    session.setText(call(argument));
+    expect(session.error.value).toBe(`Line 1: ${READ_ONLY}`);
+  });
+
+  test.each([
+    ["moved", { text: "hello", to: { inside: mark() }, more: [1, mark("<b>", 2)] }],
+    ["removed", { more: [1], text: "hello" }],
+    ["left", { to: mark(), more: [mark("<b>", 2), 1], text: "bye" }],
+  ])("may be %s", (_, argument) => {
+    const session = begin("call", SENT);
+    session.setText(call(argument));
+    expect(session.error.value).toBeNull();
+  });
+
+  test("of an older agent says no reason", () => {
+    const session = begin("result", '{"$repr": "<x>", "$ref": 1}');
+    session.setText("1");
+    expect(session.error.value).toContain("read-only, since JSON can’t carry it");
+  });
+});

@@ -1,0 +1,84 @@
+/** Marks: values that JSON can't carry, shown by their repr. They are read-only: protocol/marks.py has the rule. */
+import { Value } from "./json/node";
+import { parse } from "./json/parse";
+import { Problem } from "./json/problem";
+
+export interface Mark {
+  /** The object's repr. */
+  readonly text: string;
+  /** Why it can't be edited. */
+  readonly why: string;
+}
+
+/** The mark that a value is, if it is one. */
+export function markOf(value: Value): Mark | undefined {
+  const text = value.str("$repr");
+  if (text === undefined || !value.get("$ref")) return undefined;
+  return { text, why: value.str("$why") ?? "JSON can’t carry it" };
+}
+
+/** What is wrong with an edit that changes a mark, or puts another value in its place. */
+export function markProblem(original: string, edited: Value): Problem | null {
+  const sent = original.includes('"$repr"') ? rootOf(original) : undefined;
+  if (!sent && !edited.text.includes("$repr")) return null;
+  const known = new Set(sent ? [...marksIn(sent)].map(keyOf) : []);
+  const left = new Set<string>();
+  for (const mark of marksIn(edited)) {
+    const key = keyOf(mark);
+    if (!known.has(key)) return problemAt(mark, mark);
+    left.add(key);
+  }
+  for (const [mark, other] of sent ? replaced(sent, edited) : []) {
+    if (!left.has(keyOf(mark))) return problemAt(other, mark);
+  }
+  return null;
+}
+
+function problemAt({ node }: Value, mark: Value): Problem {
+  const why = markOf(mark)?.why ?? "";
+  return new Problem(
+    node.start,
+    node.end,
+    `this is read-only, since ${why}: put it back as it was`,
+  );
+}
+
+function rootOf(text: string): Value | undefined {
+  const parsed = parse(text);
+  return "root" in parsed ? new Value(text, parsed.root) : undefined;
+}
+
+function* marksIn(root: Value): Generator<Value> {
+  const todo = [root];
+  for (let value = todo.pop(); value; value = todo.pop()) {
+    if (markOf(value)) yield value;
+    else todo.push(...(value.items ?? value.members?.map(([, item]) => item) ?? []));
+  }
+}
+
+/** Each mark in whose place another value stands, and that value. */
+function* replaced(sent: Value, edited: Value): Generator<[Value, Value]> {
+  const todo: [Value, Value][] = [[sent, edited]];
+  for (let pair = todo.pop(); pair; pair = todo.pop()) {
+    const [one, other] = pair;
+    if (markOf(one)) {
+      if (!markOf(other)) yield [one, other];
+    } else if (one.members && other.members) {
+      for (const [key, item] of one.members) {
+        const now = other.get(key);
+        if (now) todo.push([item, now]);
+      }
+    } else if (one.items && other.items && one.items.length === other.items.length) {
+      const now = other.items;
+      one.items.forEach((item, at) => {
+        const same = now[at];
+        if (same) todo.push([item, same]);
+      });
+    }
+  }
+}
+
+/** The same for marks that say the same, whatever the order of their keys. */
+function keyOf(mark: Value): string {
+  return JSON.stringify(Object.entries(JSON.parse(mark.literal)).sort());
+}
