@@ -19,8 +19,8 @@ from typing import Any, Literal, TypeVar, get_args, overload
 
 from ..discover import NAME_VARIABLE, Endpoint, discover, endpoint
 from ..errors import ConnectionLostError, ProtocolError, WorkspaceError
-from ..protocol.agent import Bye, GetTimeline, Timeline
-from ..protocol.values import Commit, Ending, EventKind, Mode
+from ..protocol.agent import GetTimeline, Timeline
+from ..protocol.values import Commit, EventKind, Mode
 from . import closing
 from .argument_checks import check_folder, check_optional_text, check_port, check_text
 from .children import Children
@@ -104,6 +104,7 @@ class Door:
         self._to_json = to_json
         self._require_clean = require_clean
         self._seat = Seat()
+        self._opening: Session | None = None  # its hello is on its way, or answered
         self._borrowed = False  # the run is another door's, which ends it
         self._children = Children()
 
@@ -145,10 +146,11 @@ class Door:
         session = Session(
             program, where, self._packer, folder, self._on_disconnect, patient, self._mode
         )
+        self._opening = session
         try:
             result(session.link.opened)
-        except BaseException:
-            session.link.close(Bye(ending=Ending.STOPPED))  # an interrupt: it may open yet
+        except BaseException as error:
+            session.finish(error)  # an interrupt: it may open yet, and then says bye, once
             raise
         self._seat.session = session
         weakref.finalize(self, session.finish).atexit = False
@@ -364,7 +366,11 @@ class Door:
     def _finish(self, error: BaseException | None) -> Future[None] | None:
         """End the run, unless it is somebody else's; a future for when that is done."""
         session = self._seat.session
-        if session is None or self._borrowed:
+        if self._borrowed:
+            return None
+        if session is None:
+            if self._opening is not None:  # an interrupt: nobody waits until it is open
+                self._opening.finish(error)
             return None
         return session.finish(error)
 

@@ -10,6 +10,7 @@ import weakref
 from asyncio import CancelledError
 from concurrent.futures import Future, wait
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -104,7 +105,9 @@ class Session:
             self._ended.pop()
         except IndexError:
             return self.link.closed
+        _ending.add(self)
         self.link.close(self.bye(error))
+        self.link.at_end(partial(_ending.discard, self))
         return self.link.closed
 
     def bye(self, error: BaseException | None) -> Bye:
@@ -144,6 +147,8 @@ def _is_order(error: BaseException) -> bool:
 
 
 _sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+#: Those that say goodbye: the exit waits for them, also where nobody else knows them any more.
+_ending: set[Session] = set()
 
 
 def newest_run() -> str | None:

@@ -5,14 +5,22 @@ from __future__ import annotations
 import gc
 import signal
 import sys
+import threading
 
 import pytest
 
 from agentstepper_nb import AgentStepper
-from agentstepper_nb.protocol.agent import BreakpointReached, Bye, Withdraw
+from agentstepper_nb.protocol.agent import (
+    AgentError,
+    BreakpointReached,
+    Bye,
+    Hello,
+    Welcome,
+    Withdraw,
+)
 from agentstepper_nb.protocol.values import Ending, Outcome
 from tests.sdk.processes import agent, outcome
-from tests.sdk.scripted_core import Peer, ScriptedCore, go_on, only_the_start, waiting
+from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, go_on, only_the_start, waiting
 
 #: An agent that waits in an event loop.
 ASYNC = """
@@ -83,6 +91,43 @@ def test_an_interrupt_at_the_start_ends_the_run(core: ScriptedCore) -> None:
     assert code == -signal.SIGINT
     assert "KeyboardInterrupt" in err
     assert peer.ends() == Bye(ending=Ending.STOPPED)
+
+
+@pytest.mark.parametrize("door", ["sync", "async"])
+def test_an_interrupt_before_the_welcome_says_bye_once(door: str) -> None:
+    program = f"""
+    import asyncio
+    try:
+        if "{door}" == "sync":
+            AgentStepper("T", "127.0.0.1", PORT)
+        else:
+            asyncio.run(AsyncAgentStepper.connect("T", "127.0.0.1", PORT))
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    """
+    with HoldsWelcome() as core, agent(core, program) as process:
+        assert core.greeted.wait(PATIENCE)
+        process.send_signal(signal.SIGINT)
+        assert process.stdout is not None and process.stdout.readline() == "interrupted\n"
+        core.let.set()
+        code, _, err = outcome(process)
+        peer = core.peer()
+        peer.ends()
+    assert (code, err) == (0, "")
+    assert peer.sent == [Bye(ending=Ending.STOPPED)]
+
+
+class HoldsWelcome(ScriptedCore):
+    """A Core that answers hello once the test lets it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.greeted, self.let = threading.Event(), threading.Event()
+
+    def _answer_hello(self, hello: Hello) -> Welcome | AgentError:
+        self.greeted.set()
+        assert self.let.wait(PATIENCE)
+        return super()._answer_hello(hello)
 
 
 def test_an_interrupt_of_asyncio_run(core: ScriptedCore) -> None:
