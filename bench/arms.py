@@ -16,6 +16,7 @@ from websockets.typing import Subprotocol
 
 from agentstepper_nb.protocol.frame import MAX_MESSAGE, SUBPROTOCOL
 
+from .access import CONTROL
 from .conversation import (
     ROUND_TRIPS,
     Conversation,
@@ -94,6 +95,7 @@ def arm(kind: Kind, size: int) -> Iterator[Arm]:
 def _connect(port: int, subprotocol: str | None) -> ClientConnection:
     return connect(
         f"ws://127.0.0.1:{port}",
+        additional_headers=CONTROL,
         subprotocols=[Subprotocol(subprotocol)] if subprotocol else None,
         compression=None,
         max_size=MAX_MESSAGE,

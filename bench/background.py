@@ -39,9 +39,9 @@ from agentstepper_nb.store.runtime.opening import open_runtime_store
 from agentstepper_nb.worker.dialing import open_line
 from agentstepper_nb.worker.door import Door
 
+from .access import TOKENS
 from .arms import process
 from .round_trip import Spread
-from .server import WORKER_TOKEN
 
 #: Rows of the small store.
 FEW = 1_000
@@ -133,7 +133,7 @@ class _Handlers:
 async def _wake(effort: Effort) -> Waking:
     with process("server", "durable") as ports:
         port, _ = json.loads(ports)
-        async with _door(f"ws://127.0.0.1:{port}/worker", WORKER_TOKEN) as worker:
+        async with _door(f"ws://127.0.0.1:{port}/worker", TOKENS.worker) as worker:
             queue = RemoteQueue(worker)
             handlers = _Handlers(queue)
             dispatcher = Dispatcher(
@@ -145,7 +145,7 @@ async def _wake(effort: Effort) -> Waking:
             )
             dispatcher.start()
             try:
-                async with _door(f"ws://127.0.0.1:{port}/runtime", "") as client:
+                async with _door(f"ws://127.0.0.1:{port}/runtime", TOKENS.control) as client:
                     return await _ask(client, handlers, effort.actions)
             finally:
                 await dispatcher.close()

@@ -23,6 +23,7 @@ from agentstepper_nb import AgentStepper
 from agentstepper_nb.protocol.frame import SUBPROTOCOL, VERSION
 from agentstepper_nb.sdk import dialing
 
+from .access import TOKENS
 from .arms import process
 from .conversation import body
 from .round_trip import Effort, Spread
@@ -82,7 +83,9 @@ def agent(size: int, version: int) -> Iterator[Agent]:
         client_port, ui_port = json.loads(stack.enter_context(process("server", STORE)))
         stack.enter_context(process("viewer", str(ui_port), SUBPROTOCOL))
         with patch.object(dialing, "SUBPROTOCOL", asked):
-            dbg = stack.enter_context(AgentStepper("bench", "127.0.0.1", client_port))
+            dbg = stack.enter_context(
+                AgentStepper("bench", "127.0.0.1", client_port, token=TOKENS.agent)
+            )
         yield Agent(dbg, size)  # its start has been passed: the lease was there before
 
 

@@ -17,6 +17,7 @@ from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.frame import MAX_MESSAGE, SUBPROTOCOL, VERSION
 from agentstepper_nb.protocol.values import Side
 
+from .access import CONTROL
 from .conversation import ConversationV2, Turn, turns
 
 #: Breakpoints of one turn: an LLM query has two.
@@ -104,6 +105,7 @@ def plugged(port: int) -> Iterator[ClientConnection]:
     """A connection of version 2 to a Core on this machine."""
     with connect(
         f"ws://127.0.0.1:{port}",
+        additional_headers=CONTROL,
         subprotocols=[Subprotocol(SUBPROTOCOL)],
         compression=None,
         max_size=MAX_MESSAGE,

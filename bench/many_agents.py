@@ -20,6 +20,7 @@ from websockets.typing import Subprotocol
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.frame import MAX_MESSAGE, SUBPROTOCOL
 
+from .access import CONTROL
 from .arms import process
 from .conversation import ConversationV2, Turn
 from .leased import TURN, LeasedConversation, Person, plugged
@@ -107,6 +108,7 @@ async def busy(port: int, agents: int) -> None:
 async def _agent(port: int) -> None:
     async with connect(
         f"ws://127.0.0.1:{port}",
+        additional_headers=CONTROL,
         subprotocols=[Subprotocol(SUBPROTOCOL)],
         compression=None,
         max_size=MAX_MESSAGE,

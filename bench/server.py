@@ -12,13 +12,12 @@ import sys
 import tempfile
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 from agentstepper_nb.hub import AgentStepperCore
 
+from .access import TOKENS
 from .floor import Floor
-
-#: What workers send to a Core on disk.
-WORKER_TOKEN = "bench"
 
 
 def main(store: str) -> None:
@@ -35,10 +34,15 @@ def main(store: str) -> None:
 def _server(store: str, folder: Path) -> Floor | AgentStepperCore:
     if not store:
         return Floor()
-    if store == "memory":
-        return AgentStepperCore("127.0.0.1", 0, 0)
+    kept: dict[str, Any] = {} if store == "memory" else {"data": folder, "durability": store}
     return AgentStepperCore(
-        "127.0.0.1", 0, 0, data=folder, durability=store, worker_token=WORKER_TOKEN
+        "127.0.0.1",
+        0,
+        0,
+        token=TOKENS.agent,
+        control_token=TOKENS.control,
+        worker_token=TOKENS.worker,
+        **kept,
     )
 
 

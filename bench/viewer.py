@@ -16,6 +16,8 @@ from websockets.typing import Subprotocol
 from agentstepper_nb.protocol import ui as v2
 from agentstepper_nb.protocol.frame import MAX_MESSAGE, SUBPROTOCOL, VERSION
 
+from .access import CONTROL
+
 #: The word both versions have for it stands within the first characters of a message.
 _HALTED, _HEAD = '"halted"', 600
 
@@ -23,6 +25,7 @@ _HALTED, _HEAD = '"halted"', 600
 async def view(port: int, subprotocol: str | None) -> None:
     async with connect(
         f"ws://127.0.0.1:{port}",
+        additional_headers=CONTROL,
         subprotocols=[Subprotocol(subprotocol)] if subprotocol else None,
         compression=None,
         max_size=MAX_MESSAGE,

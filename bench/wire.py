@@ -21,6 +21,7 @@ from agentstepper_nb.protocol.joined import joined
 from agentstepper_nb.protocol.pieces import Receiver
 from agentstepper_nb.protocol.values import EventKind, Row, Side
 
+from .access import CONTROL, TOKENS
 from .arms import process
 from .talks import TALKS, Talks, Turn, new
 
@@ -144,6 +145,7 @@ def _one(name: str, turns: list[Turn]) -> Travelled:
 def _view(port: int) -> Iterator[View]:
     with connect(
         f"ws://127.0.0.1:{port}",
+        additional_headers=CONTROL,
         subprotocols=[Subprotocol(SUBPROTOCOL)],
         compression=None,
         max_size=MAX_MESSAGE,
@@ -157,7 +159,7 @@ def _converse(port: int, turns: Iterable[Turn], view: View) -> str:
     going: list[str] = []
     letting = threading.Thread(target=lambda: going.append(view.lets_go_on()))
     letting.start()
-    with AgentStepper("bench", "127.0.0.1", port) as dbg:
+    with AgentStepper("bench", "127.0.0.1", port, token=TOKENS.agent) as dbg:
         letting.join()
         for number, turn in enumerate(turns):
             with dbg.llm(turn.prompt) as query:

@@ -29,6 +29,8 @@ def pytest_configure(config: pytest.Config) -> None:
     driver.start()
     _running.append((core, driver))
     os.environ["AGENTSTEPPER_URL"] = f"ws://127.0.0.1:{core.client_port}"
+    os.environ["AGENTSTEPPER_TOKEN"] = core.tokens.agent
+    os.environ["AGENTSTEPPER_CONTROL_TOKEN"] = core.tokens.control
     # What is kept and announced stays out of the home folder.
     for variable in ("JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
         os.environ[variable] = tempfile.mkdtemp(prefix="agentstepper-notebooks-")

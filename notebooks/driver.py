@@ -12,6 +12,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
+from agentstepper_nb.discover import ui_endpoint
 from agentstepper_nb.models.scripted.scripts.fix_tests import GUESS, RIGHT
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.frame import SUBPROTOCOL, VERSION
@@ -52,9 +53,16 @@ class Driver:
 
     def start(self) -> None:
         """Connect and begin; returns once connected."""
-        subprotocols = [Subprotocol(SUBPROTOCOL)]
+        core = ui_endpoint(self._url)
+        headers = {"Authorization": f"Bearer {core.token}"} if core.token else None
         self._socket = self._open.enter_context(
-            connect(self._url, subprotocols=subprotocols, proxy=None, max_size=None)
+            connect(
+                core.url,
+                subprotocols=[Subprotocol(SUBPROTOCOL)],
+                additional_headers=headers,
+                proxy=None,
+                max_size=None,
+            )
         )
         self._send(ui.UiHello(version=VERSION, client="tutorial driver"))
         self._thread.start()

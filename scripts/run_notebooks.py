@@ -24,6 +24,8 @@ def main(paths: list[str]) -> None:
         driver = Driver(f"ws://127.0.0.1:{core.ui_port}")
         driver.start()
         os.environ["AGENTSTEPPER_URL"] = f"ws://127.0.0.1:{core.client_port}"
+        os.environ["AGENTSTEPPER_TOKEN"] = core.tokens.agent
+        os.environ["AGENTSTEPPER_CONTROL_TOKEN"] = core.tokens.control
         for variable in ("JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
             os.environ[variable] = tempfile.mkdtemp()
         for path in paths:

@@ -59,7 +59,7 @@ def add_serve(commands: Commands) -> None:
         argument_default=argparse.SUPPRESS,
     )
     add = parser.add_argument
-    add("--host", help="the address to listen on (localhost); any other demands a token")
+    add("--host", help="the address to listen on (localhost); any other demands tokens")
     add("--client-port", type=_port, help="the agents' port (8765); 0 takes a free one")
     add("--ui-port", type=_port, help="the UIs' port (4567); 0 takes a free one")
     add("--data", metavar="DIR", help="the folder that keeps the runs (in Jupyter's data folder)")
@@ -68,7 +68,7 @@ def add_serve(commands: Commands) -> None:
         metavar="ORIGIN",
         nargs="+",
         action="extend",
-        help="web pages that may control agents, besides this machine's own",
+        help="origins of web pages that may connect as UIs, such as http://localhost:3000 (none)",
     )
     add(
         "--runs",
@@ -77,7 +77,16 @@ def add_serve(commands: Commands) -> None:
         action="extend",
         help=".run files to list as well",
     )
-    add("--token", help="what callers must send; better put in AGENTSTEPPER_TOKEN")
+    add(
+        "--token",
+        help="the agent token; better put in AGENTSTEPPER_TOKEN (the data folder's agent-token)",
+    )
+    add(
+        "--control-token",
+        metavar="TOKEN",
+        help="the token of views and of programs that control; better put in "
+        "AGENTSTEPPER_CONTROL_TOKEN (the data folder's control-token)",
+    )
     add(
         "--worker",
         action=argparse.BooleanOptionalAction,
@@ -86,7 +95,8 @@ def add_serve(commands: Commands) -> None:
     add(
         "--worker-token",
         metavar="TOKEN",
-        help="what workers must send; better put in AGENTSTEPPER_WORKER_TOKEN (made at each start)",
+        help="the worker token; better put in AGENTSTEPPER_WORKER_TOKEN (the data folder's "
+        "worker-token)",
     )
     add(
         "--runtime-store",
@@ -128,7 +138,11 @@ def add_step(commands: Commands) -> None:
     add = parser.add_argument
     add("--url", default="ws://127.0.0.1:4567", help="where UIs reach the debugger (%(default)s)")
     add("--run", metavar="ID|NAME", help="the run to look at; else the one that halted last")
-    add("--token", help="what the debugger asks for; better put in AGENTSTEPPER_TOKEN")
+    add(
+        "--token",
+        help="the control token, where the debugger is on another machine or another "
+        "user's; better put in AGENTSTEPPER_CONTROL_TOKEN",
+    )
 
 
 def add_run(commands: Commands) -> None:
@@ -145,7 +159,7 @@ def add_run(commands: Commands) -> None:
     add = parser.add_argument
     add("--name", help="what its runs are called, in place of the name that it gives itself")
     add("--url", help="where agents reach the debugger; else it is looked for")
-    add("--token", help="what the debugger asks for; better put in AGENTSTEPPER_TOKEN")
+    add("--token", help="the agent token; better put in AGENTSTEPPER_TOKEN")
     add(
         "--with-parent",
         action="store_true",
@@ -201,7 +215,7 @@ def add_worker(commands: Commands) -> None:
     )
     add = parser.add_argument
     add("--url", help="where the Core takes workers, or agents; else it is looked for")
-    add("--token", help="the workers' token; better put in AGENTSTEPPER_WORKER_TOKEN")
+    add("--token", help="the worker token; better put in AGENTSTEPPER_WORKER_TOKEN")
     add("--data", metavar="DIR", help="where sessions are kept (agentstepper/ in Jupyter's data)")
     add(
         "--lease",

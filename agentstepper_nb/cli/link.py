@@ -14,6 +14,7 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from .._version import __version__
+from ..discover import Endpoint
 from ..errors import ProtocolError
 from ..protocol import ui
 from ..protocol.frame import MAX_MESSAGE, SUBPROTOCOL, VERSION
@@ -27,6 +28,11 @@ _LONGEST_DELAY: Final = 10.0
 _PATIENCE: Final = 10.0
 #: The code of the answer to a hello that was not understood.
 _NO_HELLO: Final = "invalid_message"
+_VERSION_1_ONLY: Final = "it speaks version 1 only: is this the UIs' port of agentstepper_nb?"
+_NO_TOKEN: Final = (
+    "it speaks version 1 only to views without its control token, which isn't found here. Give --token, "
+    "or set AGENTSTEPPER_CONTROL_TOKEN: it is in the file control-token of the debugger's data folder."
+)
 
 
 class Connected(NamedTuple):
@@ -66,15 +72,13 @@ class Link(threading.Thread):
     """Connects, says hello, reads; and again when the connection is lost.
 
     Args:
-        url: Where UIs reach the Core.
-        token: What it asks for, where it does.
+        core: Where UIs reach the Core, and the control token.
         tell: Called with what happens, on this thread.
     """
 
-    def __init__(self, url: str, token: str | None, tell: Callable[[Happening], None]) -> None:
+    def __init__(self, core: Endpoint, tell: Callable[[Happening], None]) -> None:
         super().__init__(name="agentstepper-link", daemon=True)
-        self._url = url
-        self._token = token
+        self._core = core
         self._tell = tell
         self._socket: ClientConnection | None = None
         self._ids = itertools.count(1)
@@ -149,9 +153,10 @@ class Link(threading.Thread):
         self._over.wait(delay)
 
     def _connect(self) -> AbstractContextManager[ClientConnection]:
-        headers = {"Authorization": f"Bearer {self._token}"} if self._token else None
+        token = self._core.token
+        headers = {"Authorization": f"Bearer {token}"} if token else None
         return connect(
-            self._url,
+            self._core.url,
             subprotocols=[Subprotocol(SUBPROTOCOL)],
             additional_headers=headers,
             compression=None,
@@ -162,9 +167,7 @@ class Link(threading.Thread):
 
     def _greet(self, socket: ClientConnection) -> None:
         if socket.subprotocol != SUBPROTOCOL:
-            raise RefusedError(
-                "it speaks version 1 only: is this the UIs' port of agentstepper_nb?"
-            )
+            raise RefusedError(_VERSION_1_ONLY if self._core.token else _NO_TOKEN)
         self._sent = 1
         hello = ui.UiHello(version=VERSION, client=f"agentstepper step {__version__}")
         socket.send(ui.from_ui.encode(hello, 1, "hello"))
@@ -194,5 +197,5 @@ def _status(error: InvalidStatus) -> str:
     said = (error.response.body or b"").decode(errors="replace").strip()
     code = error.response.status_code
     if code in (401, 403):
-        return f"{said or f'HTTP {code}'} Give --token, or set AGENTSTEPPER_TOKEN."
+        return f"{said or f'HTTP {code}'} Give it as --token, or set AGENTSTEPPER_CONTROL_TOKEN."
     return said or f"HTTP {code}: is this the UIs' port?"

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from ..discover import TOKEN_VARIABLE, WORKER_TOKEN_VARIABLE
+from ..discover import CONTROL_VARIABLE, TOKEN_VARIABLE, WORKER_TOKEN_VARIABLE
 from ..hub.runtime_host import STORE_VARIABLE
 from ..models.base import MODEL_VARIABLE
 
@@ -23,6 +23,7 @@ Keep = Annotated[float, Meta(gt=0)]
 #: What the environment may say of them.
 _VARIABLES: Final = {
     "token": TOKEN_VARIABLE,
+    "control_token": CONTROL_VARIABLE,
     "model": MODEL_VARIABLE,
     "worker_token": WORKER_TOKEN_VARIABLE,
     "runtime_store": STORE_VARIABLE,
@@ -42,13 +43,14 @@ class Options(Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_
     data: str | None = None  # None: agentstepper/ in Jupyter's data folder
     ui_origin: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
-    token: str | None = None
+    token: str | None = None  # the agent token; None: the data folder's, as of the other two
+    control_token: str | None = None
     durability: Literal["relaxed", "durable", "sync"] = "durable"
     keep_days: Keep | None = None  # None: for ever
     keep_gib: Keep | None = None
     model: str | None = None
     worker: bool = True  # whether one is started where agents need it
-    worker_token: str | None = None  # None: made at each start
+    worker_token: str | None = None
     runtime_store: str = "sqlite"
     until_eof: bool = False  # whether the end of standard input ends it
     log_level: Literal["debug", "info", "warning", "error"] = "info"

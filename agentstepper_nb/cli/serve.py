@@ -57,13 +57,13 @@ def _serve(core: AgentStepperCore, options: Options, stop: threading.Event) -> i
     try:
         for path in options.runs:
             _import(core, Path(path), stop)
+        assert core.ui_port is not None
         announcement = discover.write_runtime_file(
             url=core.url(core.client_port),
-            token=options.token,
+            ui_url=core.url(core.ui_port),
+            data_dir=_folder(options),
             name="agentstepper serve",
-            worker_token=core.worker_token,
         )
-        assert core.ui_port is not None
         print(f"agents: {core.url(core.client_port)}")
         print(f"UIs:    {core.url(core.ui_port)}", flush=True)
         _wait(stop)
@@ -82,8 +82,9 @@ def _core(options: Options) -> AgentStepperCore:
         options.client_port,
         options.ui_port,
         options.model,
-        data=Path(options.data) if options.data else discover.data_dir(),
+        data=_folder(options),
         token=options.token,
+        control_token=options.control_token,
         ui_origins=options.ui_origin,
         durability=options.durability,
         keep=Keep(options.keep_days, options.keep_gib),
@@ -92,6 +93,10 @@ def _core(options: Options) -> AgentStepperCore:
         runtime_store=options.runtime_store,
         what="agentstepper serve",
     )
+
+
+def _folder(options: Options) -> Path:
+    return Path(options.data) if options.data else discover.data_dir()
 
 
 def _log(level: str) -> None:

@@ -8,7 +8,7 @@ import sys
 from argparse import Namespace
 from collections import deque
 
-from ..discover import TOKEN_VARIABLE
+from ..discover import ui_endpoint
 from . import FAILED, INTERRUPTED, OK
 from .editing import edit
 from .inbox import Inbox
@@ -27,9 +27,8 @@ def run(given: Namespace) -> int:
     Returns:
         The exit code.
     """
-    token = given.token or os.environ.get(TOKEN_VARIABLE)
     inbox: Inbox[Happening] = Inbox()
-    link = Link(given.url, token, inbox.put)
+    link = Link(ui_endpoint(given.url, given.token), inbox.put)
     session = Session(_screen(), link.send, given.run)
     keys = Keys(session, edit if sys.stdin.isatty() else None)
     link.start()

@@ -3,51 +3,57 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 from ..errors import DiscoveryError
+from .addresses import agents_url, host_url, is_same, runtime_url, websocket_url, worker_url
 from .ancestry import ancestors
+from .local_cores import local_cores
 from .runtime_files import Endpoint, RuntimeFile, running_servers
 
 URL_VARIABLE: Final = "AGENTSTEPPER_URL"
+#: The agent token.
 TOKEN_VARIABLE: Final = "AGENTSTEPPER_TOKEN"
-#: Set by a person, for the Core that the URL names, where no runtime file tells its control token.
+#: Set by a person, for the Core that the URL names, where no data folder tells its control token.
 CONTROL_VARIABLE: Final = "AGENTSTEPPER_CONTROL_TOKEN"
 #: Where the Core takes workers, and the token that it asks them for.
 WORKER_URL_VARIABLE: Final = "AGENTSTEPPER_WORKER_URL"
 WORKER_TOKEN_VARIABLE: Final = "AGENTSTEPPER_WORKER_TOKEN"
 #: What runs are called, in place of the name that the program gives itself.
 NAME_VARIABLE: Final = "AGENTSTEPPER_NAME"
-#: The port that `agentstepper serve` takes agents on unless told otherwise.
-DEFAULT_PORT: Final = 8765
 
 _NO_CORE: Final = (
-    "No AgentStepper Core for agents of their own is running. Start `agentstepper serve`, or JupyterLab "
+    "No AgentStepper Core for background agents is running. Start `agentstepper serve`, or JupyterLab "
     "with agentstepper_nb installed beside the server; or say where one is: pass url= and token=."
 )
 
 
 def discover(url: str | None = None, token: str | None = None) -> Endpoint:
-    """Find the Core.
+    """Find the Core, as agents reach it.
 
     Args:
         url: Its address, where the caller knows it.
-        token: The token to use, where the caller knows it.
+        token: The agent token, where the caller knows it.
 
     Raises:
         DiscoveryError: There is none, or there are several.
     """
-    given = os.environ.get(URL_VARIABLE)
-    chosen = url or given
+    chosen = url or os.environ.get(URL_VARIABLE)
     if chosen:
-        chosen = websocket_url(chosen)
-        return Endpoint(chosen, token or _token_for(chosen, given))
+        return _agents_endpoint(websocket_url(chosen), token)
     found = _chosen_server(list(running_servers()))
-    return Endpoint(found.url, token or found.token)
+    return Endpoint(found.url, token or found.tokens.agent or None)
+
+
+def endpoint(address: str | None, port: int | None, token: str | None = None) -> Endpoint:
+    """The Core at an address and port, as `agentstepper serve` and the original take agents."""
+    return _agents_endpoint(host_url(address, port), token)
 
 
 def discover_control() -> Endpoint:
-    """The Core that `discover` finds, with the control token in the place of the agents' where known.
+    """The Core that `discover` finds, with the control token in the agent token's place where known.
 
     Raises:
         DiscoveryError: There is none, or there are several.
@@ -75,121 +81,115 @@ def worker_endpoint(url: str | None = None, token: str | None = None) -> Endpoin
 
     Args:
         url: Where the Core takes workers, or agents.
-        token: The workers' token; that of the runtime file where there is none.
+        token: The worker token; that of the Core's data folder where there is none.
 
     Raises:
         DiscoveryError: There is none, or there are several.
     """
     # Taken out of the environment: what a worker starts is no worker.
     inherited = os.environ.pop(WORKER_TOKEN_VARIABLE, None)
-    chosen = url or os.environ.get(WORKER_URL_VARIABLE)
+    chosen = url or os.environ.get(WORKER_URL_VARIABLE) or os.environ.get(URL_VARIABLE)
     if chosen:
-        chosen = worker_url(websocket_url(chosen))
-        return Endpoint(chosen, token or inherited or _worker_token_for(chosen))
-    found = _chosen_server([each for each in running_servers() if each.worker_token], _NO_CORE)
-    return Endpoint(worker_url(found.url), token or found.worker_token)
-
-
-def worker_url(agents: str) -> str:
-    """Where a Core takes workers.
-
-    Args:
-        agents: Where it takes agents.
-    """
-    return _beside(agents, "worker")
-
-
-def agents_url(door: str) -> str:
-    """Where the Core takes agents that takes workers, or who controls its agents, at that door."""
-    core = door.removesuffix("/worker").removesuffix("/runtime")
-    return f"{core}/agent" if core.endswith("/agentstepper") else core
+        return _worker_endpoint(worker_url(websocket_url(chosen)), token or inherited)
+    found = _chosen_server([each for each in running_servers() if each.tokens.worker], _NO_CORE)
+    return Endpoint(worker_url(found.url), token or found.tokens.worker or None)
 
 
 def runtime_endpoint(url: str | None = None, token: str | None = None) -> Endpoint:
-    """Where programs control the agents that run on their own, and the token by which they may.
+    """Where programs control background agents, and the token by which they may.
 
     Args:
         url: Where the Core takes them, or agents; else the Core that `discover` finds.
-        token: The control token; that of the runtime file where there is none.
+        token: The control token; that of the Core's data folder where there is none.
 
     Raises:
         DiscoveryError: There is none, or there are several.
     """
     chosen = url or os.environ.get(URL_VARIABLE)
     if chosen:
-        chosen = websocket_url(chosen)
-        return Endpoint(runtime_url(chosen), token or _best_token_for(agents_url(chosen)))
+        agents = agents_url(websocket_url(chosen))
+        known = _known(agents)
+        at = runtime_url(websocket_url(chosen) if known is None else known.url)
+        return Endpoint(at, token or _control_token_for(agents))
     found = _chosen_server(list(running_servers()), _NO_CORE)
-    return Endpoint(runtime_url(found.url), token or found.control_token or found.token)
+    return Endpoint(runtime_url(found.url), token or found.tokens.control or None)
 
 
-def runtime_url(agents: str) -> str:
-    """Where a Core takes who controls the agents that run on their own.
-
-    Args:
-        agents: Where it takes agents.
-    """
-    return _beside(agents, "runtime")
-
-
-def chat_url(door: str, id: str) -> str:
-    """Where clients come to a chat.
+def ui_endpoint(url: str, token: str | None = None) -> Endpoint:
+    """Where a view connects, and the token by which it may control.
 
     Args:
-        door: Where the Core takes agents, or workers.
-        id: What the chat's process calls its way in.
+        url: Where the Core takes UIs.
+        token: The control token; that of the Core's data folder, or of the environment, where there is
+            none.
     """
-    return _beside(door.removesuffix("/worker"), f"chat/{id}")
+    url = websocket_url(url)
+    for core in _cores():
+        if core.ui_url and is_same(core.ui_url, url):
+            return Endpoint(core.ui_url, token or core.tokens.control or None)
+    return Endpoint(url, token or os.environ.get(CONTROL_VARIABLE))
 
 
-def _beside(agents: str, name: str) -> str:
-    """The address of another door of the Core that takes agents there; that of the door stays."""
-    if agents.endswith(f"/{name}"):
-        return agents
-    return f"{agents.removesuffix('agent').removesuffix('/')}/{name}"
+def folder_endpoint(folder: Path) -> Endpoint | None:
+    """The running Core that has a data folder, as programs reach it that control; None where none has.
+
+    Args:
+        folder: The data folder.
+    """
+    for core in _cores():
+        if core.data_dir and _is_same_folder(Path(core.data_dir), folder):
+            return Endpoint(core.url, core.tokens.control or None)
+    return None
 
 
-def endpoint(address: str | None, port: int | None, token: str | None = None) -> Endpoint:
-    """The Core at an address and port, as `agentstepper serve` and the original take agents."""
-    host = address or "localhost"
-    if ":" in host and not host.startswith("["):
-        host = f"[{host}]"
-    url = f"ws://{host}:{DEFAULT_PORT if port is None else port}"
-    return Endpoint(url, token or _token_for(url, os.environ.get(URL_VARIABLE)))
+def _is_same_folder(one: Path, other: Path) -> bool:
+    with suppress(OSError):
+        return one.samefile(other)
+    return False
 
 
-def websocket_url(url: str) -> str:
-    """The WebSocket form of a URL: `http` becomes `ws`, `https` becomes `wss`."""
-    scheme, separator, rest = url.partition("://")
-    return {"http": "ws", "https": "wss"}.get(scheme, scheme) + separator + rest
+# ---- the tokens of an address -----------------------------------------------------------------------
+# A token goes to the address that its Core is known by: where 127.0.0.1 is a Core's, the same port of
+# ::1 may be another user's.
 
 
-def _token_for(url: str, given: str | None) -> str | None:
-    """The token that belongs to a URL: one that was set for another Core is not sent to this one."""
-    token = os.environ.get(TOKEN_VARIABLE)
-    if token and (not given or websocket_url(given) == url):
-        return token
-    return next((server.token for server in running_servers() if server.url == url), None)
+def _agents_endpoint(url: str, token: str | None) -> Endpoint:
+    """A Core at an address. A token that was set for another Core is not sent to this one."""
+    given = os.environ.get(URL_VARIABLE)
+    if not given or is_same(given, url):
+        token = token or os.environ.get(TOKEN_VARIABLE)
+    known = _known(url)
+    if known is None:
+        return Endpoint(url, token or None)
+    return Endpoint(known.url, token or known.tokens.agent or None)
+
+
+def _worker_endpoint(url: str, token: str | None) -> Endpoint:
+    known = _known(agents_url(url))
+    if known is None:
+        return Endpoint(url, token)
+    return Endpoint(worker_url(known.url), token or known.tokens.worker or None)
 
 
 def _control_token_for(url: str) -> str | None:
-    """The control token that belongs to a URL, with the same care."""
-    for server in running_servers():
-        if server.url == url and server.control_token:
-            return server.control_token
+    known = _known(url)
+    if known is not None and known.tokens.control:
+        return known.tokens.control
     given = os.environ.get(URL_VARIABLE)
-    return os.environ.get(CONTROL_VARIABLE) if given and websocket_url(given) == url else None
+    return os.environ.get(CONTROL_VARIABLE) if given and is_same(given, url) else None
 
 
-def _worker_token_for(url: str) -> str | None:
-    """The workers' token of the running Core that takes workers there."""
-    servers = running_servers()
-    return next((each.worker_token for each in servers if worker_url(each.url) == url), None)
+def _known(url: str) -> RuntimeFile | None:
+    """The running Core that takes agents there."""
+    return next((each for each in _cores() if is_same(each.url, url)), None)
 
 
-def _best_token_for(agents: str) -> str | None:
-    """The control token that belongs to a URL, else the agents', which does on a Core with one token."""
-    return _control_token_for(agents) or _token_for(agents, os.environ.get(URL_VARIABLE))
+def _cores() -> list[RuntimeFile]:
+    """The Cores of this process, which may be announced nowhere, and those of this user."""
+    return [*local_cores(), *running_servers()]
+
+
+# ---- the Core that is meant -------------------------------------------------------------------------
 
 
 def _chosen_server(servers: list[RuntimeFile], none: str = "") -> RuntimeFile:

@@ -9,25 +9,25 @@ import os
 import secrets
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
 from jupyter_core.paths import jupyter_runtime_dir
 
 from .._version import __version__
-from .tokens import write_private
+from .tokens import UNKNOWN, Tokens, kept_tokens, write_private
 
 _PREFIX: Final = "agentstepper-"
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where agents reach a Core.
+    """Where a Core is reached.
 
     Args:
         url: A WebSocket URL.
-        token: What the Core asks agents for, where it does.
+        token: The token to send there; None sends none.
     """
 
     url: str
@@ -41,31 +41,35 @@ class RuntimeFile:
     Args:
         pid: Its process.
         url: The WebSocket URL for agents.
-        token: The agents' token.
-        control_token: By which its stops and prices are set, where the agents' token doesn't do.
+        ui_url: The WebSocket URL for UIs, where it has a port for them.
+        data_dir: The data folder, which keeps its tokens.
         name: What a person calls it, for lists.
         base_url: The Jupyter server's base URL.
         root_dir: The folder that server shows.
         version: The version of this package there.
         started: When it started, POSIX seconds.
-        worker_token: The workers' token, where it takes workers.
+        tokens: Its tokens, as its data folder keeps them. They don't stand in the file.
     """
 
     pid: int
     url: str
-    token: str | None = None
-    control_token: str | None = None
+    ui_url: str = ""
+    data_dir: str = ""
     name: str = ""
     base_url: str = ""
     root_dir: str = ""
     version: str = ""
     started: float = 0.0
-    worker_token: str | None = None
+    tokens: Tokens = UNKNOWN
 
     @property
     def endpoint(self) -> Endpoint:
         """Where agents reach it."""
-        return Endpoint(self.url, self.token)
+        return Endpoint(self.url, self.tokens.agent or None)
+
+
+#: What stands in a file: never a token.
+_KEYS: Final = tuple(each.name for each in fields(RuntimeFile) if each.name != "tokens")
 
 
 def running_servers() -> Iterator[RuntimeFile]:
@@ -84,29 +88,27 @@ def running_servers() -> Iterator[RuntimeFile]:
 def write_runtime_file(
     *,
     url: str,
-    token: str | None,
-    control_token: str | None = None,
+    data_dir: Path | None,
+    ui_url: str = "",
     name: str = "",
     base_url: str = "",
     root_dir: str = "",
     version: str = __version__,
     pid: int | None = None,
     started: float | None = None,
-    worker_token: str | None = None,
 ) -> Path:
-    """Tell agents of this user where this process's Core is; removed when the process exits.
+    """Tell programs of this user where this process's Core is; removed when the process exits.
 
     Args:
         url: The WebSocket URL for agents.
-        token: The agents' token.
-        control_token: By which its stops and prices are set, where the agents' token doesn't do.
+        data_dir: The data folder, which keeps its tokens; None where it has none.
+        ui_url: The WebSocket URL for UIs.
         name: What a person calls it, for lists.
         base_url: The Jupyter server's base URL.
         root_dir: The folder that server shows.
         version: The version of this package.
         pid: The process; this one where none is given.
         started: When it started, POSIX seconds; now where none is given.
-        worker_token: The workers' token, where it takes workers.
 
     Returns:
         The file, readable by this user alone. `remove_runtime_file` takes it away earlier.
@@ -114,21 +116,20 @@ def write_runtime_file(
     content = RuntimeFile(
         pid=os.getpid() if pid is None else pid,
         url=url,
-        token=token,
-        control_token=control_token,
+        ui_url=ui_url,
+        data_dir="" if data_dir is None else str(data_dir.absolute()),
         name=name,
         base_url=base_url,
         root_dir=root_dir,
         version=version,
         started=time.time() if started is None else started,
-        worker_token=worker_token,
     )
     folder = _runtime_dir()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = folder / f"{_PREFIX}{content.pid}.json"
     # Written aside and moved into place: a reader never meets half a file.
     draft = path.with_suffix(f".{secrets.token_hex(4)}.tmp")
-    write_private(draft, json.dumps(asdict(content), indent=2) + "\n")
+    write_private(draft, json.dumps(_document(content), indent=2) + "\n")
     draft.replace(path)
     atexit.register(_remove_own, path, os.getpid())
     return path
@@ -151,11 +152,20 @@ def _read(path: Path) -> RuntimeFile | None:
         if path.stat().st_uid != os.getuid():
             return None
         document: Any = json.loads(path.read_text())
-        known = {key: document[key] for key in RuntimeFile.__dataclass_fields__ if key in document}
-        found = RuntimeFile(**known)
+        found = RuntimeFile(**{key: document[key] for key in _KEYS if key in document})
     except (OSError, ValueError, TypeError):
         return None
-    return found if type(document["pid"]) is int and type(document["url"]) is str else None
+    if type(found.pid) is not int or not all(type(each) is str for each in _texts(found)):
+        return None
+    return replace(found, tokens=kept_tokens(Path(found.data_dir))) if found.data_dir else found
+
+
+def _document(content: RuntimeFile) -> dict[str, Any]:
+    return {key: getattr(content, key) for key in _KEYS}
+
+
+def _texts(found: RuntimeFile) -> tuple[Any, ...]:
+    return found.url, found.ui_url, found.data_dir
 
 
 def _is_alive(pid: int) -> bool:

@@ -1,4 +1,4 @@
-"""The data folder, and the tokens that it keeps, readable by this user alone."""
+"""The data folder, and the three tokens that it keeps, readable by this user alone."""
 
 from __future__ import annotations
 
@@ -9,15 +9,34 @@ import re
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from jupyter_core.paths import jupyter_data_dir
 
-#: The files in a data folder that keep the agents' token and the control token.
+#: The files in a data folder that keep the agent token, the control token and the worker token.
 TOKEN_FILE: Final = "agent-token"
 CONTROL_FILE: Final = "control-token"
+WORKER_FILE: Final = "worker-token"
 #: What may stand in a header: of a damaged file something else may come.
 _SENDABLE: Final = re.compile(r"[!-~]+")
+
+
+class Tokens(NamedTuple):
+    """The tokens of one Core. Those that are not known are empty.
+
+    Args:
+        agent: What agents send: it lets them add runs, and control nothing.
+        control: What views and programs send that control agents.
+        worker: What workers send.
+    """
+
+    agent: str = ""
+    control: str = ""
+    worker: str = ""
+
+
+#: Of a Core whose tokens nobody told.
+UNKNOWN: Final = Tokens()
 
 
 def data_dir() -> Path:
@@ -25,19 +44,67 @@ def data_dir() -> Path:
     return Path(jupyter_data_dir()) / "agentstepper"
 
 
-def load_or_create_token(folder: Path | None = None, file: str = TOKEN_FILE) -> str:
-    """A token of a data folder. It outlives restarts, so that agents find back.
+def core_tokens(folder: Path | None, given: Tokens) -> Tokens:
+    """The tokens that a Core asks for. Each outlives restarts, so that everybody finds back.
+
+    Args:
+        folder: The Core's data folder, which keeps them; None keeps them in memory.
+        given: The tokens that a person chose; the empty ones are made.
+
+    Raises:
+        ValueError: A token can't be sent, or two are the same.
+    """
+    kept = Tokens() if folder is None else kept_tokens(folder)
+    _check_given(given)
+    chosen = [one or other for one, other in zip(given, kept, strict=True) if one or other]
+    if len(set(chosen)) < len(chosen):
+        raise ValueError(
+            "The agent token, the control token and the worker token must differ: who has the agent "
+            "token may not control."
+        )
+    if folder is None:
+        return Tokens(*(each or new_token() for each in given))
+    return Tokens(
+        agent=load_or_create_token(folder, TOKEN_FILE, given.agent),
+        control=load_or_create_token(folder, CONTROL_FILE, given.control),
+        worker=load_or_create_token(folder, WORKER_FILE, given.worker),
+    )
+
+
+def _check_given(tokens: Tokens) -> None:
+    for token in tokens:
+        if token and not _SENDABLE.fullmatch(token):
+            raise ValueError("A token is made of printable ASCII characters without spaces.")
+
+
+def kept_tokens(folder: Path) -> Tokens:
+    """The tokens that a data folder keeps."""
+    return Tokens(
+        *(read_token(folder, each) or "" for each in (TOKEN_FILE, CONTROL_FILE, WORKER_FILE))
+    )
+
+
+def new_token() -> str:
+    """A token that can't be guessed, and doesn't begin as a command's option does."""
+    return secrets.token_hex(32)
+
+
+def load_or_create_token(
+    folder: Path | None = None, file: str = TOKEN_FILE, given: str = ""
+) -> str:
+    """The token that a data folder keeps from now on: the given one, else its own, else a new one.
 
     Args:
         folder: The data folder; `data_dir()` where none is given.
-        file: Which: `TOKEN_FILE` or `CONTROL_FILE`.
+        file: Which: `TOKEN_FILE`, `CONTROL_FILE` or `WORKER_FILE`.
+        given: A token that replaces its own.
     """
     folder = data_dir() if folder is None else folder
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _locked(folder):  # of two that start at once, one makes it and both use it
-        token = read_token(folder, file)
-        if token is None:
-            token = secrets.token_urlsafe(32)
+        kept = read_token(folder, file)
+        token = given or kept or new_token()
+        if token != kept:
             draft = folder / f"{file}.{secrets.token_hex(4)}.tmp"
             write_private(draft, token + "\n")
             draft.replace(folder / file)
@@ -49,11 +116,11 @@ def read_token(folder: Path | None = None, file: str = TOKEN_FILE) -> str | None
 
     Args:
         folder: The data folder; `data_dir()` where none is given.
-        file: Which: `TOKEN_FILE` or `CONTROL_FILE`.
+        file: Which: `TOKEN_FILE`, `CONTROL_FILE` or `WORKER_FILE`.
     """
     try:
         token = ((data_dir() if folder is None else folder) / file).read_text().strip()
-    except (FileNotFoundError, UnicodeDecodeError):  # a damaged one can't be sent
+    except (OSError, UnicodeDecodeError):  # a damaged one can't be sent
         return None
     return token if _SENDABLE.fullmatch(token) else None
 

@@ -27,7 +27,7 @@ def agents(core: RuntimeFile) -> Agents:
     """
     from ..errors import AgentStepperError, CommandError
 
-    endpoint = Endpoint(runtime_url(core.url), core.control_token or core.token)
+    endpoint = Endpoint(runtime_url(core.url), core.tokens.control or None)
     try:
         # A Runner, as nest_asyncio has another asyncio.run, which needs the main thread.
         with asyncio.Runner() as runner:

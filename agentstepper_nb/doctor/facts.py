@@ -176,6 +176,7 @@ class Facts:
         runtime: Where Cores leave the files by which they are found.
         token_mode: The permissions of the agents' token's file; None where there is none yet.
         control_mode: Those of the control token's.
+        worker_mode: Those of the worker token's.
         kernel: This kernel, where this process is one.
     """
 
@@ -188,4 +189,5 @@ class Facts:
     runtime: Folder = field(default_factory=lambda: Folder("runtime"))
     token_mode: int | None = None
     control_mode: int | None = None
+    worker_mode: int | None = None
     kernel: Kernel | None = None

@@ -54,6 +54,7 @@ def gather() -> Facts:
         runtime=folder(Path(jupyter_runtime_dir())),
         token_mode=mode_of_token(discover.data_dir(), discover.TOKEN_FILE),
         control_mode=mode_of_token(discover.data_dir(), discover.CONTROL_FILE),
+        worker_mode=mode_of_token(discover.data_dir(), discover.WORKER_FILE),
         kernel=kernel(),
     )
 
@@ -125,7 +126,7 @@ def _problem(endpoint: discover.Endpoint) -> str:
 
 
 def _agents(core: discover.RuntimeFile, problem: str) -> Agents | None:
-    if problem or not core.worker_token:  # it takes no workers: an older one, or one in a kernel
+    if problem or not core.tokens.worker:  # it takes no workers: an older one, or one in a kernel
         return None
     from .agents import agents
 
@@ -167,7 +168,7 @@ def _why(url: str) -> str:
 
 def _whose(endpoint: discover.Endpoint, cores: tuple[discover.RuntimeFile, ...]) -> str:
     """Another Core whose token this is, and not the token of the Core that it goes to."""
-    if any(core.url == endpoint.url and core.token == endpoint.token for core in cores):
+    if any(core.url == endpoint.url and core.tokens.agent == endpoint.token for core in cores):
         return ""
-    owners = [core for core in cores if core.token and core.token == endpoint.token]
+    owners = [core for core in cores if core.tokens.agent and core.tokens.agent == endpoint.token]
     return next((core.name or core.url for core in owners), "")

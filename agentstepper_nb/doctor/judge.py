@@ -31,6 +31,7 @@ def judge(facts: Facts) -> list[Finding]:
         *_folder(facts.runtime, "runtime", "The files by which Cores are found"),
         *_token("agents'", facts.token_mode, f"{facts.data.path}/agent-token"),
         *_token("control", facts.control_mode, f"{facts.data.path}/control-token"),
+        *_token("worker", facts.worker_mode, f"{facts.data.path}/worker-token"),
         *(_kernel(facts.kernel) if facts.kernel else ()),
     ]
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import uuid_utils
 
-from ..discover import Endpoint, discover, running_servers
+from ..discover import Endpoint, discover_control, folder_endpoint
 from ..errors import CommandError, ConnectionLostError, ProtocolError
 from ..protocol.agent import AgentError, RunTaken, TakeRun, from_agent, to_agent
 from ..protocol.frame import MAX_MESSAGE
@@ -19,7 +19,7 @@ from ..protocol.values import Run
 from ..sdk.dialing import dial, why_not_opened
 from ..store import open_store
 from ..store.archive import load_any, read
-from ..store.lock import Holder, holder
+from ..store.lock import holder
 from ..store.unzip import MAGIC
 from .apart import apart
 from .folders import Folder, folder_of
@@ -43,13 +43,18 @@ def import_run(path: str | PathLike[str], folder: Folder = None) -> StoredRun:
         ProtocolError: The file is damaged (`corrupt_import`), of a newer version (`newer_import`),
             or too large (`too_large`).
         ConnectionError: The Core that has the folder can't be reached, or doesn't answer.
+        CommandError: `watch_only`: that Core asks for its control token, which isn't known here.
         StoreError: The folder can't be used.
         OSError: The file can't be read.
     """
     data = read(Path(path).expanduser())
     target = folder_of(folder)
     owner = holder(target)
-    taken = apart(_take(target, data)) if owner is None else _send(_endpoint(owner), data)
+    taken = (
+        apart(_take(target, data))
+        if owner is None
+        else _send(folder_endpoint(target) or discover_control(), data)
+    )
     return StoredRun(taken.id, target)
 
 
@@ -63,14 +68,6 @@ async def _take(folder: Path, data: bytes) -> Run:
     finally:
         store.close()
     return history.run
-
-
-def _endpoint(owner: Holder) -> Endpoint:
-    """Where the Core is that has the folder."""
-    for server in running_servers():
-        if server.pid == owner.pid:
-            return server.endpoint
-    return discover()
 
 
 def _send(endpoint: Endpoint, data: bytes) -> Run:
@@ -91,7 +88,7 @@ def _send(endpoint: Endpoint, data: bytes) -> Run:
         case RunTaken(run=run):
             return run
         case AgentError(code=code, message=message):
-            if code in ("store_failed", "internal"):
+            if code in ("store_failed", "internal", "watch_only"):
                 raise CommandError(code, message)
             raise ProtocolError(code, message)
     raise ConnectionLostError(f"The Core at {endpoint.url} answered something else: is it older?")

@@ -45,13 +45,18 @@ class Rights:
 
     Args:
         control: Not only what its kind of peer always may: a UI watches, an agent tells of its run.
+        all_runs: Runs of every agent. Without, a UI knows and controls the runs of version 1's agents
+            alone, and takes no run in from a file.
     """
 
     control: bool = True
+    all_runs: bool = True
 
 
 #: What agents may.
 NO_CONTROL: Final = Rights(control=False)
+#: What a UI of version 1 may that has no token.
+VERSION_1_ALONE: Final = Rights(all_runs=False)
 
 
 class Session(Protocol):

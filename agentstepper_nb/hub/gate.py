@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import logging
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
 from ipaddress import ip_address
@@ -18,12 +17,18 @@ from websockets.typing import Subprotocol
 from ..core.summaries import one_line
 from ..protocol.frame import SUBPROTOCOL
 
-_LOCAL_ORIGIN: Final = re.compile(r"http://(localhost|127\.0\.0\.1)(:\d+)?")
-
-_THE_TOKEN: Final = "the token as Authorization: Bearer, or set AGENTSTEPPER_TOKEN"
-_WORKERS_TOKEN: Final = (
-    "the workers' token as Authorization: Bearer, or set AGENTSTEPPER_WORKER_TOKEN; it is in the Core's "
-    "runtime file"
+#: What is said to who comes without the right token.
+AGENT_TOKEN: Final = (
+    "the agent token as Authorization: Bearer, or set AGENTSTEPPER_TOKEN; it is in the file agent-token "
+    "of the Core's data folder"
+)
+CONTROL_TOKEN: Final = (
+    "the control token as Authorization: Bearer, or in the address as ?token=, or set "
+    "AGENTSTEPPER_CONTROL_TOKEN; it is in the file control-token of the Core's data folder"
+)
+WORKER_TOKEN: Final = (
+    "the worker token as Authorization: Bearer, or set AGENTSTEPPER_WORKER_TOKEN; it is in the file "
+    "worker-token of the Core's data folder"
 )
 
 Gate = Callable[[ServerConnection, Request], Response | None]
@@ -31,45 +36,53 @@ Gate = Callable[[ServerConnection, Request], Response | None]
 AskingGate = Callable[[ServerConnection, Request], Response | Awaitable[Response | None] | None]
 
 
-def agent_gate(token: str | None) -> Gate:
-    """Lets programs in: callers without an Origin, with the token where one is set.
+def program_gate(tokens: Sequence[str], needed: str, *, demanded: bool = True) -> Gate:
+    """Lets programs in: callers without an Origin, with one of the tokens.
 
     Args:
-        token: What `Authorization: Bearer` must carry; None asks for nothing.
+        tokens: What a caller may send.
+        needed: What is said to who sends another.
+        demanded: Whether a caller must send one. Else it speaks version 1 without.
     """
 
     def check(connection: ServerConnection, request: Request) -> Response | None:
         if "Origin" in request.headers:
             return connection.respond(
-                HTTPStatus.FORBIDDEN, "foreign_origin: agents are programs, not web pages.\n"
+                HTTPStatus.FORBIDDEN, "foreign_origin: this is for programs, not for web pages.\n"
             )
-        return _check_token(connection, request, token)
+        return _check_token(connection, request, tokens, needed, demanded)
 
     return check
 
 
-def worker_gate(token: str) -> Gate:
-    """Lets workers in: programs with a token of their own.
+def ui_gate(token: str, origins: Sequence[str], *, demanded: bool) -> Gate:
+    """Lets programs and pages of named origins in.
 
     Args:
-        token: What `Authorization: Bearer` must carry.
+        token: The control token.
+        origins: The origins of web pages that are let in.
+        demanded: Whether a caller must send the token. Else it speaks version 1 without.
     """
 
     def check(connection: ServerConnection, request: Request) -> Response | None:
-        if "Origin" in request.headers:
-            return connection.respond(
-                HTTPStatus.FORBIDDEN, "foreign_origin: workers are programs, not web pages.\n"
-            )
-        return _check_token(connection, request, token, _WORKERS_TOKEN)
+        for origin in request.headers.get_all("Origin"):
+            if origin not in origins:
+                named = origin.encode("ascii", "replace").decode()
+                return connection.respond(
+                    HTTPStatus.FORBIDDEN,
+                    f"foreign_origin: web pages of {named} may not connect here. To let them in, start "
+                    f"the Core with: agentstepper serve --ui-origin {named}\n",
+                )
+        return _check_token(connection, request, (token,), CONTROL_TOKEN, demanded)
 
     return check
 
 
 def gate_by_path(gates: Mapping[str, Gate], other: Gate) -> Gate:
-    """One port with several doors.
+    """One port with several paths.
 
     Args:
-        gates: By the path of each door.
+        gates: By path.
         other: Of every other path.
     """
 
@@ -103,41 +116,6 @@ def path_of(request: Request) -> str:
     return request.path.partition("?")[0]
 
 
-def ui_gate(token: str | None, origins: Sequence[str]) -> Gate:
-    """Lets programs, pages of this machine and named origins in, with the token where one is set.
-
-    Args:
-        token: What `Authorization: Bearer` or `?token=` must carry; None asks for nothing.
-        origins: Origins that are let in besides `http://localhost:*` and `http://127.0.0.1:*`.
-    """
-
-    def check(connection: ServerConnection, request: Request) -> Response | None:
-        for origin in request.headers.get_all("Origin"):
-            if origin not in origins and not _LOCAL_ORIGIN.fullmatch(origin):
-                named = origin.encode("ascii", "replace").decode()
-                return connection.respond(
-                    HTTPStatus.FORBIDDEN,
-                    f"foreign_origin: {named} may not control agents; --ui-origin would let it in.\n",
-                )
-        return _check_token(connection, request, token)
-
-    return check
-
-
-def _check_token(
-    connection: ServerConnection, request: Request, token: str | None, which: str = _THE_TOKEN
-) -> Response | None:
-    # Headers come as ASCII with surrogates for all else.
-    if token is None or hmac.compare_digest(
-        _sent_token(request).encode(errors="surrogateescape"), token.encode()
-    ):
-        return None
-    return connection.respond(
-        HTTPStatus.UNAUTHORIZED,
-        f"unauthorized: send {which}.\n",
-    )
-
-
 def bearer(request: Request) -> str:
     """The token that a request's header carries; "" where there is none."""
     for header in request.headers.get_all("Authorization"):
@@ -146,17 +124,32 @@ def bearer(request: Request) -> str:
     return ""
 
 
-def _sent_token(request: Request) -> str:
-    if token := bearer(request):
-        return token
-    return parse_qs(request.path.partition("?")[2]).get("token", [""])[0]
+def sent_token(request: Request) -> str | None:
+    """The token that a request carries, in its header or its address; None where it carries none.
+
+    A header or an address that is of no use carries an empty token, which is nobody's.
+    """
+    if "Authorization" in request.headers:
+        return bearer(request)
+    query = parse_qs(request.path.partition("?")[2], keep_blank_values=True)
+    return query["token"][0] if "token" in query else None
+
+
+def bears(request: Request, token: str) -> bool:
+    """Whether a request carries a token, which isn't empty."""
+    # Headers come as ASCII with surrogates for all else.
+    sent = (sent_token(request) or "").encode(errors="surrogateescape")
+    return bool(token) and hmac.compare_digest(sent, token.encode())
 
 
 def select_subprotocol(
     connection: ServerConnection, offered: Sequence[Subprotocol]
 ) -> Subprotocol | None:
-    """Version 2 where it is offered; none, which is version 1, else."""
-    return Subprotocol(SUBPROTOCOL) if SUBPROTOCOL in offered else None
+    """Version 2 where it is offered with a token, which the gate has checked; none, version 1, else."""
+    assert connection.request is not None  # the gate has seen it
+    if SUBPROTOCOL in offered and sent_token(connection.request) is not None:
+        return Subprotocol(SUBPROTOCOL)
+    return None
 
 
 def is_loopback(host: str) -> bool:
@@ -165,3 +158,17 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _check_token(
+    connection: ServerConnection,
+    request: Request,
+    tokens: Sequence[str],
+    needed: str,
+    demanded: bool,
+) -> Response | None:
+    if sent_token(request) is None and not demanded:
+        return None
+    if any(bears(request, token) for token in tokens):
+        return None
+    return connection.respond(HTTPStatus.UNAUTHORIZED, f"unauthorized: send {needed}.\n")

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 #: Messages that need no hello.
 Question = v2.TakeRun | v2.GetRules | SetStop | DeleteStop | SetPrices | TryStop
-#: Those that reach into other programs' runs: what halts them, or what is in them.
-_Controlling = SetStop | DeleteStop | SetPrices | TryStop
+#: Those that reach beyond an agent's own run: what halts other runs, what is in them, which there are.
+_Controlling = SetStop | DeleteStop | SetPrices | TryStop | v2.TakeRun
 
 _MAY_NOT: Final = (
-    "Agents may not set, delete or try stops, nor set prices: that takes the server's control token. "
-    "A notebook on the server's machine finds it by itself; elsewhere set AGENTSTEPPER_CONTROL_TOKEN to "
-    "what stands in the file control-token of the server's data folder."
+    "Agents may not set, delete or try stops, set prices, nor import runs: that takes the Core's "
+    "control token. A program on the Core's machine finds it by itself; elsewhere set "
+    "AGENTSTEPPER_CONTROL_TOKEN to what stands in the file control-token of the Core's data folder."
 )
 
 

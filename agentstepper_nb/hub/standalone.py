@@ -12,27 +12,32 @@ from pathlib import Path
 from typing import Any
 
 from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.http11 import Request
 
-from ..discover import Endpoint
+from ..discover import Endpoint, Tokens, add_local_core, core_tokens, remove_local_core
 from ..protocol.frame import MAX_MESSAGE
 from ..protocol.records import RunHistory
 from ..protocol.values import Durability, Run
 from ..store import MemoryStore, Store, archive, open_store
 from .chat_door import chat_gate, chat_of
-from .connection import Rights, Session
+from .connection import VERSION_1_ALONE, Rights, Session
 from .extensions import Extension
 from .fair_turns import fair_turns
 from .gate import (
+    AGENT_TOKEN,
+    CONTROL_TOKEN,
+    WORKER_TOKEN,
     AskingGate,
-    agent_gate,
     bearer,
+    bears,
     gate_by_path,
     is_loopback,
     logged,
     path_of,
+    program_gate,
     select_subprotocol,
+    sent_token,
     ui_gate,
-    worker_gate,
 )
 from .hub import Hub
 from .retention import ALL, Keep
@@ -40,7 +45,7 @@ from .runtime import Right
 from .runtime_host import STORE_VARIABLE, RuntimeHost, check_place
 from .sentences import summarize_by
 from .sockets import SocketConnection, converse
-from .worker_process import COMMAND, WorkerProcess, environment, new_token
+from .worker_process import COMMAND, WorkerProcess, environment
 
 #: Seconds that a connection has to open and to close before it is cut; `stop` waits no longer.
 _OPENING = 10.0
@@ -55,11 +60,12 @@ _RUNTIME_PATH = "/runtime"
 class AgentStepperCore:
     """A debugger for agents on two WebSocket ports, one for agents and one for UIs.
 
-    Both speak version 2 where the peer offers it and version 1 else, so that the original's agents and
-    its web UI work. The Core runs on a thread of its own.
+    Both speak version 2 where the peer offers it with the right token, and version 1 where it sends
+    none, so that the original's agents and its web UI work. A wrong token is refused. The Core runs on a
+    thread of its own.
 
     Args:
-        host: The address to listen on. One that other machines reach demands a token.
+        host: The address to listen on. One that other machines reach demands tokens of both versions.
         client_port: The agents' port; 0 takes a free one, which the attribute then tells.
         ui_port: The UIs' port; 0 likewise. None has none: whoever hosts the Core brings UIs in.
         model: The name of a model that puts each step and commit into a sentence, at the endpoint that
@@ -68,19 +74,24 @@ class AgentStepperCore:
         logger: Gets one line a connection, run, commit and refusal.
         data: The folder that keeps the runs; it belongs to one Core at a time. None keeps them in
             memory: they are gone with the Core.
-        token: What callers must send. None asks for nothing on a loopback address.
-        ui_origins: Origins of web pages that may control agents, besides this machine's own.
+        token: The agent token. None: the data folder's.
+        ui_origins: Origins of web pages that may connect as UIs; no others may.
         extensions: What it is extended by. None takes the extensions that are installed.
         durability: When what is kept outlives what: `relaxed`, `durable` or `sync`.
         keep: How long runs are kept in the folder.
         worker: Whether a worker is started where agents that run on their own need one.
-        worker_token: What workers must send. None: one is made, which the attribute then tells.
+        worker_token: The worker token. None: the data folder's.
         runtime_store: Where agents that run on their own are kept: `sqlite`, beside the runs, or
             `lance:` and a folder.
         what: What this is, for whoever wants the same folder.
+        control_token: The token of UIs, and of programs that control. None: the data folder's.
+
+    Attributes:
+        tokens: The three tokens. Those that the data folder keeps are known once the Core is started;
+            a Core without a folder makes them.
 
     Raises:
-        ValueError: The host is reached from other machines and no token was given, or a port can't be.
+        ValueError: A port can't be, a token can't be sent, or two of them are the same.
             From `start()`: two of the extensions name the same.
         StoreError: From `start()`: the folder belongs to another Core, or can't be used.
     """
@@ -103,11 +114,8 @@ class AgentStepperCore:
         worker_token: str | None = None,
         runtime_store: str = "sqlite",
         what: str = "an AgentStepperCore",
+        control_token: str | None = None,
     ) -> None:
-        if token is None and not is_loopback(host):
-            raise ValueError(
-                f"{host} is reached from other machines: pass a token, or listen on localhost."
-            )
         for port in (client_port, ui_port):
             if port is not None and not 0 <= port <= 65535:
                 raise ValueError(
@@ -117,13 +125,13 @@ class AgentStepperCore:
         self.client_port = client_port
         self.ui_port = ui_port
         self.log = logger or logging.getLogger("agentstepper_nb")
-        self.worker_token = worker_token or new_token()
+        self._given = Tokens(token or "", control_token or "", worker_token or "")
+        self.tokens = core_tokens(None, self._given)
         self._model = model
         self._folder = None if data is None else Path(data)
         self._durability = Durability(durability)
         self._keep = keep
         self._what = what
-        self._token = token
         self._ui_origins = tuple(ui_origins)
         self._extensions = extensions
         self._worker = worker
@@ -180,9 +188,16 @@ class AgentStepperCore:
             _end(loop, thread)
             raise
         self._loop, self._thread = loop, thread
+        self._announce_here()
         self.log.info("agents: ws://%s:%d", self.host, self.client_port)
         if self.ui_port is not None:
             self.log.info("UIs:    ws://%s:%d", self.host, self.ui_port)
+
+    def _announce_here(self) -> None:
+        """Let this process's own programs find this Core, and its tokens."""
+        ui_url = "" if self.ui_port is None else self.url(self.ui_port)
+        folder = "" if self._folder is None else str(self._folder)
+        add_local_core(self.url(self.client_port), self.tokens, ui_url, folder)
 
     def url(self, port: int) -> str:
         """Where programs of this machine reach a port of the Core's."""
@@ -196,6 +211,7 @@ class AgentStepperCore:
                 return
             loop, thread = self._loop, self._thread
             self._loop = self._thread = None
+            remove_local_core(self.url(self.client_port))
             asyncio.run_coroutine_threadsafe(self._stop_servers(), loop).result()
             _end(loop, thread)
             self.log.info("stopped")
@@ -210,6 +226,8 @@ class AgentStepperCore:
     async def _start_servers(self) -> None:
         store = self._open_store()
         try:
+            if self._folder is not None:  # it is this Core's from here on
+                self.tokens = core_tokens(self._folder, self._given)
             hub = Hub(store, logger=self.log, extensions=self._extensions, keep=self._keep)
         except BaseException:
             store.close()
@@ -237,15 +255,20 @@ class AgentStepperCore:
         return RuntimeHost(self._folder, self._durability, self._place, self.log, starter)
 
     def _workers_environment(self) -> dict[str, str]:
-        agents = Endpoint(self.url(self.client_port), self._token)
-        return environment(agents, self.worker_token) | {STORE_VARIABLE: self._place}
+        agents = Endpoint(self.url(self.client_port), self.tokens.agent)
+        return environment(agents, self.tokens.worker) | {STORE_VARIABLE: self._place}
 
     async def _listen(self, hub: Hub, host: RuntimeHost) -> None:
-        programs = agent_gate(self._token)
-        workers = {_WORKER_PATH: worker_gate(self.worker_token)}
+        tokens, demanded = self.tokens, not is_loopback(self.host)
+        runtime = program_gate((tokens.control,), CONTROL_TOKEN)
+        others = {
+            _WORKER_PATH: program_gate((tokens.worker,), WORKER_TOKEN),
+            _RUNTIME_PATH: runtime,
+        }
+        programs = program_gate((tokens.agent, tokens.control), AGENT_TOKEN, demanded=demanded)
         agents = await self._serve(
             self.client_port,
-            chat_gate(host.chats, gate_by_path(workers, programs)),
+            chat_gate(host.chats, gate_by_path(others, programs)),
             lambda socket: converse(
                 socket, self._on_agents_port(hub, host, socket), fair_turns(hub)
             ),
@@ -253,9 +276,10 @@ class AgentStepperCore:
         self._servers.append(agents)
         self.client_port = _port(agents)
         if self.ui_port is not None:
+            views = ui_gate(tokens.control, self._ui_origins, demanded=demanded)
             uis = await self._serve(
                 self.ui_port,
-                ui_gate(self._token, self._ui_origins),
+                gate_by_path({_RUNTIME_PATH: runtime}, views),
                 lambda socket: converse(
                     socket, self._on_ui_port(hub, host, socket), fair_turns(hub)
                 ),
@@ -305,24 +329,26 @@ class AgentStepperCore:
             await server.wait_closed()
         self._servers.clear()
 
-    # One token for both ports: who has it controls.
+    # The gates have checked the tokens.
 
     def _on_agents_port(self, hub: Hub, host: RuntimeHost, socket: ServerConnection) -> Session:
-        connection = SocketConnection(socket)
-        path = _path(socket)
+        connection, request = SocketConnection(socket), _request(socket)
+        path = path_of(request)
         if path == _WORKER_PATH:
             return host.workers.connect(connection)
         if path == _RUNTIME_PATH:
             return host.connect(connection, Right.CONTROL)
         if chat := chat_of(path):
-            return host.chats.connect(connection, chat, _bearer(socket))
-        return hub.connect_agent(connection, _version(socket), Rights())
+            return host.chats.connect(connection, chat, bearer(request))
+        rights = Rights(control=bears(request, self.tokens.control))
+        return hub.connect_agent(connection, _version(socket), rights)
 
     def _on_ui_port(self, hub: Hub, host: RuntimeHost, socket: ServerConnection) -> Session:
-        connection = SocketConnection(socket)
-        if _path(socket) == _RUNTIME_PATH:
+        connection, request = SocketConnection(socket), _request(socket)
+        if path_of(request) == _RUNTIME_PATH:
             return host.connect(connection, Right.CONTROL)
-        return hub.connect_ui(connection, _version(socket), Rights())
+        rights = VERSION_1_ALONE if sent_token(request) is None else Rights()
+        return hub.connect_ui(connection, _version(socket), rights)
 
     # ---- control, on the Core's loop ----------------------------------------------------------------
 
@@ -392,14 +418,9 @@ def _version(socket: ServerConnection) -> int:
     return 1 if socket.subprotocol is None else 2
 
 
-def _path(socket: ServerConnection) -> str:
+def _request(socket: ServerConnection) -> Request:
     assert socket.request is not None  # the handshake is done
-    return path_of(socket.request)
-
-
-def _bearer(socket: ServerConnection) -> str:
-    assert socket.request is not None  # as above
-    return bearer(socket.request)
+    return socket.request
 
 
 def _port(server: Server) -> int:

@@ -12,7 +12,7 @@ from ..protocol import records
 from ..protocol.records import Record, RunHistory
 from ..protocol.v1 import ui as v1
 from ..protocol.v1.commits import asked_for
-from ..protocol.values import EventKind, StoreInfo
+from ..protocol.values import Breakpoint, Commit, Event, EventKind, Run, StoreInfo
 from .connection import Connection, Rights
 from .uis import Edited, UiSession
 
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 #: What a snapshot may hold, in characters of contents; live runs always.
 SNAPSHOT: Final = 256 * 1024 * 1024
 
+_ADD_IT: Final = "Add ?token= and the control token to the address by which the view connects."
+
 
 class UiSessionV1(UiSession):
-    """A UI of version 1. It is told of every run."""
+    """A UI of version 1. It is told of every run that its rights let it know."""
 
     def __init__(self, hub: Hub, connection: Connection, rights: Rights) -> None:
         super().__init__(hub, connection, rights)
@@ -65,7 +67,7 @@ class UiSessionV1(UiSession):
         chosen: list[RunHistory] = []
         left = SNAPSHOT
         for run in reversed(self.hub.runs()):
-            if not run.live and left <= 0:
+            if not self._knows(run) or (not run.live and left <= 0):
                 continue
             history = await self._history(run.id)
             if history is None:
@@ -89,6 +91,8 @@ class UiSessionV1(UiSession):
         """Tell what was recorded, in version 1's order of messages."""
         if self._shown and _id(saved.record) in self._shown:
             return
+        if not (self.rights.all_runs or self._is_about_known(saved.record)):
+            return
         match saved.record:
             case records.BreakpointSaved(breakpoint=breakpoint):
                 self._send(v1.new_message(breakpoint))
@@ -107,8 +111,52 @@ class UiSessionV1(UiSession):
             case records.CommitSaved(commit=commit) if not commit.snapshot:
                 self._send(v1.new_commit(commit))
 
+    def _knows(self, run: Run) -> bool:
+        """Whether this UI may know a run."""
+        return self.rights.all_runs or run.of_version_1
+
+    def _is_about_known(self, record: Record) -> bool:
+        """Whether a record is about a run that this UI may know. A deleted run is known no more."""
+        match record:
+            case (
+                records.RunStarted(run=run)
+                | records.RunChanged(run=run)
+                | records.RunRenamed(run=run)
+            ):
+                return self._knows(run)
+            case records.RunDeleted():
+                return True  # the snapshot that tells of it names those that are left
+            case (
+                records.BreakpointSaved(breakpoint=Breakpoint(run=id))
+                | records.EventSaved(event=Event(run=id))
+                | records.CommitSaved(commit=Commit(run=id))
+            ):
+                found = self.hub.find(id)
+                return found is not None and self._knows(found)
+        return False
+
+    def _check_known(self, command: v1.V1Command) -> None:
+        """Refuse a command that is not for UIs without a token.
+
+        Raises:
+            CommandError: `watch_only`: it would take in a file. `unknown_run`: it is about a run that
+                this UI may not know, whether there is one or not.
+        """
+        if self.rights.all_runs:
+            return
+        if isinstance(command, v1.V1Import):
+            raise CommandError("watch_only", f"Importing a run takes the control token. {_ADD_IT}")
+        found = self.hub.find(command.run)
+        if found is None or not self._knows(found):
+            raise CommandError(
+                "unknown_run",
+                "A view without a token knows the runs of version 1's agents alone, and no such run is "
+                f"among them. {_ADD_IT}",
+            )
+
     def _receive(self, text: str) -> None:
         command = v1.decode(text)
+        self._check_known(command)
         if isinstance(command, v1.V1Download):
             self._later(partial(self._download, command), text)
             return

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import secrets
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable, Mapping, Sequence
@@ -39,11 +38,6 @@ _STDERR: Final = 2  # its descriptor
 _TOKENS: Final = {TOKEN_VARIABLE, CONTROL_VARIABLE}
 #: `-P`: what lies in the folder where it starts is not imported in the package's place.
 COMMAND: Final = (sys.executable, "-P", "-m", "agentstepper_nb", "worker", "--until-eof")
-
-
-def new_token() -> str:
-    """A token for workers. A person may have to type it: it doesn't begin as an option does."""
-    return secrets.token_hex(32)
 
 
 def environment(agents: Endpoint, worker_token: str) -> dict[str, str]:

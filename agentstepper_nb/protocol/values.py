@@ -214,6 +214,11 @@ class Run(Struct, frozen=True, kw_only=True):
         """Whether its agent may still send."""
         return self.state is not RunState.IDLE
 
+    @property
+    def of_version_1(self) -> bool:
+        """Whether an agent of version 1 made it, here: imported runs have no ending, or could stop."""
+        return not self.can_stop and (self.live or self.ending is not None)
+
 
 class Event(Struct, frozen=True, kw_only=True):
     """One thing an agent did."""

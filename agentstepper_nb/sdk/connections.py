@@ -15,7 +15,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection
 
 from ..discover import Endpoint, RuntimeFile, running_servers
-from ..errors import ConnectionLostError
+from ..errors import ConnectionLostError, ProtocolError
 from ..protocol.agent import Acknowledged, CheckEdit, Hello, Lease
 from .dialects import Dialect, Version1, Version2
 from .dialing import dial, greet, is_too_large, why_gone, why_lost, why_not_opened
@@ -249,6 +249,11 @@ class Connections:
         return lost and self.resumes and self._broken is None
 
     def _failed(self, error: Exception) -> ConnectionLostError:
+        if isinstance(error, ProtocolError):
+            return ConnectionLostError(
+                f"What the Core at {self.endpoint.url} says isn't readable: {error} Is this the views' "
+                "address? Agents have another."
+            )
         if not self._closing:
             log.error("The connection to the Core failed.", exc_info=error)
         return ConnectionLostError(f"Connection lost to the Core at {self.endpoint.url}: {error!r}")

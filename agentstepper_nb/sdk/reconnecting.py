@@ -53,7 +53,9 @@ def candidates(last: Endpoint, running: Iterable[RuntimeFile]) -> list[Endpoint]
         running: This user's running Cores.
     """
     others = [
-        core.endpoint for core in running if core.token == last.token and core.url != last.url
+        each
+        for each in (core.endpoint for core in running)
+        if each.token == last.token and each.url != last.url
     ]
     return [last, *others]
 

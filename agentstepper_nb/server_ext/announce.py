@@ -33,22 +33,24 @@ def _host(ip: str) -> str:
 
 
 @contextmanager
-def announced(
-    server: ServerApp, url: str, token: str, control_token: str, worker_token: str | None = None
-) -> Iterator[Path]:
+def announced(server: ServerApp, url: str, token: str, data_dir: Path) -> Iterator[Path]:
     """Let agents, and workers, find the Core at `url` for as long as this context is open.
 
-    The control token stands in the file alone: what is in the environment every agent inherits.
+    The agent token alone is put into the environment, which every agent inherits.
+
+    Args:
+        server: The server.
+        url: Where agents connect.
+        token: The agent token.
+        data_dir: The folder that keeps the tokens.
     """
     file = discover.write_runtime_file(
         url=url,
-        token=token,
-        control_token=control_token,
+        data_dir=data_dir,
         name=f"Jupyter server in {server.root_dir}",
         base_url=server.base_url,
         root_dir=server.root_dir,
         version=__version__,
-        worker_token=worker_token,
     )
     # For kernels that the server starts, and what they start.
     inherited = {discover.URL_VARIABLE: url, discover.TOKEN_VARIABLE: token}

@@ -16,7 +16,7 @@ from .. import discover, static_files
 from ..hub import Hub, Keep
 from ..hub.runtime_host import STORE_VARIABLE, RuntimeHost, check_place
 from ..hub.sentences import MODEL_VARIABLE, summarize_by
-from ..hub.worker_process import COMMAND, WorkerProcess, environment, new_token
+from ..hub.worker_process import COMMAND, WorkerProcess, environment
 from ..protocol.frame import MAX_MESSAGE
 from ..protocol.values import Durability
 from ..store import Store, lock, open_store
@@ -63,17 +63,16 @@ class AgentStepperExtension(ExtensionApp):
         "Default: AGENTSTEPPER_MODEL, else none: summaries are made by rule."
     ).tag(config=True)
     agent_token = Unicode(
-        help="The token that agents present; never Jupyter's own. "
-        "Default: made once and kept in data_dir, readable by you alone."
+        help="The agent token; never Jupyter's own. It is kept in data_dir, readable by you alone. "
+        "Default: what data_dir keeps, else one that is made."
     ).tag(config=True)
     control_token = Unicode(
-        help="The token by which programs set stops and prices: the agents' doesn't do. "
-        "Default: made once and kept in data_dir, readable by you alone."
+        help="The control token, by which programs control agents, set stops and prices, and import "
+        "runs: the agent token doesn't do. Kept and made as the agent token."
     ).tag(config=True)
-    worker_token = Unicode(
-        help="The token that workers present. Default: made at each start, told to the worker that the "
-        "server starts, and in its runtime file; set one for workers of other machines."
-    ).tag(config=True)
+    worker_token = Unicode(help="The worker token. Kept and made as the agent token.").tag(
+        config=True
+    )
     max_message = Int(
         MAX_MESSAGE,
         min=1024,
@@ -101,18 +100,6 @@ class AgentStepperExtension(ExtensionApp):
     @default("runtime_store")
     def _default_runtime_store(self) -> str:
         return os.environ.get(STORE_VARIABLE) or "sqlite"
-
-    @default("agent_token")
-    def _default_agent_token(self) -> str:
-        return discover.load_or_create_token(self._place[0])
-
-    @default("control_token")
-    def _default_control_token(self) -> str:
-        return discover.load_or_create_token(self._place[0], discover.CONTROL_FILE)
-
-    @default("worker_token")
-    def _default_worker_token(self) -> str:
-        return new_token()
 
     @default("static_paths")
     def _default_static_paths(self) -> list[str]:
@@ -146,7 +133,7 @@ class AgentStepperExtension(ExtensionApp):
     def _place(self) -> tuple[Path, lock.Lock]:
         """The folder, or the next one that is free where another server has it, and its lock.
 
-        Taken at the first use: Jupyter asks for every trait, the token too, before it initializes.
+        Taken at the first use.
         """
         wanted = Path(self.data_dir)
         holder = lock.holder(wanted)
@@ -164,8 +151,14 @@ class AgentStepperExtension(ExtensionApp):
         url = agent_url(self.serverapp) if self.serverapp else None
         if url is None:
             raise OSError("this server listens on a UNIX socket, where workers can't connect")
-        agents = discover.Endpoint(url, self.agent_token)
-        return environment(agents, self.worker_token) | {STORE_VARIABLE: self.runtime_store}
+        agents = discover.Endpoint(url, self.tokens.agent)
+        return environment(agents, self.tokens.worker) | {STORE_VARIABLE: self.runtime_store}
+
+    @cached_property
+    def tokens(self) -> discover.Tokens:
+        """What agents, programs that control, and workers present."""
+        given = discover.Tokens(self.agent_token, self.control_token, self.worker_token)
+        return discover.core_tokens(self._place[0], given)
 
     @property
     def _what(self) -> str:
@@ -188,11 +181,11 @@ class AgentStepperExtension(ExtensionApp):
     def initialize_handlers(self) -> None:
         """Route; Jupyter puts its base_url before each path."""
         runs = {"hub": self.hub, "max_message": self.max_message}
-        tokens = {"token": self.agent_token, "control_token": self.control_token}
+        tokens = {"token": self.tokens.agent, "control_token": self.tokens.control}
         run = r"/agentstepper/api/runs/([^/]+)"
         roots = [self.serverapp.root_dir if self.serverapp else "", *self.coding_roots]
         sessions = {**runs, "workers": self.host.workers, "roots": roots}
-        workers = {**runs, "token": self.worker_token, "workers": self.host.workers}
+        workers = {**runs, "token": self.tokens.worker, "workers": self.host.workers}
         agents = {**runs, "runtime": self.host.runtime}
         chats = {**runs, "chats": self.host.chats}
         self.handlers.extend(
@@ -224,9 +217,7 @@ class AgentStepperExtension(ExtensionApp):
                 "Start it with a port, or run `agentstepper serve` beside it."
             )
             return
-        self._announced.enter_context(
-            announced(serverapp, url, self.agent_token, self.control_token, self.worker_token)
-        )
+        self._announced.enter_context(announced(serverapp, url, self.tokens.agent, self._place[0]))
         self.log.info("AgentStepper: agents connect to %s", url)
         await self.host.start()  # a worker that this starts finds what was announced
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import secrets
 import threading
 from typing import Final
 
@@ -37,17 +36,14 @@ class KernelCore:
 
     def __init__(self, why: str) -> None:
         self.why = why
-        self._token = secrets.token_urlsafe(32)
-        self._core = AgentStepperCore(
-            "127.0.0.1", client_port=0, ui_port=None, logger=_log, token=self._token
-        )
+        self._core = AgentStepperCore("127.0.0.1", client_port=0, ui_port=None, logger=_log)
         self._core.start()
         self._heard_aside = 0
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where agents reach it, and by which token."""
-        return Endpoint(f"ws://127.0.0.1:{self._core.client_port}", self._token)
+        """Where agents reach it, and the agent token."""
+        return Endpoint(self._core.url(self._core.client_port), self._core.tokens.agent)
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -114,7 +110,8 @@ def start(why: str = ASKED_FOR) -> KernelCore:
     """This process's Core, started where it has none. It ends with the process.
 
     What looks for a Core from now on finds this one, processes that are started from here included:
-    its address and its token are put into the environment.
+    its address and the agent token are put into the environment. The control token stays in this
+    process.
 
     Args:
         why: Why it is wanted, in words for a person.
@@ -126,7 +123,7 @@ def start(why: str = ASKED_FOR) -> KernelCore:
             found = _running.endpoint
             os.environ[URL_VARIABLE] = found.url
             os.environ[TOKEN_VARIABLE] = found.token or ""
-            os.environ.pop(CONTROL_VARIABLE, None)  # another Core's: of this one the token controls
+            os.environ.pop(CONTROL_VARIABLE, None)  # another Core's
         return _running
 
 

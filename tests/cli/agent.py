@@ -15,13 +15,14 @@ from websockets.typing import Subprotocol
 from agentstepper_nb.protocol import agent as wire
 from agentstepper_nb.protocol.frame import SUBPROTOCOL, VERSION
 from agentstepper_nb.protocol.values import Approval, Ending, EventKind, FileChange, Side
+from tests.helpers.bearing import as_agent, bearing
 
 
 class Agent:
     """A connected agent, its run begun but not halted yet."""
 
     def __init__(self, url: str, program: str = "demo", token: str | None = None) -> None:
-        headers = {"Authorization": f"Bearer {token}"} if token else None
+        headers = bearing(token) if token else as_agent(url)
         self._open = ExitStack()
         self._socket = self._open.enter_context(
             connect(

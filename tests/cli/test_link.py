@@ -14,6 +14,7 @@ from websockets.sync.server import ServerConnection, serve
 from websockets.typing import Subprotocol
 
 from agentstepper_nb.cli.link import Connected, Happening, Link, Lost, Received, Refused
+from agentstepper_nb.discover import ui_endpoint
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.frame import SUBPROTOCOL
 from agentstepper_nb.protocol.pieces import Pieces
@@ -75,7 +76,7 @@ class Server:
 def linked(url: str) -> Iterator[Callable[[], Happening]]:
     """A link to a URL, and what happens on it, one after the other."""
     happenings: SimpleQueue[Happening] = SimpleQueue()
-    link = Link(url, None, happenings.put)
+    link = Link(ui_endpoint(url), happenings.put)
     with ExitStack() as stack:
         stack.callback(link.close)
         link.start()

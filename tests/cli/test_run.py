@@ -21,6 +21,7 @@ from agentstepper_nb import discover
 from agentstepper_nb.cli import main
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.values import Ending
+from tests.helpers.announced import announce
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore
 
@@ -51,7 +52,7 @@ def no_core_of_this_machine(home: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def announced(core: AgentStepperCore) -> str:
     """The URL of a Core that is found."""
     url = f"ws://127.0.0.1:{core.client_port}"
-    discover.write_runtime_file(url=url, token=None)
+    announce(url, **core.tokens._asdict())
     return url
 
 
@@ -333,8 +334,8 @@ def test_no_core_says_how_to_start_one(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_several_cores_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     with subprocess.Popen(["sleep", "600"]) as one, subprocess.Popen(["sleep", "600"]) as two:
-        discover.write_runtime_file(url="ws://one", token=None, pid=one.pid)
-        discover.write_runtime_file(url="ws://two", token=None, pid=two.pid)
+        discover.write_runtime_file(url="ws://one", data_dir=None, pid=one.pid)
+        discover.write_runtime_file(url="ws://two", data_dir=None, pid=two.pid)
         said = refusal(capsys)
         one.kill()
         two.kill()

@@ -24,7 +24,10 @@ def test_the_example_runs_and_is_stepped(tmp_path: Path) -> None:
     with AgentStepperCore("127.0.0.1", 0, 0) as core:
         driver = Driver(f"ws://127.0.0.1:{core.ui_port}")
         driver.start()
-        environment = os.environ | {"AGENTSTEPPER_URL": f"ws://127.0.0.1:{core.client_port}"}
+        environment = os.environ | {
+            "AGENTSTEPPER_URL": f"ws://127.0.0.1:{core.client_port}",
+            "AGENTSTEPPER_TOKEN": core.tokens.agent,
+        }
         done = subprocess.run(
             [sys.executable, program], env=environment, capture_output=True, text=True, timeout=60
         )

@@ -45,9 +45,7 @@ def start(home: Path) -> Iterator[Start]:
             given = {"data": home / "kept"} | options
             core = stack.enter_context(AgentStepperCore("127.0.0.1", 0, None, **given))
             discover.write_runtime_file(
-                url=core.url(core.client_port),
-                token=given.get("token"),
-                worker_token=core.worker_token,
+                url=core.url(core.client_port), data_dir=Path(given["data"])
             )
             return core
 
@@ -172,7 +170,7 @@ def test_a_folder_of_lance_is_named() -> None:
 def test_a_core_that_takes_agents_and_no_clients() -> None:
     """Its token isn't the right one, say; the rest of the doctor goes on."""
     with ScriptedCore(token="right") as core:
-        told = discover.RuntimeFile(1, core.url, token="right", control_token="wrong")
+        told = discover.RuntimeFile(1, core.url, tokens=discover.Tokens("right", "wrong"))
         facts = agents(told)
     assert "(401)" in facts.problem
     ((sign, text),) = said(facts)
@@ -181,6 +179,6 @@ def test_a_core_that_takes_agents_and_no_clients() -> None:
 
 def test_a_core_that_takes_no_workers_is_not_asked() -> None:
     with ScriptedCore() as core:
-        discover.write_runtime_file(url=core.url, token=None)
+        discover.write_runtime_file(url=core.url, data_dir=None)
         (found,) = gather().cores
     assert (found.problem, found.agents) == ("", None)

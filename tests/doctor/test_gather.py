@@ -15,6 +15,7 @@ from agentstepper_nb.doctor import folders, jupyter
 from agentstepper_nb.doctor.facts import Folder
 from agentstepper_nb.doctor.gather import gather
 from agentstepper_nb.store import network as network_types
+from tests.helpers.announced import announce
 from tests.sdk.scripted_core import ScriptedCore
 
 
@@ -53,7 +54,7 @@ def test_nothing_runs() -> None:
 
 def test_a_core_that_answers_is_asked_without_a_run() -> None:
     with ScriptedCore(token="t") as core:
-        discover.write_runtime_file(url=core.url, token="t", name="here", pid=os.getppid())
+        announce(core.url, agent="t", name="here", pid=os.getppid())
         facts = gather()
         assert all(peer.sent == [] for peer in core.peers)
     assert [(each.url, each.version, each.problem) for each in facts.cores] == [
@@ -65,7 +66,7 @@ def test_a_core_that_answers_is_asked_without_a_run() -> None:
 
 def test_the_only_one(other: int) -> None:
     with ScriptedCore(version=1) as core:
-        discover.write_runtime_file(url=core.url, token=None, pid=other)
+        announce(core.url, pid=other)
         choice = gather().choice
     assert (choice.url, choice.protocol) == (core.url, 1)
     assert "only one" in choice.why
@@ -73,8 +74,8 @@ def test_the_only_one(other: int) -> None:
 
 def test_a_core_that_is_gone_and_one_that_refuses(other: int) -> None:
     with ScriptedCore(token="right") as core:
-        discover.write_runtime_file(url=core.url, token="wrong", pid=other)
-        discover.write_runtime_file(url="ws://127.0.0.1:9", token=None)
+        announce(core.url, agent="wrong", pid=other)
+        announce("ws://127.0.0.1:9")
         problems = {each.url: each.problem for each in gather().cores}
     assert "the token is missing or wrong" in problems[core.url]
     assert "No Core listens" in problems["ws://127.0.0.1:9"]
@@ -84,8 +85,8 @@ def test_the_environment_names_one_with_the_token_of_another(
     other: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ScriptedCore(token="a") as core, ScriptedCore(token="b") as another:
-        discover.write_runtime_file(url=core.url, token="a", name="the one")
-        discover.write_runtime_file(url=another.url, token="b", name="another", pid=other)
+        announce(core.url, agent="a", name="the one")
+        announce(another.url, agent="b", name="another", pid=other)
         monkeypatch.setenv("AGENTSTEPPER_URL", core.url)
         monkeypatch.setenv("AGENTSTEPPER_TOKEN", "b")
         monkeypatch.setenv("AGENTSTEPPER_NAME", "called")
@@ -134,7 +135,12 @@ def test_network_file_systems(
 
 
 @pytest.mark.parametrize(
-    ("file", "fact"), [("agent-token", "token_mode"), ("control-token", "control_mode")]
+    ("file", "fact"),
+    [
+        ("agent-token", "token_mode"),
+        ("control-token", "control_mode"),
+        ("worker-token", "worker_mode"),
+    ],
 )
 def test_a_token_that_others_read(home: Path, file: str, fact: str) -> None:
     token = discover.load_or_create_token(file=file)
@@ -147,9 +153,9 @@ def test_a_token_that_others_read(home: Path, file: str, fact: str) -> None:
 def test_no_token_is_told(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENTSTEPPER_CONTROL_TOKEN", "of the variable")
     with ScriptedCore(token="t") as core:
-        discover.write_runtime_file(url=core.url, token="t", control_token="of the file")
+        announce(core.url, agent="t", control="of-the-file")
         facts, said = repr(gather()), doctor.report()
-    for secret in ("of the file", "of the variable"):
+    for secret in ("of-the-file", "of the variable"):
         assert secret not in facts + said
 
 

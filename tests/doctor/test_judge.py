@@ -29,6 +29,7 @@ WELL = Facts(
     choice=Choice("ws://here", "it is the only one of yours that runs"),
     token_mode=0o600,
     control_mode=0o600,
+    worker_mode=0o600,
     kernel=Kernel("ipykernel 7.4.0", subshells=True, server="ws://here"),
 )
 JUPYTER = WELL.jupyter
@@ -96,6 +97,10 @@ WRONG = {
     "control token": (
         replace(WELL, control_mode=0o640),
         "the control token (its file has mode 0640). Run `chmod 600 data/control-token`",
+    ),
+    "worker token": (
+        replace(WELL, worker_mode=0o640),
+        "the worker token (its file has mode 0640). Run `chmod 600 data/worker-token`",
     ),
 }
 

@@ -26,7 +26,13 @@ class Stand:
     def socket(
         self, port: int, version: int = 1, path: str = "", **options: Any
     ) -> ClientConnection:
-        """Connect, as the original does (no path, no subprotocol) or as version 2."""
+        """Connect, as the original does (no path, no subprotocol) or as version 2.
+
+        The port's token goes along, unless other headers are given.
+        """
+        tokens = self.core.tokens
+        token = tokens.agent if port == self.core.client_port else tokens.control
+        options.setdefault("additional_headers", {"Authorization": f"Bearer {token}"})
         protocols = [SUBPROTOCOL] if version == 2 else None
         plain: dict[str, Any] = {"proxy": None, "compression": None, "ping_interval": None}
         # What nobody reads must not keep the socket from closing.

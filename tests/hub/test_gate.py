@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
+from agentstepper_nb.discover import Tokens
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.hub.gate import is_loopback
 from agentstepper_nb.protocol.frame import SUBPROTOCOL
 from tests.hub.conftest import Stand
 
-TOKEN = "the-tökén"
-BEARER = {"Authorization": f"Bearer {TOKEN}"}
+NO_TOKEN: dict[str, str] = {}
+
+
+def bearing(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
 
 
 def refusal(stand: Stand, port: int, **options: Any) -> tuple[int, str]:
@@ -53,27 +60,26 @@ def version(request: pytest.FixtureRequest) -> int:
         "http://[::1]:80",
         "http://évil.example",
         "HTTP://LOCALHOST",
+        "http://localhost",
+        "http://localhost:3000",
+        "http://127.0.0.1:4567",
     ],
 )
-def test_a_foreign_page_controls_nobody(stand: Stand, version: int, origin: str) -> None:
+def test_a_page_that_nobody_named_is_refused(stand: Stand, version: int, origin: str) -> None:
     status, text = refusal(
         stand, stand.core.ui_port, version=version, additional_headers={"Origin": origin}
     )
     assert status == 403
     assert text.startswith("foreign_origin: ")
-    assert "--ui-origin" in text
-
-
-@pytest.mark.parametrize(
-    "origin", ["http://localhost", "http://localhost:3000", "http://127.0.0.1:4567"]
-)
-def test_a_page_of_this_machine_is_let_in(stand: Stand, version: int, origin: str) -> None:
-    assert stand.ui(version, origin=origin).runs == {}
+    named = origin.encode("ascii", "replace").decode()
+    assert text.endswith(f" start the Core with: agentstepper serve --ui-origin {named}\n")
 
 
 def test_a_named_origin_is_let_in(new_stand: Callable[..., Stand], version: int) -> None:
     stand = new_stand(ui_origins=["https://lab.example"])
     assert stand.ui(version, origin="https://lab.example").runs == {}
+    original = stand.socket(stand.core.ui_port, origin="https://lab.example", additional_headers={})
+    assert "init_app_state" in str(original.recv(timeout=30))
     status, _ = refusal(stand, stand.core.ui_port, origin="https://lab.example.evil")
     assert status == 403
 
@@ -83,7 +89,21 @@ def test_no_web_page_is_an_agent(stand: Stand, version: int, origin: str) -> Non
     status, text = refusal(
         stand, stand.core.client_port, version=version, additional_headers={"Origin": origin}
     )
-    assert (status, text) == (403, "foreign_origin: agents are programs, not web pages.\n")
+    assert (status, text) == (403, "foreign_origin: this is for programs, not for web pages.\n")
+
+
+@pytest.mark.parametrize("path", ["/runtime", "/worker"])
+@pytest.mark.parametrize("origin", ["http://localhost", "https://lab.example"])
+def test_no_web_page_controls_or_works(
+    new_stand: Callable[..., Stand], path: str, origin: str
+) -> None:
+    core = (stand := new_stand(ui_origins=["https://lab.example"])).core
+    for port in (core.client_port, core.ui_port):
+        if path == "/worker" and port == core.ui_port:
+            continue  # there every other path is a UI's
+        for token in core.tokens:
+            headers = bearing(token) | {"Origin": origin}
+            assert refusal(stand, port, path=path, additional_headers=headers)[0] == 403
 
 
 def test_two_origins_are_none(stand: Stand) -> None:
@@ -97,63 +117,148 @@ def test_two_origins_are_none(stand: Stand) -> None:
 
 # ---- tokens -----------------------------------------------------------------------------------------
 
+#: What each address asks for, and who else may come: the token's owner, the path and the other owners.
+ADDRESSES = [
+    ("client_port", "/", {"agent", "control"}),
+    ("client_port", "/worker", {"worker"}),
+    ("client_port", "/runtime", {"control"}),
+    ("ui_port", "/", {"control"}),
+    ("ui_port", "/runtime", {"control"}),
+]
 
-@pytest.fixture
-def guarded(new_stand: Callable[..., Stand]) -> Stand:
-    return new_stand(token=TOKEN)
 
-
-@pytest.fixture(params=["client_port", "ui_port"])
-def port(request: pytest.FixtureRequest, guarded: Stand) -> int:
-    return getattr(guarded.core, request.param)
+@pytest.mark.parametrize("offered", [[SUBPROTOCOL], None], ids=["version 2", "version 1"])
+@pytest.mark.parametrize(("port", "path", "owners"), ADDRESSES)
+def test_each_address_takes_its_own_token_alone(
+    stand: Stand, port: str, path: str, owners: set[str], offered: list[str] | None
+) -> None:
+    version = 2 if offered else 1
+    number = getattr(stand.core, port)
+    for owner, token in stand.core.tokens._asdict().items():
+        how: dict[str, Any] = {"path": path, "additional_headers": bearing(token)}
+        if owner in owners:
+            socket = stand.socket(number, version, **how)
+            assert socket.subprotocol == (SUBPROTOCOL if offered else None)
+        else:
+            status, text = refusal(stand, number, version=version, **how)
+            assert (status, text.partition(":")[0]) == (401, "unauthorized")
 
 
 @pytest.mark.parametrize(
     "headers",
     [
-        {},
         {"Authorization": ""},
-        {"Authorization": TOKEN},
+        {"Authorization": "Bearer"},
         {"Authorization": "Bearer "},
         {"Authorization": "Bearer wrong"},
         {"Authorization": "Bearer w\xffr\xfeng"},
         {"Authorization": "Basic dTpw"},
-        {"Authorization": BEARER["Authorization"] + "x"},
     ],
-    ids=range(8),
+    ids=range(6),
 )
-def test_without_the_token_nobody_is_let_in(
-    guarded: Stand, port: int, version: int, headers: dict[str, str]
+@pytest.mark.parametrize(("port", "path", "owners"), ADDRESSES)
+def test_a_wrong_token_is_refused(
+    stand: Stand, port: str, path: str, owners: set[str], version: int, headers: dict[str, str]
 ) -> None:
-    status, text = refusal(guarded, port, version=version, additional_headers=headers)
+    status, text = refusal(
+        stand, getattr(stand.core, port), version=version, path=path, additional_headers=headers
+    )
     assert status == 401
-    assert text.startswith("unauthorized: send the token")
+    assert text.startswith("unauthorized: send the ")
+    assert any(f"the file {owner}-token of the Core's data folder" in text for owner in owners)
 
 
-@pytest.mark.parametrize("path", ["/?token=", "/?token=wrong", "/?other=1", "//[?token=%ff", "/?"])
-def test_a_wrong_token_in_the_address(guarded: Stand, port: int, path: str) -> None:
-    assert refusal(guarded, port, path=path)[0] == 401
+@pytest.mark.parametrize("port", ["client_port", "ui_port"])
+@pytest.mark.parametrize("path", ["/?token=", "/?token=wrong", "//[?token=%ff", "/?token"])
+def test_a_wrong_token_in_the_address(stand: Stand, port: str, path: str) -> None:
+    number = getattr(stand.core, port)
+    assert refusal(stand, number, path=path, additional_headers=NO_TOKEN)[0] == 401
 
 
-def test_with_the_token_all_is_as_ever(guarded: Stand, version: int) -> None:
-    ui = guarded.ui(version, additional_headers=BEARER)
-    agent = guarded.agent(version, additional_headers=BEARER)
-    agent.start("P")
-    agent.ask("hi")
-    run = ui.find("P")
-    ui.halted(run)
-    ui.step(run)
-    assert agent.answer() == "hi"
+@pytest.mark.parametrize("path", ["/worker", "/runtime"])
+def test_without_a_token_nobody_works_or_controls(stand: Stand, version: int, path: str) -> None:
+    how: dict[str, Any] = {"version": version, "path": path, "additional_headers": NO_TOKEN}
+    assert refusal(stand, stand.core.client_port, **how)[0] == 401
+    if path == "/runtime":
+        assert refusal(stand, stand.core.ui_port, **how)[0] == 401
 
 
-def test_a_browser_may_send_the_token_in_the_address(guarded: Stand) -> None:
-    socket = guarded.socket(guarded.core.ui_port, path="/?token=the-t%C3%B6k%C3%A9n")
+@pytest.mark.parametrize("port", ["client_port", "ui_port"])
+@pytest.mark.parametrize("path", ["/", "/any/path", "/?other=1", "/?"])
+def test_without_a_token_version_1_is_spoken(
+    stand: Stand, version: int, port: str, path: str
+) -> None:
+    socket = stand.socket(getattr(stand.core, port), version, path, additional_headers=NO_TOKEN)
+    assert socket.subprotocol is None
+
+
+def test_an_agent_of_ours_without_a_token_speaks_version_1(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As another account's, which finds no token: in a process of its own."""
+    for name in ("JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR"):
+        monkeypatch.setenv(name, str(tmp_path))
+    (tmp_path / "ws").mkdir()
+    program = (
+        "import sys; from agentstepper_nb import AgentStepper\n"
+        "with AgentStepper('A', 'localhost', int(sys.argv[1]), sys.argv[2]) as dbg:\n"
+        "    print(dbg.begin_llm_query_breakpoint('p'))\n"
+    )
+    command = [sys.executable, "-c", program, str(stand.core.client_port), str(tmp_path / "ws")]
+    ui = stand.ui(2)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as agent:
+        run = ui.find("A")
+        while agent.poll() is None and ui.runs[run]["state"] != "idle":
+            if ui.pending(run):
+                ui.step(run)
+            else:
+                ui.learn(ui.hear())
+        assert agent.communicate()[0] == "p\n"
+    assert not ui.runs[run]["can_stop"]  # as of version 1
+
+
+def test_a_browser_may_send_the_token_in_the_address(stand: Stand) -> None:
+    path = f"/?token={stand.core.tokens.control}"
+    socket = stand.socket(stand.core.ui_port, path=path, additional_headers=NO_TOKEN)
     assert "init_app_state" in str(socket.recv(timeout=30))
 
 
-def test_the_token_is_no_leave_for_a_foreign_page(guarded: Stand) -> None:
-    headers = BEARER | {"Origin": "https://evil.example"}
-    assert refusal(guarded, guarded.core.ui_port, additional_headers=headers)[0] == 403
+def test_the_token_is_no_leave_for_a_foreign_page(stand: Stand) -> None:
+    headers = bearing(stand.core.tokens.control) | {"Origin": "https://evil.example"}
+    assert refusal(stand, stand.core.ui_port, additional_headers=headers)[0] == 403
+
+
+def test_tokens_may_be_chosen(new_stand: Callable[..., Stand]) -> None:
+    stand = new_stand(token="a", control_token="c", worker_token="w")
+    assert stand.core.tokens == Tokens("a", "c", "w")
+
+
+@pytest.mark.parametrize("token", ["the tökén", "two words", "new\nline"])
+def test_a_token_that_cannot_be_sent_is_refused(token: str) -> None:
+    with pytest.raises(ValueError, match="printable ASCII"):
+        AgentStepperCore(control_token=token)
+
+
+def test_two_tokens_must_differ(tmp_path: Path) -> None:
+    """The agent token would control."""
+    with pytest.raises(ValueError, match="must differ: who has the agent token may not control"):
+        AgentStepperCore(token="same", control_token="same")
+    (tmp_path / "control-token").write_text("kept\n")
+    with pytest.raises(ValueError, match="must differ"):
+        AgentStepperCore(client_port=0, ui_port=0, data=tmp_path, token="kept").start()
+
+
+def test_the_data_folder_keeps_the_tokens(tmp_path: Path) -> None:
+    core = AgentStepperCore(client_port=0, ui_port=0, data=tmp_path, token="chosen")
+    with core:
+        first = core.tokens
+        files = {name: tmp_path / f"{name}-token" for name in first._fields}
+        assert first == Tokens(**{name: file.read_text().strip() for name, file in files.items()})
+        assert {file.stat().st_mode & 0o777 for file in files.values()} == {0o600}
+        assert len(set(first)) == 3
+    assert first.agent == "chosen"
+    with AgentStepperCore(client_port=0, ui_port=0, data=tmp_path) as core:
+        assert core.tokens == first
 
 
 # ---- hosts ------------------------------------------------------------------------------------------
@@ -176,24 +281,23 @@ def test_the_token_is_no_leave_for_a_foreign_page(guarded: Stand) -> None:
 )
 def test_what_is_loopback(host: str, loopback: bool) -> None:
     assert is_loopback(host) is loopback
-    if not loopback:
-        with pytest.raises(ValueError, match="reached from other machines: pass a token"):
-            AgentStepperCore(host)
-    AgentStepperCore(host, token="t")
 
 
 @pytest.fixture
 def open_to_all() -> Iterator[AgentStepperCore]:
-    with AgentStepperCore("0.0.0.0", 0, 0, token="t") as core:
+    with AgentStepperCore("0.0.0.0", 0, 0) as core:
         yield core
 
 
-def test_a_core_that_others_reach_demands_the_token(open_to_all: AgentStepperCore) -> None:
+def test_a_core_that_others_reach_demands_tokens_of_both_versions(
+    open_to_all: AgentStepperCore, version: int
+) -> None:
     with ExitStack() as stack:
         stand = Stand(open_to_all, stack)
-        assert refusal(stand, open_to_all.ui_port)[0] == 401
-        assert refusal(stand, open_to_all.client_port)[0] == 401
-        assert stand.ui(2, additional_headers={"Authorization": "Bearer t"}).runs == {}
+        for port in (open_to_all.ui_port, open_to_all.client_port):
+            assert refusal(stand, port, version=version, additional_headers=NO_TOKEN)[0] == 401
+        assert stand.ui(version).runs == {}
+        stand.started(version)
 
 
 # ---- subprotocols -----------------------------------------------------------------------------------
@@ -213,7 +317,7 @@ def test_a_core_that_others_reach_demands_the_token(open_to_all: AgentStepperCor
 def test_the_subprotocol_chooses_the_version(
     stand: Stand, offered: list[str] | None, chosen: str | None
 ) -> None:
-    url = f"ws://127.0.0.1:{stand.core.ui_port}/any/path"
+    url = f"ws://127.0.0.1:{stand.core.ui_port}/any/path?token={stand.core.tokens.control}"
     with connect(url, subprotocols=offered, proxy=None, max_queue=None) as socket:
         assert socket.subprotocol == chosen
         if chosen is None:

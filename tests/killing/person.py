@@ -16,6 +16,7 @@ from websockets.typing import Subprotocol
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.frame import MAX_MESSAGE, SUBPROTOCOL
 from agentstepper_nb.protocol.values import Run, RunState
+from tests.helpers.bearing import as_ui
 
 #: Seconds in which something has to happen.
 PATIENCE: Final = 60
@@ -62,6 +63,7 @@ class Person:
         try:
             with connect(
                 url,
+                additional_headers=as_ui(url),
                 subprotocols=[Subprotocol(SUBPROTOCOL)],
                 proxy=None,
                 max_size=MAX_MESSAGE,

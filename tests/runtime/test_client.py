@@ -262,7 +262,7 @@ def test_it_is_found(core: AgentStepperCore) -> None:
     with pytest.raises(DiscoveryError, match="Start `agentstepper serve`, or JupyterLab"):
         Agents.connect()
     url = core.url(core.client_port)
-    file = discover.write_runtime_file(url=url, token=None)
+    file = discover.write_runtime_file(url=url, data_dir=None)
     with Agents.connect() as agents:
         assert agents.url == f"{url}/runtime"
         assert agents.states() == []

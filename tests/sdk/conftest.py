@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb import AgentStepper, AgentStepperCore
+from agentstepper_nb import AgentStepper, AgentStepperCore, discover
+from tests.helpers.announced import announce
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import ScriptedCore
 
@@ -28,7 +29,9 @@ def core() -> Iterator[ScriptedCore]:
 def live() -> Iterator[AgentStepperCore]:
     """A real Core."""
     with AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core:
+        file = announce(core.url(core.client_port), **core.tokens._asdict())
         yield core
+        discover.remove_runtime_file(file)
 
 
 @pytest.fixture

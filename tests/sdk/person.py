@@ -15,6 +15,7 @@ from agentstepper_nb.protocol.frame import MAX_MESSAGE, SUBPROTOCOL
 from agentstepper_nb.protocol.joined import joined
 from agentstepper_nb.protocol.pieces import Receiver
 from agentstepper_nb.protocol.values import Commit, Row, Run, RunState
+from tests.helpers.bearing import as_ui
 from tests.sdk.scripted_core import PATIENCE
 
 
@@ -27,7 +28,8 @@ class Person:
 
     def __init__(self, port: int) -> None:
         self._connection = connect(
-            f"ws://127.0.0.1:{port}",
+            url := f"ws://127.0.0.1:{port}",
+            additional_headers=as_ui(url),
             subprotocols=[Subprotocol(SUBPROTOCOL)],
             proxy=None,
             max_size=MAX_MESSAGE,

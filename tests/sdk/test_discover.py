@@ -14,6 +14,7 @@ import pytest
 from agentstepper_nb import AgentStepper, DiscoveryError, discover
 from agentstepper_nb.discover import Endpoint
 from agentstepper_nb.sdk.environment import with_core
+from tests.helpers.announced import announce
 from tests.sdk.scripted_core import ScriptedCore
 
 
@@ -25,7 +26,7 @@ def runtime(tmp_path: Path) -> Path:
 
 
 def write(pid: int, url: str, token: str | None = "t") -> Path:
-    return discover.write_runtime_file(url=url, token=token, name=f"server {pid}", pid=pid)
+    return announce(url, agent=token or "", name=f"server {pid}", pid=pid)
 
 
 def dead_pid() -> int:
@@ -52,12 +53,12 @@ def test_arguments_come_first(monkeypatch: pytest.MonkeyPatch, runtime: Path) ->
 
 
 def test_a_token_goes_only_where_it_belongs(monkeypatch: pytest.MonkeyPatch, runtime: Path) -> None:
-    write(os.getpid(), "ws://here", "of the file")
+    write(os.getpid(), "ws://here", "of-the-file")
     monkeypatch.setenv("AGENTSTEPPER_URL", "http://env/x")
     monkeypatch.setenv("AGENTSTEPPER_TOKEN", "of the env")
     assert discover.discover("ws://env/x") == Endpoint("ws://env/x", "of the env")
     assert discover.discover("ws://elsewhere") == Endpoint("ws://elsewhere", None)
-    assert discover.discover("ws://here") == Endpoint("ws://here", "of the file")
+    assert discover.discover("ws://here") == Endpoint("ws://here", "of-the-file")
     assert discover.endpoint("localhost", 1) == Endpoint("ws://localhost:1", None)
     monkeypatch.delenv("AGENTSTEPPER_URL")
     assert discover.discover("ws://any") == Endpoint("ws://any", "of the env")
@@ -172,9 +173,8 @@ def test_a_file_of_a_newer_version_is_read_as_far_as_it_is_known(runtime: Path) 
 def test_what_a_runtime_file_says(runtime: Path) -> None:
     path = discover.write_runtime_file(
         url="ws://here",
-        token="secret",
-        control_token="more secret",
-        worker_token="most secret",
+        ui_url="ws://there",
+        data_dir=runtime.parent / "kept",
         name="n",
         base_url="/b/",
         root_dir="/r",
@@ -187,9 +187,8 @@ def test_what_a_runtime_file_says(runtime: Path) -> None:
     assert document == {
         "pid": os.getpid(),
         "url": "ws://here",
-        "token": "secret",
-        "control_token": "more secret",
-        "worker_token": "most secret",
+        "ui_url": "ws://there",
+        "data_dir": str(runtime.parent / "kept"),
         "name": "n",
         "base_url": "/b/",
         "root_dir": "/r",
@@ -206,7 +205,7 @@ def test_it_goes_with_its_process(runtime: Path, fork: bool) -> None:
     program = """
 import os, sys
 from agentstepper_nb import discover
-path = discover.write_runtime_file(url="ws://here", token=None)
+path = discover.write_runtime_file(url="ws://here", data_dir=None)
 if len(sys.argv) > 1 and os.fork() == 0:
     sys.exit()
 if len(sys.argv) > 1:
@@ -234,7 +233,7 @@ def test_the_control_token_of_a_runtime_file(
     monkeypatch: pytest.MonkeyPatch, runtime: Path, other: int
 ) -> None:
     write(os.getpid(), "ws://old")
-    discover.write_runtime_file(url="ws://here", token="t", control_token="mine", pid=other)
+    announce("ws://here", agent="t", control="mine", pid=other)
     monkeypatch.setenv("AGENTSTEPPER_URL", "http://here")  # as a kernel has it
     monkeypatch.setenv("AGENTSTEPPER_TOKEN", "of the env")
     monkeypatch.setenv("AGENTSTEPPER_CONTROL_TOKEN", "another's")
@@ -258,7 +257,7 @@ def test_a_control_token_goes_only_where_it_belongs(
 def test_agents_never_present_nor_inherit_it(
     core: ScriptedCore, runtime: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    discover.write_runtime_file(url=core.url, token="t", control_token="mine")
+    announce(core.url, agent="t", control="mine")
     monkeypatch.setenv("AGENTSTEPPER_CONTROL_TOKEN", "mine")
     with AgentStepper("T") as dbg:
         assert dbg.begin_llm_query_breakpoint("p") == "p"
@@ -275,7 +274,7 @@ def test_agents_never_present_nor_inherit_it(
 def test_tokens_outlive_their_process(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     tokens = set()
-    for file in ("agent-token", "control-token"):
+    for file in ("agent-token", "control-token", "worker-token"):
         assert discover.read_token(folder, file) is None
         token = discover.load_or_create_token(folder, file)
         assert len(token) >= 32
@@ -283,7 +282,7 @@ def test_tokens_outlive_their_process(tmp_path: Path) -> None:
         assert discover.read_token(folder, file) == token
         assert stat.S_IMODE((folder / file).stat().st_mode) == 0o600
         tokens.add(token)
-    assert len(tokens) == len(list(folder.iterdir())) == 2
+    assert len(tokens) == len(list(folder.iterdir())) == 3
 
 
 def test_of_many_that_start_at_once_all_get_the_same(tmp_path: Path) -> None:

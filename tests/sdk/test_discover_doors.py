@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from agentstepper_nb import discover
 from agentstepper_nb.discover import Endpoint
 from agentstepper_nb.errors import DiscoveryError
+from tests.helpers.announced import announce
 
 JUPYTER = "ws://127.0.0.1:8888/user/ada/agentstepper/agent"
 SERVE = "ws://localhost:8765"
@@ -23,10 +23,6 @@ def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         if name.startswith("AGENTSTEPPER_"):
             monkeypatch.delenv(name)
     return tmp_path
-
-
-def announce(url: str, **said: Any) -> Path:
-    return discover.write_runtime_file(url=url, **({"token": "agents"} | said))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +49,7 @@ def test_without_a_core_it_says_what_to_start() -> None:
 
 
 def test_programs_control_by_the_control_token() -> None:
-    path = announce(JUPYTER, control_token="control", worker_token="workers")
+    path = announce(JUPYTER, agent="agents", control="control", worker="workers")
     found = Endpoint(discover.runtime_url(JUPYTER), "control")
     assert discover.runtime_endpoint() == found
     assert discover.runtime_endpoint(JUPYTER.replace("ws", "http", 1)) == found
@@ -63,9 +59,9 @@ def test_programs_control_by_the_control_token() -> None:
     discover.remove_runtime_file(path)
 
 
-def test_where_there_is_one_token_that_does() -> None:
-    path = announce(SERVE, worker_token="workers")
-    assert discover.runtime_endpoint() == Endpoint(f"{SERVE}/runtime", "agents")
+def test_the_agent_token_never_goes_where_the_control_token_is_asked_for() -> None:
+    path = announce(SERVE, agent="agents", worker="workers")
+    assert discover.runtime_endpoint() == Endpoint(f"{SERVE}/runtime", None)
     assert discover.worker_endpoint(SERVE) == Endpoint(f"{SERVE}/worker", "workers")
     assert discover.worker_endpoint(SERVE, "given") == Endpoint(f"{SERVE}/worker", "given")
     discover.remove_runtime_file(path)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from agentstepper_nb.discover import Endpoint, RuntimeFile
+from agentstepper_nb.discover import Endpoint, RuntimeFile, Tokens
 from agentstepper_nb.sdk.reconnecting import Backoff, candidates
 
 OURS = Endpoint("ws://127.0.0.1:1", "token")
 
 
 def core(url: str, token: str | None) -> RuntimeFile:
-    return RuntimeFile(pid=1, url=url, token=token)
+    return RuntimeFile(pid=1, url=url, tokens=Tokens(agent=token or ""))
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.discover import write_runtime_file
 from agentstepper_nb.protocol.agent import BreakpointReached, Bye, ProcessEnded, Withdraw
 from agentstepper_nb.protocol.values import Ending, Outcome
+from tests.helpers.announced import announce
 from tests.sdk.children import python
 from tests.sdk.doors import both, run
 from tests.sdk.processes import agent, outcome
@@ -170,7 +170,7 @@ def test_a_core_with_the_same_token_is_found_on_another_port(door: str) -> None:
         point = waiting(core.peer())
         core.stop()
         core.start(port=0)
-        write_runtime_file(url=core.url, token="ours")
+        announce(core.url, agent="ours")
         second = core.peer()
         second.answer(point.id)
         value, dbg = working.result(PATIENCE)
@@ -197,7 +197,7 @@ def test_a_core_of_somebody_else_is_not_ours(
             foreign.start(port)
             await_log(caplog, "Connection lost to the Core at")
         core.start(port=0)
-        write_runtime_file(url=core.url, token="ours")
+        announce(core.url, agent="ours")
         if ours_is_back == "before":
             foreign.start(port)
         core.peer().answer(point.id)

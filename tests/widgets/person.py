@@ -12,6 +12,7 @@ from websockets.typing import Subprotocol
 from agentstepper_nb.protocol import ui as v2
 from agentstepper_nb.protocol.frame import MAX_MESSAGE, SUBPROTOCOL, VERSION
 from agentstepper_nb.protocol.values import Run
+from tests.helpers.bearing import as_ui
 
 PATIENCE = 60
 Message = TypeVar("Message")
@@ -22,6 +23,7 @@ def sit_down(url: str) -> Iterator[Person]:
     """Somebody at the Core whose UIs connect to `url`."""
     with connect(
         url,
+        additional_headers=as_ui(url),
         subprotocols=[Subprotocol(SUBPROTOCOL)],
         proxy=None,
         compression=None,

@@ -27,8 +27,8 @@ from ..sqlite.store import SEARCH_FILE
 from .report import Aside, Checkup, HurtRun
 from .salvage import salvage
 
-#: The agents' token, and the control token.
-TOKEN_FILES: Final = ("agent-token", "control-token")
+#: The agent token, the control token and the worker token.
+TOKEN_FILES: Final = ("agent-token", "control-token", "worker-token")
 #: What follows the name of a store whose runs were brought back from it.
 SALVAGED: Final = ".salvaged-"
 
@@ -36,7 +36,7 @@ SALVAGED: Final = ".salvaged-"
 _TELLING: Final = (f"{STORE_FILE}*", *(f"{each}*" for each in TOKEN_FILES))
 _OURS: Final = (*_TELLING, f"{SEARCH_FILE}*", f"{RUNTIME_FILE}*", MARKS_FILE, LOCK_FILE)
 _OTHERS: Final = 0o077
-_TOKEN: Final = re.compile(rb"[\w-]{20,200}\s*", re.ASCII)
+_TOKEN: Final = re.compile(rb"[!-~]+\s*")
 #: Primary codes with which SQLite says that a file can't be read for another reason than damage.
 _NO_DAMAGE: Final = frozenset(
     (

@@ -1,0 +1,89 @@
+"""The addresses of a Core: one for agents, and others beside it for workers, clients and chats."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+#: The port that `agentstepper serve` takes agents on unless told otherwise.
+DEFAULT_PORT: Final = 8765
+
+_PORTS: Final = {"ws": 80, "wss": 443}
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def websocket_url(url: str) -> str:
+    """The WebSocket form of a URL: `http` becomes `ws`, `https` becomes `wss`."""
+    scheme, separator, rest = url.partition("://")
+    return {"http": "ws", "https": "wss"}.get(scheme, scheme) + separator + rest
+
+
+def host_url(address: str | None, port: int | None) -> str:
+    """The URL of a Core at an address and port, as `agentstepper serve` and the original take agents."""
+    host = address or "localhost"
+    if ":" in host and not host.startswith("["):
+        host = f"[{host}]"
+    return f"ws://{host}:{DEFAULT_PORT if port is None else port}"
+
+
+def worker_url(agents: str) -> str:
+    """Where a Core takes workers.
+
+    Args:
+        agents: Where it takes agents.
+    """
+    return _beside(agents, "worker")
+
+
+def runtime_url(agents: str) -> str:
+    """Where a Core takes who controls background agents.
+
+    Args:
+        agents: Where it takes agents.
+    """
+    return _beside(agents, "runtime")
+
+
+def chat_url(core: str, id: str) -> str:
+    """Where clients come to a chat.
+
+    Args:
+        core: Where the Core takes agents, or workers.
+        id: What the chat's process calls its way in.
+    """
+    return _beside(core.removesuffix("/worker"), f"chat/{id}")
+
+
+def agents_url(url: str) -> str:
+    """Where a Core takes agents, given where it takes agents, workers or who controls its agents."""
+    core = url.removesuffix("/worker").removesuffix("/runtime")
+    return f"{core}/agent" if core.endswith("/agentstepper") else core
+
+
+def is_same(one: str, other: str) -> bool:
+    """Whether two URLs name one place: `localhost` is `127.0.0.1` and `::1`, and `http` is `ws`."""
+    return one == other or _place(one) == _place(other)
+
+
+def _place(url: str) -> tuple[str, ...]:
+    try:
+        parts = urlsplit(websocket_url(url))
+        return parts.scheme, _host(parts), str(_port(parts)), parts.path.rstrip("/"), parts.query
+    except ValueError:  # no address at all
+        return (url,)
+
+
+def _host(parts: SplitResult) -> str:
+    host = parts.hostname or ""
+    return "localhost" if host in _LOOPBACK else host
+
+
+def _port(parts: SplitResult) -> int | None:
+    return parts.port or _PORTS.get(parts.scheme)
+
+
+def _beside(agents: str, name: str) -> str:
+    """Another address of the Core that takes agents there; an address of that name stays."""
+    if agents.endswith(f"/{name}"):
+        return agents
+    return f"{agents.removesuffix('agent').removesuffix('/')}/{name}"

@@ -1,0 +1,50 @@
+"""The Cores that run in this process: nothing but this process can find them, or their tokens."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Final
+
+from .runtime_files import RuntimeFile
+from .tokens import Tokens
+
+_lock = threading.Lock()
+_cores: Final[dict[str, RuntimeFile]] = {}
+
+
+def add_local_core(url: str, tokens: Tokens, ui_url: str = "", data_dir: str = "") -> None:
+    """Let this process find a Core of its own.
+
+    Args:
+        url: Where it takes agents.
+        tokens: What it asks for.
+        ui_url: Where it takes UIs.
+        data_dir: Its data folder.
+    """
+    core = RuntimeFile(os.getpid(), url, ui_url, data_dir, tokens=tokens)
+    with _lock:
+        _cores[url] = core
+
+
+def remove_local_core(url: str) -> None:
+    """Forget a Core that has stopped."""
+    with _lock:
+        _cores.pop(url, None)
+
+
+def local_cores() -> list[RuntimeFile]:
+    """The Cores of this process."""
+    with _lock:
+        return list(_cores.values())
+
+
+def _leave_to_parent() -> None:
+    """In a forked child: the Cores, and their tokens but the agent token, are the parent's."""
+    global _lock
+    _lock = threading.Lock()
+    for url, core in list(_cores.items()):
+        _cores[url] = RuntimeFile(core.pid, url, tokens=Tokens(agent=core.tokens.agent))
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)

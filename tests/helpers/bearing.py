@@ -1,0 +1,25 @@
+"""The headers by which a test's peer gets into a Core: found as our own tools find them."""
+
+from __future__ import annotations
+
+from agentstepper_nb import discover
+from agentstepper_nb.discover import Endpoint
+
+
+def bearing(token: str | None) -> dict[str, str]:
+    """The header that carries a token."""
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def as_ui(url: str) -> dict[str, str]:
+    """The headers of a UI that connects there."""
+    return _headers(discover.ui_endpoint(url))
+
+
+def as_agent(url: str) -> dict[str, str]:
+    """The headers of an agent that connects there."""
+    return _headers(discover.discover(url))
+
+
+def _headers(endpoint: Endpoint) -> dict[str, str]:
+    return bearing(endpoint.token)

@@ -1,0 +1,136 @@
+"""A UI of version 1 without a token: it knows and steps the runs of version 1's agents alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.hub.conftest import Stand
+from tests.hub.uis import UiV1
+
+NO_TOKEN: dict[str, str] = {}
+SECRET = "the prompt of a version 2 agent"
+
+
+@pytest.fixture
+def stranger(stand: Stand) -> UiV1:
+    """Whoever reaches the port, as another account of the machine does."""
+    ui = stand.ui(1, additional_headers=NO_TOKEN)
+    assert isinstance(ui, UiV1)
+    return ui
+
+
+def heard(ui: UiV1) -> Iterator[Any]:
+    """All that a UI is told until what it asks for now is answered."""
+    ui.send("barrier", {})
+    while (message := ui.hear())["event"] != "error":
+        yield message
+
+
+def test_it_steps_and_edits_an_agent_of_version_1(stand: Stand, stranger: UiV1) -> None:
+    agent = stand.agent(1, additional_headers=NO_TOKEN)
+    agent.start("Original")
+    asked = agent.ask("hello")
+    run = stranger.find("Original")
+    stranger.halted(run, asked)
+    stranger.edit(run, asked, "edited")
+    stranger.step(run)
+    assert agent.answer() == "edited"
+    agent.ask("bye")
+    stranger.act("rename_run", run=run, name="Mine")
+    assert [each["name"] for each in stand.ui(2).runs.values()] == ["Mine"]
+
+
+def test_it_is_told_nothing_of_other_agents(stand: Stand, stranger: UiV1) -> None:
+    agent, view = stand.started(2, "Ours"), stand.ui(2)
+    run = view.find("Ours")
+    agent.post(SECRET)
+    asked = agent.ask(SECRET)
+    view.halted(run, asked)
+    view.step(run)
+    agent.answer()
+    agent.commit(SECRET)
+    view.act("rename_run", run=run, name=SECRET)
+    assert list(heard(stranger)) == []
+    late = stand.ui(1, additional_headers=NO_TOKEN)
+    assert isinstance(late, UiV1)
+    assert (late.runs, late.active, late.halted_at) == ({}, None, None)
+    with_token = stand.ui(1)
+    assert list(with_token.runs) == [run]
+    assert SECRET in json.dumps(with_token.runs)
+
+
+COMMANDS: list[tuple[str, dict[str, Any]]] = [
+    ("step", {}),
+    ("continue", {}),
+    ("halt", {}),
+    ("rename_run", {"name": "x"}),
+    ("delete_run", {}),
+    ("download_run_request", {}),
+    ("update_msg_content", {"message": "m", "content": "x"}),
+]
+
+
+@pytest.mark.parametrize(("command", "fields"), COMMANDS, ids=[each[0] for each in COMMANDS])
+def test_it_controls_no_other_agent(
+    stand: Stand, stranger: UiV1, command: str, fields: dict[str, Any]
+) -> None:
+    agent, view = stand.started(2, "Ours"), stand.ui(2)
+    run = view.find("Ours")
+    asked = agent.ask("hello")
+    view.halted(run, asked)
+    fields = {key: asked if key == "message" else value for key, value in fields.items()}
+    refused = stranger.refused(command, run=run, **fields)
+    unknown = stranger.refused(command, run="none", **fields)
+    assert refused["code"] == unknown["code"] == "unknown_run"
+    assert refused["message"] == unknown["message"]  # it can't tell which runs there are
+    assert "?token=" in refused["message"]
+    view.step(run)
+    assert agent.answer() == "hello"
+
+
+def test_a_run_of_its_own_does_not_open_the_messages_of_others(
+    stand: Stand, stranger: UiV1
+) -> None:
+    """The run that a command names is its own, the message another's."""
+    agent, view = stand.started(2, "Ours"), stand.ui(2)
+    asked = agent.ask("hello")
+    view.halted(view.find("Ours"), asked)
+    original = stand.agent(1, additional_headers=NO_TOKEN)
+    original.start("Original")
+    own = stranger.find("Original")
+    stranger.send("update_msg_content", {"run": own, "message": asked, "content": "evil"})
+    with suppress(AssertionError):  # refused, or passed over
+        stranger.barrier()
+    view.step(view.find("Ours"))
+    assert agent.answer() == "hello"
+
+
+def test_it_imports_nothing(stand: Stand, stranger: UiV1, wire: Path) -> None:
+    recorded = (wire / "recorded.run").read_text(encoding="latin-1")
+    refused = stranger.refused("import_run", data=recorded)
+    assert (refused["code"], "?token=" in refused["message"]) == ("watch_only", True)
+    assert stand.ui(2).runs == {}
+
+
+def test_an_imported_run_is_none_of_its_own(stand: Stand, stranger: UiV1, wire: Path) -> None:
+    stand.core.import_file(wire / "recorded.run")
+    assert len(stand.ui(1).runs) == 1
+    assert list(heard(stranger)) == []
+    assert stand.ui(1, additional_headers=NO_TOKEN).runs == {}
+
+
+def test_runs_that_have_ended_are_still_its_own(stand: Stand) -> None:
+    for version in (1, 2):
+        agent = stand.started(version, f"version {version}")
+        agent.finish()
+    view = stand.ui(2)
+    for version in (1, 2):
+        view.until(view.find(f"version {version}"), "idle")
+    late = stand.ui(1, additional_headers=NO_TOKEN)
+    assert [each["programName"] for each in late.runs.values()] == ["version 1"]
