@@ -31,7 +31,8 @@ _NO_HELLO: Final = "invalid_message"
 _VERSION_1_ONLY: Final = "it speaks version 1 only: is this the UIs' port of agentstepper_nb?"
 _NO_TOKEN: Final = (
     "it speaks version 1 only to views without its control token, which isn't found here. Give --token, "
-    "or set AGENTSTEPPER_CONTROL_TOKEN: it is in the file control-token of the debugger's data folder."
+    "or set AGENTSTEPPER_CONTROL_TOKEN: it is in the file control-token of the debugger's data folder. "
+    "Is this the agents' port? Views have another."
 )
 
 
@@ -197,5 +198,5 @@ def _status(error: InvalidStatus) -> str:
     said = (error.response.body or b"").decode(errors="replace").strip()
     code = error.response.status_code
     if code in (401, 403):
-        return f"{said or f'HTTP {code}'} Give it as --token, or set AGENTSTEPPER_CONTROL_TOKEN."
+        return f"{said or f'HTTP {code}'} Give --token, or set AGENTSTEPPER_CONTROL_TOKEN."
     return said or f"HTTP {code}: is this the UIs' port?"

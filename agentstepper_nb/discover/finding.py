@@ -123,7 +123,6 @@ def ui_endpoint(url: str, token: str | None = None) -> Endpoint:
         token: The control token; that of the Core's data folder, or of the environment, where there is
             none.
     """
-    url = websocket_url(url)
     for core in _cores():
         if core.ui_url and is_same(core.ui_url, url):
             return Endpoint(core.ui_url, token or core.tokens.control or None)

@@ -42,7 +42,7 @@ def running(home: Path, port: int = 0) -> AgentStepperCore:
 def found(monkeypatch: pytest.MonkeyPatch, core: AgentStepperCore) -> None:
     """Let whoever looks for a Core that takes workers find this one."""
     monkeypatch.setenv("AGENTSTEPPER_WORKER_URL", worker_url(f"ws://127.0.0.1:{core.client_port}"))
-    monkeypatch.setenv("AGENTSTEPPER_WORKER_TOKEN", core.worker_token)
+    monkeypatch.setenv("AGENTSTEPPER_WORKER_TOKEN", core.tokens.worker)
 
 
 def a_core(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentStepperCore]:

@@ -72,7 +72,7 @@ async def test_the_core_is_started_again(
         agent = await house.client("answer", agent_name="poet")
         attending = asyncio.ensure_future(agent.attend(lambda message: f"Roses, {message}"))
         await house.has("parrot", "poet")
-        port, token = core.client_port, core.worker_token
+        port, token = core.client_port, core.tokens.worker
         await asyncio.to_thread(core.stop)
         await house.has("parrot")
         again = AgentStepperCore("127.0.0.1", port, None, worker_token=token)

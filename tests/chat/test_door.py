@@ -48,7 +48,7 @@ async def test_inv_session_002_at_the_door(tmp_path: Path, core: AgentStepperCor
             "nonsense": "is none of this chat's",
             "x" * 3000: "is none of this chat's",
             "": "is none of this chat's",
-            core.worker_token: "is none of this chat's",
+            core.tokens.worker: "is none of this chat's",
         }.items():
             said = await turned_away(house, token)
             assert f"(401): invalid_token: The chat token {why}. Ask for a new one" in said

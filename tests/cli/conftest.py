@@ -10,7 +10,9 @@ import pexpect
 import pytest
 from pexpect.popen_spawn import PopenSpawn
 
+from agentstepper_nb import discover
 from agentstepper_nb.hub import AgentStepperCore
+from tests.helpers.announced import announce_core
 from tests.helpers.served import Served
 
 COMMAND = [sys.executable, "-m", "agentstepper_nb"]
@@ -22,7 +24,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Nothing of whoever runs the tests is read or written."""
     for name in ("JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
-    for name in ("AGENTSTEPPER_URL", "AGENTSTEPPER_TOKEN", "NO_COLOR", "VISUAL"):
+    for name in (
+        "AGENTSTEPPER_URL",
+        "AGENTSTEPPER_TOKEN",
+        "AGENTSTEPPER_CONTROL_TOKEN",
+        "NO_COLOR",
+        "VISUAL",
+    ):
         monkeypatch.delenv(name, raising=False)
     for name in ("MODEL", "BASE_URL", "API_KEY"):
         monkeypatch.delenv(f"AGENTSTEPPER_{name}", raising=False)
@@ -51,7 +59,9 @@ def serve() -> Iterator[Callable[..., Served]]:
 @pytest.fixture
 def core() -> Iterator[AgentStepperCore]:
     with AgentStepperCore("127.0.0.1", 0, 0) as core:
+        file = announce_core(core)
         yield core
+        discover.remove_runtime_file(file)
 
 
 Step = Callable[..., pexpect.spawnbase.SpawnBase]

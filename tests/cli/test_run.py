@@ -21,7 +21,7 @@ from agentstepper_nb import discover
 from agentstepper_nb.cli import main
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.values import Ending
-from tests.helpers.announced import announce
+from tests.helpers.announced import announce, announce_core
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore
 
@@ -52,7 +52,7 @@ def no_core_of_this_machine(home: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def announced(core: AgentStepperCore) -> str:
     """The URL of a Core that is found."""
     url = f"ws://127.0.0.1:{core.client_port}"
-    announce(url, **core.tokens._asdict())
+    announce_core(core)
     return url
 
 
@@ -92,12 +92,12 @@ def python(program: str, *arguments: str) -> tuple[str, ...]:
 # ---- the program --------------------------------------------------------------------------------
 
 
-def test_it_becomes_the_program(announced: str, start: Start) -> None:
+def test_it_becomes_the_program(announced: str, core: AgentStepperCore, start: Start) -> None:
     process = start(*python(TELLS, "--name", "--", "its own"))
     out, err = process.communicate(timeout=PATIENCE)
     assert json.loads(out) == {
         "URL": announced,
-        "TOKEN": None,
+        "TOKEN": core.tokens.agent,
         "NAME": None,
         "pid": process.pid,
         "argv": ["--name", "--", "its own"],
@@ -138,7 +138,7 @@ def test_a_terminal_is_told_where_it_halts(
     core: AgentStepperCore, path: str, jupyter: dict[str, str], said: str
 ) -> None:
     url = f"ws://127.0.0.1:{core.client_port}{path}"
-    discover.write_runtime_file(url=url, token=None, **jupyter)
+    announce(url, **core.tokens._asdict(), **jupyter)
     page = f"http://127.0.0.1:{core.client_port}/agentstepper/app"
     terminal = pexpect.spawn(
         COMMAND[0],

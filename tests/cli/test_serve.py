@@ -16,6 +16,7 @@ from websockets.sync.client import connect
 from agentstepper_nb import discover
 from agentstepper_nb.cli import main
 from agentstepper_nb.cli import serve as serve_command
+from tests.helpers.bearing import as_ui, bearing
 
 from .agent import Agent
 from .conftest import COMMAND, RECORDED, Served
@@ -25,18 +26,22 @@ Serve = Callable[..., Served]
 
 def runs(url: str) -> list[dict[str, object]]:
     """The runs of a Core, as a UI of version 1 is told."""
-    with connect(url, proxy=None) as ui:
+    with connect(url, proxy=None, additional_headers=as_ui(url)) as ui:
         state = json.loads(ui.recv(timeout=30))
     assert state["event"] == "init_app_state"
     found: list[dict[str, object]] = state["content"]["runs"]
     return found
 
 
+def control_token() -> str | None:
+    return discover.read_token(file=discover.CONTROL_FILE)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_serves_until_it_is_told_to_stop(number: int, serve: Serve) -> None:
     served = serve()
     agent = Agent(served.agents, "demo")
-    with connect(served.uis, proxy=None) as ui:
+    with connect(served.uis, proxy=None, additional_headers=as_ui(served.uis)) as ui:
         assert json.loads(ui.recv(timeout=30))["content"]["runs"][0]["programName"] == "demo"
         errors = served.stop(number)
         with pytest.raises((ConnectionClosedOK, ConnectionClosedError)) as closed:
@@ -85,7 +90,11 @@ def test_a_signal_is_a_lost_connection_to_the_originals_agents(number: int, serv
 
 def test_agents_find_it_while_it_runs(serve: Serve) -> None:
     served = serve()
-    assert discover.discover() == discover.Endpoint(served.agents, None)
+    found = discover.discover()
+    assert found == discover.Endpoint(served.agents, discover.read_token())
+    assert discover.ui_endpoint(served.uis) == discover.Endpoint(served.uis, control_token())
+    for url in (served.agents.replace("localhost", "127.0.0.1"), served.agents):
+        assert discover.discover(url) == found
     served.stop()
     assert list(discover.running_servers()) == []
 
@@ -148,19 +157,53 @@ def test_a_host_that_is_not_this_machines_fails_with_a_line() -> None:
     assert failed.stderr.startswith("agentstepper: Can't listen on port 8765 of 203.0.113.1")
 
 
-def test_a_token_is_demanded(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AGENTSTEPPER_TOKEN", "from the environment")
+def test_the_given_token_is_the_agent_token_alone(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENTSTEPPER_TOKEN", "from-the-environment")
     served = serve("--host", "0.0.0.0", "--token", "secret")
     assert served.agents.startswith("ws://127.0.0.1:")
+    for url in (served.agents, served.uis):  # other machines reach it
+        assert status(url) == 401
     assert "secret" not in served.stop()
+    monkeypatch.delenv("AGENTSTEPPER_TOKEN")
     served = serve("--token", "secret")
-    for url in (served.agents, served.uis):
-        with pytest.raises(InvalidStatus) as caught:
-            with connect(url, proxy=None):
-                pass
-        assert caught.value.response.status_code == 401
-    Agent(served.agents, token="secret").close()
     assert discover.discover().token == "secret"
+    Agent(served.agents, token="secret").close()
+    for url in (served.uis, f"{served.uis}/runtime", f"{served.agents}/runtime"):
+        assert status(url, "secret") == 401
+        assert status(url, control_token()) == 101
+    assert status(f"{served.agents}/worker", "secret") == 401
+
+
+def test_the_other_tokens_may_be_given_too(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTSTEPPER_CONTROL_TOKEN", "from-the-environment")
+    monkeypatch.setenv("AGENTSTEPPER_WORKER_TOKEN", "workers")
+    served = serve()
+    assert status(served.uis, "from-the-environment") == 101
+    assert status(f"{served.agents}/worker", "workers") == 101
+    served.stop()
+    assert status(serve("--control-token", "given").uis, "given") == 101
+
+
+def test_the_runtime_file_names_the_folder_where_the_tokens_lie(serve: Serve, home: Path) -> None:
+    serve("--data", str(home / "kept"))
+    (server,) = discover.running_servers()
+    assert server.data_dir == str(home / "kept")
+    (file,) = (home / "jupyter_runtime_dir").glob("agentstepper-*.json")
+    for name in ("agent", "control", "worker"):
+        token = home / "kept" / f"{name}-token"
+        assert token.stat().st_mode & 0o777 == 0o600
+        assert token.read_text().strip() not in file.read_text()
+
+
+def status(url: str, token: str | None = None) -> int:
+    """What a handshake is answered with."""
+    try:
+        with connect(url, proxy=None, additional_headers=bearing(token)):
+            return 101
+    except InvalidStatus as refused:
+        return refused.response.status_code
 
 
 def test_a_signal_that_does_not_wake_the_main_thread_is_heard() -> None:
@@ -181,7 +224,7 @@ def test_a_file_sets_the_same_names(serve: Serve, home: Path) -> None:
     (home / "runs" / "one.run").write_bytes(RECORDED.read_bytes())
     config = home / "agentstepper.toml"
     config.write_text(
-        'host = "127.0.0.1"\nclient-port = 0\nui-port = 1\ndata = "kept"\ntoken = "t"\n'
+        'host = "127.0.0.1"\nclient-port = 0\nui-port = 1\ndata = "kept"\ncontrol-token = "t"\n'
         'runs = ["runs/one.run"]\nui-origin = ["https://example.org"]\nlog-level = "warning"\n'
     )
     served = serve("--config", str(config), "--ui-port", "0")
@@ -216,10 +259,10 @@ def test_what_a_file_sets_wrongly_is_said(
     assert said.count("\n") == 1
 
 
-def test_a_host_that_others_reach_demands_a_token() -> None:
-    failed = refused("--host", "0.0.0.0")
+def test_two_tokens_that_are_the_same_are_refused() -> None:
+    failed = refused("--token", "same", "--control-token", "same")
     assert failed.returncode == 2
-    assert "pass a token" in failed.stderr
+    assert "must differ" in failed.stderr
     assert failed.stderr.count("\n") == 1
 
 

@@ -70,8 +70,13 @@ def no_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
 def worker_token() -> str:
     """What the runtime file says."""
     (server,) = discover.running_servers()
-    assert server.worker_token
-    return server.worker_token
+    assert server.tokens.worker
+    return server.tokens.worker
+
+
+def control_bearer() -> dict[str, str]:
+    (server,) = discover.running_servers()
+    return {"Authorization": f"Bearer {server.tokens.control}"}
 
 
 def status(url: str, **headers: str) -> int:
@@ -95,28 +100,28 @@ def test_the_doors(serve: Serve) -> None:
     assert status(f"{served.agents}/worker", Authorization="Bearer wrong") == 401
     assert status(f"{served.agents}/worker", **bearer) == 101
     assert status(f"{served.agents}/worker", **bearer, Origin="http://localhost") == 403
+    control = control_bearer()
     for url in (served.agents, served.uis):
-        assert status(f"{url}/runtime") == 101
-        assert status(f"{url}/runtime?x=1") == 101
-        assert status(f"{url}/runtime", Origin="http://evil.example") == 403
-    assert status(f"{served.agents}/runtime", Origin="http://localhost") == 403
-    assert status(f"{served.uis}/runtime", Origin="http://localhost:1") == 101
+        assert status(f"{url}/runtime") == 401
+        assert status(f"{url}/runtime", **bearer) == 401
+        assert status(f"{url}/runtime", **control) == 101
+        assert status(f"{url}/runtime?x=1", **control) == 101
+        for origin in ("http://evil.example", "http://localhost:1", "http://localhost"):
+            assert status(f"{url}/runtime", **control, Origin=origin) == 403
     (file,) = Path(os.environ["JUPYTER_RUNTIME_DIR"]).glob("agentstepper-*.json")
     assert file.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_token_guards_them(serve: Serve) -> None:
+def test_our_own_programs_find_the_control_token(serve: Serve) -> None:
     served = serve("--token", "secret", "--worker-token", "workers")
     assert worker_token() == "workers"
-    for url in (served.agents, served.uis):
-        assert status(f"{url}/runtime") == 401
-        assert status(f"{url}/runtime", Authorization="Bearer workers") == 401
-        assert status(f"{url}/runtime", Authorization="Bearer secret") == 101
-    assert status(f"{served.agents}/worker", Authorization="Bearer secret") == 401
     with Agents.connect() as agents:  # found, with its token
         assert agents.states() == []
-    with pytest.raises(ConnectionLostError, match=r"\(401\)"):
-        Agents.connect(served.agents, "wrong")
+    with Agents.connect(served.agents) as agents:
+        assert agents.states() == []
+    for wrong in ("wrong", "secret", "workers"):
+        with pytest.raises(ConnectionLostError, match=r"\(401\)"):
+            Agents.connect(served.agents, wrong)
 
 
 def test_the_first_use_starts_a_worker_and_another_where_it_is_killed(
@@ -177,7 +182,7 @@ def test_a_worker_that_is_not_taken_says_why(serve: Serve, by_hand: Callable[...
     served = serve()
     worker = by_hand("--url", served.agents, "--token", "wrong")
     line = worker.until("doesn't take this connection (401)")
-    assert "send the workers' token" in line
+    assert "send the worker token" in line
     assert worker.process.wait(SOON) == 1
     worker = by_hand("--url", f"{served.agents}/worker", "--token", worker_token())
     worker.until("connected to the Core")

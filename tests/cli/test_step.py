@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
 from collections.abc import Callable
@@ -405,18 +404,28 @@ def test_output_that_nobody_reads_ends_it(ui_url: str, agent: Agent) -> None:
     pipe.close()
 
 
-def test_a_token_is_sent(
-    through_pipes: Step, serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_control_token_is_found(through_pipes: Step, serve: Callable[..., Served]) -> None:
     served = serve("--token", "secret")
-    step = through_pipes("--url", served.uis)
-    step.expect("No debugger here: unauthorized: .*--token")
-    step.expect(pexpect.EOF)
-    assert step.wait() == 1
-    step = through_pipes("--url", served.uis, "--token", "secret")
+    step = through_pipes("--url", served.uis.replace("localhost", "127.0.0.1"))
     step.expect("waiting for one")
     quits(step)
-    monkeypatch.setitem(os.environ, "AGENTSTEPPER_TOKEN", "secret")
+    step = through_pipes("--url", served.uis, "--token", "secret")
+    step.expect("No debugger here: unauthorized: send the control token.*--token")
+    step.expect(pexpect.EOF)
+    assert step.wait() == 1
+
+
+def test_without_the_control_token_it_says_where_that_is(
+    through_pipes: Step, serve: Callable[..., Served], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As another account of this machine, or through a tunnel."""
+    served = serve("--control-token", "secret")
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(home / "elsewhere"))
+    step = through_pipes("--url", served.uis)
+    step.expect("version 1 only to views without its control token.*control-token")
+    step.expect(pexpect.EOF)
+    assert step.wait() == 1
+    monkeypatch.setenv("AGENTSTEPPER_CONTROL_TOKEN", "secret")
     step = through_pipes("--url", served.uis)
     step.expect("waiting for one")
     quits(step)

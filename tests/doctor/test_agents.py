@@ -20,6 +20,7 @@ from agentstepper_nb.doctor.judge_agents import judge_agents
 from agentstepper_nb.doctor.text import as_text
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.runtime_wire import Wakes
+from tests.helpers.announced import announce_core
 from tests.runtime.remote import Hand
 from tests.sdk.scripted_core import ScriptedCore
 
@@ -44,9 +45,7 @@ def start(home: Path) -> Iterator[Start]:
         def started(**options: Any) -> AgentStepperCore:
             given = {"data": home / "kept"} | options
             core = stack.enter_context(AgentStepperCore("127.0.0.1", 0, None, **given))
-            discover.write_runtime_file(
-                url=core.url(core.client_port), data_dir=Path(given["data"])
-            )
+            announce_core(core)
             return core
 
         yield started
@@ -78,7 +77,7 @@ def test_a_core_without_agents(start: Start, home: Path) -> None:
 
 
 def test_agents_that_wait_and_a_worker_that_comes(start: Start) -> None:
-    core = start(token="secret")
+    core = start(control_token="secret")
     with Agents.connect(core.url(core.client_port), "secret") as program:
         session = program.create_agent("a", "joke")
         program.send_input("cats", session_id=session)

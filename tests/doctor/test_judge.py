@@ -58,6 +58,7 @@ def test_where_all_is_well_all_is_said() -> None:
         "✓ runtime can be written.",
         "✓ Only you can read the agents' token.",
         "✓ Only you can read the control token.",
+        "✓ Only you can read the worker token.",
         "✓ The view connects straight to the Core at ws://here and needs no kernel: where the page is "
         "that server's, by WebSocket.",
         "✓ ipykernel 7.4.0 has subshells: it hears a view while a cell is halted.",

@@ -10,7 +10,13 @@ from jupyter_core.paths import jupyter_runtime_dir
 
 from agentstepper_nb import discover
 from agentstepper_nb.discover import Tokens
-from agentstepper_nb.discover.tokens import write_private
+from agentstepper_nb.hub import AgentStepperCore
+
+
+def announce_core(core: AgentStepperCore) -> Path:
+    """Announce a Core of this process, so that other processes find it, too."""
+    ui_url = "" if core.ui_port is None else core.url(core.ui_port)
+    return announce(core.url(core.client_port), ui_url=ui_url, **core.tokens._asdict())
 
 
 def announce(
@@ -29,9 +35,9 @@ def announce(
         The runtime file.
     """
     folder = Path(jupyter_runtime_dir()) / f"data-{said.get('pid', os.getpid())}"
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     files = (discover.TOKEN_FILE, discover.CONTROL_FILE, discover.WORKER_FILE)
     for file, token in zip(files, Tokens(agent, control, worker), strict=True):
         if token:
-            write_private(folder / file, token + "\n")
+            (folder / file).write_text(token + "\n")
     return discover.write_runtime_file(url=url, data_dir=folder, **said)

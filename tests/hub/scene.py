@@ -23,7 +23,9 @@ class Scene:
         self.other_agent = stand.started(3 - agent, "Other")
         self.other_ui = stand.ui(3 - ui)
         self.other_run = self.other_ui.find("Other")
-        self.agent: Agent = stand.agent(agent)
+        # With this token it may say all that programs may.
+        control = {"Authorization": f"Bearer {stand.core.tokens.control}"}
+        self.agent: Agent = stand.agent(agent, additional_headers=control)
         self.ui: Ui = stand.ui(ui)
         self._turn = 0
 

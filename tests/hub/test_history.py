@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from agentstepper_nb.errors import CommandError
+from agentstepper_nb.hub import Rights
 from agentstepper_nb.protocol.records import SentenceMade
 from agentstepper_nb.protocol.values import Breakpoint
 from tests.hub.desk import Line, Person, a_hub, a_run
@@ -142,7 +143,7 @@ async def test_an_agents_side_may_bring_a_run_in_without_one_of_its_own() -> Non
     agent.bye()
     _, data = await hub.export("r")
     line = Line()
-    session = hub.connect_agent(line, 2)
+    session = hub.connect_agent(line, 2, Rights())
 
     def send(data: str) -> None:
         message = {"n": 1, "type": "take_run", "id": "q", "body": {"data": data}}

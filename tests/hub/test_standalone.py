@@ -337,7 +337,7 @@ def test_the_log_has_a_line_a_connection_run_commit_and_refusal(
         "a UI's message was refused, unknown_command: “ju",
         f"run {run} ended: finished",
         "UI disconnected",
-        "a connection was refused, foreign_origin: http://evil.example",
+        "a connection was refused, foreign_origin: web pages of http://evil.example may not",
         "stopped",
     ):
         assert words in said

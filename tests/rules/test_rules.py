@@ -14,6 +14,7 @@ from agentstepper_nb import (
     Stop,
     add_stop,
     delete_price,
+    discover,
     prices,
     set_price,
     stops,
@@ -235,11 +236,16 @@ def test_a_query_is_priced_by_what_was_set(core: AgentStepperCore) -> None:
 # ---- with a token -----------------------------------------------------------------------------------
 
 
-def test_of_a_core_with_one_token_it_controls(monkeypatch: pytest.MonkeyPatch) -> None:
-    with AgentStepperCore(client_port=0, ui_port=None, token="the only one") as guarded:
+def test_the_agent_token_sets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with AgentStepperCore(client_port=0, ui_port=None, token="agents") as guarded:
+        url = guarded.url(guarded.client_port)
+        discover.remove_local_core(url)  # as for a program of another machine
         with monkeypatch.context() as there:
-            there.setenv("AGENTSTEPPER_URL", f"ws://127.0.0.1:{guarded.client_port}")
-            there.setenv("AGENTSTEPPER_TOKEN", "the only one")
+            there.setenv("AGENTSTEPPER_URL", url)
+            there.setenv("AGENTSTEPPER_TOKEN", "agents")
+            with pytest.raises(CommandError, match="control token"):
+                add_stop("before tool open")
+            there.setenv("AGENTSTEPPER_CONTROL_TOKEN", guarded.tokens.control)
             add_stop("before tool open")
             assert len(stops()) == 1
 

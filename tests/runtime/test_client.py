@@ -30,6 +30,7 @@ from agentstepper_nb.protocol.runtime import (
 )
 from agentstepper_nb.worker import redialing
 from agentstepper_nb.worker.service import Service
+from tests.helpers.announced import announce_core
 from tests.hub.runtime.desk import opened
 from tests.runtime.remote import Hand
 from tests.worker.cores import Core
@@ -262,7 +263,7 @@ def test_it_is_found(core: AgentStepperCore) -> None:
     with pytest.raises(DiscoveryError, match="Start `agentstepper serve`, or JupyterLab"):
         Agents.connect()
     url = core.url(core.client_port)
-    file = discover.write_runtime_file(url=url, data_dir=None)
+    file = announce_core(core)
     with Agents.connect() as agents:
         assert agents.url == f"{url}/runtime"
         assert agents.states() == []
@@ -274,8 +275,10 @@ def test_where_there_is_none_or_it_asks_for_a_token(core: AgentStepperCore) -> N
     core.stop()
     with pytest.raises(ConnectionLostError, match="can't be reached now"):
         Agents.connect(url)
-    with AgentStepperCore("127.0.0.1", 0, None, token="secret") as guarded:
-        with pytest.raises(ConnectionLostError, match=r"\(401\): unauthorized: send the token"):
+    with AgentStepperCore("127.0.0.1", 0, None, control_token="secret") as guarded:
+        with pytest.raises(
+            ConnectionLostError, match=r"\(401\): unauthorized: send the control token"
+        ):
             Agents.connect(guarded.url(guarded.client_port), "wrong")
         with Agents.connect(guarded.url(guarded.client_port), "secret") as agents:
             assert agents.states() == []
@@ -409,5 +412,7 @@ assert agents.states() == []
 
 def test_a_fork_leaves_it_behind_and_a_process_ends_without_close(core: AgentStepperCore) -> None:
     command = [sys.executable, "-W", "ignore", "-c", FORKED, core.url(core.client_port)]
+    file = announce_core(core)
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    discover.remove_runtime_file(file)
     assert (done.returncode, done.stderr) == (0, "")

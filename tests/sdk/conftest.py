@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb import AgentStepper, AgentStepperCore, discover
-from tests.helpers.announced import announce
+from tests.helpers.announced import announce_core
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import ScriptedCore
 
@@ -29,7 +29,7 @@ def core() -> Iterator[ScriptedCore]:
 def live() -> Iterator[AgentStepperCore]:
     """A real Core."""
     with AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core:
-        file = announce(core.url(core.client_port), **core.tokens._asdict())
+        file = announce_core(core)
         yield core
         discover.remove_runtime_file(file)
 

@@ -58,8 +58,12 @@ async def test_announced_from_start_to_stop(
     assert CONTROL_TOKEN not in os.environ.values()
     (file,) = jp_runtime_dir.glob("agentstepper*")
     written = json.loads(file.read_text())
-    assert (written["url"], written["token"]) == (url, AGENT_TOKEN)
-    assert written["control_token"] == CONTROL_TOKEN
+    folder = Path(written["data_dir"])
+    assert (written["url"], folder) == (url, extension._place[0])
+    for name, token in extension.tokens._asdict().items():
+        assert (folder / f"{name}-token").read_text().strip() == token
+        assert (folder / f"{name}-token").stat().st_mode & 0o077 == 0
+        assert token not in file.read_text()
     assert file.stat().st_mode & 0o077 == 0
 
     await jp_serverapp.extension_manager.stop_all_extensions()
@@ -112,9 +116,9 @@ def without_tokens(jp_server_config: Any) -> None:
 def test_where_no_token_is_configured_it_makes_one(
     without_tokens: None, extension: Any, tmp_path: Path
 ) -> None:
-    tokens = {"agent-token": extension.agent_token, "control-token": extension.control_token}
+    tokens = {f"{name}-token": token for name, token in extension.tokens._asdict().items()}
     for file, token in tokens.items():
         assert (tmp_path / "kept" / file).read_text().strip() == token
         assert (tmp_path / "kept" / file).stat().st_mode & 0o077 == 0
-    assert len(set(tokens.values())) == 2
+    assert len(set(tokens.values())) == 3
     assert (tmp_path / "kept" / "store.sqlite").exists()

@@ -45,7 +45,7 @@ def chat(
     port = http_server_client.get_http_port()
     url = f"ws://127.0.0.1:{port}{jp_base_url}agentstepper/worker"
     monkeypatch.setenv("AGENTSTEPPER_WORKER_URL", url)
-    monkeypatch.setenv("AGENTSTEPPER_WORKER_TOKEN", extension.worker_token)
+    monkeypatch.setenv("AGENTSTEPPER_WORKER_TOKEN", extension.tokens.worker)
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Inn]:
@@ -84,7 +84,7 @@ async def test_who_has_no_token_of_the_chats(
     async with chat() as house:
         token = house.tokens.issue(house.session)
         no_token = [{}, dict(jp_auth_header), {"Authorization": f"Basic {token}"}]
-        others = [bearing(each) for each in (AGENT_TOKEN, CONTROL_TOKEN, extension.worker_token)]
+        others = [bearing(each) for each in (AGENT_TOKEN, CONTROL_TOKEN, extension.tokens.worker)]
         for headers in (*no_token, *others):
             assert await refused(connect, path(house), headers) == (401, "invalid_token")
         assert await refused(connect, f"{path(house)}?token={token}", {}) == (401, "invalid_token")

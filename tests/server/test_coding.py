@@ -62,7 +62,7 @@ def worker(
     extension: Any, connect: Any, leader: Leader, jp_asyncio_loop: asyncio.AbstractEventLoop
 ) -> Iterator[Worker]:
     async def connected() -> Worker:
-        token = {"Authorization": f"Bearer {extension.worker_token}"}
+        token = {"Authorization": f"Bearer {extension.tokens.worker}"}
         worker = Worker(await connect("worker", token), leader)
         await worker.serve()
         return worker

@@ -107,7 +107,7 @@ async def test_the_control_token_controls_whatever_logins_may(connect: Any) -> N
 
 
 async def test_the_workers_token_works(connect: Any, extension: AgentStepperExtension) -> None:
-    workers = {"Authorization": f"Bearer {extension.worker_token}"}
+    workers = {"Authorization": f"Bearer {extension.tokens.worker}"}
     line = await greeted(connect, "worker", workers)
     assert await line.may() == {"watch", "control", "work"}
     assert await refused(connect, "runtime", workers) == (403, "unauthorized")
@@ -152,7 +152,7 @@ async def test_a_web_page_with_a_token(
         with pytest.raises(HTTPClientError) as caught:
             await connect("runtime", headers)
         assert caught.value.code == 403
-    workers = {"Authorization": f"Bearer {extension.worker_token}", "Origin": own}
+    workers = {"Authorization": f"Bearer {extension.tokens.worker}", "Origin": own}
     assert await refused(connect, "worker", workers) == (403, "foreign_origin")
 
 
