@@ -361,7 +361,7 @@ def test_a_folder_that_another_server_has_is_left_to_it(
     try:
         folder, _ = second._place
         assert folder == tmp_path / "kept" / "2"
-        assert second.agent_token == (folder / "agent-token").read_text().strip()
+        assert second.tokens.agent == (folder / "agent-token").read_text().strip()
         said = caplog.text
         assert f"the runs in {tmp_path / 'kept'} belong to the Jupyter server in " in said
         assert f"keeps its own in {folder}" in said
