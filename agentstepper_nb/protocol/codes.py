@@ -137,8 +137,9 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "It may have been deleted by another UI; ask for the list of stops.",
     ),
     "invalid_edit": (
-        "The edit isn't JSON, or not of the form that the agent needs.",
-        'A tool call must stay {"Tool": text, "Argument": any}.',
+        "The edit isn't JSON, not of the form that the agent needs, changes what is read-only, or the "
+        "agent's own types refuse it.",
+        'The text says why. A tool call must stay {"Tool": text, "Argument": any}.',
     ),
     "cannot_stop": (
         "Agents of version 1 have no way to be told to stop.",

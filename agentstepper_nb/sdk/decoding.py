@@ -6,6 +6,7 @@ there: never by a name in the JSON.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
@@ -138,7 +139,8 @@ class _Decoder:
         """A new item, made as the others of its list or dict are."""
         if like is None or edit is None or is_mark(edit):
             return self._plain(edit)
-        return self.decode(edit, show(like).json, like, path)
+        made = self.decode(edit, show(like).json, like, path)
+        return _made(path, lambda: copy.deepcopy(like)) if made is like else made
 
     def _plain(self, edit: Any) -> Any:
         """JSON as it is, with the objects where their marks stand."""

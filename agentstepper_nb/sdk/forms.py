@@ -119,13 +119,18 @@ def _assigned(held: Any, changes: dict[str, Any]) -> Any:
     if frozen:
         return _validated(held, changes)
     new = held.model_copy()
-    for name, value in changes.items():
-        new = kind.__pydantic_validator__.validate_assignment(new, name, value)
+    try:
+        for name, value in changes.items():
+            new = kind.__pydantic_validator__.validate_assignment(new, name, value)
+    except ValueError:
+        if len(changes) == 1:
+            raise
+        return _validated(held, changes)  # what one field may be can depend on another
     return new
 
 
 def _validated(held: Any, changes: dict[str, Any]) -> Any:
-    """A frozen pydantic model, made anew from all its values."""
+    """A pydantic model, made anew from all its values at once."""
     kind = type(held)
     values = held.__dict__ | (held.__pydantic_extra__ or {}) | changes
     fields = kind.model_fields
@@ -204,7 +209,8 @@ def _show_bytes(held: Any) -> str:
 
 
 def _bytes(held: Any, edit: Any) -> Any:
-    value = ast.literal_eval(_text(edit))
+    text = _text(edit)
+    value = ast.literal_eval(text) if text.startswith(("b'", 'b"')) else None
     if not isinstance(value, bytes):
         raise TypeError("it must stay bytes, as Python writes them: b'…'")
     return type(held)(value)
