@@ -10,8 +10,10 @@ from typing import Any, Final
 
 import msgspec
 
+from ..protocol.text_lines import count_lines
 from ..protocol.values import AnswerKind, Breakpoint, EventKind, Failure, Outcome, Side
 from ..protocol.visible import shown
+from .result_lines import result_line
 from .vocabulary import Summarizer
 
 #: Characters of a summary.
@@ -165,10 +167,23 @@ PROMPTS: Final = ("messages", "input", "prompt")
 def _last_message(message: Any) -> str:
     if not isinstance(message, Mapping):
         return one_line(_text(message))
-    text = _text(message.get("content"))
+    result = _returned(message)
+    if result is not None:
+        # As the row of that result says it.
+        return one_line(f"Returns a tool's result: {one_line(result_line(_text(result)))}")
+    return one_line(_text(message.get("content"))) or "Asks to go on"
+
+
+def _returned(message: Mapping[str, Any]) -> Any:
+    """A tool's result, as the LLM APIs' requests have it; None where a message is something else."""
     if message.get("role") == "tool":
-        return one_line(f"Returns a tool's result: {text}")
-    return one_line(text) or "Asks to go on"
+        return message.get("content") or ""
+    if message.get("type") == "function_call_output":
+        return message.get("output") or ""
+    last = next(reversed(_list(message.get("content"))), None)
+    if isinstance(last, Mapping) and last.get("type") == "tool_result":
+        return last.get("content") or ""
+    return None
 
 
 def _answer(value: Any) -> str:
@@ -229,22 +244,18 @@ def _arguments(arguments: Any) -> str:
 
 def _short(value: Any) -> str:
     if isinstance(value, str):
-        lines = value.count("\n")
-        if lines:
-            return f"{lines + 1} lines"
-        return value if len(value) <= 60 else value[:59] + "…"
-    text = msgspec.json.encode(value).decode()
+        if (lines := count_lines(value)) > 1:
+            return f"{lines} lines"
+        text = value.rstrip("\n")
+    else:
+        text = msgspec.json.encode(value).decode()
     return text if len(text) <= 60 else text[:59] + "…"
 
 
 def _result(value: Any) -> str:
     if value is None:
         return "Returned nothing"
-    text = _text(value)
-    lines = [line for line in text.splitlines() if line.strip()]
-    if isinstance(value, str) and len(lines) > 1:
-        return one_line(f"{len(lines)} lines: {lines[-1]}")
-    return one_line(text) or "Returned an empty text"
+    return one_line(result_line(_text(value))) or "Returned an empty text"
 
 
 def _text(value: Any) -> str:

@@ -76,7 +76,7 @@ def change(path: str, diff: str = "", **fields: Any) -> FileChange:
         ("Waits...", "Waits..."),
         ("読む。止まる。", "読む。"),
         ("\x1b[31mRed\x07 \u202egnp.exe\u2066", "[31mRed gnp.exe"),
-        ("a\u200db", "a\u200db"),
+        ("é\u200db\u3164", "é\u200db"),
         ("<b>Bold</b>", "<b>Bold</b>"),
         ("x" * 500, "x" * (LENGTH - 1) + "…"),
         ("", None),

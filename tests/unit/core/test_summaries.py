@@ -73,6 +73,16 @@ BLOCKS = [{"type": "text", "text": "One"}, {"type": "text", "text": "Two"}]
             chat(USER, {"role": "tool", "content": "3 failed"}),
             "Returns a tool's result: 3 failed",
         ),
+        (
+            ASK,
+            chat({"role": "user", "content": [{"type": "tool_result", "content": BLOCKS}]}),
+            "Returns a tool's result: 2 lines: Two",
+        ),
+        (
+            ASK,
+            {"input": [USER, {"type": "function_call_output", "output": "a\nb\n"}]},
+            "Returns a tool's result: 2 lines: b",
+        ),
         (ASK, chat({"role": "assistant", "content": None}), "Asks to go on"),
         (ASK, chat("bare"), "bare"),
         (ASK, chat(), "[]"),
@@ -119,6 +129,8 @@ BLOCKS = [{"type": "text", "text": "One"}, {"type": "text", "text": "Two"}]
             {"Tool": "write", "Argument": {"path": "a.py", "content": "a\nb\nc"}},
             "write(path=a.py, content=3 lines)",
         ),
+        (CALL, {"Tool": "write", "Argument": "a\nb\n"}, "write(2 lines)"),
+        (CALL, {"Tool": "echo", "Argument": "a\n"}, "echo(a)"),
         (CALL, {"Tool": "echo", "Argument": "x" * 70}, f"echo({'x' * 59}…)"),
         (CALL, {"Tool": "echo", "Argument": ["x" * 70]}, f'echo(["{"x" * 57}…)'),
         (CALL, {"Tool": None, "Argument": 1}, "a tool(1)"),
@@ -126,13 +138,14 @@ BLOCKS = [{"type": "text", "text": "One"}, {"type": "text", "text": "Two"}]
         (CALL, "odd", "odd"),
         # How it ended
         (RESULT, "ok", "ok"),
-        (RESULT, "a\n\nb\nlast\n", "3 lines: last"),
+        (RESULT, "a\n\nb\nlast\n", "4 lines: last"),
+        (RESULT, "a\nb\n", "2 lines: b"),
         (RESULT, None, "Returned nothing"),
         (RESULT, "", "Returned an empty text"),
         (RESULT, " \n ", "Returned an empty text"),
         (RESULT, {"code": 1}, '{"code":1}'),
         (RESULT, [], "[]"),
-        (RESULT, BLOCKS, "One"),
+        (RESULT, BLOCKS, "2 lines: Two"),
         # The rest
         ((EventKind.PROGRAM_STARTED, Side.BEGIN), "fix_tests", "fix_tests"),
         # Cut
@@ -149,6 +162,87 @@ BLOCKS = [{"type": "text", "text": "One"}, {"type": "text", "text": "Two"}]
 )
 def test_what_a_line_says(where: Where, value: Any, line: str) -> None:
     assert said(where, value) == line
+
+
+PYTEST = """\
+    def test_total():
+>       assert total([1, 2]) == 3
+E       AssertionError: assert 4 == 3
+test_cart.py:5: AssertionError
+=========================== short test summary info ============================
+FAILED test_cart.py::test_total - AssertionError: assert 4 == 3
+FAILED test_cart.py::test_tax - assert 1 == 2
+========================= 2 failed, 1 passed in 0.02s ==========================
+"""
+SHORT = """\
+exit code 1
+..F                                                            [100%]
+____________________ test_a_total_has_whole_cents ____________________
+test_cart.py:13: in test_a_total_has_whole_cents
+    assert total([(0.10, 3)]) == 0.30
+E   assert 0.30000000000000004 == 0.3
+E    +  where 0.30000000000000004 = total([(0.1, 3)])
+1 failed, 2 passed
+"""
+TRACEBACK = """\
+Traceback (most recent call last):
+  File "a.py", line 1, in <module>
+KeyError: 'tax'
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "a.py", line 3, in <module>
+    raise ValueError("no tax")
+ValueError: no tax
+exit code 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (PYTEST, "8 lines: FAILED test_cart.py::test_total - AssertionError: assert 4 == 3"),
+        (SHORT, "8 lines: assert 0.30000000000000004 == 0.3"),
+        (TRACEBACK, "11 lines: ValueError: no tax"),
+        (
+            "cc a.c\na.c:3:5: error: expected ';'\n1 error generated.\n",
+            "3 lines: a.c:3:5: error: expected ';'",
+        ),
+        (
+            "error[E0308]: mismatched types\n --> src/main.rs:2:5\n",
+            "2 lines: error[E0308]: mismatched types",
+        ),
+        ("FAIL: test_a (t.T)\n----\nFAILED (failures=1)\n", "3 lines: FAIL: test_a (t.T)"),
+        ("....\n2 passed, 0 errors\n", "2 lines: 2 passed, 0 errors"),
+        ("def f():\n    raise KeyError(1)\n", "2 lines: raise KeyError(1)"),
+    ],
+    ids=[
+        "pytest",
+        "pytest, short",
+        "traceback",
+        "compiler",
+        "rustc",
+        "unittest",
+        "passed",
+        "a file",
+    ],
+)
+def test_a_results_row_and_the_next_prompts_row_show_the_line_that_failed(
+    text: str, line: str
+) -> None:
+    assert said(RESULT, text) == line
+    assert said(ASK, chat(USER, {"role": "tool", "content": text})) == (
+        f"Returns a tool's result: {line}"
+    )
+
+
+@pytest.mark.parametrize(
+    "unit", ["E " * 50, "A.", "A", "\n", "error ", " ", "KeyError\n", "FAILED\n"]
+)
+def test_any_results_line_is_found_in_time_that_grows_with_it(unit: str) -> None:
+    text = (unit * 1_000_000)[:1_000_000]
+    assert len(said(RESULT, text)) <= LENGTH
 
 
 def test_the_agents_own_summary_counts_before_the_rules() -> None:
