@@ -6,6 +6,7 @@ from msgspec import UNSET, Raw
 
 from ..core import Verdict
 from ..protocol import agent as v2
+from ..protocol.header_bounds import TRACEBACK, cut
 from ..protocol.values import AnswerKind, Breakpoint, Commit, Event, EventKind, Run
 
 
@@ -44,6 +45,7 @@ def breakpoint(message: v2.BreakpointReached, run: str) -> Breakpoint:
         summary=message.summary,
         outcome=message.outcome,
         failure=message.failure,
+        traceback=cut(message.traceback, TRACEBACK),
         usage=message.usage,
         stops=message.stops,
         stop_error=message.stop_error,

@@ -79,6 +79,7 @@ async def _message(hub: Hub, command: v2.GetMessage) -> v2.MessageBody:
             approval=found.approval,
             reason=found.reason,
             always=found.always,
+            traceback=found.traceback,
         )
     return v2.MessageBody(
         run=command.run,

@@ -81,6 +81,7 @@ class BreakpointReached(Struct, frozen=True, kw_only=True):
     summary: str | None = None
     outcome: Outcome | None = None  # on the end: how the event ended
     failure: Failure | None = None
+    traceback: str = ""  # of the failure: the agent's own frames, without the message
     usage: Usage | None = None
     approval: Approval | None = None  # on the begin of a tool invocation, which then always waits
 

@@ -18,6 +18,8 @@ _TEXTS: Final = {
 }
 _FAILURE_TYPE: Final = 1000
 _FAILURE_MESSAGE: Final = 10_000
+#: Characters of a traceback.
+TRACEBACK: Final = 20_000
 
 
 def bounded_header(run: Run) -> Run:

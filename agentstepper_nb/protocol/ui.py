@@ -319,6 +319,7 @@ class MessageBody(Struct, frozen=True, kw_only=True):
     approval: Approval | None = None  # what it asks, or asked, a person
     reason: str | None = None  # why it was denied
     always: bool = False  # it was approved, and from now on without being asked
+    traceback: str = ""  # of the exception that ended the event
 
 
 class ChangeBody(Struct, frozen=True, kw_only=True):

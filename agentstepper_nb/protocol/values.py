@@ -255,6 +255,7 @@ class Breakpoint(Struct, frozen=True, kw_only=True):
     summary: str | None = None  # the agent's own; None: made by rule when shown
     outcome: Outcome | None = None  # of the event, on its end
     failure: Failure | None = None
+    traceback: str = ""  # of the failure: the agent's own frames, as Python prints them
     usage: Usage | None = None
     duration: float | None = None  # seconds between the begin's answer and the end, Core's clock
     revision: int = 1  # grows with every edit

@@ -133,13 +133,15 @@ class Asking:
     def _failed_point(
         self, event: OpenEvent, error: BaseException, waits: bool
     ) -> BreakpointReached:
+        stopped = isinstance(error, AgentStopped)
         return new_point(
             event.id,
             Side.END,
             NULL,
             waits,
             outcome=Outcome.ERROR if isinstance(error, Exception) else Outcome.STOPPED,
-            failure=None if isinstance(error, AgentStopped) else self._packer.failure(error),
+            failure=None if stopped else self._packer.failure(error),
+            traceback="" if stopped else self._packer.traceback(error),
         )
 
 
@@ -170,6 +172,7 @@ def new_point(
     summary: str | None = None,
     outcome: Outcome | None = None,
     failure: Failure | None = None,
+    traceback: str = "",
     usage: Usage | None = None,
 ) -> BreakpointReached:
     """A breakpoint that is reached now."""
@@ -184,5 +187,6 @@ def new_point(
         summary=summary,
         outcome=outcome,
         failure=failure,
+        traceback=traceback,
         usage=usage,
     )

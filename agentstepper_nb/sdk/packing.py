@@ -12,10 +12,12 @@ from msgspec.structs import replace
 
 from ..errors import ProtocolError
 from ..protocol.frame import MAX_MESSAGE
+from ..protocol.header_bounds import TRACEBACK
 from ..protocol.marks import REPR
 from ..protocol.values import Commit, Failure, FileBody, FileChange
 from .decoding import decode
 from .encoding import Shown, show, show_again
+from .frames import own_frames
 from .jsontext import Dumper, ToJson, dump, load, quick_text, walk
 from .masking import Mask, unmask
 
@@ -46,6 +48,7 @@ class Word:
     DEBUG_MESSAGE = "debug_message"
     APPROVAL = "approval"  # what a person is asked before a call, and why they denied it
     ERROR = "error"
+    TRACEBACK = "traceback"  # the frames that an exception passed
     COMMIT = "commit"
 
 
@@ -143,6 +146,11 @@ class Packer:
             type=plain(mask.text(str(value["type"]))),
             message=plain(mask.text(str(value["message"]))),
         )
+
+    def traceback(self, error: BaseException) -> str:
+        """Pack the frames of the agent's own code that an exception passed."""
+        texts = self.texts(Word.TRACEBACK, {"traceback": own_frames(error)}, TRACEBACK)
+        return texts["traceback"]
 
     def commit(self, commit: Commit) -> Commit:
         """Pack a commit. The contents of its largest files are left out where it is too large."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..protocol.header_bounds import bounded_failure, bounded_header, cut
+from ..protocol.header_bounds import TRACEBACK, bounded_failure, bounded_header, cut
 from ..protocol.json_bounds import Check, check_content, check_lenient, go_on
 from ..protocol.records import RunHistory
 from ..protocol.stops import MOST_STOPS
@@ -111,11 +111,19 @@ def _cut_point(point: Breakpoint) -> Breakpoint:
     failure = None if point.failure is None else bounded_failure(point.failure)
     agent, summary = _cut_summary(point.agent), _cut_summary(point.summary)
     sentence = _cut_summary(point.sentence)
-    if (failure, agent, summary, sentence) == (
-        *(point.failure, point.agent, point.summary, point.sentence),
+    traceback = cut(point.traceback, TRACEBACK)
+    if (failure, agent, summary, sentence, traceback) == (
+        *(point.failure, point.agent, point.summary, point.sentence, point.traceback),
     ):
         return point
-    return replace(point, failure=failure, agent=agent, summary=summary, sentence=sentence)
+    return replace(
+        point,
+        failure=failure,
+        agent=agent,
+        summary=summary,
+        sentence=sentence,
+        traceback=traceback,
+    )
 
 
 def _cut_commit(commit: Commit) -> Commit:

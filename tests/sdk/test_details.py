@@ -159,6 +159,25 @@ def test_a_failure_tells_type_and_message(door: str, core: ScriptedCore) -> None
 
 
 @both
+def test_a_failure_tells_the_agent_s_own_frames(door: str, core: ScriptedCore) -> None:
+    def write_it() -> None:
+        raise OSError("disk full")
+
+    async def scenario(dbg: Any) -> None:
+        with pytest.raises(OSError, match="disk full"):
+            async with dbg.tool("write", {}):
+                write_it()
+
+    run(door, core, scenario)
+    peer = core.peer()
+    peer.ends()
+    told = peer.points[-1].traceback
+    assert told.splitlines()[-2].endswith("in write_it")
+    assert "raise OSError" in told
+    assert "/agentstepper_nb/sdk/" not in told
+
+
+@both
 def test_an_injected_error_comes_from_the_one_it_replaces(door: str, core: ScriptedCore) -> None:
     async def scenario(dbg: Any) -> None:
         async with dbg.tool("divide", {}):

@@ -42,7 +42,13 @@ export function Contents({ model, row, shape, body, view }: ContentsProps) {
   const said = nothing && (isProgram(row) || row.outcome === "stopped");
   return (
     <>
-      {failure && <Failure failure={failure} />}
+      {failure && (
+        <Failure
+          failure={failure}
+          traceback={body.traceback}
+          onReplace={row.pending && model.control.value ? () => replace(model) : undefined}
+        />
+      )}
       <AnswerNote row={row} />
       {draft !== undefined && shown.from !== "draft" && !model.showOriginal.value && (
         <p class="as-Note as-You">Your draft isn't valid JSON yet: this is what it replaces.</p>
@@ -59,6 +65,10 @@ export function Contents({ model, row, shape, body, view }: ContentsProps) {
       )}
     </>
   );
+}
+
+function replace(model: Model): void {
+  model.editing.value = true;
 }
 
 /** What went wrong: an order to end is no failure. */

@@ -683,6 +683,7 @@ export interface MessageBody {
   approval: Approval | null;
   reason: string | null;
   always: boolean;
+  traceback: string;
 }
 /**
  * A text in pieces: joined they are the text as it was.

@@ -106,6 +106,7 @@ export function aBody(message: string, fields: Partial<MessageBody> = {}): Messa
     approval: null,
     reason: null,
     always: false,
+    traceback: "",
     ...fields,
   };
 }

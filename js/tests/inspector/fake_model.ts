@@ -26,6 +26,7 @@ export interface Content {
   approval?: MessageBody["approval"];
   reason?: string;
   always?: boolean;
+  traceback?: string;
 }
 
 export interface FakeModel extends Model {

@@ -195,6 +195,24 @@ describe("reading", () => {
     expect(text()).not.toContain("null");
   });
 
+  test("a failure shows its traceback, and what waits offers to replace the exception", async () => {
+    const failed = {
+      id: "a",
+      kind: "tool_invocation",
+      side: "end",
+      outcome: "error",
+      failure: { type: "KeyError", message: "'price'" },
+    } as const;
+    const traceback = '  File "shop.py", line 7, in total\n    return item["price"]';
+    await shown(one("a", { data: "null", traceback }, failed));
+    expect(host.querySelector(".as-Traceback pre")?.textContent).toBe(traceback);
+    expect(text()).not.toContain("Replace the exception");
+    const model = one("a", { data: "null", traceback }, { ...failed, pending: true });
+    await shown(model);
+    await click("Replace the exception");
+    expect(model.editing.value).toBe(true);
+  });
+
   test("contents that don't come are said, and asked for again", async () => {
     const model = one("a", { data: '"here"' });
     model.contents.delete("a");

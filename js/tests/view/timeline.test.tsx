@@ -179,6 +179,28 @@ test("the filter takes words in any order, from summary, tool, actor and marks",
   expect(box.textContent).toContain("No event matches “nothing like it”");
 });
 
+test("what came of a call names its tool, and the other side of the selected event is marked", async () => {
+  const call = { kind: "tool_invocation", event: "e", name: "run_tests" } as const;
+  const rows = [
+    aRow(1, { ...call, side: "begin", summary: "run_tests(tests/)" }),
+    aRow(2, { ...call, event: "f", side: "begin", summary: "run_tests(src/)" }),
+    aRow(3, { ...call, side: "end", summary: "1 failed" }),
+    aRow(4, { ...call, event: "f", side: "end", summary: "run_tests passed" }),
+  ];
+  const { model } = await draw(rows, haltedRun("a"));
+  const marked = () =>
+    [...box.querySelectorAll(".as-mod-paired")].map((each) => each.getAttribute("data-row"));
+  expect(line("r3")?.querySelector(".as-Row-what")?.textContent).toBe("run_tests 1 failed");
+  expect(line("r4")?.querySelector("code")).toBeNull();
+  model.select("r1");
+  await drawn();
+  expect(marked()).toEqual(["r3"]);
+  expect(line("r3")?.textContent).toContain("end of the selected event");
+  model.select("r4");
+  await drawn();
+  expect(marked()).toEqual(["r2"]);
+});
+
 test("a row says all that it knows, as text", async () => {
   const evil = "<img src=x onerror=alert(1)>";
   const failed = { type: "ValueError", message: evil };

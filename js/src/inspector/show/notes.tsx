@@ -1,16 +1,41 @@
 /** What is said around a body: that it failed, was cut loose, or is edited. */
 import { Icon } from "../../icons/icon";
 import type { Row } from "../../model/model";
+import { Button } from "../../view/button";
 import { visible } from "../../view/visible";
 import { LongText } from "./long_text";
 
-export function Failure({ failure }: { failure: NonNullable<Row["failure"]> }) {
+interface FailureProps {
+  failure: NonNullable<Row["failure"]>;
+  /** The agent's frames that it passed; "" where they aren't known. */
+  traceback?: string | undefined;
+  /** Begins an edit that stands in its place; absent where none can. */
+  onReplace?: (() => void) | undefined;
+}
+
+export function Failure({ failure, traceback, onReplace }: FailureProps) {
   return (
     <div class="as-Failure">
       <Icon name="crash" />
       <div>
         <b>{visible(failure.type)}</b>
         {failure.message && <LongText text={failure.message} code />}
+        {traceback && (
+          <section class="as-Traceback" aria-label="Traceback">
+            <p class="as-Muted as-Small">Traceback, the innermost call last</p>
+            <LongText text={traceback} code />
+          </section>
+        )}
+        {onReplace && (
+          <Button
+            outline
+            icon="pencil"
+            hint="Give the agent a result; the exception is not raised then (e)"
+            onClick={onReplace}
+          >
+            Replace the exception
+          </Button>
+        )}
       </div>
     </div>
   );

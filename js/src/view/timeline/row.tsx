@@ -46,6 +46,8 @@ interface RowLineProps extends PlaceProps {
   files: number;
   /** Whether they are shown. */
   open: boolean;
+  /** Whether it is the other side of the selected event: its call, or what came of it. */
+  paired: boolean;
   /** What a person wrote beside it; "" is nothing. */
   note: string;
   stops: Stops;
@@ -56,7 +58,8 @@ interface RowLineProps extends PlaceProps {
 }
 
 export function RowLine(props: RowLineProps) {
-  const { row, asked, files, open, note, stops, onSelect, onFold, onStop, ...place } = props;
+  const { row, asked, files, open, paired, note, stops, onSelect, onFold, onStop, ...place } =
+    props;
   const summary = visible(row.summary);
   const marked =
     row.edited ||
@@ -75,6 +78,7 @@ export function RowLine(props: RowLineProps) {
       class={cx(
         "as-Row",
         row.pending && "as-mod-halted",
+        paired && "as-mod-paired",
         row.duration === null && asked === undefined && !marked && "as-mod-plain",
       )}
       aria-expanded={files > 0 ? open : undefined}
@@ -86,7 +90,8 @@ export function RowLine(props: RowLineProps) {
       </span>
       <Actors row={row} />
       <span class="as-Row-what as-Ellipsis" role="gridcell" title={summary}>
-        <Summary name={row.name} summary={row.approval ? summary.replace(ASKS, "") : summary} />
+        <Summary row={row} summary={row.approval ? summary.replace(ASKS, "") : summary} />
+        {paired && <span class="as-Hidden">{PAIRED[row.side ?? "begin"]}</span>}
       </span>
       <span class="as-Row-marks" role="gridcell">
         <StopMarks row={row} stops={stops} />
@@ -181,13 +186,28 @@ function ActorName({ actor }: { actor: Actor }) {
   );
 }
 
-/** A call is read best with its tool set apart: `read_file(src/cart.py)`. */
-function Summary({ name, summary }: { name: string | null; summary: string }) {
+/** What a row says to who can't see that it is marked. */
+const PAIRED = { begin: ", begin of the selected event", end: ", end of the selected event" };
+
+/** A call is read best with its tool set apart, and so is what came of it: `read_file(src/cart.py)`. */
+function Summary({ row: { name, kind, side }, summary }: { row: Row; summary: string }) {
   const tool = name && visible(name);
-  if (!tool || !summary.startsWith(`${tool}(`) || !summary.endsWith(")")) return <>{summary}</>;
+  if (!tool) return <>{summary}</>;
+  if (summary.startsWith(`${tool}(`) && summary.endsWith(")"))
+    return <Told tool={tool} text={summary.slice(tool.length + 1, -1)} />;
+  const ends = kind === "tool_invocation" && side === "end";
+  if (!ends || summary.startsWith(tool)) return <>{summary}</>;
   return (
     <>
-      <code>{tool}</code> <bdi class="as-Muted">{summary.slice(tool.length + 1, -1)}</bdi>
+      <code class="as-Muted">{tool}</code> <bdi>{summary}</bdi>
+    </>
+  );
+}
+
+function Told({ tool, text }: { tool: string; text: string }) {
+  return (
+    <>
+      <code>{tool}</code> <bdi class="as-Muted">{text}</bdi>
     </>
   );
 }

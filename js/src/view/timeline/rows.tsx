@@ -2,6 +2,7 @@
 import { useComputed, useSignalEffect } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Debugger } from "../../model/debugger";
+import { rowOf } from "../../model/fold";
 import type { Row, SelectedFile } from "../../model/model";
 import { stopLike } from "../../model/stops";
 import { askedTokens } from "./asked";
@@ -31,6 +32,7 @@ export function Rows({ model, lines }: RowsProps) {
   const focus = useFocus(scroller, lines.at(active)?.id ?? null);
   useShow(model, lines, selected, scroller);
 
+  const event = rowOf(model.rows.value, model.selectedRow.value)?.event ?? null;
   const asked = useComputed(() => askedTokens(model.rows.value)).value;
 
   const pick = (line: Line) => {
@@ -108,6 +110,7 @@ export function Rows({ model, lines }: RowsProps) {
               row={line.row}
               asked={line.row.side === "begin" ? asked.get(line.row.event) : undefined}
               files={line.files}
+              paired={line.row.event === event && line.id !== selected && line.row.side !== null}
               note={model.notes.of(line.id)?.text ?? ""}
               stops={model.stops}
               onStop={model.control.value ? () => stopLike(model, line.row) : null}
