@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from ..protocol.frame import MAX_MESSAGE
 from ..protocol.records import RunHistory
 from ..protocol.values import Durability, Run
 from ..store import MemoryStore, Store, archive, open_store
+from .accepting import AT_ONCE, LoopErrors, let_wait
 from .chat_door import chat_gate, chat_of
 from .connection import VERSION_1_ALONE, Rights, Session
 from .extensions import Extension
@@ -180,6 +181,7 @@ class AgentStepperCore:
 
     def _begin(self) -> None:
         loop = asyncio.new_event_loop()
+        loop.set_exception_handler(LoopErrors(self.log).handle)
         thread = threading.Thread(target=loop.run_forever, name="agentstepper-core", daemon=True)
         thread.start()
         try:
@@ -269,9 +271,8 @@ class AgentStepperCore:
         agents = await self._serve(
             self.client_port,
             chat_gate(host.chats, gate_by_path(others, programs)),
-            lambda socket: converse(
-                socket, self._on_agents_port(hub, host, socket), fair_turns(hub)
-            ),
+            lambda socket: self._on_agents_port(hub, host, socket),
+            hub,
         )
         self._servers.append(agents)
         self.client_port = _port(agents)
@@ -280,9 +281,8 @@ class AgentStepperCore:
             uis = await self._serve(
                 self.ui_port,
                 gate_by_path({_RUNTIME_PATH: runtime}, views),
-                lambda socket: converse(
-                    socket, self._on_ui_port(hub, host, socket), fair_turns(hub)
-                ),
+                lambda socket: self._on_ui_port(hub, host, socket),
+                hub,
             )
             self._servers.append(uis)
             self.ui_port = _port(uis)
@@ -296,23 +296,27 @@ class AgentStepperCore:
         self,
         port: int,
         gate: AskingGate,
-        handler: Callable[[ServerConnection], Coroutine[Any, Any, None]],
+        connect: Callable[[ServerConnection], Session],
+        hub: Hub,
     ) -> Server:
         # Two address families would each take a free port of their own.
         host = "127.0.0.1" if self.host == "localhost" and port == 0 else self.host
-        return await serve(
-            handler,
+        server = await serve(
+            lambda socket: converse(socket, connect(socket), fair_turns(hub)),
             host,
             port,
             process_request=logged(gate, self.log),
             select_subprotocol=select_subprotocol,
             compression=None,
             max_size=MAX_MESSAGE,
+            backlog=AT_ONCE,
             open_timeout=_OPENING,
             close_timeout=_CLOSING,
             # A busy agent may not answer for long; on this machine the system tells when it is gone.
             ping_timeout=None if is_loopback(self.host) else 60,
         )
+        let_wait(server)
+        return server
 
     async def _stop_servers(self) -> None:
         hub, self._hub = self.hub, None

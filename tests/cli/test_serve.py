@@ -7,7 +7,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from websockets.exceptions import ConnectionClosedError, ConnectionClosedOK, InvalidStatus
@@ -86,6 +88,34 @@ def test_a_signal_is_a_lost_connection_to_the_originals_agents(number: int, serv
         served.stop(number)
         with pytest.raises(ConnectionClosedError):
             agent.recv(timeout=30)
+
+
+def test_where_no_file_can_be_opened_it_says_so_once_and_goes_on_later(home: Path) -> None:
+    limited = ["sh", "-c", 'ulimit -n 64; exec "$@"', "sh", *COMMAND]
+    ports = ["--client-port", "0", "--ui-port", "0"]
+    served = Served([*limited, "serve", *ports, "--data", str(home / "data")])
+    try:
+        assert served.process.stderr
+        said = []
+        with ExitStack() as connections:
+            for _ in range(100):
+                connections.enter_context(socket.create_connection(_address(served.agents)))
+            while not said or "accept" not in said[-1]:
+                said.append(served.process.stderr.readline())
+        with connect(served.agents, proxy=None, open_timeout=60):
+            pass
+    finally:
+        said += served.stop().splitlines()
+    (line,) = (line for line in said if "accept" in line)
+    assert "Too many open files. Close other connections, or start with a higher limit" in line
+    assert "Traceback" not in "\n".join(said)
+
+
+def _address(url: str) -> tuple[str, int]:
+    where = urlsplit(url)
+    assert where.hostname
+    assert where.port
+    return where.hostname, where.port
 
 
 def test_agents_find_it_while_it_runs(serve: Serve) -> None:
