@@ -192,7 +192,7 @@ class Version1(Dialect):
     def _breakpoint(self, message: BreakpointReached) -> v1.V1Breakpoint:
         summary = message.summary
         if message.failure is not None:
-            summary = f"{message.failure.type}: {message.failure.message}"
+            summary = v1.failure_summary(message.failure)
         return v1.V1Breakpoint(
             uuid=message.id,
             agent="" if message.summary else self._program,

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ...errors import ProtocolError
-from ..values import EVENT_NAME, EventKind, Id, Time
+from ..values import EVENT_NAME, Breakpoint, EventKind, Failure, Id, Time
 
 #: Event types travel by their enum's name.
 TYPES: Final[dict[str, EventKind]] = {
@@ -40,6 +40,18 @@ class V1Breakpoint(Struct, frozen=True, kw_only=True):
     original_data: Raw = NULL
     modified_data: Raw = NULL
     summary: str | None = None
+
+
+def summary_of(breakpoint: Breakpoint) -> str | None:
+    """A breakpoint's summary where version 1 reads it, which has no other word for an exception."""
+    if breakpoint.failure is not None and not breakpoint.is_replaced:
+        return failure_summary(breakpoint.failure)
+    return breakpoint.summary or breakpoint.sentence
+
+
+def failure_summary(failure: Failure) -> str:
+    """An exception as a summary: “ValueError: no”."""
+    return f"{failure.type}: {failure.message}"
 
 
 class V1Change(Struct, frozen=True, kw_only=True):

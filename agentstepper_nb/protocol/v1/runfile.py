@@ -37,7 +37,17 @@ from ..values import (
     Side,
     Time,
 )
-from .agent import NULL, V1Breakpoint, V1Commit, dump_kind, is_strict, load_kind, wrap
+from .agent import (
+    NULL,
+    V1Breakpoint,
+    V1Commit,
+    dump_kind,
+    failure_summary,
+    is_strict,
+    load_kind,
+    summary_of,
+    wrap,
+)
 from .commits import asked_for, dump_commit, load_commit
 from .packing import corrupt, pack, unpack
 
@@ -131,10 +141,7 @@ def _dump_breakpoint(point: Breakpoint, *, numbered: bool) -> _Breakpoint:
         time=point.at,
         original_data=Raw(point.data.encode()),
         modified_data=NULL if point.edit is None else Raw(point.edit.encode()),
-        # As our SDK sends it to a Core of version 1.
-        summary=f"{failure.type}: {failure.message}"
-        if failure
-        else point.summary or point.sentence,
+        summary=summary_of(point),
         seq=point.seq if numbered else UNSET,
         failure=failure or UNSET,
     )
@@ -299,7 +306,9 @@ def _load_event(item: _Event, run_id: str, seqs: Iterator[int]) -> tuple[Event, 
 def _load_breakpoint(point: _Breakpoint, event: Event, index: int, seq: int) -> Breakpoint:
     data, edit = _content(point.original_data), _content(point.modified_data)
     failure = None if point.failure is UNSET else bounded_failure(point.failure)
-    told = None if failure or point.summary is None else cut(point.summary, _SUMMARY)
+    own = point.summary
+    if point.failure is not UNSET and own == failure_summary(point.failure):
+        own = None
     return Breakpoint(
         id=point.uuid,
         run=event.run,
@@ -313,7 +322,7 @@ def _load_breakpoint(point: _Breakpoint, event: Event, index: int, seq: int) -> 
         data=data,
         strict=is_strict(data),
         agent=cut(point.agent, _SUMMARY),
-        summary=told,
+        summary=None if own is None else cut(own, _SUMMARY),
         outcome=Outcome.ERROR if failure else None,
         failure=failure,
         edit=None if edit == "null" else edit,

@@ -22,6 +22,7 @@ from ..values import (
     RunState,
     Side,
 )
+from .agent import summary_of
 from .commits import asked_for, changes
 
 AGENT_STATES: Final[dict[AgentState, str]] = {
@@ -229,7 +230,7 @@ def _content(text: str, strict: bool) -> tuple[Raw, str]:
 def _message(breakpoint: Breakpoint) -> _Message:
     source, target = _ACTORS.get((breakpoint.kind, breakpoint.side), ("System", "System"))
     content, kind = _content(breakpoint.data, breakpoint.strict)
-    summary = breakpoint.summary or breakpoint.sentence
+    summary = summary_of(breakpoint)
     return _Message(breakpoint.id, source, target, content, kind, summary, iso(breakpoint.at))
 
 

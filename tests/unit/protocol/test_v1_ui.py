@@ -18,6 +18,7 @@ from agentstepper_nb.protocol.values import (
     Commit,
     Event,
     EventKind,
+    Failure,
     FileBody,
     FileChange,
     Mode,
@@ -151,6 +152,17 @@ def test_a_message(kind: EventKind, side: Side, source: str, target: str) -> Non
             "sentAt": "2026-11-21T21:10:22+0000",
         },
     }
+
+
+def test_an_exception_is_a_summary() -> None:
+    failed = point(
+        kind=EventKind.TOOL_INVOCATION,
+        side=Side.END,
+        failure=Failure(type="ValueError", message="no"),
+        sentence="It failed",
+    )
+    shown = content(v1.new_message(failed), "new_message")["message"]
+    assert shown["summary"] == "ValueError: no"
 
 
 @pytest.mark.parametrize(
