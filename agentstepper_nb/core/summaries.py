@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ..protocol.marks import REPR, is_mark
 from ..protocol.text_lines import count_lines
 from ..protocol.values import AnswerKind, Breakpoint, EventKind, Failure, Outcome, Side
 from ..protocol.visible import shown
@@ -248,7 +249,7 @@ def _short(value: Any) -> str:
             return f"{lines} lines"
         text = value.rstrip("\n")
     else:
-        text = msgspec.json.encode(value).decode()
+        text = _json(value)
     return text if len(text) <= 60 else text[:59] + "…"
 
 
@@ -268,4 +269,21 @@ def _text(value: Any) -> str:
         texts = [part["text"] for part in value if isinstance(part.get("text"), str)]
         if texts:
             return "\n".join(texts)
-    return msgspec.json.encode(value).decode()
+    return _json(value)
+
+
+def _json(value: Any) -> str:
+    """A value as JSON, with what is shown by its repr as that."""
+    text = msgspec.json.encode(value).decode()
+    if f'"{REPR}"' not in text:
+        return text
+    plain = _by_repr(value)
+    return plain if isinstance(plain, str) else msgspec.json.encode(plain).decode()
+
+
+def _by_repr(value: Any) -> Any:
+    if is_mark(value):
+        return value[REPR]
+    if isinstance(value, dict):
+        return {key: _by_repr(item) for key, item in value.items()}
+    return [_by_repr(item) for item in value] if isinstance(value, list) else value

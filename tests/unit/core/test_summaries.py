@@ -57,6 +57,7 @@ def calls(*called: tuple[str, Any]) -> list[Any]:
 END = (EventKind.PROGRAM_FINISHED, Side.BEGIN)
 LONG = "word " * 100
 USER = {"role": "user", "content": "Fix the tests"}
+MARK = {"$repr": "<a socket>", "$ref": 1, "$why": "its type, socket, has no fields"}
 BLOCKS = [{"type": "text", "text": "One"}, {"type": "text", "text": "Two"}]
 
 
@@ -91,6 +92,13 @@ BLOCKS = [{"type": "text", "text": "One"}, {"type": "text", "text": "Two"}]
         (ASK, {"prompt": "Old completions"}, "Old completions"),
         (ASK, {"question": "Own form"}, '{"question":"Own form"}'),
         (ASK, [USER], "Fix the tests"),
+        (ASK, MARK, "<a socket>"),
+        (
+            CALL,
+            {"Tool": "send", "Argument": {"to": MARK, "n": [MARK]}},
+            'send(to=<a socket>, n=["<a socket>"])',
+        ),
+        (RESULT, MARK, "<a socket>"),
         (ASK, "", "Asks with an empty prompt"),
         (ASK, None, "Asks with an empty prompt"),
         (ASK, 7, "7"),
