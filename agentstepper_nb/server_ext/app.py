@@ -14,6 +14,7 @@ from traitlets import CaselessStrEnum, Float, Int, List, TraitError, Unicode, de
 
 from .. import discover, static_files
 from ..hub import Hub, Keep
+from ..hub.coding_roots import CodingRoots
 from ..hub.runtime_host import STORE_VARIABLE, RuntimeHost, check_place
 from ..hub.sentences import MODEL_VARIABLE, summarize_by
 from ..hub.worker_process import COMMAND, WorkerProcess, environment
@@ -86,7 +87,8 @@ class AgentStepperExtension(ExtensionApp):
     ).tag(config=True)
     coding_roots = List(
         Unicode(),
-        help="Folders that coding sessions may work in, besides the server's root_dir.",
+        help="Folders that coding sessions and background agents of the moniker coding may work in, "
+        "besides the server's root_dir.",
     ).tag(config=True)
 
     @default("data_dir")
@@ -183,7 +185,9 @@ class AgentStepperExtension(ExtensionApp):
         runs = {"hub": self.hub, "max_message": self.max_message}
         tokens = {"token": self.tokens.agent, "control_token": self.tokens.control}
         run = r"/agentstepper/api/runs/([^/]+)"
-        roots = [self.serverapp.root_dir if self.serverapp else "", *self.coding_roots]
+        root = self.serverapp.root_dir if self.serverapp else ""
+        roots = CodingRoots([root, *self.coding_roots])
+        self.host.runtime.check_agent = roots.check_agent
         sessions = {**runs, "workers": self.host.workers, "roots": roots}
         workers = {**runs, "token": self.tokens.worker, "workers": self.host.workers}
         agents = {**runs, "runtime": self.host.runtime}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 from jupyter_server.auth.decorator import authorized
@@ -13,9 +11,10 @@ from msgspec.structs import replace
 from tornado.web import authenticated
 
 from ..hub import Hub
+from ..hub.coding_roots import CodingRoots
 from ..hub.workers import Workers
 from ..protocol import coding as wire
-from .answers import controls, refusal
+from .answers import controls
 from .rest import RunsHandler, errors_of_hub
 from .sse import EventStream
 
@@ -26,7 +25,7 @@ class CodingHandler(RunsHandler):
     """What the handlers of coding sessions share."""
 
     def initialize(  # type: ignore[override]
-        self, hub: Hub, max_message: int, workers: Workers, roots: Sequence[str]
+        self, hub: Hub, max_message: int, workers: Workers, roots: CodingRoots
     ) -> None:
         """Take what the extension made; tornado calls this for each request.
 
@@ -34,7 +33,7 @@ class CodingHandler(RunsHandler):
             hub: The Core's Hub.
             max_message: The largest body taken, in bytes.
             workers: The Core's workers.
-            roots: Folders that workspaces may lie in; a relative one lies in the first.
+            roots: The folders that workspaces may lie in.
         """
         super().initialize(hub, max_message)
         self.workers = workers
@@ -54,7 +53,8 @@ class CodingHandler(RunsHandler):
     async def read_how(self) -> wire.CreateSession:
         """The body that opens a session, its workspace allowed and with all links resolved."""
         how = self.decode_body(wire.CreateSession)
-        workspace = await asyncio.to_thread(_allowed, how.workspace_path, self._roots)
+        with errors_of_hub():
+            workspace = await asyncio.to_thread(self._roots.allow, how.workspace_path)
         return replace(how, workspace_path=str(workspace))
 
 
@@ -165,22 +165,3 @@ def routes(
         (one + r"/approvals/([^/]+)", Approvals, sessions),
         (one + "/cancel", Cancel, sessions),
     ]
-
-
-def _allowed(path: str, roots: Sequence[str]) -> Path:
-    """The folder that a path means, where a session may work in it; it is a path on the file system."""
-    try:
-        lies = [Path(root).expanduser().resolve() for root in roots]
-        folder = (lies[0] / Path(path).expanduser()).resolve()
-        if not any(folder.is_relative_to(root) for root in lies):
-            raise refusal(
-                403,
-                "outside_roots",
-                f"{folder} is in none of the folders that the coding agent is let into: choose one "
-                f"below {lies[0]}, or name its folder in c.AgentStepperExtension.coding_roots.",
-            )
-        if not folder.is_dir():
-            raise refusal(400, "invalid_message", f"workspacePath: {folder} is no folder.")
-    except (OSError, ValueError, RuntimeError) as error:
-        raise refusal(400, "invalid_message", f"workspacePath: {error}.") from None
-    return folder

@@ -6,6 +6,8 @@ change nothing.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import TypeVar
 
 import msgspec
@@ -39,10 +41,13 @@ class Acting:
 
     Args:
         kit: What it works with.
+        check_agent: Refuses agents that may not be created here, or gives them as they may; it may
+            read the file system.
     """
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: Kit, check_agent: Callable[[CreateAgent], CreateAgent]) -> None:
         self._kit = kit
+        self._check_agent = check_agent
 
     async def act(self, ask: NewAction) -> Acted:
         """Enqueue an action; `agent_create` makes its session too.
@@ -56,7 +61,7 @@ class Acting:
         Raises:
             ProtocolError: `invalid_message`: a field is missing, or the payload has another form.
             CommandError: `unknown_session`, `unknown_agent`, `session_over`; for a creation
-                `unknown_conversation`, `conversation_closed`; `too_large`.
+                `unknown_conversation`, `conversation_closed`, `outside_roots`; `too_large`.
         """
         payload = checked(ask.kind, ask.payload)
         refuse_large(ask.payload, "payload")
@@ -80,6 +85,7 @@ class Acting:
     async def _create(self, ask: NewAction, payload: CreateAgent) -> Acted:
         if ask.agent_id is None:
             raise _missing("agent_id", "agent_create says whose session it is.")
+        payload = await asyncio.to_thread(self._check_agent, payload)
         session_id = ask.session_id or self._new_session(ask.idem_key)
         action = self._action(ask, payload, ask.agent_id, session_id)
         create = Create(state=_begun(action, payload), action=action)

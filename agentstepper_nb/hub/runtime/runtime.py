@@ -45,6 +45,7 @@ from ...protocol.runtime_asks import (
 )
 from ...protocol.runtime_wire import (
     Acted,
+    CreateAgent,
     NewAction,
     NewConversation,
     NewMessage,
@@ -94,6 +95,8 @@ class Runtime:
     Attributes:
         on_need: Called where there is work, and nobody that does it: it starts a worker, say.
         store_is_there: Whether the store answers without a worker that would have to be started for it.
+        check_agent: Refuses agents that may not be created here, or gives them as they may. Called on
+            a thread.
     """
 
     def __init__(
@@ -106,6 +109,7 @@ class Runtime:
     ) -> None:
         self.on_need: Callable[[], None] = _nobody
         self.store_is_there: Callable[[], bool] = lambda: True
+        self.check_agent: Callable[[CreateAgent], CreateAgent] = lambda agent: agent
         self._store = store
         self._log = log
         self._clock = clock
@@ -114,7 +118,7 @@ class Runtime:
         self._doing: set[asyncio.Task[Any]] = set()
         kit = Kit(store, log, clock, new_id, self._tell)
         self._reading = Reading(store)
-        self._acting = Acting(kit)
+        self._acting = Acting(kit, lambda agent: self.check_agent(agent))
         self._membership = Membership(kit)
         self._talking = Talking(kit)
         self._working = Working(kit)
