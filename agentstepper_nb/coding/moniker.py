@@ -16,6 +16,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct
 
 from ..llm_wire.conversation import AssistantMessage
+from ..models import registry
 from ..runtime.frame import FrameIn, FrameOut
 from ..runtime.moniker import Moniker, Task
 from ..runtime.monikers.config import Said, check_provider, config_of
@@ -80,7 +81,7 @@ class CodingMoniker(Moniker):
     def check(cls, config: Any) -> None:
         """See `Moniker.check`."""
         checked = config_of(config, CodingConfig)
-        check_provider(checked.provider)
+        check_provider(checked.provider, checked.model)
         folder = Path(checked.workspace)
         if not (folder.is_absolute() and folder.is_dir()):
             raise ValueError(f"`workspace` has to be a folder's absolute path: {folder} is none.")
@@ -148,6 +149,7 @@ class CodingMoniker(Moniker):
 
     async def _open(self, *, debugger: bool) -> CodingSession:
         config, data_dir = self._config, self.task.data_dir
+        registry.check_message(config.provider, config.model)
         options: Options = {
             "auto_approve": config.auto_approve,
             "max_iterations": config.max_iterations,

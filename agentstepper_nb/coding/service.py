@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ..errors import AgentStepperError, CommandError, ProtocolError
+from ..models import registry
 from ..protocol import coding as wire
 from ..worker.service import Service, ServiceContext
 from .folders import is_session_id
@@ -187,6 +188,7 @@ class CodingService:
         session = Hosted(how, self._log)
         self._coming += 1
         try:
+            registry.check_message(how.provider, how.model)
             id = await session.open(self._opener, kept)
         except (AgentStepperError, ValueError, LookupError, OSError) as error:
             if isinstance(error, CommandError | ProtocolError):

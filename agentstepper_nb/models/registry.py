@@ -71,6 +71,31 @@ def names() -> list[str]:
     return [*_OURS, *sorted({point.name for point in entry_points(group=GROUP)} - set(_OURS))]
 
 
+def check_message(name: str, model: str) -> None:
+    """Refuse what a message may not name: a path of a Python file, which would be run.
+
+    This process's own code and its command line may.
+
+    Args:
+        name: The provider.
+        model: The model that it will be asked for.
+
+    Raises:
+        ModelError: The model is a script that is known by its path alone.
+    """
+    if name != "scripted":
+        return
+    from .scripted.library import SCRIPTS_VARIABLE, named_scripts
+
+    if model not in named_scripts():
+        raise ModelError(
+            "invalid",
+            f"A message may not name the script {model!r}: a Python file is run only by who starts the "
+            f"worker, who puts it into a folder and that into {SCRIPTS_VARIABLE}. There are "
+            f"{', '.join(named_scripts())}.",
+        )
+
+
 def create(name: str, model: str) -> ModelProvider:
     """Make a provider.
 

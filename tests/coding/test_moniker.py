@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,19 @@ def answer(request):
 
 script = Script("counts", [Rule(always, answer)])
 """
+SILENT = "from agentstepper_nb.models.scripted import *\nscript = Script('silent', [])\n"
 
 
 @pytest.fixture(autouse=True)
-def own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name, value in scenes.environment().items():
         monkeypatch.setenv(name, value)
+    folder = tmp_path / "scripts"
+    folder.mkdir()
+    shutil.copy(scenes.script("bill"), folder)
+    (folder / "counts.py").write_text(COUNTS)
+    (folder / "silent.py").write_text(SILENT)
+    monkeypatch.setenv("AGENTSTEPPER_SCRIPTS", str(folder))
 
 
 @pytest.fixture
@@ -44,14 +52,13 @@ def found(core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def config(folder: Path, **given: Any) -> dict[str, Any]:
-    workspace, script = folder / "ws", folder / "counts.py"
+    workspace = folder / "ws"
     workspace.mkdir(exist_ok=True)
-    script.write_text(COUNTS)
     return {
         "workspace": str(workspace),
         "prompt": "Hello.",
         "provider": "scripted",
-        "model": str(script),
+        "model": "counts",
     } | given
 
 
@@ -61,7 +68,7 @@ async def test_it_mends_a_repository_with_an_approval_of_a_person(
     tmp_path: Path, view: View
 ) -> None:
     copy = scenes.prepare("bill", tmp_path)
-    given = config(tmp_path, workspace=str(copy), prompt=scenes.PROMPT, model=scenes.script("bill"))
+    given = config(tmp_path, workspace=str(copy), prompt=scenes.PROMPT, model="bill")
     async with house(tmp_path / "data", debugger=True) as home:
         agent = await home.begin(CodingMoniker, moniker="coding", config=given)
         asked = await view.at()
@@ -121,11 +128,7 @@ async def test_a_prompt_that_was_cut_goes_on_in_the_next_step(tmp_path: Path) ->
 @on_loop
 async def test_a_model_that_gives_no_answer_is_an_error_step(tmp_path: Path) -> None:
     async with house(tmp_path / "data") as home:
-        script = tmp_path / "silent.py"
-        script.write_text(
-            "from agentstepper_nb.models.scripted import *\nscript = Script('silent', [])\n"
-        )
-        given = config(tmp_path, model=str(script))
+        given = config(tmp_path, model="silent")
         agent = await home.begin(CodingMoniker, config=given)
         await agent.join()
         (row,) = await home.steps()
@@ -136,7 +139,7 @@ async def test_a_model_that_gives_no_answer_is_an_error_step(tmp_path: Path) -> 
 @on_loop
 async def test_stop_at_what_it_asks_stops_the_session(tmp_path: Path, view: View) -> None:
     copy = scenes.prepare("bill", tmp_path)
-    given = config(tmp_path, workspace=str(copy), prompt=scenes.PROMPT, model=scenes.script("bill"))
+    given = config(tmp_path, workspace=str(copy), prompt=scenes.PROMPT, model="bill")
     async with house(tmp_path / "data", debugger=True) as home:
         agent = await home.begin(CodingMoniker, moniker="coding", config=given)
         await view.at()

@@ -62,6 +62,7 @@ def jupyter_environment(home: Path) -> dict[str, str]:
         "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
         "JUPYTER_PATH": str(KERNELS),
         "IPYTHONDIR": str(home / "ipython"),
+        "AGENTSTEPPER_SCRIPTS": str(home / "scripts"),
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "examples")]),
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
     }

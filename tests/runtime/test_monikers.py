@@ -112,8 +112,9 @@ async def test_no_answer_is_an_error() -> None:
 
 
 @on_loop
-async def test_a_session_that_a_model_does(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
+async def test_a_session_that_a_model_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "counts.py"
+    monkeypatch.setenv("AGENTSTEPPER_SCRIPTS", str(tmp_path))
     script.write_text(
         "import json\n"
         "from agentstepper_nb.models.scripted import *\n"
@@ -126,7 +127,7 @@ async def test_a_session_that_a_model_does(tmp_path: Path) -> None:
         "    return Call('step_frame', given | {'text': f'number {n}'})\n"
         "script = Script('counts', [Rule(always, frame)])\n"
     )
-    config = {"task": "Count to three.", "provider": "scripted", "model": str(script)}
+    config = {"task": "Count to three.", "provider": "scripted", "model": "counts"}
     async with house(tmp_path) as home:
         agent = await home.begin(llm.LlmMoniker, moniker="llm", config=config)
         await agent.join()
@@ -203,7 +204,7 @@ def test_an_unknown_moniker_says_which_there_are() -> None:
         ("llm", {"task": "x", "provider": "openai", "model": ""}, "length >= 1"),
         (
             "coding",
-            {"workspace": ".", "prompt": "x", "provider": "scripted", "model": "m"},
+            {"workspace": ".", "prompt": "x", "provider": "scripted", "model": "jokes"},
             "absolute",
         ),
     ],

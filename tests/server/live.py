@@ -56,11 +56,12 @@ class Live:
     """A server and what a person knows of it."""
 
     def __init__(self, home: Path) -> None:
+        (home / "scripts").mkdir()
+        (home / "scripts" / "obedient.py").write_text(SCRIPT)
         self.server = Server(home, lab=False)
         jupyter = self.jupyter = self.server.jupyter
         (jupyter.folder / "repo").mkdir()
-        (home / "script.py").write_text(SCRIPT)
-        self.how = {"workspacePath": "repo", "provider": "scripted", "model": f"{home}/script.py"}
+        self.how = {"workspacePath": "repo", "provider": "scripted", "model": "obedient"}
         self.headers = {"Authorization": f"token {jupyter.token}"}
         port = urlsplit(jupyter.url).port
         assert port is not None

@@ -32,23 +32,29 @@ def config_of(config: Any, kind: type[Config]) -> Config:
     return msgspec.convert({} if config is None else config, kind)
 
 
-def check_provider(name: str) -> None:
-    """Refuse a provider that can't be named.
+def check_provider(name: str, model: str) -> None:
+    """Refuse a provider that can't be named, or a model that a config may not name.
 
     Raises:
-        ValueError: There is none of that name; says which there are.
+        ValueError: There is none of that name, and says which there are; or see
+            `registry.check_message`.
     """
     if name not in registry.names():
         text = f"There is no provider {name!r}; there are {', '.join(registry.names())}."
         raise ValueError(text)
+    try:
+        registry.check_message(name, model)
+    except ModelError as error:
+        raise ValueError(str(error)) from None
 
 
 def open_provider(name: str, model: str) -> ModelProvider:
     """A provider, for the first question.
 
     Raises:
-        ModelError: It lacks what it needs: a key, a package.
+        ModelError: It lacks what it needs: a key, a package; or see `registry.check_message`.
     """
+    registry.check_message(name, model)
     try:
         return registry.create(name, model)
     except ModelError:

@@ -60,7 +60,8 @@ class JokeMoniker(Moniker):
     @classmethod
     def check(cls, config: Any) -> None:
         """See `Moniker.check`."""
-        check_provider(config_of(config, JokeConfig).provider)
+        checked = config_of(config, JokeConfig)
+        check_provider(checked.provider, checked.model)
 
     async def step(self, frame: FrameIn) -> FrameOut:
         """Tell a joke, on another subject where guidance names one."""

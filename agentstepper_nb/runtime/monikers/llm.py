@@ -130,7 +130,8 @@ class LlmMoniker(Moniker):
     @classmethod
     def check(cls, config: Any) -> None:
         """See `Moniker.check`."""
-        check_provider(config_of(config, LlmConfig).provider)
+        checked = config_of(config, LlmConfig)
+        check_provider(checked.provider, checked.model)
 
     async def step(self, frame: FrameIn) -> FrameOut:
         """See `run_moniker_step`."""
