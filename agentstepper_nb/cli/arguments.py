@@ -136,8 +136,13 @@ def add_step(commands: Commands) -> None:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("--url", default="ws://127.0.0.1:4567", help="where UIs reach the debugger (%(default)s)")
-    add("--run", metavar="ID|NAME", help="the run to look at; else the one that halted last")
+    add("--url", help="where UIs reach the debugger; else it is looked for, as agents look for it")
+    add(
+        "--run",
+        metavar="ID|NAME",
+        help="the run to look at, or its program, of whose runs the newest is looked at; else the one "
+        "that halted last",
+    )
     add(
         "--token",
         help="the control token, where the debugger is on another machine or another "

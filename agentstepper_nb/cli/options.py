@@ -12,7 +12,14 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from ..discover import CONTROL_VARIABLE, TOKEN_VARIABLE, WORKER_TOKEN_VARIABLE
+from ..discover import (
+    CONTROL_VARIABLE,
+    TOKEN_VARIABLE,
+    URL_VARIABLE,
+    WORKER_TOKEN_VARIABLE,
+    host_url,
+    is_same,
+)
 from ..hub.runtime_host import STORE_VARIABLE
 from ..models.base import MODEL_VARIABLE
 
@@ -69,14 +76,23 @@ def gather(given: Namespace) -> Options:
     said.pop("command", None)
     config = said.pop("config", None)
     options = read(Path(config)) if config else Options()
-    for name, variable in _VARIABLES.items():
-        value = os.environ.get(variable)
-        if value:
-            options = replace(options, **{name: value})
     for name in ("ui_origin", "runs"):
         if name in said:
             said[name] = tuple(said[name])
-    return replace(options, **said)
+    options = replace(options, **said)
+    found = {name: os.environ.get(variable) for name, variable in _VARIABLES.items()}
+    if _names_another_core(options):
+        found |= {"token": None, "control_token": None}
+    environment = {name: value for name, value in found.items() if value and name not in said}
+    return replace(options, **environment)
+
+
+def _names_another_core(options: Options) -> bool:
+    """Whether AGENTSTEPPER_URL, whose tokens the environment has then, is another Core's: in a kernel
+    and in what it starts it is the Jupyter server's.
+    """
+    url = os.environ.get(URL_VARIABLE)
+    return bool(url) and not is_same(url or "", host_url(options.host, options.client_port))
 
 
 def read(path: Path) -> Options:

@@ -8,7 +8,7 @@ import sys
 from argparse import Namespace
 from collections import deque
 
-from ..discover import ui_endpoint
+from ..errors import DiscoveryError
 from . import FAILED, INTERRUPTED, OK
 from .editing import edit
 from .inbox import Inbox
@@ -16,6 +16,7 @@ from .keys import Keys
 from .link import Happening, Link
 from .screen import Screen, wants_colour
 from .session import Session
+from .step_core import core_to_step
 
 
 def run(given: Namespace) -> int:
@@ -27,8 +28,13 @@ def run(given: Namespace) -> int:
     Returns:
         The exit code.
     """
+    try:
+        core = core_to_step(given)
+    except DiscoveryError as error:
+        print(f"agentstepper step: {error}", file=sys.stderr)
+        return FAILED
     inbox: Inbox[Happening] = Inbox()
-    link = Link(ui_endpoint(given.url, given.token), inbox.put)
+    link = Link(core, inbox.put)
     session = Session(_screen(), link.send, given.run)
     keys = Keys(session, edit if sys.stdin.isatty() else None)
     link.start()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from ..errors import DiscoveryError
 from .addresses import agents_url, host_url, is_same, runtime_url, websocket_url, worker_url
 from .ancestry import ancestors
+from .listening import is_listening
 from .local_cores import local_cores
 from .runtime_files import Endpoint, RuntimeFile, running_servers
 
@@ -115,6 +117,19 @@ def runtime_endpoint(url: str | None = None, token: str | None = None) -> Endpoi
     return Endpoint(runtime_url(found.url), token or found.tokens.control or None)
 
 
+def running_core() -> RuntimeFile | None:
+    """What the Core that `discover` finds says of itself; None where none runs, or none that says it.
+
+    Raises:
+        DiscoveryError: There are several.
+    """
+    given = os.environ.get(URL_VARIABLE)
+    if given:
+        return _known(websocket_url(given))
+    servers = list(running_servers())
+    return _chosen_server(servers) if servers else None
+
+
 def ui_endpoint(url: str, token: str | None = None) -> Endpoint:
     """Where a view connects, and the token by which it may control.
 
@@ -208,13 +223,22 @@ def _chosen_server(servers: list[RuntimeFile], none: str = "") -> RuntimeFile:
     own = _ancestral(servers)
     if own is not None:
         return own
+    if len(servers) > 1:  # a file that a killed Core left counts for nothing
+        servers = [each for each in servers if is_listening(each.url)] or servers
     if len(servers) == 1:
         return servers[0]
-    listed = "\n".join(f"  {s.url}  {s.name or s.root_dir} (pid {s.pid})" for s in servers)
+    listed = "\n".join(f"  {each.url}  {_described(each)}" for each in servers)
     raise DiscoveryError(
         f"Several AgentStepper Cores are running:\n{listed}\nSay which one is meant: pass url=, or set "
-        f"{URL_VARIABLE}."
+        f"{URL_VARIABLE}; or stop those that you don't need, by `kill PID`."
     )
+
+
+def _described(server: RuntimeFile) -> str:
+    """A Core in words by which a person knows it."""
+    since = datetime.fromtimestamp(server.started).strftime("%Y-%m-%d %H:%M:%S")
+    kept = f", runs in {server.data_dir}" if server.data_dir else ""
+    return f"{server.name or server.root_dir} (pid {server.pid}, since {since}{kept})"
 
 
 def _ancestral(servers: list[RuntimeFile]) -> RuntimeFile | None:

@@ -81,6 +81,8 @@ class Core:
         pid: Its process.
         version: The version of its package; empty where it doesn't say.
         problem: Why an agent can't connect; empty where it can.
+        lost_folder: The data folder that it keeps its runs in, where that is gone.
+        is_jupyter: Whether a Jupyter server has it.
         agents: Its agents that run on their own; None where it has no place for them, or can't be asked.
     """
 
@@ -89,6 +91,8 @@ class Core:
     pid: int
     version: str = ""
     problem: str = ""
+    lost_folder: str = ""
+    is_jupyter: bool = False
     agents: Agents | None = None
 
 

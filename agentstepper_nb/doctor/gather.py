@@ -40,6 +40,8 @@ def gather() -> Facts:
                 pid=core.pid,
                 version=core.version,
                 problem=problem,
+                lost_folder=_lost_folder(core),
+                is_jupyter=bool(core.base_url),
                 agents=found,
             )
             for core, problem, found in zip(cores, problems, agents, strict=True)
@@ -113,6 +115,10 @@ def _version(package: str) -> str:
 
 
 # ---- Cores ------------------------------------------------------------------------------------------
+
+
+def _lost_folder(core: discover.RuntimeFile) -> str:
+    return core.data_dir if core.data_dir and not Path(core.data_dir).is_dir() else ""
 
 
 def _problem(endpoint: discover.Endpoint) -> str:

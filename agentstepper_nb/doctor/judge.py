@@ -119,6 +119,13 @@ def _core(core: Core, package: str) -> Iterator[Finding]:
     if core.problem:
         yield _wrong("core", f"{said} doesn't take agents: {core.problem}", _if_it_is_gone(core))
         return
+    if core.lost_folder:
+        yield _wrong(
+            "core",
+            f"{said} keeps its runs in {core.lost_folder}, which was deleted: nothing of them is kept.",
+            f"Stop it (`kill {core.pid}`), and start it again if you need it.",
+        )
+        return
     yield _well("core", f"{said} answers.")
     if core.version and core.version != package:
         yield _note(
@@ -151,7 +158,7 @@ def _choice(choice: Choice, variables: Variables, cores: tuple[Core, ...]) -> It
             "not where the Core is found.",
         )
     if not choice.url:
-        advice = "" if cores else _START_ONE
+        advice = _stop_some(cores) if cores else _START_ONE
         text = choice.why if cores else "No Core runs: an agent that starts here has none to find."
         yield _note("choice", text, advice)
     elif choice.problem:
@@ -159,6 +166,12 @@ def _choice(choice: Choice, variables: Variables, cores: tuple[Core, ...]) -> It
     else:
         spoken = "" if choice.protocol > 1 else " It speaks version 1: no stop, no withdraw."
         yield _well("choice", f"An agent here connects to {choice.url}: {choice.why}.{spoken}")
+
+
+def _stop_some(cores: tuple[Core, ...]) -> str:
+    """How to be left with one Core: what a program started may still run after its end."""
+    stoppable = [f"`kill {core.pid}`" for core in cores if not core.is_jupyter]
+    return f"Stop what you don't need: {', '.join(stoppable)}." if stoppable else ""
 
 
 def _unreachable(choice: Choice, variables: Variables) -> tuple[str, str]:

@@ -216,6 +216,21 @@ def test_the_other_tokens_may_be_given_too(serve: Serve, monkeypatch: pytest.Mon
     assert status(serve("--control-token", "given").uis, "given") == 101
 
 
+def test_tokens_of_another_core_are_not_taken(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a kernel, whose environment names the Jupyter server's."""
+    monkeypatch.setenv("AGENTSTEPPER_URL", "ws://127.0.0.1:1/agentstepper/agent")
+    monkeypatch.setenv("AGENTSTEPPER_TOKEN", "of-the-server")
+    monkeypatch.setenv("AGENTSTEPPER_CONTROL_TOKEN", "of-its-person")
+    served = serve()
+    assert status(served.agents, "of-the-server") == status(served.uis, "of-its-person") == 401
+    assert discover.discover(served.agents).token not in (None, "of-the-server")
+    served.stop()
+    monkeypatch.setenv("AGENTSTEPPER_URL", "ws://localhost:0")  # the port that it is given
+    assert status(serve().agents, "of-the-server") == 101
+
+
 def test_the_runtime_file_names_the_folder_where_the_tokens_lie(serve: Serve, home: Path) -> None:
     serve("--data", str(home / "kept"))
     (server,) = discover.running_servers()

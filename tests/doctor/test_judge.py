@@ -85,6 +85,10 @@ WRONG = {
         "(pid 7, version 1.0) doesn't take agents: No Core answered in 3 seconds. If process 7 is no "
         "Jupyter server and no `agentstepper serve`, delete agentstepper-7.json in the folder",
     ),
+    "lost folder": (
+        replace(WELL, cores=(replace(CORE, lost_folder="/gone/runs"),)),
+        "keeps its runs in /gone/runs, which was deleted: nothing of them is kept. Stop it (`kill 7`)",
+    ),
     "choice": (
         replace(WELL, choice=replace(WELL.choice, problem="Nobody listens there.")),
         "An agent here tries ws://here: it is the only one of yours that runs. It fails: Nobody",
@@ -109,7 +113,7 @@ WRONG = {
 @pytest.mark.parametrize("what", WRONG)
 def test_what_is_wrong(what: str) -> None:
     facts, said = WRONG[what]
-    (found,) = about(facts, what)
+    (found,) = about(facts, "core" if what == "lost folder" else what)
     assert found.sign is Sign.WRONG
     assert said in f"{found.text} {found.advice}"
     assert any_wrong(judge(facts))
@@ -176,8 +180,10 @@ def test_no_core() -> None:
 
 
 def test_several_cores() -> None:
-    facts = replace(WELL, cores=(CORE, CORE), choice=Choice(why="Several:\n  ws://a\n  ws://b"))
-    assert "! Several: ws://a ws://b" in as_text(judge(facts)).splitlines()
+    cores = (replace(CORE, is_jupyter=True), replace(CORE, pid=8))
+    facts = replace(WELL, cores=cores, choice=Choice(why="Several:\n  ws://a\n  ws://b"))
+    said = "! Several: ws://a ws://b Stop what you don't need: `kill 8`."
+    assert said in as_text(judge(facts)).splitlines()
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ class Server:
         folder, log = home / "root", home / "server.log"
         for each in (folder, home / "data", home / "runtime", home / "config"):
             each.mkdir(parents=True, exist_ok=True)
-        _decline_news(home / "settings")
+        decline_news(home / "settings")
         port, token = _free_port(), secrets.token_hex(16)
         url = f"http://127.0.0.1:{port}{BASE_URL}"
         self.jupyter = Jupyter(url, token, folder, home / "data", home / "runtime", log)
@@ -148,7 +148,7 @@ def running(server: Server) -> Iterator[None]:
         server.stop()
 
 
-def _decline_news(settings: Path) -> None:
+def decline_news(settings: Path) -> None:
     """JupyterLab asks whether it may fetch news, in a notice over the notebook."""
     folder = settings / "@jupyterlab" / "apputils-extension"
     folder.mkdir(parents=True)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import stat
 import subprocess
 import sys
@@ -110,8 +111,33 @@ def test_several_are_listed_and_never_guessed(runtime: Path, other: int) -> None
         discover.discover()
     text = str(caught.value)
     assert "ws://one" in text
-    assert f"ws://two  server {other} (pid {other})" in text
+    assert f"ws://two  server {other} (pid {other}, since" in text
     assert "AGENTSTEPPER_URL" in text
+
+
+def test_several_are_told_apart_and_may_be_stopped(runtime: Path, other: int) -> None:
+    for pid, url in ((os.getpid(), "ws://one"), (other, "ws://two")):
+        folder = runtime / f"runs of {pid}"
+        discover.write_runtime_file(
+            url=url, data_dir=folder, name="agentstepper serve", pid=pid, started=1e9
+        )
+    with pytest.raises(DiscoveryError) as caught:
+        discover.discover()
+    text = str(caught.value)
+    assert f"agentstepper serve (pid {other}, since 2001-09-0" in text
+    assert f"runs in {runtime}/runs of {other})" in text
+    assert "kill PID" in text
+
+
+def test_the_file_of_one_that_was_killed_counts_for_nothing(runtime: Path, other: int) -> None:
+    """Its process id is another program's by now."""
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        stale = f"ws://127.0.0.1:{closed.getsockname()[1]}"
+    write(os.getpid(), stale)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        live = f"ws://127.0.0.1:{server.getsockname()[1]}"
+        write(other, live)
+        assert discover.discover().url == live
 
 
 def test_the_server_whose_kernel_this_is(
