@@ -102,6 +102,11 @@ class Connections:
         return self._on_disconnect != "raise" and self._dialect.resumes
 
     @property
+    def limit(self) -> int:
+        """Bytes of the largest message that the Core, once it is open, takes."""
+        return self._dialect.limit
+
+    @property
     def away(self) -> bool:
         """Whether no Core is there, or one is back only since the goodbye."""
         return self._connection is None or self._back_late
@@ -236,7 +241,7 @@ class Connections:
             return self._failed(self._broken or gone)
         if self._may_find_back(gone):
             return self._find_back(why_gone(gone))
-        return ConnectionLostError(why_lost(self.endpoint.url, gone))
+        return ConnectionLostError(why_lost(self.endpoint.url, gone, self.limit))
 
     def _delivered(self) -> bool:
         """Whether the goodbye was said, and is kept with all before it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from msgspec import UNSET
 
@@ -25,10 +25,16 @@ from ..protocol.agent import (
     from_agent,
     to_agent,
 )
+from ..protocol.frame import MAX_MESSAGE
 from ..protocol.v1 import agent as v1
 from ..protocol.v1.commits import dump_commit
 from ..protocol.values import Commit, EventKind, Side
 from .parted import Parted, part
+
+_TOO_LARGE: Final = (
+    "This message has {:.1f} MiB, and a Core of version 1 closes the connection above 1 MiB. Pass "
+    "redact= to AgentStepper to shorten it."
+)
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
@@ -47,6 +53,13 @@ class Dialect(Protocol):
     snapshots: bool
     #: Whether a run outlives its connection: messages are numbered, and acknowledged.
     resumes: bool
+    #: Whether the Core knows one waiting breakpoint at a time.
+    one_by_one: bool
+    #: Bytes of the largest message that the Core takes.
+    limit: int
+
+    def refusal(self, messages: tuple[AgentMessage, ...]) -> ProtocolError | None:
+        """Say why messages that belong together can't be sent; None where they can."""
 
     def part(self, message: AgentMessage, number: int) -> Parted | None:
         """Give a message in pieces; None where it is to be encoded, since it travels as it is.
@@ -77,10 +90,15 @@ class Version2(Dialect):
 
     snapshots = True
     resumes = True
+    one_by_one = False
+    limit = MAX_MESSAGE
 
     def __init__(self) -> None:
         # The numbers of breakpoints and requests that wait, so that a refused one doesn't for ever.
         self._numbers: dict[str, int] = {}
+
+    def refusal(self, messages: tuple[AgentMessage, ...]) -> None:
+        """All was measured when it was packed."""
 
     def part(self, message: AgentMessage, number: int) -> Parted | None:
         """Give a message in pieces; None where it travels as it is."""
@@ -143,9 +161,19 @@ class Version1(Dialect):
 
     snapshots = False
     resumes = False
+    one_by_one = True  # the original overwrites the breakpoint that waits, whose agent then hangs
+    limit = 1024 * 1024
 
     def __init__(self, program: str) -> None:
         self._program = program
+
+    def refusal(self, messages: tuple[AgentMessage, ...]) -> ProtocolError | None:
+        """Say why messages that belong together can't be sent; None where they can."""
+        for message in messages:
+            size = len((self.encode(message) or "").encode())
+            if size > self.limit:
+                return ProtocolError("too_large", _TOO_LARGE.format(size / self.limit))
+        return None
 
     def asked(self, breakpoint: str, last: int) -> bool:
         """Nobody asks: a connection that is lost is the run's end."""

@@ -155,21 +155,21 @@ def why_not_opened(
     return ConnectionLostError(f"The connection to {url} failed: {error!r}.")
 
 
-def why_lost(url: str, error: ConnectionClosed | None) -> str:
+def why_lost(url: str, error: ConnectionClosed | None, limit: int = MAX_MESSAGE) -> str:
     """Tell a person why an open connection is gone, and the run with it."""
     return (
-        f"Connection lost to the Core at {url}: {why_gone(error)}. "
+        f"Connection lost to the Core at {url}: {why_gone(error, limit)}. "
         "Its run has ended: start the agent again."
     )
 
 
-def why_gone(error: ConnectionClosed | None) -> str:
+def why_gone(error: ConnectionClosed | None, limit: int = MAX_MESSAGE) -> str:
     """Why an open connection is gone, as part of a sentence."""
     if error is not None and is_too_large(error):
         if not error.rcvd_then_sent:
             return "the Core's answer was larger than this side takes"
-        limit = f"{MAX_MESSAGE // 1024 // 1024} MiB"
-        return f"a message was larger than the Core takes ({limit}); shorten it with redact="
+        said = f"{limit // 1024 // 1024} MiB"
+        return f"a message was larger than the Core takes ({said}); shorten it with redact="
     if error is None or error.rcvd is None:
         return "the Core went away; look at its log"
     return f"the Core closed it with {error.rcvd.code} {error.rcvd.reason}".rstrip(" .")

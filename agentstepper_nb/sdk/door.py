@@ -116,6 +116,7 @@ class Door:
         if lender is not None and lender._is_open():
             self._borrowed = True
             self._seat = Seat(lender._live(), lender._seat.watch)
+            self._packer.limit = lender._packer.limit
         own = self._open_watch(self.program_name, require_clean=self._require_clean)
         try:
             if self._seat.session is None:
@@ -152,6 +153,7 @@ class Door:
         except BaseException as error:
             session.finish(error)  # an interrupt: it may open yet, and then says bye, once
             raise
+        self._packer.limit = session.link.limit
         self._seat.session = session
         weakref.finalize(self, session.finish).atexit = False
 

@@ -30,7 +30,7 @@ _MOST_BITS: Final = 14_000
 #: What is too large becomes a mark at one of these levels: an argument by itself, say.
 _LEVELS: Final = 3
 
-_TOO_LARGE: Final = "it is too large to be shown"
+_TOO_LARGE: Final = "it is too large to be shown: a message may have {} MiB"
 
 
 class _TooLargeError(Exception):
@@ -54,16 +54,22 @@ class Shown:
         self.orders: dict[int, list[Any]] = {}
 
 
-def show(value: Any, to_json: ToJson | None = None, weight: int = MAX_MESSAGE) -> Shown:
+def show(
+    value: Any,
+    to_json: ToJson | None = None,
+    weight: int = MAX_MESSAGE,
+    limit: int = MAX_MESSAGE,
+) -> Shown:
     """Show a value as JSON.
 
     Args:
         value: Any value.
         to_json: The agent's hook, which is asked before a form is.
         weight: What the JSON may weigh, in letters, about; what is above becomes a mark.
+        limit: Bytes of the largest message, which such a mark names.
     """
     shown = Shown(value)
-    shown.json = _Encoder(shown, to_json, weight).encode(value)
+    shown.json = _Encoder(shown, to_json, weight, limit).encode(value)
     return shown
 
 
@@ -75,16 +81,17 @@ def show_again(shown: Shown, changed: Any, to_json: ToJson | None = None) -> Any
         changed: What the hook gave.
         to_json: As for `show`.
     """
-    return _Encoder(shown, to_json, MAX_MESSAGE).encode(changed)
+    return _Encoder(shown, to_json, MAX_MESSAGE, MAX_MESSAGE).encode(changed)
 
 
 class _Encoder:
     """One walk through a value."""
 
-    def __init__(self, shown: Shown, to_json: ToJson | None, weight: int) -> None:
+    def __init__(self, shown: Shown, to_json: ToJson | None, weight: int, limit: int) -> None:
         self._shown = shown
         self._to_json = to_json
         self._left = weight
+        self._too_large = _TOO_LARGE.format(limit // 1024 // 1024)
         self._inside: set[int] = set()  # what is around what is being shown, by id
         # What was shown before, by id: the value itself, its JSON and its weight. What stands in a value
         # twice is walked once, also where that doubles at each level.
@@ -104,7 +111,7 @@ class _Encoder:
             if depth >= _LEVELS:
                 raise
             self._left = left
-            return self._mark(value, _extract(value), _TOO_LARGE)
+            return self._mark(value, _extract(value), self._too_large)
 
     def _encode(self, value: Any, depth: int) -> Any:
         kind = type(value)
@@ -149,7 +156,7 @@ class _Encoder:
         except (RecursionError, _TooLargeError):
             raise
         except OverflowError:
-            return self._mark(value, _extract(value), _TOO_LARGE)
+            return self._mark(value, _extract(value), self._too_large)
         except Exception as error:
             why = f"its fields can't be read ({type(error).__name__})"
             return self._mark(value, _repr(value), why)

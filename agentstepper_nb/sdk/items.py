@@ -70,12 +70,17 @@ class Lost:
 
 
 @dataclass(frozen=True)
+class Freed:
+    """A breakpoint waits no more: the next may be asked, where one is asked at a time."""
+
+
+@dataclass(frozen=True)
 class Alone:
     """No Core will take anything any more, and the agent goes on."""
 
 
 Sendable = Batch | Request | Mark | End
-News = Connected | Lost | Alone | Acknowledged
+News = Connected | Lost | Freed | Alone | Acknowledged
 
 
 def size_of(messages: tuple[AgentMessage, ...]) -> int:

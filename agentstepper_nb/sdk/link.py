@@ -77,6 +77,11 @@ class Link:
         return self._connections.snapshots
 
     @property
+    def limit(self) -> int:
+        """Bytes of the largest message that the Core, once it is open, takes."""
+        return self._connections.limit
+
+    @property
     def resumes(self) -> bool:
         """Whether the run outlives its connections."""
         return self._connections.resumes

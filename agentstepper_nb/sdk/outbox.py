@@ -31,8 +31,9 @@ from ..protocol.agent import (
 from ..protocol.pieces import Sender
 from .buffer import Buffer
 from .dialects import Dialect
-from .items import Alone, Batch, Connected, End, Lost, Mark, News, Request, Sendable
+from .items import Alone, Batch, Connected, End, Freed, Lost, Mark, News, Request, Sendable
 from .parted import Parted
+from .turns import Turns
 from .waiting import Waiting, new_future
 
 log = logging.getLogger("agentstepper_nb.sdk")
@@ -80,6 +81,7 @@ class Outbox:
         self._taken = 0  # bytes, of all batches that were taken
         self._crowd: deque[tuple[str, Resume | None]] = deque()  # who waits for room, and gets what
         self._parked: deque[Sendable] = deque()
+        self._turns = Turns(waiting)  # where one breakpoint is asked at a time
         self._buffer = Buffer()
         self._requests: dict[str, tuple[int, GetTimeline]] = {}  # without an answer
         self._connection: ClientConnection | None = None
@@ -214,6 +216,8 @@ class Outbox:
                 self._connection = None
                 self._let_go()
                 heard.set_result(None)
+            case Freed():
+                self._take_turns()
             case Alone():
                 self._alone = True
                 self._buffer.clear()
@@ -250,7 +254,8 @@ class Outbox:
     def _take(self, item: Sendable) -> None:
         match item:
             case Batch():
-                self._take_batch(item)
+                if not self._one_by_one or self._turns.may(item):
+                    self._take_batch(item)
             case Request(id, message):
                 self._take_request(id, message)
             case Mark(key):
@@ -258,8 +263,26 @@ class Outbox:
             case End(bye):
                 self._add(bye)
 
+    @property
+    def _one_by_one(self) -> bool:
+        return self._dialect is not None and self._dialect.one_by_one
+
+    def _take_turns(self) -> None:
+        while (batch := self._turns.next()) is not None:
+            if batch.breakpoint is not None and self._waiting.has(batch.breakpoint):
+                self._take_batch(batch)
+            else:  # an interrupt ended the wait, and no Core has heard of it
+                self._taken += batch.size
+
     def _take_batch(self, batch: Batch) -> None:
         self._taken += batch.size
+        assert self._dialect is not None
+        refusal = self._dialect.refusal(batch.messages)
+        if refusal is not None:
+            log.warning("%s", refusal)
+            if batch.breakpoint is not None:
+                self._waiting.give(batch.breakpoint, refusal)
+            return
         passes = self._alone or self._is_passed()
         waits = False
         for message in batch.messages:
@@ -305,6 +328,8 @@ class Outbox:
                 self._buffer.acknowledged,
             )
         self._connection, self._dialect = news.connection, news.dialect
+        if news.dialect.one_by_one:
+            self._waiting.on_answered = lambda: self._put_now(Freed())
         self._sender = Sender()  # the Core knows no piece yet
         self._told_full = False
         self._buffer.acknowledge(max(news.received, self._buffer.acknowledged))

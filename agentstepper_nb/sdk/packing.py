@@ -26,8 +26,9 @@ Redact = Callable[[str, Any], Any]
 
 #: Room for the frame around a message's contents.
 _FRAME: Final = 16 * 1024
-#: What a value may weigh, in letters, tried in turn: escapes may make six of one.
-_WEIGHTS: Final = (MAX_MESSAGE, MAX_MESSAGE // 8, 0)
+#: Parts of a message's limit that a value may weigh, in letters, tried in turn: escapes may make six
+#: of one letter.
+_WEIGHTS: Final = (1, 1 / 8, 0)
 #: Stands in the text of a value that has marks, or what looks like one.
 _HINT_AT_MARK: Final = f'"{REPR}"'
 _LONGEST_ERROR: Final = 10_000
@@ -66,9 +67,13 @@ class Packer:
     Args:
         redact: The agent's own hook.
         to_json: The hook for values that JSON doesn't have.
+
+    Attributes:
+        limit: Bytes of the largest message that the Core takes.
     """
 
     def __init__(self, redact: Redact | None = None, to_json: ToJson | None = None) -> None:
+        self.limit = MAX_MESSAGE
         self._redact = redact
         self._to_json = to_json
         self._dumper = Dumper(to_json)
@@ -82,8 +87,8 @@ class Packer:
         """
         redacted = value if self._redact is None else self._redact(word, value)
         packed = _packed(self._dumper.dump(redacted), Shown(value))
-        if (size := memoryview(packed.raw).nbytes) > MAX_MESSAGE - _FRAME:
-            raise ProtocolError("too_large", _too_large(word, size))
+        if (size := memoryview(packed.raw).nbytes) > self.limit - _FRAME:
+            raise ProtocolError("too_large", _too_large(word, size, self.limit))
         return packed
 
     def show(self, word: str, value: Any) -> Packed:
@@ -93,20 +98,20 @@ class Packer:
             ProtocolError: `too_large`: what `redact=` gave.
         """
         size = 0
-        for weight in _WEIGHTS:
-            packed = self._shown(word, value, weight)
+        for part in _WEIGHTS:
+            packed = self._shown(word, value, int(self.limit * part))
             size = memoryview(packed.raw).nbytes
-            if size <= MAX_MESSAGE - _FRAME:
+            if size <= self.limit - _FRAME:
                 return packed
-        raise ProtocolError("too_large", _too_large(word, size))
+        raise ProtocolError("too_large", _too_large(word, size, self.limit))
 
     def _shown(self, word: str, value: Any, weight: int) -> Packed:
-        text = quick_text(value) if self._redact is None and weight == MAX_MESSAGE else None
+        text = quick_text(value) if self._redact is None and weight == self.limit else None
         if text is not None and _HINT_AT_MARK not in text:
             shown = Shown(value)
             shown.json = value
             return _packed(text, shown)
-        shown = show(value, self._to_json, weight)
+        shown = show(value, self._to_json, weight, self.limit)
         json = shown.json
         if self._redact is not None:
             json = show_again(shown, self._redact(word, json), self._to_json)
@@ -162,7 +167,9 @@ class Packer:
             commit,
             title=plain(mask.text(commit.title)),
             description=plain(mask.text(commit.description)),
-            changes=_within_limit(tuple(_masked(change, mask) for change in commit.changes)),
+            changes=_within_limit(
+                tuple(_masked(change, mask) for change in commit.changes), self.limit - _FRAME
+            ),
         )
 
 
@@ -210,11 +217,11 @@ def _escaper(originals: dict[str, str]) -> Callable[[str], str]:
     return lambda text: _SURROGATE.sub(escape, text)
 
 
-def _too_large(word: str, size: int) -> str:
+def _too_large(word: str, size: int, limit: int) -> str:
     megabytes = size / 1024 / 1024
     return (
         f"This {word.replace('_', ' ')} has {megabytes:.1f} MiB, and a message may have "
-        f"{MAX_MESSAGE // 1024 // 1024} MiB. Pass redact= to AgentStepper to shorten it."
+        f"{limit // 1024 // 1024} MiB. Pass redact= to AgentStepper to shorten it."
     )
 
 
@@ -237,11 +244,11 @@ def _cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def _within_limit(changes: tuple[FileChange, ...]) -> tuple[FileChange, ...]:
+def _within_limit(changes: tuple[FileChange, ...], limit: int) -> tuple[FileChange, ...]:
     sizes = [len(msgspec.json.encode(change)) for change in changes]
     kept = list(changes)
     for index in sorted(range(len(kept)), key=sizes.__getitem__, reverse=True):
-        if sum(sizes) <= MAX_MESSAGE - _FRAME:
+        if sum(sizes) <= limit:
             break
         change = kept[index]
         size = len(change.body.content.encode()) if change.body else change.size

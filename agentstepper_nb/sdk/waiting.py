@@ -18,10 +18,12 @@ class Waiting:
 
     Attributes:
         on_breakpoints: Called, on any thread, where a breakpoint begins to wait or waits no more.
+        on_answered: Called, on any thread, where a breakpoint waits no more.
     """
 
     def __init__(self) -> None:
         self.on_breakpoints: Callable[[], None] = lambda: None
+        self.on_answered: Callable[[], None] = lambda: None
         self._futures: dict[str, tuple[Kind, Future[Any]]] = {}
 
     def __len__(self) -> int:
@@ -101,6 +103,7 @@ class Waiting:
         kind, future = self._futures.pop(key, (None, None))
         if kind == "breakpoint":
             self.on_breakpoints()
+            self.on_answered()
         return future
 
 

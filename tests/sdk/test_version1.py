@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import pytest
 from msgspec import Raw
 
-from agentstepper_nb import AgentStepper
+from agentstepper_nb import AgentStepper, AsyncAgentStepper, ProtocolError
 from agentstepper_nb.protocol.agent import BreakpointReached, CommitMade, Resume, Withdraw
 from agentstepper_nb.protocol.v1 import agent as v1
 from agentstepper_nb.protocol.values import ChangeKind, FileBody, FileChange, Outcome, Side
 from agentstepper_nb.sdk.dialects import Version1
 from tests.sdk.doors import both, run
 from tests.sdk.processes import agent, outcome
-from tests.sdk.scripted_core import Script, ScriptedCore, edit
+from tests.sdk.scripted_core import PATIENCE, Peer, Script, ScriptedCore, edit
 
 RECORDED = Path(__file__).parents[1] / "wire" / "session.jsonl"
 
@@ -183,3 +186,172 @@ def test_messages() -> None:
         outcome=Outcome.STOPPED,
     )
     assert dialect.encode(silent) is None
+
+
+# ---- what only the original's Core does -------------------------------------------------------------
+
+
+class Original(ScriptedCore):
+    """As the original's Core: one breakpoint waits, and the next takes its place; 1 MiB a message."""
+
+    def __init__(self) -> None:
+        super().__init__(version=1, max_size=2**20)
+        self.pending: Queue[tuple[Peer, v1.V1Breakpoint]] = Queue()
+        self.overwritten: list[str] = []
+        self._waits: str | None = None
+
+    def _answer_v1(self, peer: Peer, point: v1.V1Breakpoint) -> None:
+        if self._waits is not None:
+            self.overwritten.append(self._waits)
+        self._waits = point.uuid
+        self.pending.put((peer, point))
+
+    def step(self) -> v1.V1Breakpoint:
+        """Let the agent go on from the breakpoint that waits."""
+        peer, point = self.pending.get(timeout=PATIENCE)
+        assert self._waits == point.uuid
+        self._waits = None
+        super()._answer_v1(peer, point)
+        return point
+
+
+@pytest.fixture
+def original() -> Iterator[Original]:
+    with Original() as core:
+        yield core
+
+
+def step_all(core: Original, count: int) -> list[v1.V1Breakpoint]:
+    return [core.step() for _ in range(count)]
+
+
+@both
+def test_parallel_calls_are_asked_one_after_the_other(door: str, original: Original) -> None:
+    calls = 6
+
+    async def scenario(dbg: Any) -> list[Any]:
+        if door == "async":
+            return await asyncio.gather(*(_call(dbg, n) for n in range(calls)))
+        with ThreadPoolExecutor(calls) as pool:
+            return list(pool.map(lambda n: asyncio.run(_call(dbg, n)), range(calls)))
+
+    with ThreadPoolExecutor(1) as person:
+        stepped = person.submit(step_all, original, 1 + 2 * calls)
+        assert run(door, original, scenario) == list(range(calls))
+        points = stepped.result(PATIENCE)
+    assert original.overwritten == []
+    peer = original.peer()
+    peer.ends()
+    begun = set()
+    for before, message in zip(peer.sent, peer.sent[1:], strict=False):
+        # A begin breakpoint comes right after its event, which is the newest.
+        if isinstance(message, v1.V1Breakpoint) and message.event_id not in begun:
+            assert isinstance(before, v1.V1Event) and before.uuid == message.event_id
+            begun.add(message.event_id)
+    assert len(begun) == 1 + calls and len(points) == 1 + 2 * calls
+
+
+async def _call(dbg: Any, n: int) -> Any:
+    async with dbg.tool("t", {"n": n}) as t:
+        t.result = n
+    return t.result
+
+
+def test_an_interrupted_call_that_had_not_its_turn_is_never_told(original: Original) -> None:
+    async def main() -> None:
+        async with AsyncAgentStepper("T", "127.0.0.1", original.port) as dbg:
+            first = asyncio.create_task(dbg.begin_llm_query_breakpoint("first"))
+            while original.pending.empty():
+                await asyncio.sleep(0)
+            second = asyncio.create_task(dbg.begin_llm_query_breakpoint("second"))
+            await asyncio.sleep(0)
+            second.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await second
+            await asyncio.to_thread(original.step)
+            assert await first == "first"
+
+    with ThreadPoolExecutor(1) as person:
+        start = person.submit(original.step)
+        asyncio.run(main())
+        start.result(PATIENCE)
+    peer = original.peer()
+    peer.ends()
+    assert [m.original_data for m in peer.sent if isinstance(m, v1.V1Breakpoint)][1:] == [
+        Raw(b'"first"')
+    ]
+
+
+@both
+def test_what_is_too_large_for_it_is_shown_in_part_and_its_limit_is_named(
+    door: str, original: Original
+) -> None:
+    large = "x" * 2_000_000
+
+    async def scenario(dbg: Any) -> None:
+        assert await dbg.begin_llm_query_breakpoint({"text": large}) == {"text": large}
+        assert await dbg.end_llm_query_breakpoint(large) is large
+        await dbg.post_debug_message(large)
+
+    with ThreadPoolExecutor(1) as person:
+        stepped = person.submit(step_all, original, 3)
+        run(door, original, scenario)
+        _, begin, end = stepped.result(PATIENCE)
+    for point in (begin, end):
+        assert len(bytes(point.original_data)) < 2**20
+        assert b"it is too large to be shown: a message may have 1 MiB" in bytes(
+            point.original_data
+        )
+
+
+@both
+def test_what_cannot_be_shortened_is_refused_and_its_limit_is_named(
+    door: str, original: Original
+) -> None:
+    async def scenario(dbg: Any) -> None:
+        with pytest.raises(ProtocolError, match=r"has 1\.9 MiB, and a message may have 1 MiB"):
+            await dbg.begin_llm_query_breakpoint("p")
+        await dbg.post_debug_message("still connected")
+
+    with ThreadPoolExecutor(1) as person:
+        start = person.submit(original.step)
+        run(
+            door,
+            original,
+            scenario,
+            redact=lambda word, value: "x" * 2_000_000 if word == "prompt" else value,
+        )
+        start.result(PATIENCE)
+    peer = original.peer()
+    peer.ends()
+    assert b"still connected" in bytes(peer.sent[-1].data)
+
+
+def test_a_commit_too_large_for_it_loses_its_largest_contents(
+    original: Original, tmp_path: Path
+) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    with ThreadPoolExecutor(1) as person:
+        start = person.submit(original.step)
+        with AgentStepper("T", "127.0.0.1", original.port, folder) as dbg:
+            start.result(PATIENCE)
+            (folder / "large.txt").write_text("line\n" * 190_000)
+            (folder / "small.txt").write_text("small\n")
+            assert dbg.commit_agent_changes()
+            dbg.post_debug_message("still connected")
+    peer = original.peer()
+    peer.ends()
+    commit = next(m for m in reversed(peer.sent) if isinstance(m, v1.V1Commit))
+    assert [change.path for change in commit.changes] == ["large.txt", "small.txt"]
+    assert b"still connected" in bytes(peer.sent[-1].data)
+
+
+def test_a_message_that_is_too_large_all_the_same_is_not_sent() -> None:
+    dialect = Version1("Program")
+    commit = CommitMade(id="c0", at=1.0, title="t" * 2**20, description="", changes=())
+    refusal = dialect.refusal((commit,))
+    assert refusal is not None and refusal.code == "too_large"
+    assert "has 1.0 MiB, and a Core of version 1 closes the connection above 1 MiB" in str(refusal)
+    small = CommitMade(id="c0", at=1.0, title="t", description="", changes=())
+    assert dialect.refusal((small,)) is None
