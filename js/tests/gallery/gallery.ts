@@ -5,6 +5,7 @@
  * lists them. `height` and `shell` may be given too. Once a scene stands, `body` has `data-ready`.
  */
 import { mountChat } from "../../src/chat/mount";
+import { elementsOf } from "../../src/inspector/markdown";
 import { browserMemory } from "../../src/model/storage";
 import { mount } from "../../src/mount";
 import { mountSessions } from "../../src/sessions/mount";
@@ -31,6 +32,8 @@ declare global {
       core?: ScriptedCore;
       runtime?: FakeRuntime;
       chat?: FakeChat;
+      /** What is shown of a text as Markdown. */
+      elementsOf: typeof elementsOf;
     };
   }
 }
@@ -43,7 +46,7 @@ async function main(): Promise<void> {
   putStyle(document.body, "page", `${standIns}\n${pageStyles}`);
   document.body.classList.add("as-StandIns");
   document.body.dataset.jpThemeLight = String(asked.get("theme") !== "dark");
-  window.gallery = { scenes: NAMES, moving: Object.keys(MOVING) };
+  window.gallery = { scenes: NAMES, moving: Object.keys(MOVING), elementsOf };
   const name = asked.get("scene") ?? "";
   const [scene, sessions, chat] = [SCENES[name], SESSION_SCENES[name], CHAT_SCENES[name]];
   if (scene) await play(scene);

@@ -71,6 +71,36 @@ describe("reading", () => {
     expect(text()).toContain("<img src=x");
   });
 
+  const PNG =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+  /** As PNG says it, but of so many pixels that a browser would run out of memory. */
+  const HUGE = btoa(atob(PNG).replace("\0\0\0\x01\0\0\0\x01", "\0\x01\0\0\0\x01\0\0"));
+  const image = (url: string) => ({ type: "image_url", image_url: { url } });
+  const prompt = (...content: unknown[]) =>
+    one("a", { data: JSON.stringify([{ role: "user", content }]) });
+
+  test("images are shown from the bytes in the message", async () => {
+    const source = { type: "base64", media_type: "image/png", data: PNG };
+    await shown(prompt(image(`data:image/png;base64,${PNG}`), { type: "image", source }));
+    const images = [...host.querySelectorAll("img")];
+    expect(images.map(({ src }) => src.split(":")[0])).toEqual(["blob", "blob"]);
+    expect(images[0]?.alt).toBe("PNG · 1 × 1 · 70 B");
+  });
+
+  test.each([
+    ["at an address", image("https://x.test/a.png")],
+    ["an SVG", image(`data:image/svg+xml;base64,${btoa("<svg onload='alert(1)'/>")}`)],
+    ["an SVG that says it is a PNG", image(`data:image/png;base64,${btoa("<svg/>")}`)],
+    ["not base64", image("data:image/png;base64,%%%")],
+    ["as text", image("data:image/png,abc")],
+    ["of too many pixels", image(`data:image/png;base64,${HUGE}`)],
+    ["of too many bytes", image(`data:image/png;base64,${PNG}${"A".repeat(7_000_000)}`)],
+  ])("an image %s is named, not shown", async (_, part) => {
+    await shown(prompt(part));
+    expect(host.querySelector("img, svg:not(.as-Icon), iframe, object")).toBeNull();
+    expect(text()).toContain("(not shown");
+  });
+
   test.each([
     ["a text", '"Hello"', null, "≈3 tok · 1.84 s"],
     ["a message", '{"role":"assistant","content":"Hello"}', null, "≈3 tok · 1.84 s"],

@@ -1,8 +1,8 @@
 /** A picture over the transcript, as large as there is room. */
 import { useEffect, useRef } from "preact/hooks";
+import { useAddress } from "../../view/blob_address";
 import { Button } from "../../view/button";
 import type { Enlarged } from "./image";
-import { useAddress } from "./pictures";
 
 interface LargeProps {
   picture: Enlarged;

@@ -1,11 +1,12 @@
 /** IMAGE: its bytes come through the kernel, never from an address that an agent names. */
 import { useMemo, useState } from "preact/hooks";
+import { useAddress } from "../../view/blob_address";
 import { visible } from "../../view/visible";
 import { size } from "../../view/words";
 import type { Picture, ShownMessage, TranscriptModel } from "../types";
 import { NotHere } from "./code";
 import { useFetched } from "./fetched";
-import { bytesOf, useAddress } from "./pictures";
+import { bytesOf } from "./pictures";
 
 interface ImageProps {
   model: TranscriptModel;

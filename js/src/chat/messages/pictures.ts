@@ -1,5 +1,4 @@
 /** Bytes to something that an `img` may show. Nothing else than these four types ever becomes one. */
-import { useEffect, useState } from "preact/hooks";
 import type { Picture } from "../types";
 
 const SHOWN: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
@@ -13,19 +12,4 @@ export function bytesOf({ media_type, data }: Picture): Blob | null {
   } catch {
     return null;
   }
-}
-
-/** An address for the blob, as long as it is shown. */
-export function useAddress(blob: Blob | null): string | null {
-  const [address, setAddress] = useState<string | null>(null);
-  useEffect(() => {
-    if (!blob) return;
-    const made = URL.createObjectURL(blob);
-    setAddress(made);
-    return () => {
-      setAddress(null);
-      URL.revokeObjectURL(made);
-    };
-  }, [blob]);
-  return address;
 }

@@ -94,14 +94,25 @@ function readMedia(block: Value, type: string): Part | undefined {
   const data = source.str("data") ?? source.str("file_data");
   const what = source.str("media_type") ?? source.str("filename") ?? source.str("format") ?? type;
   const inline = url?.startsWith("data:") ? url : data;
-  if (inline !== undefined)
-    return { kind: "media", words: `${mediaType(inline) ?? what}, ${sizeOf(inline)}` };
+  if (inline !== undefined) {
+    const words = `${mediaType(inline) ?? what}, ${sizeOf(inline)}`;
+    const isImage = /image/.test(type) || (mediaType(inline) ?? what).startsWith("image/");
+    const bytes = isImage ? base64Of(inline) : undefined;
+    return { kind: "media", words, ...(bytes !== undefined && { image: bytes }) };
+  }
   if (url !== undefined) return { kind: "media", words: `${what} at ${url}` };
   return { kind: "media", words: what };
 }
 
 function mediaType(data: string): string | undefined {
   return /^data:([^;,]+)/.exec(data)?.[1];
+}
+
+/** The base64 in a data URL, or the text that is base64 itself. */
+function base64Of(data: string): string | undefined {
+  if (!data.startsWith("data:")) return data;
+  const comma = data.indexOf(",");
+  return /;base64$/i.test(data.slice(0, comma)) ? data.slice(comma + 1) : undefined;
 }
 
 /** The size of base64, decoded. */

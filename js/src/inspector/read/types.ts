@@ -26,7 +26,12 @@ export type Part =
       readonly parts: readonly Part[];
     }
   /** An image, a sound, a file: named, never fetched. */
-  | { readonly kind: "media"; readonly words: string }
+  | {
+      readonly kind: "media";
+      readonly words: string;
+      /** The bytes of an image, where they are in the message. */
+      readonly image?: string;
+    }
   /** What no reader knows: the JSON as it stands. */
   | { readonly kind: "data"; readonly value: Value };
 

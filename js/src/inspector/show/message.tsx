@@ -1,4 +1,5 @@
 /** One message: who says it, how large it is, what it says. */
+import { useState } from "preact/hooks";
 import { Icon, type IconName } from "../../icons/icon";
 import { cx } from "../../view/classes";
 import { visible } from "../../view/visible";
@@ -6,6 +7,7 @@ import { size } from "../../view/words";
 import type { Message } from "../read/types";
 import { textBytes } from "../words";
 import { Parts } from "./part";
+import { looksMarked } from "./prose";
 
 /** Orange is kept for the person at this view: a message of the user's is the program's own. */
 const LOOKS: Record<string, { icon: IconName; actor: string }> = {
@@ -27,6 +29,10 @@ interface ShownMessageProps {
 
 export function ShownMessage({ message, fresh, figure }: ShownMessageProps) {
   const look = LOOKS[message.role] ?? OTHER;
+  const [marked, setMarked] = useState(false);
+  const isProse = look.actor !== "tools";
+  const markable =
+    isProse && message.parts.some((part) => part.kind === "text" && looksMarked(part.text));
   return (
     <article class={cx("as-Message", fresh && "as-mod-new")}>
       <div class="as-Message-head">
@@ -36,12 +42,23 @@ export function ShownMessage({ message, fresh, figure }: ShownMessageProps) {
         </span>
         {message.name && <span class="as-Muted as-Code as-Ellipsis">{visible(message.name)}</span>}
         <span class="as-Spring" />
+        {markable && (
+          <button
+            type="button"
+            class="as-Link as-Small"
+            aria-pressed={marked}
+            title={marked ? "Show the text as it is" : "Show the text as Markdown"}
+            onClick={() => setMarked(!marked)}
+          >
+            Markdown
+          </button>
+        )}
         <span class="as-Message-figure as-Muted as-Ellipsis" title={figure}>
           {figure ?? size(textBytes(message.source))}
         </span>
       </div>
       <div class="as-Message-body">
-        <Parts parts={message.parts} code={look.actor === "tools"} />
+        <Parts parts={message.parts} code={!isProse} marked={marked} />
       </div>
     </article>
   );

@@ -7,17 +7,22 @@ import type { Part } from "../read/types";
 import { textBytes } from "../words";
 import { FoldRow } from "./fold_row";
 import { LongText } from "./long_text";
+import { Picture } from "./picture";
+import { looksMarked, Markdown } from "./prose";
 import { ShownArguments } from "./value";
 
 interface PartProps {
   part: Part;
   /** Whether texts are data rather than prose: what tools say. */
   code?: boolean;
+  /** Show a text as Markdown. */
+  marked?: boolean;
 }
 
-export function ShownPart({ part, code }: PartProps) {
+export function ShownPart({ part, code, marked }: PartProps) {
   switch (part.kind) {
     case "text":
+      if (marked && looksMarked(part.text)) return <Markdown text={part.text} />;
       return <LongText text={part.text} code={code} />;
     case "thinking":
       return (
@@ -48,6 +53,7 @@ export function ShownPart({ part, code }: PartProps) {
     case "result":
       return <ShownResult part={part} />;
     case "media":
+      if (part.image !== undefined) return <Picture base64={part.image} words={part.words} />;
       return <p class="as-Muted as-Small as-Text">{`${part.words} (not shown)`}</p>;
     case "data":
       return <LongText text={pretty(part.value.literal)} code boxed />;
@@ -68,12 +74,16 @@ function ShownResult({ part }: { part: Extract<Part, { kind: "result" }> }) {
   );
 }
 
-export function Parts({ parts, code = false }: { parts: readonly Part[]; code?: boolean }) {
+interface PartsProps extends Omit<PartProps, "part"> {
+  parts: readonly Part[];
+}
+
+export function Parts({ parts, code = false, marked = false }: PartsProps) {
   if (parts.length === 0) return <p class="as-Muted as-Small">Empty</p>;
   return (
     <>
       {parts.map((part, at) => (
-        <ShownPart key={at} part={part} code={code} />
+        <ShownPart key={at} part={part} code={code} marked={marked} />
       ))}
     </>
   );
