@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 #: What a snapshot may hold, in characters of contents; live runs always.
 SNAPSHOT: Final = 256 * 1024 * 1024
+#: Seconds until a snapshot shows what version 1 has no message for, at least; a snapshot of so many
+#: characters more takes a second more.
+PAUSE: Final = 1.0
+_A_SECOND: Final = 4 * 1024 * 1024
 
 _ADD_IT: Final = "Add ?token= and the control token to the address by which the view connects."
 
@@ -32,6 +37,15 @@ class UiSessionV1(UiSession):
         super().__init__(hub, connection, rights)
         #: What the snapshot shows, until nothing of it can be told any more.
         self._shown: set[str] = set()
+        self._size = 0  # characters of the last snapshot
+        self._again: asyncio.TimerHandle | None = None
+        self._refused_edits: list[tuple[str, str]] = []  # the run, and why
+
+    def closed(self) -> None:
+        """The connection is gone."""
+        if self._again is not None:
+            self._again.cancel()
+        super().closed()
 
     def greet(self) -> None:
         """Send the snapshot. What is told meanwhile comes after it."""
@@ -44,17 +58,43 @@ class UiSessionV1(UiSession):
             newest = self.hub.debugger.active
             recorded = {each.run.id: each.run for each in histories}
             active = recorded.get(newest.id) if newest else None  # as the snapshot has it
-            self._send(
-                v1.init_app_state(
-                    histories,
-                    active.id if active else None,
-                    active.pending[0] if active and active.pending else None,
-                )
+            state = v1.init_app_state(
+                histories,
+                active.id if active else None,
+                active.pending[0] if active and active.pending else None,
             )
+            self._size = len(state)
+            self._send(state)
+            self._send_halted(recorded.values(), active)
             self._shown = {id for history in histories for id in _ids(history)}
         finally:
             self._end_read()
             self.hub.when_recorded(self._forget_shown)
+
+    def _send_halted(self, runs: Iterable[Run], active: Run | None) -> None:
+        """Say of each run that it is halted, of the active one last.
+
+        The snapshot names one message that a run is halted at: its UI lets a person edit no other.
+
+        Args:
+            runs: Those of the snapshot.
+            active: The one that the snapshot names.
+        """
+        halted = [run for run in runs if run.pending]
+        if len(halted) > 1:
+            for run in sorted(halted, key=lambda run: run is active):
+                self._send(v1.update_run_state(run))
+
+    def _show_again(self) -> None:
+        """Send the snapshot again, soon: version 1 has no message that changes what it was told."""
+        if self._again is None:
+            loop = asyncio.get_running_loop()
+            self._again = loop.call_later(PAUSE + self._size / _A_SECOND, self._show)
+
+    def _show(self) -> None:
+        self._again = None
+        if not self.hub.closing:
+            self.greet()
 
     def tell_store(self, info: StoreInfo) -> None:
         """Version 1 has no word for it."""
@@ -110,6 +150,8 @@ class UiSessionV1(UiSession):
                     self.greet()
             case records.CommitSaved(commit=commit) if not commit.snapshot:
                 self._send(v1.new_commit(commit))
+            case records.SentenceMade():
+                self._show_again()
 
     def _knows(self, run: Run) -> bool:
         """Whether this UI may know a run."""
@@ -127,7 +169,8 @@ class UiSessionV1(UiSession):
             case records.RunDeleted():
                 return True  # the snapshot that tells of it names those that are left
             case (
-                records.BreakpointSaved(breakpoint=Breakpoint(run=id))
+                records.SentenceMade(run=id)
+                | records.BreakpointSaved(breakpoint=Breakpoint(run=id))
                 | records.EventSaved(event=Event(run=id))
                 | records.CommitSaved(commit=Commit(run=id))
             ):
@@ -195,7 +238,25 @@ class UiSessionV1(UiSession):
         self.connection.send(text)
 
     def _send_error(self, code: str, message: str, run: str | None, text: str) -> None:
-        self._send(v1.error(code, message, run or v1.decode_run(text)))
+        run = run or v1.decode_run(text)
+        self._send(v1.error(code, message, run))
+        found = None if run is None else self.hub.find(run)
+        if found is not None and self._knows(found) and v1.is_edit(text):
+            if not self._refused_edits:
+                self._later(self._take_edits_back)
+            self._refused_edits.append((found.id, message))
+
+    async def _take_edits_back(self) -> None:
+        """Show messages as they stand, and why they weren't edited.
+
+        The original's UI shows an edit as soon as it sends it, and knows no errors.
+        """
+        self._begin_read()
+        refused, self._refused_edits = self._refused_edits, []
+        await self._snapshot()
+        for run, why in refused:
+            text = f"The edit was refused, nothing has changed: {why}"
+            self._send(v1.new_note(run, self.hub.new_id(), text, self.hub.clock()))
 
 
 def _edited(command: v1.V1Command) -> Edited | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agentstepper_nb.hub import uis_v1
 from agentstepper_nb.hub.sentences import Sentences
 from agentstepper_nb.models.scripted import (
     Hold,
@@ -94,6 +95,31 @@ def test_an_old_view_sees_it_when_it_comes(stand: Stand) -> None:
     old = stand.ui(1)
     assert isinstance(old, UiV1)
     assert old.runs[run]["messages"][-1]["summary"] == "Asks for lunch"
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_it_comes_to_an_old_view_too(
+    stand: Stand, version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uis_v1, "PAUSE", 0)
+    old, agent = stand.ui(1), stand.started(version)
+    run, point = old.find("P"), agent.ask("lunch")
+    old.halted(run, point)
+    while old.runs[run]["messages"][-1]["summary"] != "Asks for lunch":
+        old.learn(old.hear())
+    assert old.halted(run) == point
+
+
+def test_a_commits_title_comes_to_an_old_view_too(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uis_v1, "PAUSE", 0)
+    old, agent = stand.ui(1), stand.started()
+    change = {"path": "cart.py", "kind": "changed", "added": 1, "removed": 1}
+    agent.commit("Change cart.py", ruled=True, changes=[change])  # type: ignore[call-arg]
+    run = old.find("P")
+    while not old.runs[run]["commits"] or old.runs[run]["commits"][-1]["title"] != "Round once":
+        old.learn(old.hear())
 
 
 def test_a_commits_title(stand: Stand) -> None:

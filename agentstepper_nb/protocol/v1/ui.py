@@ -151,6 +151,14 @@ def decode(text: str) -> V1Command:
     return cast(V1Command, command)
 
 
+def is_edit(text: str) -> bool:
+    """Whether a message is a command to edit, well-formed or not."""
+    try:
+        return _envelope.decode(text).event == "update_msg_content"
+    except _UNREADABLE:
+        return False
+
+
 class _Named(Struct):
     run: str
 
@@ -255,7 +263,7 @@ def _commit(commit: Commit) -> _Commit:
         _Change(path, kind, body.content, body.previous_content)
         for path, kind, body in changes(commit)
     ]
-    return _Commit(commit.id, iso(commit.at), commit.title, own)
+    return _Commit(commit.id, iso(commit.at), commit.sentence or commit.title, own)
 
 
 def _run(history: RunHistory) -> _Run:
@@ -322,6 +330,12 @@ def new_message(breakpoint: Breakpoint) -> str:
 def new_debug_message(event: Event) -> str:
     """The agent posted a debug message."""
     return _encode("new_message", {"run": event.run, "message": _debug_message(event)})
+
+
+def new_note(run: str, id: str, text: str, at: float) -> str:
+    """Something that the Core has to say of a run, as a message that nobody keeps."""
+    note = _Message(id, "System", "System", _NULL, "text", text, iso(at))
+    return _encode("new_message", {"run": run, "message": note})
 
 
 def new_commit(commit: Commit) -> str:

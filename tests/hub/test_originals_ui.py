@@ -1,0 +1,102 @@
+"""What the original's UI is told, as far as it understands it.
+
+It takes the message that it lets a person edit from the snapshot's `activeRun` and `haltedAt` and from
+`update_run_state`; it shows an edit when it sends it, and it has never heard of errors.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.hub.conftest import Stand
+from tests.hub.peers import Json
+from tests.hub.uis import UiV1
+
+
+class OriginalsUi(UiV1):
+    """A UI that reads no more than the original's does."""
+
+    editable: dict[str, str | None]
+
+    def learn(self, message: Json) -> None:
+        if message["event"] == "error":
+            return
+        super().learn(message)
+        content = message["content"]
+        if message["event"] == "init_app_state":
+            self.editable = {content["activeRun"]: content["haltedAt"]}
+        elif message["event"] == "update_run_state":
+            self.editable[content["run"]] = content["haltedAt"]
+
+    def message(self, run: str, id: str) -> Json:
+        """A message as it is shown."""
+        return next(each for each in self.runs[run]["messages"] if each["uuid"] == id)
+
+    def until_noted(self, run: str) -> str:
+        """Wait for what the Core has to say of a run, which is about no message of the agent's."""
+        while self.runs[run]["messages"][-1]["content"] is not None:
+            self.learn(self.hear())
+        return str(self.runs[run]["messages"][-1]["summary"])
+
+
+@pytest.fixture
+def ui(stand: Stand) -> OriginalsUi:
+    return loaded(stand)
+
+
+def loaded(stand: Stand) -> OriginalsUi:
+    """The page is loaded, or again."""
+    found = stand.ui(1)
+    assert isinstance(found, UiV1)
+    ui = OriginalsUi(found.socket)
+    ui.runs, ui.active, ui.halted_at = found.runs, found.active, found.halted_at
+    ui.editable = {ui.active: ui.halted_at}
+    return ui
+
+
+def test_after_a_reload_each_halted_agent_can_be_edited(stand: Stand, ui: OriginalsUi) -> None:
+    agents = [stand.started(version, f"P{version}") for version in (1, 2)]
+    runs = [ui.find(f"P{version}") for version in (1, 2)]
+    points = [agent.ask("hi") for agent in agents]
+    for run, point in zip(runs, points, strict=True):
+        ui.halted(run, point)
+
+    again = loaded(stand)
+    told: list[str] = []
+    while len(again.editable) < 2 or told[-1:] != [again.active]:
+        message = again.hear()
+        again.learn(message)
+        told.append(message["content"]["run"])
+    assert again.editable == dict(zip(runs, points, strict=True))
+    for run, point, agent in zip(runs, points, agents, strict=True):
+        again.edit(run, point, f"edited {run}")
+        again.step(run)
+        assert agent.answer() == f"edited {run}"
+
+
+def test_one_halted_agent_is_in_the_snapshot_alone(stand: Stand, ui: OriginalsUi) -> None:
+    agent = stand.started(1)
+    point = agent.ask()
+    run = ui.find("P")
+    ui.halted(run, point)
+    again = loaded(stand)
+    assert again.editable == {run: point}
+    again.send("barrier", {})
+    assert again.hear()["event"] == "error"
+
+
+@pytest.mark.parametrize("content", ["rm", {"Tool": "rm"}, {"Tool": 1, "Argument": {}}])
+def test_a_refused_edit_is_taken_back_where_it_was_shown(
+    stand: Stand, ui: OriginalsUi, content: Json
+) -> None:
+    agent = stand.started(1)
+    run = ui.find("P")
+    point = agent.call("ls", {"path": "."})
+    ui.halted(run, point)
+    ui.message(run, point)["content"] = content  # as it shows what it sends
+    ui.send("update_msg_content", {"run": run, "message": point, "content": content})
+    assert ui.until_noted(run).startswith("The edit was refused, nothing has changed: ")
+    assert ui.message(run, point)["content"] == {"Tool": "ls", "Argument": {"path": "."}}
+    assert ui.editable[run] == point
+    ui.step(run)
+    assert agent.answer() == {"Tool": "ls", "Argument": {"path": "."}}
