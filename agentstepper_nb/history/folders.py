@@ -10,6 +10,7 @@ from pathlib import Path
 from ..discover import data_dir
 from ..errors import CommandError, StoreError
 from ..protocol.values import Run
+from ..protocol.visible import on_one_line
 from ..store.sqlite.opening import STORE_FILE
 from ..store.sqlite.reader import Reader
 
@@ -61,8 +62,8 @@ def chosen(runs: Sequence[Run], wanted: str) -> Run:
     if len(begun) == 1:
         return begun[0]
     if begun:
-        listed = ", ".join(f"{run.id} ({run.name})" for run in begun[:5])
+        listed = on_one_line(", ".join(f"{run.id} ({run.name})" for run in begun[:5]))
         raise CommandError("unknown_run", f"Several runs' ids begin with {wanted}: {listed}.")
-    names = ", ".join(dict.fromkeys(run.name for run in reversed(runs[-5:])))
+    names = on_one_line(", ".join(dict.fromkeys(run.name for run in reversed(runs[-5:]))))
     newest = f" The newest are: {names}." if names else " There is none at all."
     raise CommandError("unknown_run", f"No run has the id or name {wanted!r}.{newest}")

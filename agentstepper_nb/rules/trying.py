@@ -9,6 +9,7 @@ from ..protocol import stops as protocol
 from ..protocol.agent import Tried
 from ..protocol.stops import StopTrial
 from ..protocol.values import Run
+from ..protocol.visible import on_one_line
 from .asking import ask
 from .stop import Stop
 from .tables import Cells, html_table, text_table
@@ -58,7 +59,7 @@ class Trials(list[Trial]):
         return [table(_HEAD, [_row(trial) for trial in self])] if self else []
 
     def _errors(self) -> list[str]:
-        return [f"{run.name}: {result.error}" for run, result in self if result.error]
+        return [on_one_line(f"{run.name}: {result.error}") for run, result in self if result.error]
 
 
 def _row(trial: Trial) -> tuple[str, ...]:
@@ -66,7 +67,7 @@ def _row(trial: Trial) -> tuple[str, ...]:
     places = [str(seq) for seq in result.hits[:_SHOWN]]
     if result.total > len(places):
         places.append("…")
-    return trial.run.name, str(result.rows), str(result.total), ", ".join(places)
+    return on_one_line(trial.run.name), str(result.rows), str(result.total), ", ".join(places)
 
 
 def try_stop(stop: Stop | str, run: str | None = None) -> Trials:

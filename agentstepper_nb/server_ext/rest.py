@@ -193,8 +193,11 @@ class Import(RunsHandler):
         """Take a run's file in, of either form, as the body or as JSON."""
         data = self._read_file()
         self._import = asyncio.ensure_future(self.hub.import_run(data))
-        with errors_of_hub():
-            run = await self._import
+        try:
+            with errors_of_hub():
+                run = await self._import
+        except asyncio.CancelledError:
+            return  # the connection is closed: there is nobody to answer
         self.answer(run, status=201)
 
     def on_connection_close(self) -> None:

@@ -43,8 +43,14 @@ BOMBS: Final = {
         1000,
         b"]}]}",
     ),
-    "a summary's refusal": (_HEAD + b'{"type": "', b"x" * MiB, 300, b'"}]}'),
 }
+#: What a refusal would quote, if it were not cut.
+QUOTED: Final = (
+    _HEAD + b'{"uuid": "e", "time": 1, "type": "',
+    b"x" * MiB,
+    16,
+    b'"}]}',
+)
 
 
 def packed(bomb: tuple[bytes, bytes, int, bytes]) -> bytes:

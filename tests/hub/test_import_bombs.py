@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from pathlib import Path
 
 import msgspec
@@ -11,11 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from agentstepper_nb.hub.imports import Imports
-from agentstepper_nb.protocol.json_bounds import Check
-from agentstepper_nb.protocol.records import RunFound, RunHistory
+from agentstepper_nb.protocol.records import RunFound
 from agentstepper_nb.protocol.values import Failure, Run
 from agentstepper_nb.store import MemoryStore, archive
-from tests.helpers.bombs import BOMBS, archived, content, load, packed, unpacked
+from tests.helpers.bombs import BOMBS, QUOTED, archived, content, load, packed, unpacked
+from tests.helpers.endless import Endless
 from tests.helpers.histories import with_every_field
 from tests.hub.desk import Person, a_hub
 from tests.hub.test_reading import on_a_loop
@@ -42,6 +41,13 @@ def test_a_bomb_of_bare_json(tmp_path: Path, name: str) -> None:
     assert (said, grown < GROWTH) == ("too_large", True), grown
 
 
+def test_a_refusal_quotes_little(tmp_path: Path) -> None:
+    path = tmp_path / "quoted.run"
+    path.write_bytes(packed(QUOTED))
+    said, grown = load(path)  # which looks at the refusal's length
+    assert (said, grown < GROWTH) == ("corrupt_import", True), grown
+
+
 def with_content(text: bytes) -> bytes:
     """The first breakpoint's line with another content."""
 
@@ -62,7 +68,7 @@ def with_content(text: bytes) -> bytes:
         archived(
             archive.dump(HISTORY),
             "run.json",
-            lambda _: b'{"tags": [""' + b',""' * 12_000_000 + b"]}",
+            lambda _: b'{"tags": [0' + b",0" * 11_000_000 + b"]}",
         ),
         archived(archive.dump(HISTORY), "events.jsonl", lambda _: b" " * (300 << 20)),
     ],
@@ -100,23 +106,6 @@ async def test_others_are_answered_while_a_file_is_read() -> None:
     refused = await importing
     assert (refused["type"], refused["body"]["code"]) == ("error", "too_large")
     await hub.close()
-
-
-class Endless:
-    """A loader that works until it is told to end."""
-
-    def __init__(self) -> None:
-        self.begun = threading.Event()
-        self.ended = threading.Event()
-
-    def __call__(self, data: bytes, run_id: str, *, check: Check) -> RunHistory:
-        self.begun.set()
-        try:
-            while data == b"endless":
-                check()
-        finally:
-            self.ended.set()
-        return HISTORY
 
 
 @pytest.mark.parametrize("by_closing", [False, True])

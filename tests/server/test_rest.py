@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import logging
@@ -13,8 +14,10 @@ import pytest
 from tornado.httpclient import HTTPClientError, HTTPResponse
 from traitlets import TraitError
 
+from agentstepper_nb.hub.imports import Imports
 from agentstepper_nb.server_ext import AgentStepperExtension
 from agentstepper_nb.server_ext.rest import disposition
+from tests.helpers.endless import Endless
 
 RECORDED = Path(__file__).parents[1] / "wire" / "recorded.run"
 ABSENT = "00000000-0000-7000-8000-000000000000"
@@ -178,6 +181,21 @@ def run_file(value: object) -> bytes:
 )
 async def test_import_of_no_run_file(api: Api, body: bytes, code: str) -> None:
     assert await api.refused("POST", "import", body=body) == (400, code)
+
+
+async def test_an_import_ends_with_its_connection(
+    extension: Any, http_server_client: Any, jp_base_url: str, jp_auth_header: dict[str, str]
+) -> None:
+    loader = Endless()
+    extension.hub._imports = Imports(loader)
+    _, writer = await asyncio.open_connection("127.0.0.1", http_server_client.get_http_port())
+    head = [f"POST {jp_base_url}agentstepper/api/runs/import HTTP/1.1", "Host: localhost"]
+    head += [f"{name}: {value}" for name, value in jp_auth_header.items()]
+    writer.write("\r\n".join([*head, "Content-Length: 7", "", "endless"]).encode())
+    assert await asyncio.to_thread(loader.begun.wait, 30)
+    writer.close()
+    assert await asyncio.to_thread(loader.ended.wait, 30)
+    assert extension.hub.runs() == []
 
 
 async def test_import_of_a_newer_file(api: Api) -> None:

@@ -1,0 +1,26 @@
+"""A file of a run that takes for ever to read."""
+
+from __future__ import annotations
+
+import threading
+
+from agentstepper_nb.protocol.json_bounds import Check
+from agentstepper_nb.protocol.records import RunHistory
+from tests.helpers.histories import with_every_field
+
+
+class Endless:
+    """A loader that works until it is told to end."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Event()
+        self.ended = threading.Event()
+
+    def __call__(self, data: bytes, run_id: str, *, check: Check) -> RunHistory:
+        self.begun.set()
+        try:
+            while data == b"endless":
+                check()
+        finally:
+            self.ended.set()
+        return with_every_field()
