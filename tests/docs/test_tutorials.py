@@ -25,7 +25,7 @@ PATIENCE = 60
 
 @pytest.fixture
 def core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentStepperCore]:
-    """A Core that the kernel is told of, as a Jupyter server tells it: with a token."""
+    """A Core that the kernel is told of, as a Jupyter server tells it: with its tokens."""
     for variable in ("JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
         monkeypatch.setenv(variable, str(tmp_path / variable))
     monkeypatch.setenv(MARK, str(tmp_path))
@@ -33,7 +33,8 @@ def core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentStepp
         driver = Driver(f"ws://127.0.0.1:{core.ui_port}")
         driver.start()
         monkeypatch.setenv("AGENTSTEPPER_URL", f"ws://127.0.0.1:{core.client_port}")
-        monkeypatch.setenv("AGENTSTEPPER_TOKEN", "of the server")
+        monkeypatch.setenv("AGENTSTEPPER_TOKEN", core.tokens.agent)
+        monkeypatch.setenv("AGENTSTEPPER_CONTROL_TOKEN", core.tokens.control)
         yield core
         driver.stop()
 

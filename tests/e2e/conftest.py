@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
+from .demo import running_demo
 from .jupyter import Jupyter, running_jupyter
 from .lab import Lab, Notebook7, notebook
 from .pictures import Pictures, pictures_folder
@@ -32,6 +33,13 @@ PATIENCE = 20_000
 @pytest.fixture(scope="session")
 def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:
     with running_jupyter(tmp_path_factory.mktemp("jupyter")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:
+    """The JupyterLab that `make demo` starts, on its copy of the tutorials."""
+    with running_demo(tmp_path_factory.mktemp("demo")) as running:
         yield running
 
 

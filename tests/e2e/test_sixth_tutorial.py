@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
-from .jupyter import ROOT, Jupyter
+from .jupyter import Jupyter
 from .lab import Lab
 from .pictures import Pictures
 from .test_chat import ChatView
@@ -29,9 +28,8 @@ pytestmark = pytest.mark.soak
 
 
 @pytest.fixture
-def lab(context: BrowserContext, jupyter: Jupyter) -> Iterator[Lab]:
-    shutil.copytree(ROOT / "notebooks", jupyter.folder / "notebooks", dirs_exist_ok=True)
-    lab = Lab(context, jupyter, "notebooks/06_chat.ipynb")
+def lab(context: BrowserContext, demo: Jupyter) -> Iterator[Lab]:
+    lab = Lab(context, demo, "notebooks/06_chat.ipynb")
     lab.open()
     lab.page.evaluate("window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs')")
     yield lab

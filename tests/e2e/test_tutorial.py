@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -11,7 +10,7 @@ from playwright.sync_api import BrowserContext, expect
 
 from agentstepper_nb.models.scripted.scripts.fix_tests import GUESS, RIGHT
 
-from .jupyter import ROOT, Jupyter
+from .jupyter import Jupyter
 from .lab import Lab
 from .pictures import Pictures
 from .test_corridor import edit_field
@@ -21,10 +20,8 @@ LOAD, PREPARE, STEP, RESULT, SHOW, PROCESS = 1, 3, 5, 7, 9, 10
 
 
 @pytest.fixture
-def tutorial(context: BrowserContext, jupyter: Jupyter) -> Iterator[Lab]:
-    for name in ("notebooks", "examples"):
-        shutil.copytree(ROOT / name, jupyter.folder / name, dirs_exist_ok=True)
-    lab = Lab(context, jupyter, "notebooks/01_first_steps.ipynb")
+def tutorial(context: BrowserContext, demo: Jupyter) -> Iterator[Lab]:
+    lab = Lab(context, demo, "notebooks/01_first_steps.ipynb")
     lab.open()
     lab.page.evaluate("window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs')")
     lab.page.evaluate("window.jupyterapp.commands.execute('application:toggle-left-area')")
@@ -33,7 +30,7 @@ def tutorial(context: BrowserContext, jupyter: Jupyter) -> Iterator[Lab]:
 
 
 def test_from_nothing_to_the_fixed_project(
-    tutorial: Lab, jupyter: Jupyter, pictures: Pictures
+    tutorial: Lab, demo: Jupyter, pictures: Pictures
 ) -> None:
     lab, page = tutorial, tutorial.page
     for cell, prompt in ((LOAD, "[1]:"), (PREPARE, "[2]:")):
@@ -63,7 +60,7 @@ def test_from_nothing_to_the_fixed_project(
     lab.run(RESULT)
     expect(lab.outputs(RESULT)).to_contain_text("3 passed", timeout=30_000)
 
-    expect_saved(lab, jupyter, pictures)
+    expect_saved(lab, demo, pictures)
 
     lab.run(SHOW)
     lab.run(PROCESS)
