@@ -77,6 +77,7 @@ export const SCENES: Record<string, Scene> = {
         .calls("run_tests", { path: "tests/" })
         .returns("run_tests", "OSError: disk full", null, {
           fails: { type: "OSError", message: "[Errno 28] No space left on device" },
+          traceback: texts.TRACEBACK,
         })
         .halted(),
     ),

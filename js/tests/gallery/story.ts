@@ -30,6 +30,8 @@ interface Call {
   takes?: number;
   edit?: unknown;
   fails?: { type: string; message: string };
+  /** Of the failure. */
+  traceback?: string;
   /** What it changed in the workspace. */
   files?: File[];
 }
@@ -122,9 +124,9 @@ export class Story {
   }
 
   returns(name: string, summary: string, result: unknown = summary, call: Call = {}): this {
-    const { depth = 0, takes = 0.012, fails, files = [], edit } = call;
+    const { depth = 0, takes = 0.012, fails, traceback = "", files = [], edit } = call;
     if (files.length > 0) this.committed("", files, { snapshot: true, event: this.#event() });
-    return this.#row(
+    this.#row(
       {
         kind: "tool_invocation",
         side: "end",
@@ -140,6 +142,8 @@ export class Story {
       result,
       edit,
     );
+    this.#said({ traceback });
+    return this;
   }
 
   /** The first half of an event of a type that the agent named. */

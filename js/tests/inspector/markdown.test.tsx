@@ -24,15 +24,15 @@ test("a message is shown as Markdown where a person asks, and as text again", as
   const message = { role: "assistant", content: "Do **this**, <b>not</b> that." };
   const model = fakeModel([[row({ id: "a", side: "end" }), { data: JSON.stringify(message) }]]);
   await act(async () => render(<Inspector model={model} />, host));
-  const button = () =>
-    [...host.querySelectorAll("button")].find((one) => one.textContent === "Markdown");
+  const button = (name = "Markdown") =>
+    [...host.querySelectorAll("button")].find((one) => one.textContent === name);
   await vi.waitFor(() => expect(button()).toBeDefined());
   expect(host.querySelector("strong")).toBeNull();
   await act(async () => button()?.click());
   await vi.waitFor(() => expect(host.querySelector("strong")?.textContent).toBe("this"));
   expect(host.querySelector(".as-Message-body b")).toBeNull();
   expect(host.textContent).toContain("<b>not</b>");
-  await act(async () => button()?.click());
+  await act(async () => button("As text")?.click());
   expect(host.querySelector("strong")).toBeNull();
   expect(host.textContent).toContain("Do **this**");
 });

@@ -46,11 +46,10 @@ export function ShownMessage({ message, fresh, figure }: ShownMessageProps) {
           <button
             type="button"
             class="as-Link as-Small"
-            aria-pressed={marked}
-            title={marked ? "Show the text as it is" : "Show the text as Markdown"}
+            title={marked ? "Show the text as it was sent" : "Show the text as Markdown"}
             onClick={() => setMarked(!marked)}
           >
-            Markdown
+            {marked ? "As text" : "Markdown"}
           </button>
         )}
         <span class="as-Message-figure as-Muted as-Ellipsis" title={figure}>
