@@ -112,7 +112,7 @@ export const ANSWER_EDITED = answer({
   tool_calls: [call("c3", "write_file", { path: "src/cart.py", text: CART_AFTER })],
 });
 
-export const TRACEBACK = `  File "/home/ada/shop/agent.py", line 41, in run_tests
+export const TRACEBACK = `  File "shop/agent.py", line 41, in run_tests
     report.write_text(done.stdout)
   File "/usr/lib/python3.12/pathlib.py", line 1047, in write_text
     with self.open(mode="w", encoding=encoding) as f:`;
