@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from agentstepper_nb import AgentStepper, AsyncAgentStepper, ProtocolError
+from agentstepper_nb import AgentStepper, AsyncAgentStepper, ConnectionLostError, ProtocolError
 from agentstepper_nb.protocol.agent import BreakpointReached, CommitMade, Resume, Withdraw
 from agentstepper_nb.protocol.v1 import agent as v1
 from agentstepper_nb.protocol.values import ChangeKind, FileBody, FileChange, Outcome, Side
@@ -186,6 +186,27 @@ def test_messages() -> None:
         outcome=Outcome.STOPPED,
     )
     assert dialect.encode(silent) is None
+
+
+@both
+@pytest.mark.parametrize("code", [1000, 1001, 1011])
+def test_a_core_that_closes_frees_the_agent_that_waits(
+    door: str, core: ScriptedCore, code: int
+) -> None:
+    """Also by the codes of a normal end, which the original's own agent takes for no end at all."""
+
+    def policy(peer: Peer, point: BreakpointReached) -> Resume | None:
+        if point.summary:
+            return Resume()
+        peer.socket.close(code, "The Core is stopping.")
+        return None
+
+    async def scenario(dbg: Any) -> None:
+        with pytest.raises(ConnectionLostError, match=f"closed it with {code} The Core is"):
+            await dbg.begin_llm_query_breakpoint("p")
+
+    core.policy = policy
+    run(door, core, scenario)
 
 
 # ---- what only the original's Core does -------------------------------------------------------------

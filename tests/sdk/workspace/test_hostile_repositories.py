@@ -65,9 +65,9 @@ def test_a_submodules_diff_program_is_not_run(
     add_submodule(desk, program, {name: str(program)})
     for arguments in ({}, {"base": "HEAD"}, {"staged": True}):
         assert desk.call("git_diff", **arguments).ok
-    assert "+Subproject commit" in desk.call("git_diff").data["diff"]
     assert desk.call("git_status").ok
     assert not mark.exists(), mark.read_text()
+    assert "+Subproject commit" in desk.call("git_diff").data["diff"]
     plain_git(desk.root, "diff")
     assert mark.exists()  # the trap is one
 
