@@ -1,6 +1,7 @@
 """A client of the coding agent that lives in a Jupyter server. It needs nothing but Python.
 
-    python coding_client.py http://127.0.0.1:8888/ --token TOKEN --workspace repo --model gpt-5-mini
+    export JUPYTER_TOKEN=...
+    python coding_client.py http://127.0.0.1:8888/ --workspace repo --model gpt-5-mini
 
 It opens a session, or with --resume ID one that was kept, and sends each line that you type. It prints
 what the agent says and does, asks you where a call needs an approval, and finds back after a break.
@@ -8,6 +9,7 @@ what the agent says and does, asks you where a call needs an approval, and finds
 
 import argparse
 import json
+import os
 import time
 from http.client import HTTPException
 from urllib.error import HTTPError
@@ -91,13 +93,12 @@ def follow(client, session, events):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("server", help="the Jupyter server's address")
-    parser.add_argument("--token", required=True, help="its token")
     parser.add_argument("--workspace", default=".", help="a folder below the server's root")
     parser.add_argument("--provider", default="openai")
     parser.add_argument("--model", required=True)
     parser.add_argument("--resume", metavar="ID", help="a session that was kept")
     options = parser.parse_args()
-    client = Client(options.server, options.token)
+    client = Client(options.server, os.environ["JUPYTER_TOKEN"])  # arguments are seen by others
     how = {"workspacePath": options.workspace, "provider": options.provider, "model": options.model}
     try:
         session = client.post(f"/{options.resume}/resume" if options.resume else "", **how)["id"]

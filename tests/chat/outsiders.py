@@ -36,7 +36,7 @@ def running(home: Path, port: int = 0) -> AgentStepperCore:
         home: Where it keeps its runs.
         port: Its port.
     """
-    return AgentStepperCore("127.0.0.1", port, None, data=home / "kept", token="the agents' own")
+    return AgentStepperCore("127.0.0.1", port, None, data=home / "kept", token="the-agents-own")
 
 
 def found(monkeypatch: pytest.MonkeyPatch, core: AgentStepperCore) -> None:

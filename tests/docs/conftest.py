@@ -45,10 +45,11 @@ def stranger(home: Path, **variables: str) -> Environment:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """A reader's home, empty."""
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A reader's home, empty. Who steps in the reader's place finds the Core that runs there."""
     home = tmp_path / "home"
     home.mkdir()
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", stranger(home)["JUPYTER_RUNTIME_DIR"])
     return home
 
 

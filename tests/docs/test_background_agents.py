@@ -100,6 +100,9 @@ def test_the_watcher(household: Household) -> None:
 
 
 def test_the_line(household: Household) -> None:
+    control = household.home / "jupyter" / "data" / "agentstepper" / "control-token"
+    token = {"AGENTSTEPPER_CONTROL_TOKEN": control.read_text().strip()}
+    household = household._replace(environment=household.environment | token)
     (first,) = household.run(f"python line.py {household.served.uis}/runtime sessions 1")
     assert re.fullmatch(r"\d+ begin", first)
     refused = shell(

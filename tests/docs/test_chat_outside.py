@@ -28,10 +28,11 @@ def start(home: Path) -> Iterator[Start]:
     write_files(PAGE, home)
     started: list[subprocess.Popen[str]] = []
 
-    def start(name: str, *arguments: str) -> subprocess.Popen[str]:
+    def start(name: str, address: str = "", token: str = "") -> subprocess.Popen[str]:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        command = [sys.executable, name, *arguments]
-        process = subprocess.Popen(command, env=stranger(home), cwd=home, **pipes)  # type: ignore[call-overload]
+        command = [sys.executable, name, *([address] if address else [])]
+        environment = stranger(home, CHAT_TOKEN=token)
+        process = subprocess.Popen(command, env=environment, cwd=home, **pipes)  # type: ignore[call-overload]
         started.append(process)
         return process  # type: ignore[no-any-return]
 

@@ -244,7 +244,10 @@ def test_on_another_machine(home: Path, elsewhere: Path, serve: Serve) -> None:
         AGENTSTEPPER_URL=there["url"],
         AGENTSTEPPER_TOKEN=TOKEN,
     )
-    step_lines = exports(printed(REMOTE, "agentstepper step").text, AGENTSTEPPER_TOKEN=TOKEN)
+    control = (home / "jupyter" / "data" / "agentstepper" / "control-token").read_text().strip()
+    step_lines = exports(
+        printed(REMOTE, "agentstepper step").text, AGENTSTEPPER_CONTROL_TOKEN=control
+    )
     step_lines = step_lines.replace("ws://debugger.example:4567", there["ui"])
     (home / "view.sh").write_text(step_lines)
     (elsewhere / "agent.sh").write_text(agent_lines)
@@ -282,13 +285,16 @@ def test_a_wrong_token_says_what_to_do(token: str, elsewhere: Path, serve: Serve
 
     seen = shell(f"agentstepper step --url {served.uis}", environment, elsewhere)
     assert seen.returncode != 0
-    assert "AGENTSTEPPER_TOKEN" in seen.stdout + seen.stderr
+    assert "AGENTSTEPPER_CONTROL_TOKEN" in seen.stdout + seen.stderr
 
 
-def test_without_a_token_nobody_else_is_listened_to(home: Path) -> None:
-    refused = shell("agentstepper serve --host 0.0.0.0", stranger(home), home)
-    assert refused.returncode == 2
-    assert "0.0.0.0 is reached from other machines: pass a token" in refused.stderr
+def test_without_a_token_nobody_else_is_listened_to(elsewhere: Path, serve: Serve) -> None:
+    """The debugger asks for the tokens of its data folder, where none was made for it."""
+    served = serve("agentstepper serve --host 0.0.0.0")
+    url = served.agents.replace("127.0.0.1", address())
+    refused = shell("python agent.py", stranger(elsewhere, AGENTSTEPPER_URL=url), elsewhere)
+    assert refused.returncode == 1
+    assert "(401): the token is missing or wrong" in refused.stderr
 
 
 def test_an_agent_of_a_jupyter_server_elsewhere(jupyter: Jupyter, elsewhere: Path) -> None:

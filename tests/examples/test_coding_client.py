@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -27,10 +28,11 @@ def client(live: Live, *more: str) -> pexpect.spawn[str]:
     return pexpect.spawn(
         sys.executable,
         [
-            *(str(CLIENT), live.jupyter.url, "--token", live.jupyter.token),
+            *(str(CLIENT), live.jupyter.url),
             *("--workspace", how["workspacePath"], "--provider", how["provider"]),
             *("--model", how["model"], *more),
         ],
+        env={**os.environ, "JUPYTER_TOKEN": live.jupyter.token},
         encoding="utf-8",
         echo=False,
         timeout=60,

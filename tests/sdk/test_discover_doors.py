@@ -83,3 +83,43 @@ def test_what_a_worker_starts_is_no_worker(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("AGENTSTEPPER_WORKER_TOKEN", "workers")
     assert discover.worker_endpoint() == Endpoint(f"{SERVE}/worker", "workers")
     assert "AGENTSTEPPER_WORKER_TOKEN" not in os.environ
+
+
+def test_of_two_cores_that_take_workers_the_named_one_is_meant(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So `chat.address` is where the chat's turns are debugged."""
+    announce("ws://127.0.0.1:8800", worker="others", pid=os.getppid())
+    announce(SERVE, agent="agents", control="control", worker="workers", pid=1)
+    monkeypatch.setattr("agentstepper_nb.discover.runtime_files._is_alive", lambda pid: True)
+    monkeypatch.setenv("AGENTSTEPPER_URL", "ws://127.0.0.1:8765")
+    assert discover.worker_endpoint() == Endpoint(f"{SERVE}/worker", "workers")
+    assert discover.runtime_endpoint() == Endpoint(f"{SERVE}/runtime", "control")
+    monkeypatch.setenv("AGENTSTEPPER_URL", "ws://localhost:8800")
+    assert discover.worker_endpoint() == Endpoint("ws://127.0.0.1:8800/worker", "others")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("ws://localhost:8765", "ws://127.0.0.1:8765/", True),
+        ("ws://localhost:8765", "ws://[::1]:8765", True),
+        ("http://localhost:8765", "ws://localhost:8765", True),
+        ("ws://localhost", "ws://127.0.0.1:80", True),
+        ("ws://localhost:8765", "ws://localhost:8766", False),
+        ("ws://localhost:8765", "wss://localhost:8765", False),
+        ("ws://localhost:8765", "ws://localhost.example:8765", False),
+        ("ws://localhost:8765", "ws://[not-an-address:8765", False),
+        ("ws://localhost:8765/a", "ws://localhost:8765/b", False),
+    ],
+)
+def test_one_address_has_many_spellings(one: str, other: str, same: bool) -> None:
+    announce(one, agent="t")
+    assert discover.discover(other).token == ("t" if same else None)
+
+
+def test_a_token_goes_to_the_address_that_its_core_is_known_by() -> None:
+    """The same port of ::1 may be another user's."""
+    announce("ws://127.0.0.1:8765", agent="t")
+    assert discover.discover("ws://[::1]:8765") == Endpoint("ws://127.0.0.1:8765", "t")
+    assert discover.endpoint("localhost", 8765) == Endpoint("ws://127.0.0.1:8765", "t")
