@@ -277,7 +277,7 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     ),
     "unauthorized": (
         "The token is missing or wrong.",
-        "Use the token of the server's runtime file, or AGENTSTEPPER_TOKEN.",
+        "Use the token of the Core's data folder, which its runtime file names, or AGENTSTEPPER_TOKEN.",
     ),
     "foreign_origin": (
         "A web page of another site called.",

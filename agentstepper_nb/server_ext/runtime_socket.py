@@ -13,8 +13,8 @@ from .answers import refusal
 from .sockets import SILENCE, LoginSocket, TornadoConnection
 
 _REFUSED = (
-    "The agents' token doesn't do here. Send the control token as `Authorization: Bearer TOKEN`; it is "
-    "AGENTSTEPPER_CONTROL_TOKEN, or in the server's runtime file. Or log in to the Jupyter server."
+    "The agent token doesn't do here. Send the control token as `Authorization: Bearer TOKEN`; it is "
+    "AGENTSTEPPER_CONTROL_TOKEN, or in the server's data folder. Or log in to the Jupyter server."
 )
 
 

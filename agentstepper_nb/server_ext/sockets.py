@@ -188,9 +188,9 @@ class AgentSocket(ProgramSocket):
     """
 
     refused = (
-        "The agents' token is missing or wrong. Send it as `Authorization: Bearer TOKEN`; "
+        "The agent token is missing or wrong. Send it as `Authorization: Bearer TOKEN`; "
         "it is AGENTSTEPPER_TOKEN (for stops and prices AGENTSTEPPER_CONTROL_TOKEN), or in the "
-        "server's runtime file."
+        "server's data folder, which its runtime file names."
     )
 
     def initialize(  # type: ignore[override]
@@ -218,8 +218,8 @@ class WorkerSocket(ProgramSocket):
     """
 
     refused = (
-        "The workers' token is missing or wrong. It is made at each start of the server, which gives "
-        "it to the workers that it starts."
+        "The worker token is missing or wrong. It is AGENTSTEPPER_WORKER_TOKEN, or in the server's data "
+        "folder, which its runtime file names."
     )
 
     def initialize(  # type: ignore[override]
