@@ -107,7 +107,7 @@ def test_halted_at_a_tools_end_a_person_sees_its_files(
     assert [(c.path, c.added) for c in snapshot.changes] == [("new.txt", 1)]
     person.step()
     assert working.result(PATIENCE) is True
-    assert person.over().commits == 2  # the first and the named one, which covers the snapshot
+    assert person.over().commits == 1  # the named one, which covers the snapshot
     assert [commit.title for commit in person.commits()[1:]] == ["Add new.txt", "Named"]
 
 
