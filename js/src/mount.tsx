@@ -5,6 +5,7 @@ import type { Transport } from "./client/transport";
 import { Debugger } from "./model/debugger";
 import { type RunControl, runControl } from "./model/run_control";
 import { retryWhenBack } from "./shells/retry";
+import { announceView } from "./shells/views";
 import { addStyles } from "./styles";
 import type { Place, Via } from "./view/place";
 import { Root } from "./view/root";
@@ -60,8 +61,11 @@ export function mount(
   const ignore = effect(() => {
     if (model.absent.value) onAbsent?.();
   });
+  const control = runControl(model);
+  const unknown = shell === "inline" ? announceView({ element, control }) : () => {};
   model.start();
   const unmount = () => {
+    unknown();
     leave();
     ignore();
     model.close();
@@ -69,6 +73,6 @@ export function mount(
   };
   return Object.assign(unmount, {
     show: (id: string) => (id === "" ? undefined : model.openRun(id)),
-    control: runControl(model),
+    control,
   });
 }

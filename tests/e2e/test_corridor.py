@@ -22,11 +22,13 @@ _names = (f"cart-{number}" for number in itertools.count(1))
 class Corridor:
     """A notebook in which the agent runs on the main thread, and a cell is queued behind it."""
 
-    def __init__(self, new_lab: NewLab, jupyter: Jupyter, *options: str) -> None:
+    def __init__(self, new_lab: NewLab, jupyter: Jupyter, *options: str, lines: int = 0) -> None:
         name = next(_names)
         self.folder = jupyter.folder / name
         port = jupyter.folder / f"{name}.port"
-        self.lab: Lab = new_lab([setup(name, str(port)), step(name, *options), QUEUED])
+        head, code = step(name, *options).split("\n", 1)
+        stepped = "\n".join([head, *["# a long cell"] * lines, code])
+        self.lab: Lab = new_lab([setup(name, str(port)), stepped, QUEUED])
         self.lab.run(0)
         expect(self.lab.prompt(0)).to_have_text("[1]:", timeout=60_000)
         self.spy = Spy(port)

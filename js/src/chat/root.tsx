@@ -5,7 +5,7 @@ import { obstacle } from "../model/status";
 import { openRun, type Reach } from "../shells/opening";
 import { Button } from "../view/button";
 import { Edge, useHeight } from "../view/edge";
-import { keepJupyterOut } from "../view/jupyter_keys";
+import { useSharedKeys } from "../view/jupyter_keys";
 import { useKeepFocus } from "../view/keep_focus";
 import type { Place } from "../view/place";
 import { useNarrow } from "../view/split";
@@ -36,6 +36,7 @@ export function Root({ model, place, reach }: RootProps) {
   const narrow = useNarrow(root, OVER_TO);
   const [height, setHeight] = useHeight(place);
   useKeepFocus(root, HEIRS);
+  useSharedKeys(root);
   const [command, setCommand] = useState<string | null>(null);
   const onOpen = (run: string) => setCommand(openRun(run, reach()));
   const { shown, all } = model.sessions;
@@ -56,7 +57,6 @@ export function Root({ model, place, reach }: RootProps) {
       class="as-Root as-shell-inline as-Chat"
       data-lm-suppress-shortcuts="true"
       style={place.resizable ? { "--as-height": `${height}px` } : {}}
-      onFocusIn={({ target }) => keepJupyterOut(target)}
       onKeyDown={(event) => {
         if (event.key !== "Escape" || event.defaultPrevented || !listed) return;
         event.preventDefault();

@@ -1,5 +1,6 @@
 /** The debugger's commands. Their keys and their place in the Run menu stand in `schema/panel.json`. */
 import type { Controls } from "../model/controls";
+import type { RunControl } from "../model/run_control";
 import { pageUrl } from "../shells/server";
 import type { Command, Commands, Palette, Shell } from "./jupyterlab";
 import type { Panel } from "./panel";
@@ -8,7 +9,7 @@ import { base } from "./presence";
 const CATEGORY = "Agent debugger";
 const NO_ARGUMENTS = { args: { type: "object", properties: {} } };
 
-/** What is asked of the run that the panel shows. */
+/** What is asked of the run that is shown. */
 const ORDERS: { id: string; name: keyof Controls; label: string; caption: string }[] = [
   { id: "step", name: "step", label: "Step", caption: "Step the agent to its next breakpoint" },
   { id: "continue", name: "resume", label: "Continue", caption: "Let the agent run on" },
@@ -16,12 +17,17 @@ const ORDERS: { id: string; name: keyof Controls; label: string; caption: string
   { id: "stop", name: "stop", label: "Stop", caption: "Stop the agent" },
 ];
 
-/** Those whose state follows the panel's. */
+/** Those whose state follows the panel's and the run's. */
 const FOLLOWING = ["toggle-panel", ...ORDERS.map(({ id }) => id)].map((id) => `agentstepper:${id}`);
 
 /** Tell JupyterLab that the panel's state, or its run's, is another one. */
 export function notify(commands: Commands): void {
   for (const id of FOLLOWING) commands.notifyCommandChanged(id);
+}
+
+/** Whose run is asked. */
+interface HasControl {
+  readonly control: RunControl | null;
 }
 
 /** Add the commands, and to the palette where there is one. */
@@ -30,6 +36,7 @@ export function addCommands(
   shell: Shell,
   panel: Panel,
   palette: Palette | null,
+  run: HasControl,
 ): void {
   const add = (id: string, command: Omit<Command, "describedBy">) => {
     commands.addCommand(`agentstepper:${id}`, { ...command, describedBy: NO_ARGUMENTS });
@@ -45,24 +52,24 @@ export function addCommands(
   for (const { id, name, label, caption } of ORDERS) {
     add(id, {
       label,
-      caption: () => held(panel, name) ?? caption,
-      isEnabled: () => held(panel, name) === null,
-      execute: () => panel.control?.[name](),
+      caption: () => held(run, name) ?? caption,
+      isEnabled: () => held(run, name) === null,
+      execute: () => run.control?.[name](),
     });
   }
   add("open-page", {
     label: "Open on Its Own Page",
     caption: "Open the agent debugger in a tab of its own",
     execute: () => {
-      window.open(pageUrl(base(), panel.control?.run() ?? ""), "_blank", "noopener");
+      window.open(pageUrl(base(), run.control?.run() ?? ""), "_blank", "noopener");
     },
   });
 }
 
-/** Why the panel's run can't be asked for this now; null where it can. */
-function held(panel: Panel, name: keyof Controls): string | null {
-  if (!panel.control) return "Show the agent debugger’s panel first";
-  const control = panel.control.possible()[name];
+/** Why the run can't be asked for this now; null where it can. */
+function held(run: HasControl, name: keyof Controls): string | null {
+  if (!run.control) return "Show the agent debugger’s panel first";
+  const control = run.control.possible()[name];
   return control ? control.held : "This agent can’t be stopped from here";
 }
 

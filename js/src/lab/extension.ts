@@ -1,5 +1,6 @@
 /** The plugin of the side panel and its commands. */
 import { onOpenRun } from "../shells/opening";
+import { Commanded } from "./commanded";
 import { addCommands, notify } from "./commands";
 import { ICON } from "./icon";
 import type { App, LayoutRestorer, Palette, Plugin } from "./jupyterlab";
@@ -22,11 +23,15 @@ export async function panelPlugin(scope: ShareScope): Promise<Plugin> {
   function activate(app: App, palette: Palette | null, restorer: LayoutRestorer | null): void {
     const { commands, shell } = app;
     const panel: Panel = makePanel(Widget, icon, () => {
-      notify(commands);
+      run.update();
       memory?.note(panel.isVisible);
     });
     const memory = restorer ? null : reopen(app, panel);
-    addCommands(commands, shell, panel, palette);
+    const run = new Commanded(panel, () => notify(commands));
+    // A view comes into sight, or leaves it, with the document that it stands in.
+    shell.currentChanged?.connect(() => requestAnimationFrame(() => run.update()));
+    addCommands(commands, shell, panel, palette, run);
+    run.start(); // what it tells of are the commands
     onOpenRun((run) => {
       panel.showRun(run);
       shell.activateById(panel.id);

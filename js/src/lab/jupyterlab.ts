@@ -33,6 +33,8 @@ export interface Shell {
   widgets(area: "left" | "right"): Iterable<Widget>;
   collapseLeft(): void;
   collapseRight(): void;
+  /** Told when another document is shown. */
+  readonly currentChanged?: { connect(slot: () => void): void };
 }
 
 export interface Commands {

@@ -3,9 +3,6 @@ import type { RunControl } from "../model/run_control";
 import type { Widget, WidgetClass } from "./jupyterlab";
 import { type Presence, present } from "./presence";
 
-/** On the body while the panel is seen and its run lives: only then the F keys are the debugger's. */
-export const LIVE = "as-mod-live";
-
 const LEAST = "340px";
 
 export interface Panel extends Widget {
@@ -87,14 +84,7 @@ export function makePanel(Base: WidgetClass, icon: unknown, changed: () => void)
     }
 
     #tell(): void {
-      document.body.classList.toggle(LIVE, lives(this.control));
       changed();
     }
   })();
-}
-
-function lives(control: RunControl | null): boolean {
-  if (!control) return false;
-  const { step, resume, halt } = control.possible();
-  return [step, resume, halt].some(({ held }) => held === null);
 }

@@ -7,6 +7,8 @@ import type { Debugger } from "./debugger";
 export interface RunControl {
   /** The shown run's id; "" where there is none. */
   run(): string;
+  /** Whether it waits for a person; also where this login may only watch. */
+  halted(): boolean;
   /** What is possible now, and why the rest isn't. */
   possible(): Controls;
   /**
@@ -34,6 +36,7 @@ export function runControl(model: Debugger): RunControl {
   };
   return {
     run: () => model.run.peek()?.id ?? "",
+    halted: () => (model.run.peek()?.pending.length ?? 0) > 0,
     possible: () => possible.peek(),
     watch: (changed) =>
       effect(() => {

@@ -5,7 +5,7 @@ import type { AgentState } from "../protocol/runtime.gen";
 import { openRun, type Reach } from "../shells/opening";
 import { Button } from "../view/button";
 import { Edge, useHeight } from "../view/edge";
-import { keepJupyterOut } from "../view/jupyter_keys";
+import { useSharedKeys } from "../view/jupyter_keys";
 import { useKeepFocus } from "../view/keep_focus";
 import type { Place } from "../view/place";
 import { ShellName, Split, useNarrow } from "../view/split";
@@ -38,6 +38,7 @@ export function Root({ model, place, reach }: RootProps) {
   const root = useRef<HTMLDivElement>(null);
   const [height, setHeight] = useHeight(place);
   useKeepFocus(root, HEIRS);
+  useSharedKeys(root);
   const [command, setCommand] = useState<string | null>(null);
   const onOpen = (state: AgentState) => {
     const { run_id } = state;
@@ -51,7 +52,6 @@ export function Root({ model, place, reach }: RootProps) {
         class="as-Root as-shell-inline as-Sess"
         data-lm-suppress-shortcuts="true"
         style={place.resizable ? { "--as-height": `${height}px` } : {}}
-        onFocusIn={({ target }) => keepJupyterOut(target)}
         onKeyDown={onKey}
       >
         <div class="as-View" role="region" aria-label="Agents" tabIndex={-1}>

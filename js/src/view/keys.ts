@@ -4,6 +4,7 @@ import type { Debugger } from "../model/debugger";
 import { rowOf } from "../model/fold";
 import type { Row, Tab } from "../model/model";
 import { stopLike } from "../model/stops";
+import { isTextField } from "./jupyter_keys";
 import type { Place } from "./place";
 
 type Act = (model: Debugger, place: Place, root: HTMLElement) => void;
@@ -136,9 +137,4 @@ function writeNote(model: Debugger): void {
 function possible(model: Debugger) {
   const connection = model.connection.peek();
   return controls({ connection, run: model.run.peek(), draftError: model.heldBy.peek() });
-}
-
-function isTextField(target: EventTarget | null): boolean {
-  if (!(target instanceof HTMLElement)) return false;
-  return target.matches("input, textarea, select") || target.isContentEditable;
 }

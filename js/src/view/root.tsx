@@ -9,8 +9,9 @@ import { ChangesTab } from "./changes_tab";
 import { CompareTab } from "./compare_tab";
 import { Edge, useHeight } from "./edge";
 import { emptyState } from "./empty";
+import { useHaltInSight } from "./halt_in_sight";
 import { Header } from "./header";
-import { keepJupyterOut } from "./jupyter_keys";
+import { useSharedKeys } from "./jupyter_keys";
 import { useKeepFocus } from "./keep_focus";
 import { onKey } from "./keys";
 import { Help } from "./keys_help";
@@ -32,6 +33,8 @@ export function Root({ model, place }: RootProps) {
   const root = useRef<HTMLDivElement>(null);
   const [height, setHeight] = useHeight(place);
   useKeepFocus(root);
+  useSharedKeys(root);
+  useHaltInSight(model, place, root);
   const empty = emptyState(model);
   return (
     <ShellName.Provider value={place.shell}>
@@ -41,7 +44,6 @@ export function Root({ model, place }: RootProps) {
         class={`as-Root as-shell-${place.shell}`}
         data-lm-suppress-shortcuts="true"
         style={place.resizable ? { "--as-height": `${height}px` } : {}}
-        onFocusIn={({ target }) => keepJupyterOut(target)}
         onKeyDown={(event) => onKey(event, model, place, event.currentTarget)}
       >
         <div class="as-View" role="region" aria-label="Agent debugger" tabIndex={-1}>

@@ -51,6 +51,7 @@ function fakeView(element: HTMLElement, run: string, options?: MountOptions): Fa
   const watchers = new Set<(possible: Controls) => void>();
   const control: RunControl = {
     run: () => run,
+    halted: () => now === HALTED,
     possible: () => now,
     watch(changed) {
       changed(now);

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { addCommands, notify } from "../../src/lab/commands";
 import type { Command, Shell } from "../../src/lab/jupyterlab";
-import { LIVE, makePanel, type Panel } from "../../src/lab/panel";
+import { makePanel, type Panel } from "../../src/lab/panel";
 import { reopen } from "../../src/lab/reopen";
-import { ENDED, fakeApp, HALTED } from "../helpers/fake_app";
+import { fakeApp, HALTED } from "../helpers/fake_app";
 import { type Played, Widget } from "../helpers/lumino";
 import { settled } from "../helpers/peer";
 
@@ -82,19 +82,6 @@ test("disposing takes the view away, and hears of it no more", async () => {
   expect(changed).not.toHaveBeenCalled();
 });
 
-test("the body tells whether a live run is seen", async () => {
-  const { played, view } = await shownPanel();
-  const live = () => document.body.classList.contains(LIVE);
-  expect(live()).toBe(false);
-  view.becomes(HALTED);
-  expect(live()).toBe(true);
-  played.hide();
-  expect(live()).toBe(false);
-  played.show();
-  view.becomes(ENDED);
-  expect(live()).toBe(false);
-});
-
 // ---- commands ------------------------------------------------------------------------------------
 
 function commandsOf(panel: Panel) {
@@ -112,7 +99,7 @@ function commandsOf(panel: Panel) {
     collapseRight: vi.fn(),
   };
   const palette = { addItem: vi.fn() };
-  addCommands(registry, shell as unknown as Shell, panel, palette);
+  addCommands(registry, shell as unknown as Shell, panel, palette, panel);
   const command = (name: string) => {
     const found = all.get(`agentstepper:${name}`);
     if (!found) throw new Error(`no command ${name}`);
