@@ -70,7 +70,7 @@ def with_content(text: bytes) -> bytes:
             "run.json",
             lambda _: b'{"tags": [0' + b",0" * 11_000_000 + b"]}",
         ),
-        archived(archive.dump(HISTORY), "events.jsonl", lambda _: b" " * (300 << 20)),
+        archived(archive.dump(HISTORY), "events.jsonl", lambda _: b" " * (130 << 20)),
     ],
     ids=["values of a content", "depth of a content", "lines", "values", "size"],
 )
