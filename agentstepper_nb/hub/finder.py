@@ -157,12 +157,13 @@ class _Look:
                 "Other rows were looked for meanwhile: their answer comes instead.",
                 self._looked.run,
             )
-        run = self._looked.run
-        return await windows.rows(self._hub, run, first, last, _speaks_by_contents)
+        run, filter = self._looked.run, self._looked.filter
+        filter.turn_page()
 
+        def needs(breakpoint: Breakpoint) -> bool:
+            return filter.reads(breakpoint) or not told_apart(breakpoint)
 
-def _speaks_by_contents(breakpoint: Breakpoint) -> bool:
-    return not told_apart(breakpoint)
+        return await windows.rows(self._hub, run, first, last, needs, filter.read)
 
 
 def _put(seqs: array[int], seq: int, *, there: bool) -> None:

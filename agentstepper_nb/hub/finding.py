@@ -1,4 +1,5 @@
-"""Which rows of a run a filter leaves: those that hold each of its words, as the view finds them.
+"""Which rows of a run a filter leaves: those that hold each of its words, as the view finds them, or
+whose results and answers do, of which a view has a line alone.
 
 `js/src/view/timeline/filter.ts` does the same with the rows that a view has; one table of cases,
 `js/tests/helpers/filter_cases.json`, holds both to it.
@@ -10,7 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from ..protocol.values import Actor, Commit, FileChange, Outcome, Row
+from ..protocol.values import Actor, Breakpoint, Commit, FileChange, Outcome, Row, Side
+from ..store.search.words import LONGEST, strings
 
 _ACTORS: Final = {
     Actor.AGENT: "Agent",
@@ -36,6 +38,25 @@ class Filter:
         self._shown: dict[str, int] = {}  # the row at which the files of an event stand
         self._left: set[int] = set()
         self._files: Mapping[str, Sequence[FileChange]] = {}
+        self._contents: dict[int, frozenset[str]] = {}  # words that stand in contents of the page
+
+    def turn_page(self) -> None:
+        """Forget what stands in the contents of the page before."""
+        self._contents = {}
+
+    def reads(self, breakpoint: Breakpoint) -> bool:
+        """Whether it looks into a breakpoint's contents: into results and answers.
+
+        Prompts repeat what was said before, so that all rows after a word would be left.
+        """
+        return breakpoint.side is Side.END
+
+    def read(self, breakpoint: Breakpoint) -> None:
+        """Look into a breakpoint's contents for the words."""
+        if self._words and self.reads(breakpoint):
+            data = breakpoint.current.encode(errors="replace")
+            text = "\n".join(strings(data[:LONGEST])).lower()
+            self._contents[breakpoint.seq] = frozenset(word for word in self._words if word in text)
 
     def learn(self, rows: Sequence[Row], commits: Iterable[Commit]) -> None:
         """Learn what some rows changed, before they are asked about.
@@ -64,9 +85,10 @@ class Filter:
         files: Sequence[FileChange] = ()
         if self._shown.get(row.event) == row.seq:
             files = self._files.get(row.event, ())
-        text = text_of(row)
+        text, contents = text_of(row), self._contents.get(row.seq, frozenset())
         return all(
-            word in text or any(word in _names(file) for file in files) for word in self._words
+            word in text or word in contents or any(word in _names(file) for file in files)
+            for word in self._words
         )
 
     def left(self) -> set[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import msgspec
@@ -137,7 +137,12 @@ async def _page(hub: Hub, run: str, first: int, last: int) -> Shown:
 
 
 async def rows(
-    hub: Hub, run: str, first: int, last: int, needs: Needs = lambda point: True
+    hub: Hub,
+    run: str,
+    first: int,
+    last: int,
+    needs: Needs = lambda point: True,
+    see: Callable[[Breakpoint], None] = lambda point: None,
 ) -> Shown:
     """Rows as a view shows them, each made as it is read: not all of their contents are held.
 
@@ -147,6 +152,7 @@ async def rows(
         first: The number of the first; with 0, commits from before the first are there.
         last: The number of the last.
         needs: Whether a row is made of a breakpoint's contents; its size is.
+        see: Called with each breakpoint, on any thread; where its contents aren't needed they may be "".
 
     Raises:
         CommandError: `unknown_run`: it was deleted meanwhile.
@@ -156,7 +162,11 @@ async def rows(
     vocabulary = hub.extensions.vocabulary
 
     def take(spoken: Breakpoint | Event) -> None:
-        made.append(debug_row(spoken) if isinstance(spoken, Event) else row(spoken, vocabulary))
+        if isinstance(spoken, Event):
+            made.append(debug_row(spoken))
+        else:
+            see(spoken)
+            made.append(row(spoken, vocabulary))
 
     commits = await read(hub, run, hub.store.look(run, first, last, take, needs))
     return Shown(tuple(sorted(made, key=lambda each: each.seq)), commits)

@@ -62,6 +62,22 @@ async def seqs(person: Person, text: str) -> list[int]:
 
 
 @on_a_loop
+async def test_whole_results_and_answers_are_looked_at_but_no_prompts() -> None:
+    hub, agent, person = await begun()
+    agent.begin("tool", kind="tool_invocation", name="read")
+    call: Any = {"Tool": "read", "Argument": {"path": "a"}}
+    agent.reach("call", call, "tool", waits=False)
+    agent.reach("result", "first line\nsecond\nthe Needle", "tool", side="end", waits=False)
+    agent.begin("query", kind="llm_query")
+    agent.reach("prompt", ["the needle", "x", "hello"], "query", waits=False)
+    agent.reach("answer", "so it is\nneedle", "query", side="end", waits=False)
+    assert await seqs(person, "needle") == [22, 24]
+    assert await seqs(person, "tools needle") == [22]
+    assert await seqs(person, "x1 needle") == []
+    await hub.close()
+
+
+@on_a_loop
 async def test_only_what_is_new_is_looked_at() -> None:
     store = Noting()
     hub, agent, person = await begun(store)

@@ -220,14 +220,19 @@ describe("the filter of a long run", () => {
   });
 });
 
-test("a run that is all here is filtered here", async () => {
+test("a run that is all here is filtered here at once, and by whole results once the Core told", async () => {
   const all = aModel();
   await all.peer.greet([endedRun("a")]);
   await all.opens(endedRun("a"), rowsTo(300));
   render(<Timeline model={all.model} />, box);
   all.model.filter.value = "event 29";
   await drawn();
-  all.timers.pass(5000);
   expect(all.peer.inbox).toEqual([]);
   expect(box.querySelector(".as-Filter-count")?.textContent).toBe("13");
+  all.timers.pass(200);
+  const sent = all.peer.take("find_rows");
+  expect(sent.body).toEqual({ run: "a", text: "event 29" });
+  await all.peer.answer(sent, "rows_found", { run: "a", seqs: [7, 29], total: 2 });
+  await drawn();
+  expect(box.querySelector(".as-Filter-count")?.textContent).toBe("14");
 });

@@ -66,7 +66,9 @@ export function leftBy(
   const numbers = (some: readonly Row[], text: string) =>
     filterRows(some, text, files).map(({ seq }) => seq);
   if (rows.complete) {
-    const seqs = numbers(rows.all, filter);
+    // What stands in whole results and answers the Core tells a moment later.
+    const inside = found?.text === filter ? found.seqs : [];
+    const seqs = [...new Set([...numbers(rows.all, filter), ...inside])].sort((a, b) => a - b);
     return { filter, seqs, total: seqs.length };
   }
   if (!found) return null;

@@ -38,13 +38,13 @@ export function Timeline({ model }: { model: Debugger }) {
   );
 }
 
-/** The lines to draw. Where not all rows are here, the Core is asked which of them a filter leaves. */
+/** The lines to draw. The Core is asked which rows a filter leaves: it has all of them, and whole results. */
 function useShown(model: Debugger) {
   useSignalEffect(() => {
-    const { complete, length } = model.window.rows.value;
+    const { length } = model.window.rows.value;
     const text = model.filter.value.trim();
     const run = model.run.value?.id;
-    model.finder.look(text === "" || complete || !run ? null : { run, text, length });
+    model.finder.look(text === "" || !run ? null : { run, text, length });
   });
   return useComputed(() => {
     const rows = model.window.rows.value;
@@ -77,7 +77,7 @@ function Filter({ model, left }: { model: Debugger; left: Left | null }) {
         type="text"
         placeholder="Filter events"
         aria-label="Filter events"
-        title="Filter by number, actor, tool, file or text (/)"
+        title="Filter by number, actor, tool, file, or text of rows, results and answers (/)"
         spellcheck={false}
         value={model.filter.value}
         onInput={(event) => {
@@ -126,7 +126,7 @@ function NoMatch({ model, filter }: { model: Debugger; filter: string }) {
       <h3 class="as-Ellipsis">No event matches “{filter}”</h3>
       <p>
         {count(model.window.rows.value.length, "event")} filtered out. The filter looks at numbers,
-        actors, tool names, changed files and what happened.
+        actors, tool names, changed files, what happened, and whole results and answers.
       </p>
       <div class="as-Empty-actions">
         <Button
