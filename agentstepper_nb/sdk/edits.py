@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -11,9 +12,12 @@ from ..errors import ProtocolError
 from .decoding import reason
 from .packing import Packed, Packer, Word
 
+log = logging.getLogger("agentstepper_nb.sdk")
+
 #: Makes of an edited value what a call takes; raises where it doesn't take that.
 Accept = Callable[[Any], Any]
 
+_UNSAID: Final = "The agent's type refuses this edit, and its redact= fails for the reason."
 #: Letters of why an edit is refused.
 _LONGEST: Final = 2000
 
@@ -63,4 +67,9 @@ class EditReader:
     def told(self, error: Exception) -> str:
         """What an error says, without secrets."""
         text = error.message if isinstance(error, ProtocolError) else reason(error)
-        return self._packer.texts(Word.ERROR, {"type": "", "message": text}, _LONGEST)["message"]
+        try:
+            told = self._packer.texts(Word.ERROR, {"type": "", "message": text}, _LONGEST)
+            return told["message"]
+        except Exception:  # the agent's own hook; without it nothing of the error may leave
+            log.warning("redact= failed for why an edit is refused.", exc_info=True)
+            return _UNSAID

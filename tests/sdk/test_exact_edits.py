@@ -204,3 +204,20 @@ def test_a_secret_in_a_refusal_is_masked(
     assert "the server said no to [masked SHOP_TOKEN]" in said
     person.step()
     assert working.result(PATIENCE).user == "bob"
+
+
+def test_a_hook_that_fails_for_a_reason_keeps_it_inside(
+    live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+) -> None:
+    def redact(word: str, value: Any) -> Any:
+        return "nothing" if word == "error" else value
+
+    async def scenario(dbg: Any) -> Any:
+        return await dbg.begin_llm_query_breakpoint(Order(customer="bob", amount=1))
+
+    working = started(pool, "sync", live, scenario, redact=redact)
+    person.step()
+    said = refused(person, {"customer": "bob", "amount": 0})
+    assert "its redact= fails for the reason" in said
+    person.step()
+    assert working.result(PATIENCE).amount == 1

@@ -26,8 +26,10 @@ def pool() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
-def started(pool: ThreadPoolExecutor, door: str, live: AgentStepperCore, scenario: Any) -> Any:
-    return pool.submit(run, door, SimpleNamespace(port=live.client_port), scenario)
+def started(
+    pool: ThreadPoolExecutor, door: str, live: AgentStepperCore, scenario: Any, **options: Any
+) -> Any:
+    return pool.submit(run, door, SimpleNamespace(port=live.client_port), scenario, **options)
 
 
 def test_the_views_port_is_not_the_agents(live: AgentStepperCore) -> None:
