@@ -195,7 +195,7 @@ test("what came of a call names its tool, and the other side of the selected eve
   model.select("r1");
   await drawn();
   expect(marked()).toEqual(["r3"]);
-  expect(line("r3")?.textContent).toContain("end of the selected event");
+  expect(line("r3")?.getAttribute("aria-description")).toBe("End of the selected event");
   model.select("r4");
   await drawn();
   expect(marked()).toEqual(["r2"]);

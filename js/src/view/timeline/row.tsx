@@ -83,6 +83,7 @@ export function RowLine(props: RowLineProps) {
       )}
       aria-expanded={files > 0 ? open : undefined}
       aria-current={row.pending ? "step" : undefined}
+      aria-description={paired ? PAIRED[row.side ?? "begin"] : undefined}
       onClick={onSelect}
     >
       <span class="as-Row-n" role="gridcell">
@@ -91,7 +92,6 @@ export function RowLine(props: RowLineProps) {
       <Actors row={row} />
       <span class="as-Row-what as-Ellipsis" role="gridcell" title={summary}>
         <Summary row={row} summary={row.approval ? summary.replace(ASKS, "") : summary} />
-        {paired && <span class="as-Hidden">{PAIRED[row.side ?? "begin"]}</span>}
       </span>
       <span class="as-Row-marks" role="gridcell">
         <StopMarks row={row} stops={stops} />
@@ -187,7 +187,7 @@ function ActorName({ actor }: { actor: Actor }) {
 }
 
 /** What a row says to who can't see that it is marked. */
-const PAIRED = { begin: ", begin of the selected event", end: ", end of the selected event" };
+const PAIRED = { begin: "Begin of the selected event", end: "End of the selected event" };
 
 /** A call is read best with its tool set apart, and so is what came of it: `read_file(src/cart.py)`. */
 function Summary({ row: { name, kind, side }, summary }: { row: Row; summary: string }) {
