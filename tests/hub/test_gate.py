@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import subprocess
 import sys
@@ -71,8 +72,8 @@ def test_a_page_that_nobody_named_is_refused(stand: Stand, version: int, origin:
     )
     assert status == 403
     assert text.startswith("foreign_origin: ")
-    named = origin.encode("ascii", "replace").decode()
-    assert text.endswith(f" start the Core with: agentstepper serve --ui-origin {named}\n")
+    named = re.escape(origin).replace("é", r"\?{1,2}")  # as many bytes as the client makes of it
+    assert re.search(rf" start the Core with: agentstepper serve --ui-origin {named}\n$", text)
 
 
 def test_a_named_origin_is_let_in(new_stand: Callable[..., Stand], version: int) -> None:

@@ -97,7 +97,7 @@ FROM_AGENT: dict[str, Struct] = {
     ),
     '{"n":1,"type":"breakpoint","body":{"id":"b1","event":"e1","side":"begin","waits":true,'
     '"at":1.5,"clock":0.25,"data":{"z": 1.0, "a": 12345678901234567890123},"epoch":0,"stops":[],'
-    '"stop_error":null,"summary":null,"outcome":null,"failure":null,"usage":null,'
+    '"stop_error":null,"summary":null,"outcome":null,"failure":null,"traceback":"","usage":null,'
     '"approval":null}}': BreakpointReached(
         id="b1",
         event="e1",
@@ -110,7 +110,7 @@ FROM_AGENT: dict[str, Struct] = {
     '{"n":1,"type":"breakpoint","body":{"id":"b2","event":"e1","side":"end","waits":false,"at":1.5,'
     '"clock":0.25,"data":null,"epoch":4,"stops":["s1","s2"],"stop_error":"no number",'
     '"summary":"It failed","outcome":"error","failure":{"type":"OSError","message":"gone"},'
-    '"usage":{"input_tokens":3,"output_tokens":null,"cost":0.25,"estimated":true},'
+    '"traceback":"","usage":{"input_tokens":3,"output_tokens":null,"cost":0.25,"estimated":true},'
     '"approval":null}}': BreakpointReached(
         id="b2",
         event="e1",
@@ -129,7 +129,7 @@ FROM_AGENT: dict[str, Struct] = {
     ),
     '{"n":1,"type":"breakpoint","body":{"id":"b3","event":"e1","side":"begin","waits":false,"at":1.5,'
     '"clock":0.25,"pieces":{"number":3,"like":1,"keep":2,"then":[7,", {}"]},"epoch":4,"stops":[],'
-    '"stop_error":null,"summary":null,"outcome":null,"failure":null,"usage":null,"approval":'
+    '"stop_error":null,"summary":null,"outcome":null,"failure":null,"traceback":"","usage":null,"approval":'
     '{"risk":"high","why":"It deletes files.","rule":null}}}': BreakpointReached(
         id="b3",
         event="e1",

@@ -256,7 +256,8 @@ TO_UI: dict[str, Struct] = {
     ),
     '{"n":1,"type":"message","id":"c","body":{"run":"r","message":"b","revision":2,'
     '"data":"{\\"z\\": 1.0}","pieces":null,"edit":"null","strict":true,"approval":{"risk":"high",'
-    '"why":"It deletes files.","rule":"rm *"},"reason":null,"always":true}}': ui.MessageBody(
+    '"why":"It deletes files.","rule":"rm *"},"reason":null,"always":true,'
+    '"traceback":""}}': ui.MessageBody(
         run="r",
         message="b",
         revision=2,
@@ -268,7 +269,7 @@ TO_UI: dict[str, Struct] = {
     ),
     '{"n":1,"type":"message","id":"c","body":{"run":"r","message":"b","revision":2,"data":"",'
     '"pieces":{"number":1,"like":0,"keep":0,"then":["[","7]"]},"edit":null,'
-    '"strict":true,"approval":null,"reason":"no","always":false}}': ui.MessageBody(
+    '"strict":true,"approval":null,"reason":"no","always":false,"traceback":""}}': ui.MessageBody(
         run="r",
         message="b",
         revision=2,
