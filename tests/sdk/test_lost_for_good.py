@@ -84,12 +84,14 @@ def test_every_method_raises_connection_lost_error(
 
 
 def test_a_run_that_its_core_has_lost_is_told_once_what_to_do() -> None:
-    with AgentStepperCore("127.0.0.1", 0, 0) as core:
+    with AgentStepperCore("127.0.0.1", 0, 0, token="agents") as core:
         port = core.client_port
-        dbg = AgentStepper("T", "127.0.0.1", port, mode="continue", stop_on_entry=False)
+        dbg = AgentStepper(
+            "T", "127.0.0.1", port, token="agents", mode="continue", stop_on_entry=False
+        )
         dbg.post_debug_message("kept")
         assert dbg._timeline() is not None  # so the Core has said that it keeps some of it
-    with AgentStepperCore("127.0.0.1", port, 0):
+    with AgentStepperCore("127.0.0.1", port, 0, token="agents"):
         dbg._live().link.closed.result(60)
         with pytest.raises(ConnectionLostError) as caught:
             dbg.post_debug_message("lost")
