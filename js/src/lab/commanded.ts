@@ -35,6 +35,11 @@ export class Commanded {
     return live.findLast((each) => each.halted()) ?? live.at(-1) ?? panel ?? null;
   }
 
+  /** The view under a cell whose agent is halted, the newest one; null: none. */
+  get halted(): ShownView | null {
+    return [...shownViews()].findLast(({ control }) => control.halted()) ?? null;
+  }
+
   /** Look again: what is seen may be something else. */
   update(): void {
     const control = this.control;

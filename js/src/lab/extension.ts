@@ -1,10 +1,12 @@
 /** The plugin of the side panel and its commands. */
 import { onOpenRun } from "../shells/opening";
-import { Commanded } from "./commanded";
+import { Commanded, isSeen } from "./commanded";
 import { addCommands, notify } from "./commands";
 import { ICON } from "./icon";
-import type { App, LayoutRestorer, Palette, Plugin } from "./jupyterlab";
+import type { App, LayoutRestorer, Palette, Plugin, StatusBar } from "./jupyterlab";
+import { KEPT } from "./kept_view";
 import { makePanel, type Panel } from "./panel";
+import { makeReminder } from "./reminder";
 import { reopen } from "./reopen";
 import { type ShareScope, take } from "./share_scope";
 
@@ -12,22 +14,53 @@ import { type ShareScope, take } from "./share_scope";
 const RANK = 500;
 
 export async function panelPlugin(scope: ShareScope): Promise<Plugin> {
-  const [{ Widget }, { ILayoutRestorer }, { ICommandPalette }, { LabIcon }] = await Promise.all([
-    take(scope, "@lumino/widgets"),
-    take(scope, "@jupyterlab/application"),
-    take(scope, "@jupyterlab/apputils"),
-    take(scope, "@jupyterlab/ui-components"),
-  ]);
+  const [{ Widget }, { ILayoutRestorer }, { ICommandPalette, Notification }, { LabIcon }, status] =
+    await Promise.all([
+      take(scope, "@lumino/widgets"),
+      take(scope, "@jupyterlab/application"),
+      take(scope, "@jupyterlab/apputils"),
+      take(scope, "@jupyterlab/ui-components"),
+      take(scope, "@jupyterlab/statusbar").catch(() => null), // Notebook has none
+    ]);
   const icon = new LabIcon({ name: "agentstepper:panel", svgstr: ICON });
 
-  function activate(app: App, palette: Palette | null, restorer: LayoutRestorer | null): void {
+  function activate(
+    app: App,
+    palette: Palette | null,
+    restorer: LayoutRestorer | null,
+    bar: StatusBar | null,
+  ): void {
     const { commands, shell } = app;
     const panel: Panel = makePanel(Widget, icon, () => {
       run.update();
       memory?.note(panel.isVisible);
     });
     const memory = restorer ? null : reopen(app, panel);
-    const run = new Commanded(panel, () => notify(commands));
+    const run: Commanded = new Commanded(panel, () => {
+      notify(commands);
+      const { halted } = run;
+      const seen = panel.control?.halted() || (halted !== null && isSeen(halted));
+      reminder.tell(halted?.control.run() ?? null, seen);
+    });
+    const reminder = makeReminder({
+      Base: Widget,
+      panel,
+      notifications: Notification,
+      show() {
+        const { halted } = run;
+        if (halted && isSeen(halted)) halted.element.scrollIntoView({ block: "nearest" });
+        else if (halted) panel.showRun(halted.control.run());
+        if (halted && !isSeen(halted)) shell.activateById(panel.id);
+      },
+    });
+    document.addEventListener(KEPT, () => {
+      reminder.tell(run.halted?.control.run() ?? null, false);
+    });
+    bar?.registerStatusItem("agentstepper_nb:halted", {
+      item: reminder.item,
+      align: "right",
+      rank: RANK,
+    });
     // A view comes into sight, or leaves it, with the document that it stands in.
     shell.currentChanged?.connect(() => requestAnimationFrame(() => run.update()));
     addCommands(commands, shell, panel, palette, run);
@@ -44,7 +77,7 @@ export async function panelPlugin(scope: ShareScope): Promise<Plugin> {
     id: "agentstepper_nb:panel",
     description: "The agent debugger’s side panel and commands.",
     autoStart: true,
-    optional: [ICommandPalette, ILayoutRestorer],
+    optional: [ICommandPalette, ILayoutRestorer, ...(status ? [status.IStatusBar] : [])],
     activate,
   };
 }

@@ -57,6 +57,20 @@ export interface Palette {
   addItem(item: { command: string; category: string }): unknown;
 }
 
+export interface StatusBar {
+  registerStatusItem(id: string, item: { item: Widget; align: "right"; rank: number }): unknown;
+}
+
+export interface Notifications {
+  /** Gives the notification's id. */
+  emit(
+    message: string,
+    type: "info",
+    options: { autoClose: false; actions: { label: string; callback(): void }[] },
+  ): string;
+  dismiss(id: string): void;
+}
+
 export interface LayoutRestorer {
   add(widget: Widget, name: string): void;
 }
@@ -66,7 +80,7 @@ export declare class Widget {
   constructor(options?: { node?: HTMLElement });
   id: string;
   readonly node: HTMLElement;
-  readonly title: { label: string; caption: string; icon: unknown };
+  readonly title: { label: string; caption: string; icon: unknown; className: string };
   readonly isVisible: boolean;
   readonly isDisposed: boolean;
   addClass(name: string): void;
@@ -114,7 +128,11 @@ export interface MimeExtension {
 export interface Packages {
   "@lumino/widgets": { Widget: WidgetClass };
   "@jupyterlab/application": { ILayoutRestorer: Token<LayoutRestorer> };
-  "@jupyterlab/apputils": { ICommandPalette: Token<Palette> };
+  "@jupyterlab/apputils": {
+    ICommandPalette: Token<Palette>;
+    Notification: Notifications;
+  };
+  "@jupyterlab/statusbar": { IStatusBar: Token<StatusBar> };
   "@jupyterlab/rendermime": {
     htmlRendererFactory: { createRenderer(options: RendererOptions): Renderer };
   };

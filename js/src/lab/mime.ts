@@ -3,6 +3,7 @@
  * Core doesn't know the run any more, the timeline that was kept with the notebook.
  */
 import type { MimeExtension, MimeModel, Renderer, WidgetClass } from "./jupyterlab";
+import { keepView } from "./kept_view";
 import { type Presence, present } from "./presence";
 import { keepScroll } from "./scroll";
 import { type ShareScope, take } from "./share_scope";
@@ -49,6 +50,7 @@ export function makeRenderer(Base: WidgetClass, html: () => Renderer): Renderer 
     #presence: Presence | null = null;
     #kept: Renderer | null = null;
     #putBack = () => {};
+    #cell: HTMLElement | null = null;
 
     /** Called again when the output changes: the static timeline is added to it when the run ends. */
     async renderModel(model: MimeModel): Promise<void> {
@@ -64,6 +66,16 @@ export function makeRenderer(Base: WidgetClass, html: () => Renderer): Renderer 
 
     override dispose(): void {
       if (this.isDisposed) return;
+      const presence = this.#presence;
+      const control = presence?.view?.control;
+      const cell = this.#cell;
+      // A halted agent's view stays: its cell was run again, say, and waits for the very agent.
+      if (presence && control?.halted() && cell?.isConnected) {
+        this.#presence = null;
+        super.dispose();
+        keepView(cell, this.node, control, () => presence.leave());
+        return;
+      }
       this.#clear();
       super.dispose();
     }
@@ -92,6 +104,7 @@ export function makeRenderer(Base: WidgetClass, html: () => Renderer): Renderer 
     }
 
     protected override onAfterAttach(): void {
+      this.#cell = this.node.closest<HTMLElement>(".jp-Cell");
       this.#putBack();
     }
   })();

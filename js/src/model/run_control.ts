@@ -9,6 +9,8 @@ export interface RunControl {
   run(): string;
   /** Whether it waits for a person; also where this login may only watch. */
   halted(): boolean;
+  /** Whether it hasn't ended, as far as is known. */
+  lives(): boolean;
   /** What is possible now, and why the rest isn't. */
   possible(): Controls;
   /**
@@ -37,6 +39,7 @@ export function runControl(model: Debugger): RunControl {
   return {
     run: () => model.run.peek()?.id ?? "",
     halted: () => (model.run.peek()?.pending.length ?? 0) > 0,
+    lives: () => (model.run.peek()?.state ?? "idle") !== "idle",
     possible: () => possible.peek(),
     watch: (changed) =>
       effect(() => {

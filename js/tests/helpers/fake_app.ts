@@ -52,6 +52,7 @@ function fakeView(element: HTMLElement, run: string, options?: MountOptions): Fa
   const control: RunControl = {
     run: () => run,
     halted: () => now === HALTED,
+    lives: () => now !== ENDED,
     possible: () => now,
     watch(changed) {
       changed(now);

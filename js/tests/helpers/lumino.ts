@@ -3,10 +3,14 @@ import type { WidgetClass } from "../../src/lab/jupyterlab";
 
 class FakeWidget {
   id = "";
-  readonly node = document.createElement("div");
-  readonly title = { label: "", caption: "", icon: null as unknown };
+  readonly node: HTMLElement;
+  readonly title = { label: "", caption: "", icon: null as unknown, className: "" };
   isVisible = false;
   isDisposed = false;
+
+  constructor({ node = document.createElement("div") }: { node?: HTMLElement } = {}) {
+    this.node = node;
+  }
 
   addClass(name: string): void {
     this.node.classList.add(name);
