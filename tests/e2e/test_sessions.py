@@ -154,7 +154,12 @@ def test_the_kernel_relays_what_the_browser_cannot_reach(
     new_bare_lab: NewLab, serve: AgentStepperCore
 ) -> None:
     """Also while a cell keeps the kernel's main thread."""
-    url = f"import os; os.environ['AGENTSTEPPER_URL'] = 'ws://127.0.0.1:{serve.client_port}'\n"
+    variables = {
+        "AGENTSTEPPER_URL": f"ws://127.0.0.1:{serve.client_port}",
+        "AGENTSTEPPER_TOKEN": serve.tokens.agent,
+        "AGENTSTEPPER_CONTROL_TOKEN": serve.tokens.control,
+    }
+    url = f"import os; os.environ.update({variables!r})\n"
     one, _, create = creating()
     lab = new_bare_lab([url + create, "SessionsWidget()", _WAIT])
     lab.run(0)

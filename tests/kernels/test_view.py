@@ -357,7 +357,8 @@ def test_a_cell_in_the_background_with_the_servers_core(front: Front) -> None:
     )
     try:
         port = front.run("server.ui_port").value
-        with sit_down(f"ws://127.0.0.1:{port}") as person:
+        token = str(front.run("server.tokens.control").value).strip("'")
+        with sit_down(f"ws://127.0.0.1:{port}?token={token}") as person:
             cell = front.start(f"%%step --background\n{ASK}\nprint('late')")
             ran = front.ended(cell)
             assert (ran.status, ran.text) == ("ok", "")

@@ -36,6 +36,7 @@ def debugged(frameworks: Path, folder: Path) -> Iterator[tuple[Person, subproces
         environment = {
             **os.environ,
             "AGENTSTEPPER_URL": f"ws://127.0.0.1:{core.client_port}",
+            "AGENTSTEPPER_TOKEN": core.tokens.agent,
             "HF_HUB_OFFLINE": "1",
             "JUPYTER_DATA_DIR": str(folder / "jupyter"),
             "PYTHONPATH": str(frameworks),

@@ -43,8 +43,12 @@ def environment(folder: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def kernel(core: AgentStepperCore, environment: dict[str, str], folder: Path) -> Iterator[Kernel]:
-    url = f"ws://127.0.0.1:{core.client_port}"
-    kernel = Kernel(environment | {"AGENTSTEPPER_URL": url}, str(folder))
+    found = {
+        "AGENTSTEPPER_URL": f"ws://127.0.0.1:{core.client_port}",
+        "AGENTSTEPPER_TOKEN": core.tokens.agent,
+        "AGENTSTEPPER_CONTROL_TOKEN": core.tokens.control,
+    }
+    kernel = Kernel(environment | found, str(folder))
     try:
         loaded = kernel.run("%load_ext agentstepper_nb")
         assert (loaded.status, loaded.text) == ("ok", "")

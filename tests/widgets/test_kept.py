@@ -163,7 +163,10 @@ def execute(
     core: AgentStepperCore, environment: dict[str, str], folder: Path
 ) -> Callable[[str], Path]:
     """Execute a notebook with one agent in it as `jupyter execute` does, and save it."""
-    env = environment | {"AGENTSTEPPER_URL": f"ws://127.0.0.1:{core.client_port}"}
+    env = environment | {
+        "AGENTSTEPPER_URL": f"ws://127.0.0.1:{core.client_port}",
+        "AGENTSTEPPER_TOKEN": core.tokens.agent,
+    }
 
     def run(code: str) -> Path:
         cells = [nbformat.v4.new_code_cell(each) for each in ("%load_ext agentstepper_nb", code)]

@@ -118,7 +118,7 @@ def test_a_core_that_is_away_is_tried_again_by_the_view(
 def test_a_core_that_ends_is_told() -> None:
     with AgentStepperCore("127.0.0.1", client_port=0, ui_port=None) as core:
         url = discover.runtime_url(f"ws://127.0.0.1:{core.client_port}")
-        view = View(lambda: discover.Endpoint(url))
+        view = View(lambda: discover.Endpoint(url, core.tokens.control))
         view.opens()
         assert view.told()["type"] == "welcome"
     assert view.heard()["op"] == "closed"
