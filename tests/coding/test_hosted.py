@@ -22,7 +22,7 @@ from agentstepper_nb.worker.service import ServiceContext
 from tests.helpers.conversing import Leader
 
 LOG = logging.getLogger("agentstepper_nb.test")
-HOW = wire.CreateSession(workspace_path="/ws", provider="scripted", model="m")
+HOW = wire.CreateSession(workspace_path="/ws", provider="scripted", model="jokes")
 
 
 class Desk:
