@@ -53,6 +53,7 @@ def person(monkeypatch: pytest.MonkeyPatch) -> Iterator[Person]:
     """Somebody at a debugger that is found."""
     with AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core:
         monkeypatch.setenv("AGENTSTEPPER_URL", f"ws://127.0.0.1:{core.client_port}")
+        monkeypatch.setenv("AGENTSTEPPER_TOKEN", core.tokens.agent)
         with Person(core.ui_port) as person:
             yield person
 
