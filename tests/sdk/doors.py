@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractContextManager, asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import msgspec
@@ -30,13 +30,13 @@ class Awaited:
         self.dbg = dbg
 
     def llm(self, *args: Any, **kwargs: Any) -> Any:
-        return _awaited(self.dbg.llm(*args, **kwargs))
+        return _AwaitedBlock(self.dbg.llm(*args, **kwargs))
 
     def tool(self, *args: Any, **kwargs: Any) -> Any:
-        return _awaited(self.dbg.tool(*args, **kwargs))
+        return _AwaitedBlock(self.dbg.tool(*args, **kwargs))
 
     def event(self, *args: Any, **kwargs: Any) -> Any:
-        return _awaited(self.dbg.event(*args, **kwargs))
+        return _AwaitedBlock(self.dbg.event(*args, **kwargs))
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self.dbg, name)
@@ -49,10 +49,17 @@ class Awaited:
         return call
 
 
-@asynccontextmanager
-async def _awaited(block: AbstractContextManager[Any]) -> AsyncIterator[Any]:
-    with block as inside:
-        yield inside
+class _AwaitedBlock:
+    """A block entered by `async with`: without a frame in the traceback of what is raised inside."""
+
+    def __init__(self, block: AbstractContextManager[Any]) -> None:
+        self._block = block
+
+    async def __aenter__(self) -> Any:
+        return self._block.__enter__()
+
+    async def __aexit__(self, *raised: Any) -> bool | None:
+        return self._block.__exit__(*raised)
 
 
 def run(door: str, core: ScriptedCore, scenario: Scenario, **options: Any) -> Any:
