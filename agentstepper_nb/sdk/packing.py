@@ -154,8 +154,10 @@ class Packer:
 
     def traceback(self, error: BaseException) -> str:
         """Pack the frames of the agent's own code that an exception passed."""
-        texts = self.texts(Word.TRACEBACK, {"traceback": own_frames(error)}, TRACEBACK)
-        return texts["traceback"]
+        text = own_frames(error)
+        if self._redact is not None:
+            text = str(self._redact(Word.TRACEBACK, text))
+        return _cut(plain(Mask().text(text)), TRACEBACK)
 
     def commit(self, commit: Commit) -> Commit:
         """Pack a commit. The contents of its largest files are left out where it is too large."""

@@ -148,11 +148,14 @@ def test_redact_sees_everything_before_it_leaves(door: str, core: ScriptedCore) 
         ("debug_message", "m"),
         ("tool_call", {"Tool": "t", "Argument": 1}),
         ("error", {"type": "ValueError", "message": "x"}),
+        ("traceback", seen[-1][1]),
     ]
+    assert seen[-1][1].endswith('raise ValueError("x")')
     shown = [bytes(point.data) for point in peer.points]
     assert shown == [b'"hidden"', b'"hidden"', b'"hidden"', b'"hidden"', b"null"]
     assert peer.points[-1].failure is not None
     assert peer.points[-1].failure.message == "hidden"
+    assert peer.points[-1].traceback == "hidden"
 
 
 @both
