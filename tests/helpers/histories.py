@@ -218,6 +218,7 @@ def with_every_field() -> RunHistory:
         side=Side.END,
         outcome=Outcome.ERROR,
         failure=failure,
+        traceback='  File "solve.py", line 3, in größe\n    raise OSError("gone")',
         usage=Usage(input_tokens=5, output_tokens=6, cost=0.125),
         duration=0.5,
         reason=None,
