@@ -146,7 +146,7 @@ class UiSessionV2(UiSession):
         else:
             self._check_control()
             if isinstance(command, v2.ImportRun):
-                self._later(partial(self._import, command, id), text, aside=True)
+                self._later(partial(self._import, command, id), text)
             elif isinstance(command, v2.WriteNote):
                 self._later(partial(self._write_note, command, id), text)
             elif isinstance(command, _Decision):
