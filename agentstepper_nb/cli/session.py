@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ..protocol import ui
 from ..protocol.stops import Stop
-from ..protocol.values import Commit, Row, Run
+from ..protocol.values import Commit, Row, Run, changed
 from ..protocol.visible import on_one_line
 from .lines import asked, commit_line, halted_by, row_line, run_line, way
 from .link import Connected, Happening, Lost, Received, Refused
@@ -180,7 +180,7 @@ class Session:
             if page.before is not None:
                 self._get_commits(run, page.before, found)
                 return
-            self.commits = {commit.id: commit for commit in found}
+            self.commits = {commit.id: commit for commit in changed(found)}
             self.ask(ui.OpenRun(run=run), self._opened)
 
         self.ask(ui.GetCommits(run=run, before=before), take)
@@ -191,7 +191,7 @@ class Session:
             return
         for row in opened.rows:
             self._row(row)
-        for commit in opened.commits:
+        for commit in changed(opened.commits):
             self.commits.setdefault(commit.id, commit)
             self._say_commit(commit)
         self._current_changed(opened.run)
@@ -277,7 +277,7 @@ class Session:
                 self.look(row.id)
 
     def _commit(self, commit: Commit) -> None:
-        if commit.id not in self.commits:
+        if commit.id not in self.commits and changed((*self.commits.values(), commit)):
             self.commits[commit.id] = commit
             self._say_commit(commit)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import CommandError
 from ..protocol.records import RunHistory
-from ..protocol.values import Breakpoint, Event, EventKind, Run
+from ..protocol.values import Breakpoint, Event, EventKind, Run, changed
 from ..store.sqlite.reader import Reader
 from . import files, frames
 from .folders import Folder, chosen, folder_of, reading
@@ -82,7 +82,7 @@ class StoredRun:
         Columns: seq (the number of the last row before), at, title, description, sentence, snapshot,
         files, added, removed (lines), paths, event.
         """
-        return frames.of_commits(self.history().commits)
+        return frames.of_commits(changed(self.history().commits))
 
     def content(self, row: str | int) -> Any:
         """What stands in a row: decoded JSON, as edited where it was.

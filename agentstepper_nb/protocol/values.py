@@ -7,7 +7,9 @@ between agent and editor re-encodes them, so that large integers, `1.0` and the 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
+from itertools import dropwhile
 from typing import Annotated, Final
 
 from msgspec import Meta, Struct
@@ -327,6 +329,15 @@ class Commit(Struct, frozen=True, kw_only=True):
     ruled: bool = False  # its title was made by rule
     sentence: str | None = None  # what a model made of it in one sentence
     changes: tuple[FileChange, ...] = ()
+
+
+def changed(commits: Iterable[Commit]) -> tuple[Commit, ...]:
+    """A run's commits from the first change on, as `Run.commits` counts them.
+
+    Args:
+        commits: The run's commits, oldest first.
+    """
+    return tuple(dropwhile(lambda each: not each.snapshot and not each.changes, commits))
 
 
 class Row(Struct, frozen=True, kw_only=True):

@@ -17,10 +17,12 @@ from agentstepper_nb.protocol.stops import Reaction, Stop
 from agentstepper_nb.protocol.values import (
     Actor,
     Approval,
+    ChangeKind,
     Commit,
     Ending,
     EventKind,
     Failure,
+    FileChange,
     Mode,
     Risk,
     Row,
@@ -306,13 +308,17 @@ def test_a_message_before_the_last_page_can_be_viewed() -> None:
 
 def test_changes_before_the_last_page_are_numbered_and_listed() -> None:
     run = replace(HALTED, commits=5)
-    commits = [Commit(id=f"k{n}", at=0.0, title=f"Change {n}") for n in range(1, 6)]
+    change = FileChange(path="a.py", kind=ChangeKind.CHANGED, added=1)
+    commits = [
+        Commit(id=f"k{n}", at=0.0, title=f"Change {n}", changes=(change,)) for n in range(1, 6)
+    ]
+    first = Commit(id="k0", at=0.0, title="Nothing has changed")
     stage = Stage()
     stage.hello(run)
     assert stage.sent == [ui.GetCommits(run="r1")]
     stage.answers(ui.CommitsPage(run="r1", commits=tuple(commits[2:]), before=3))
     assert stage.sent[-1] == ui.GetCommits(run="r1", before=3)
-    stage.answers(ui.CommitsPage(run="r1", commits=tuple(commits[:2]), before=None))
+    stage.answers(ui.CommitsPage(run="r1", commits=(first, *commits[:2]), before=None))
     assert stage.sent[-1] == ui.OpenRun(run="r1")
     stage.answers(ui.RunOpened(run=run, rows=(ROW,), commits=tuple(commits[4:]), notes=()))
     shown = stage.shown()
@@ -323,7 +329,7 @@ def test_changes_before_the_last_page_are_numbered_and_listed() -> None:
     stage.shown()
     stage.keys.line("d")
     listed = stage.shown().splitlines()[:6]
-    assert listed == [f"      changes {n}: Change {n} (no files)" for n in range(1, 7)]
+    assert listed == [f"      changes {n}: Change {n} (1 file, +1 -0)" for n in range(1, 7)]
 
 
 def test_a_run_is_waited_for_by_its_name() -> None:

@@ -87,7 +87,7 @@ def root(jp_root_dir: Path) -> Path:
 
 @pytest.fixture
 def how(root: Path) -> dict[str, Any]:
-    return {"workspacePath": str(root / "repo"), "provider": "scripted", "model": "m"}
+    return {"workspacePath": str(root / "repo"), "provider": "scripted", "model": "jokes"}
 
 
 async def opened(api: Client, how: dict[str, Any]) -> str:

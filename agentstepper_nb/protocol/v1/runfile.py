@@ -6,7 +6,7 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import accumulate, dropwhile, pairwise
+from itertools import accumulate, pairwise
 from typing import Final
 
 import msgspec
@@ -36,6 +36,7 @@ from ..values import (
     RunState,
     Side,
     Time,
+    changed,
 )
 from .agent import (
     NULL,
@@ -237,7 +238,7 @@ def _history(document: _Run, run_id: str, check: Check) -> RunHistory:
         can_stop=False,
         rows=sum(1 for event in events if event.kind is EventKind.DEBUG_MESSAGE) + len(points),
         query_bytes=sum(point.size_bytes for point in queries),
-        commits=len(list(dropwhile(lambda each: not each.changes, commits))),
+        commits=len(changed(commits)),
     )
     return RunHistory(run=run, events=tuple(events), breakpoints=tuple(points), commits=commits)
 
