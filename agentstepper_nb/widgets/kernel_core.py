@@ -134,9 +134,11 @@ def stop() -> None:
         core, _running = _running, None
         if core is None:
             return
-        if os.environ.get(URL_VARIABLE) == core.endpoint.url:
-            del os.environ[URL_VARIABLE]
-            os.environ.pop(TOKEN_VARIABLE, None)
+        own = core.endpoint
+        # Each by itself: the token must not go to a Core that somebody has named since.
+        for variable, value in ((URL_VARIABLE, own.url), (TOKEN_VARIABLE, own.token)):
+            if os.environ.get(variable) == value:
+                del os.environ[variable]
         core.stop()
 
 

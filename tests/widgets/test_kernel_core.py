@@ -64,8 +64,18 @@ def test_what_names_another_core_is_left_alone(
     core: KernelCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(URL_VARIABLE, "ws://elsewhere:1")
+    monkeypatch.setenv(TOKEN_VARIABLE, "another Core's")
     kernel_core.stop()
     assert os.environ[URL_VARIABLE] == "ws://elsewhere:1"
+    assert os.environ[TOKEN_VARIABLE] == "another Core's"
+
+
+def test_its_token_is_left_to_no_other_core(
+    core: KernelCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(URL_VARIABLE, "ws://elsewhere:1")
+    kernel_core.stop()
+    assert TOKEN_VARIABLE not in os.environ
 
 
 def test_agents_need_its_token(core: KernelCore) -> None:
