@@ -10,13 +10,13 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
 from agentstepper_nb import discover
-from agentstepper_nb.discover import Endpoint
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.runtime import Action, ActionKind, AgentState, AgentStep
 from agentstepper_nb.protocol.runtime_asks import (
@@ -51,7 +51,7 @@ class Place:
 
     def __init__(self, folder: Path, options: Sequence[str] = ("--no-worker",)) -> None:
         self.data = folder / "data"
-        self.token = secrets.token_hex(16)
+        self.token, self.control = secrets.token_hex(16), secrets.token_hex(16)
         self.agents = ""
         self._options = options
         self._ports = ("0", "0")
@@ -63,7 +63,8 @@ class Place:
         served = Served(
             [
                 *(sys.executable, "-m", "agentstepper_nb", "serve", "--data", str(self.data)),
-                *("--client-port", agents, "--ui-port", uis, "--worker-token", self.token),
+                *("--client-port", agents, "--ui-port", uis),
+                *("--worker-token", self.token, "--control-token", self.control),
                 *("--log-level", "warning", *self._options),
             ]
         )
@@ -98,8 +99,8 @@ class Place:
     async def client(self) -> AsyncGenerator[Client, None]:
         """Somebody who asks, whatever dies."""
         door = Door()
-        endpoint = Endpoint(discover.runtime_url(self.agents))
-        connected = asyncio.create_task(stay_connected(lambda: endpoint, {}, door, LOG))
+        find = partial(discover.runtime_endpoint, self.agents, self.control)
+        connected = asyncio.create_task(stay_connected(find, {}, door, LOG))
         try:
             yield Client(door)
         finally:
