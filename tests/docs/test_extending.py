@@ -55,7 +55,10 @@ def test_all_of_it_installed(package: Path, home: Path, tmp_path: Path, serve: S
     assert driver.steps == 5
 
     (package / "count_them.py").write_text(at(served.uis, files(EXTENDING)["count_them.py"]))
-    counted = shell("python count_them.py", stranger(home), package)
+    control = (home / "jupyter" / "data" / "agentstepper" / "control-token").read_text().strip()
+    counted = shell(
+        "python count_them.py", stranger(home, AGENTSTEPPER_CONTROL_TOKEN=control), package
+    )
     assert counted.stdout == "Run #1 of librarian {'tools': {'lend': 1}}\n", counted.stderr
     begin, end = retrieval(served.uis)
     assert (begin.source, begin.target) == (Actor.AGENT, Actor.SYSTEM)
@@ -137,9 +140,11 @@ def test_without_installing(package: Path, home: Path) -> None:
         [sys.executable, "try_it.py"], cwd=package, env=stranger(home), text=True, **pipes
     )
     assert process.stdout
-    told = [process.stdout.readline().partition(":")[2].strip() for _ in range(2)]
-    (package / "count_them.py").write_text(at(told[1], files(EXTENDING)["count_them.py"]))
-    counted = shell("python count_them.py", stranger(home), package)
+    told = [process.stdout.readline().strip() for _ in range(3)]
+    uis = told[1].removeprefix("UIs:").strip()
+    name, _, value = told[2].partition("=")
+    (package / "count_them.py").write_text(at(uis, files(EXTENDING)["count_them.py"]))
+    counted = shell("python count_them.py", stranger(home, **{name: value}), package)
     assert (counted.returncode, counted.stdout) == (0, ""), counted.stderr
     _, errors = process.communicate("\n", timeout=PATIENCE)
     assert (process.returncode, errors) == (0, "")
