@@ -27,4 +27,6 @@ def own_frames(error: BaseException) -> str:
         text = "".join(traceback.format_list(own[-_FRAMES:])).rstrip()
     except Exception:  # a broken linecache or loader of the agent's is no reason to fail
         return ""
-    return text[-_CHARACTERS:]
+    if len(text) <= _CHARACTERS:
+        return text
+    return text[-_CHARACTERS:].partition("\n")[2]  # half a line may hold half a secret, unmasked

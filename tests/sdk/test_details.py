@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import runpy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from agentstepper_nb.protocol.agent import (
     Stop,
 )
 from agentstepper_nb.protocol.values import Ending, EventKind, Outcome, Side, Usage
+from agentstepper_nb.sdk.frames import own_frames
 from tests.sdk.doors import both, run
 from tests.sdk.scripted_core import START, STEP, Script, ScriptedCore, edit
 
@@ -214,3 +217,15 @@ def test_edits_that_are_no_tool_call_never_reach_the_agent(door: str, core: Scri
     peer = core.peer()
     peer.ends()
     assert peer.points[-1].outcome is Outcome.ERROR
+
+
+def test_frames_that_are_too_long_are_left_out_by_whole_lines(tmp_path: Path) -> None:
+    calls = [*(f"f{n + 1}()" for n in range(29)), "1 / 0"]
+    file = tmp_path / "deep.py"
+    lines = (f"def f{n}(): return {call}  # {'s' * 900}" for n, call in enumerate(calls))
+    file.write_text("\n".join(lines))
+    with pytest.raises(ZeroDivisionError) as caught:
+        runpy.run_path(str(file))["f0"]()
+    told = own_frames(caught.value).splitlines()
+    assert 10 < len(told) < 60
+    assert all(line.startswith("  ") for line in told)
