@@ -2,8 +2,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Conflict } from "../inspector/drafted";
 import { HaltReason } from "../inspector/halt_reason";
-import { RowNote } from "../inspector/lazy_note";
 import { OriginalButton } from "../inspector/pane_bar";
+import { RowNote } from "../inspector/row_note";
 import { type Segment, Segments } from "../inspector/segments";
 import type { Shape } from "../inspector/shape";
 import { NOUNS, Title } from "../inspector/title";

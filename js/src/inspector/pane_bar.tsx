@@ -4,7 +4,7 @@ import type { MessageBody, Model, Row } from "../model/model";
 import { Button } from "../view/button";
 import { CopyButton } from "./copy";
 import { copiedText } from "./lazy_contents";
-import { NoteButton } from "./lazy_note";
+import { NoteButton } from "./row_note";
 import type { Wanted } from "./row_pane";
 import { type Segment, Segments } from "./segments";
 import type { Shape } from "./shape";

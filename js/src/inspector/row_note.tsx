@@ -3,12 +3,9 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import type { Model, Row } from "../model/model";
 import { LONGEST_NOTE, type Written } from "../model/notes";
-import styles from "../styles/row_note.css";
 import { Button } from "../view/button";
 import { visible } from "../view/visible";
 import { when } from "../view/words";
-
-export { styles };
 
 export interface RowNoteProps {
   model: Model;
@@ -21,6 +18,25 @@ export function RowNote({ model, row }: RowNoteProps) {
   if (writing) return <Writing model={model} row={row} />;
   const note = model.notes.of(row.id);
   return note?.text ? <Shown model={model} row={row} note={note} /> : null;
+}
+
+/** The button that begins a note. */
+export function NoteButton({ model, row }: RowNoteProps) {
+  const there = model.notes.of(row.id)?.text;
+  const hint = there ? "Change the note (n)" : "Write a note beside this event (n)";
+  const { writing } = model.notes;
+  return (
+    <Button
+      icon="note"
+      name={there ? "Change the note" : "Write a note"}
+      hint={hint}
+      held={model.control.value ? null : "This login may watch, not write"}
+      pressed={writing.value === row.id}
+      onClick={() => {
+        writing.value = row.id;
+      }}
+    />
+  );
 }
 
 function Shown({ model, row, note }: RowNoteProps & { note: Written }) {

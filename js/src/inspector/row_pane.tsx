@@ -8,8 +8,8 @@ import { Approval } from "./lazy_approval";
 import { Contents } from "./lazy_contents";
 import { Conflict, EditFoot } from "./lazy_drafted";
 import { LazyEditor } from "./lazy_editor";
-import { RowNote } from "./lazy_note";
 import { PaneBar } from "./pane_bar";
+import { RowNote } from "./row_note";
 import { type Shape, shapeOf } from "./shape";
 
 /** The view that the person asked for; shown where the row has it. */

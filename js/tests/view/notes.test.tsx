@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { render } from "preact";
-import { beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import type { Place } from "../../src/view/place";
 import { Root } from "../../src/view/root";
 import { aModel, showing } from "../helpers/debugger";
@@ -8,11 +8,6 @@ import { drawn, press, useLayout } from "../helpers/dom";
 import { aNote, aRun, opened, rowsTo } from "../helpers/values";
 
 useLayout();
-
-// Else the first test waits for it to be compiled.
-beforeAll(async () => {
-  await import("../../src/inspector/row_note");
-});
 
 let box: HTMLElement;
 beforeEach(() => {
