@@ -135,16 +135,21 @@ def test_without_installing(package: Path, home: Path) -> None:
     text = files(EXTENDING)["try_it.py"]
     free = text.replace("(extensions=", "(client_port=0, ui_port=0, extensions=")
     (package / "try_it.py").write_text(free)
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process = subprocess.Popen(
-        [sys.executable, "try_it.py"], cwd=package, env=stranger(home), text=True, **pipes
-    )
-    assert process.stdout
-    told = [process.stdout.readline().strip() for _ in range(3)]
-    uis = told[1].removeprefix("UIs:").strip()
-    name, _, value = told[2].partition("=")
-    (package / "count_them.py").write_text(at(uis, files(EXTENDING)["count_them.py"]))
-    counted = shell("python count_them.py", stranger(home, **{name: value}), package)
-    assert (counted.returncode, counted.stdout) == (0, ""), counted.stderr
-    _, errors = process.communicate("\n", timeout=PATIENCE)
+    with subprocess.Popen(
+        [sys.executable, "try_it.py"],
+        cwd=package,
+        env=stranger(home),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout
+        told = [process.stdout.readline().strip() for _ in range(3)]
+        uis = told[1].removeprefix("UIs:").strip()
+        name, _, value = told[2].partition("=")
+        (package / "count_them.py").write_text(at(uis, files(EXTENDING)["count_them.py"]))
+        counted = shell("python count_them.py", stranger(home, **{name: value}), package)
+        assert (counted.returncode, counted.stdout) == (0, ""), counted.stderr
+        _, errors = process.communicate("\n", timeout=PATIENCE)
     assert (process.returncode, errors) == (0, "")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from tornado.httpclient import AsyncHTTPClient
 
+from agentstepper_nb import discover
 from agentstepper_nb.runtime.client import AsyncAgents
 from tests.docs.pages import GUIDE, write_files
 from tests.e2e.jupyter import running
@@ -46,9 +49,10 @@ def test_an_agents_life(live: Live) -> None:
             },
         )
         assert created.code == 201
-        token = (live.jupyter.data / "agentstepper" / "control-token").read_text().strip()
         websocket = live.jupyter.url.replace("http", "ws", 1)
-        async with AsyncAgents.connect(f"{websocket}agentstepper/agent", token) as agents:
+        async with AsyncAgents.connect(
+            f"{websocket}agentstepper/agent", control_token(live)
+        ) as agents:
             await agents.wait_for("s1", iteration=2)
             post = {"text": "foxes", "user_id": "zoë"}
             await api("POST", "conversations", talk, "messages", body=post)
@@ -74,15 +78,28 @@ def test_an_agents_life(live: Live) -> None:
     asyncio.run(test())
 
 
-def test_the_pages_line_with_a_login(live: Live, tmp_path: Any) -> None:
-    """The page's program in another language, here in Python."""
+def test_the_pages_line(live: Live, tmp_path: Path) -> None:
+    """The page's program in another language, here in Python, by either token."""
     write_files(GUIDE / "background-agents.md", tmp_path)
     url = f"{live.jupyter.url.replace('http', 'ws', 1)}agentstepper/runtime"
-    for token, expected in ((live.jupyter.token, 0), ("wrong", 1)):
-        command = [sys.executable, "line.py", f"{url}?token={token}", "conversations", "1"]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == expected, done.stderr
-        assert ("begin" in done.stdout) == (expected == 0)
+    command = [sys.executable, "line.py", url, "conversations", "1"]
+
+    def listen(token: str) -> subprocess.CompletedProcess[str]:
+        environment = os.environ | {discover.CONTROL_VARIABLE: token}
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+
+    for token in (control_token(live), live.jupyter.token):
+        done = listen(token)
+        assert (done.returncode, done.stdout.split()[1:]) == (0, ["begin"]), done.stderr
+    refused = listen("wrong")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "InvalidStatus" in refused.stderr
+
+
+def control_token(live: Live) -> str:
+    return (live.jupyter.data / "agentstepper" / discover.CONTROL_FILE).read_text().strip()
 
 
 def over_http(live: Live) -> Api:
