@@ -81,7 +81,7 @@ def told_apart(breakpoint: Breakpoint) -> str:
 def _failed(failure: Failure, outcome: Outcome | None) -> str:
     if outcome is not Outcome.STOPPED:
         return one_line(f"Failed: {failure.type}: {failure.message}")
-    if failure.type in _ORDERS:
+    if failure.type.rpartition(".")[2] in _ORDERS:
         return "Stopped"
     return one_line(f"Stopped: {failure.type}: {failure.message}")
 

@@ -27,6 +27,8 @@ from tests.hub.uis import Ui, UiV1, UiV2
 
 MESSAGES = 2000
 MANY_MESSAGES = 100_000
+#: Of a thousand agents of version 1, each with a connection and a run of its own.
+MANY_OLD_MESSAGES = 20_000
 #: After so many a peer reads what was answered, and the Core is looked at.
 BATCH = 1000
 #: What one agent of version 1 says: it is let go at the first message that the original might have sent.
@@ -258,7 +260,7 @@ def test_uis(stand: Stand, version: int) -> None:
 @pytest.mark.soak
 @pytest.mark.usefixtures("quiet")
 def test_agents_of_version_1_that_go_on(stand: Stand) -> None:
-    flooded_by_old_agents(stand, MANY_MESSAGES)
+    flooded_by_old_agents(stand, MANY_OLD_MESSAGES)
 
 
 @pytest.mark.soak

@@ -286,7 +286,9 @@ def test_an_exception_stays_where_the_agent_never_got_its_replacement(answer: An
     assert (row(kept).summary, row(kept).outcome) == ("Failed: TimeoutError: 60 s", Outcome.ERROR)
 
 
-@pytest.mark.parametrize("order", ["CancelledError", "KeyboardInterrupt", "GeneratorExit"])
+@pytest.mark.parametrize(
+    "order", ["asyncio.exceptions.CancelledError", "KeyboardInterrupt", "GeneratorExit"]
+)
 def test_what_was_stopped_has_not_failed(order: str) -> None:
     failure = Failure(type=order, message="")
     assert said(RESULT, None, outcome=Outcome.STOPPED, failure=failure) == "Stopped"
