@@ -1,0 +1,15 @@
+"""Confines the agent's commands by means of the operating system."""
+
+from .base import Access, Launch, ResourceLimits, Sandbox, SandboxChoice, SandboxMode
+from .grants import Grant, SessionGrants
+
+__all__ = [
+    "Access",
+    "Grant",
+    "Launch",
+    "ResourceLimits",
+    "Sandbox",
+    "SandboxChoice",
+    "SandboxMode",
+    "SessionGrants",
+]

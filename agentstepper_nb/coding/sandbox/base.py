@@ -1,0 +1,105 @@
+"""What a sandbox is: what a command may reach, and how a command starts in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from enum import StrEnum
+from pathlib import Path
+from typing import Final, Literal, Protocol
+
+from msgspec import Struct
+
+#: Which sandbox a session has; `auto` is the best that works on this machine.
+SandboxChoice = Literal["auto", "bubblewrap", "landlock", "seatbelt", "none"]
+
+GIB: Final = 1024**3
+
+
+class SandboxMode(StrEnum):
+    """What commands and tools may do without asking; the names are those of Codex CLI."""
+
+    READ_ONLY = "read-only"
+    WORKSPACE_WRITE = "workspace-write"
+    DANGER_FULL_ACCESS = "danger-full-access"
+
+
+class Access(Struct, frozen=True, kw_only=True):
+    """What one command may reach. Paths are absolute, without links.
+
+    Args:
+        workspace: The folder that the agent works in.
+        home: The session's private home folder, which is the command's HOME.
+        temporary: The session's own temporary folder, which is the command's `/tmp` or TMPDIR.
+        is_workspace_writable: Whether the command may change the workspace; `.git`'s hooks and config
+            stay read-only.
+        has_network: Whether the command may use the network.
+        readable: Folders and files that are visible, beside what programs need.
+        writable: Folders outside of the workspace that the command may change.
+        hidden: Folders that are absent, whatever else is granted: Jupyter's runtime and data folders,
+            the session's own files.
+        unreadable: Files of the workspace that a deny rule keeps from being read: absent or empty.
+        read_only: Files of the workspace that a deny rule keeps from being changed: they can be read,
+            and neither written, replaced, renamed nor deleted.
+    """
+
+    workspace: Path
+    home: Path
+    temporary: Path
+    is_workspace_writable: bool = True
+    has_network: bool = False
+    readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()
+    unreadable: tuple[Path, ...] = ()
+    read_only: tuple[Path, ...] = ()
+
+
+class ResourceLimits(Struct, frozen=True, kw_only=True):
+    """What one command, with all that it starts, may use. None is without end."""
+
+    memory_bytes: int | None = 4 * GIB
+    processes: int | None = 512
+
+
+class Launch(Struct, frozen=True, kw_only=True):
+    """How a command is started: what `create_subprocess_exec` takes."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    pass_fds: tuple[int, ...] = ()
+
+
+class Sandbox(Protocol):
+    """Confines commands by means of the operating system."""
+
+    @property
+    def name(self) -> SandboxChoice:
+        """`bubblewrap`, `landlock`, `seatbelt` or `none`."""
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """What this sandbox cannot hold here, each a sentence for a person."""
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """Which limits hold, and by what, each a sentence for a person."""
+
+    def command(
+        self, words: Sequence[str], folder: Path, access: Access
+    ) -> AbstractContextManager[Launch]:
+        """Prepare a command.
+
+        The command, and all that it started, is killed when the process that is started is killed, and
+        when this process ends, however it ends. Leaving the context frees what the command needed, once
+        the process has ended. Blocking: call it on a thread.
+
+        Args:
+            words: The program and its arguments.
+            folder: Where it runs.
+            access: What it may reach.
+
+        Raises:
+            SandboxError: The command can't be confined as `access` says.
+            OSError: The operating system refuses.
+        """

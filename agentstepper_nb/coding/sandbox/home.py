@@ -1,0 +1,147 @@
+"""A session's private home: what commands have as HOME and as their temporary folder."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, Self
+
+from ...sdk.workspace.git_environment import executable
+
+# What of the person's git settings commands get: who commits, and no program that git would run.
+_IDENTITY: Final = r"^(user\.(name|email)|init\.defaultbranch|safe\.directory)$"
+_GIT_LIMIT_S: Final = 10.0
+_LOCK: Final = ".lock"
+
+
+class PrivateHome:
+    """Two folders for a session's commands, removed with the session.
+
+    Opening one removes those of sessions that were killed: an open one holds a lock, which ends with its
+    process. Blocking.
+
+    Args:
+        root: The folder of all private homes, for this user alone.
+        id: The session's id.
+
+    Attributes:
+        home: The command's HOME; it has a copy of the git identity.
+        temporary: The command's temporary folder.
+
+    Raises:
+        OSError: The folders can't be made, or the session has them open elsewhere.
+    """
+
+    def __init__(self, root: Path, id: str) -> None:
+        root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        remove_left_over(root)
+        self._folder = root / id
+        self._lock_path = root / f"{id}{_LOCK}"
+        self._lock = _lock(self._lock_path)
+        self.home = self._folder / "home"
+        self.temporary = self._folder / "tmp"
+        try:
+            _remove(self._folder)  # that of the same session, if it was killed just now
+            for folder in (self._folder, self.home, self.temporary):
+                folder.mkdir(mode=0o700)
+            (self.home / ".gitconfig").write_text(_git_identity(), "utf-8", "surrogateescape")
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Remove the folders. Idempotent."""
+        if self._lock >= 0:
+            _remove(self._folder)
+            self._lock_path.unlink(missing_ok=True)
+            os.close(self._lock)
+            self._lock = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def remove_left_over(root: Path) -> None:
+    """Remove the private homes of sessions whose processes were killed.
+
+    Args:
+        root: The folder of all private homes.
+    """
+    for path in root.glob(f"*{_LOCK}"):
+        try:
+            lock = _lock(path)
+        except OSError:  # its session lives, or it isn't ours
+            continue
+        _remove(path.with_suffix(""))
+        path.unlink(missing_ok=True)
+        os.close(lock)
+
+
+def _lock(path: Path) -> int:
+    """Take a lock file, which whoever had it before may delete meanwhile.
+
+    Raises:
+        BlockingIOError: Another process has it.
+        OSError: It can't be opened.
+    """
+    while True:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(path, flags, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(descriptor), path.lstat()):
+                return descriptor
+        except FileNotFoundError:
+            pass
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder and all in it, also where commands took the right to do so away."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        _allow(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _allow(folder: Path) -> None:
+    with suppress(OSError):
+        folder.chmod(0o700)
+        for path in folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                _allow(path)
+
+
+def _git_identity() -> str:
+    """A git configuration with the person's identity, as the person's own git has it."""
+    git = executable()
+    if git is None:
+        return ""
+    words = [git, "config", "--includes", "-z", "--get-regexp", _IDENTITY]
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    try:
+        done = subprocess.run(
+            words, cwd="/", env=variables, capture_output=True, timeout=_GIT_LIMIT_S, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    listed = done.stdout.decode("utf-8", "surrogateescape").split("\0")
+    return "".join(_setting(*each.partition("\n")[::2]) for each in listed if each)
+
+
+def _setting(name: str, value: str) -> str:
+    """One setting in the syntax of git's files."""
+    section, _, key = name.partition(".")
+    escaped = re.sub(r'(["\\])', r"\\\1", value).replace("\n", "\\n")
+    return f'[{section}]\n\t{key} = "{escaped}"\n'

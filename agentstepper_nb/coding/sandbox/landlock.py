@@ -1,0 +1,185 @@
+"""Confines commands by Landlock and seccomp, where no user namespaces can be made."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final, Literal
+
+from ...errors import SandboxError
+from ..tools.environment import environment
+from . import seccomp
+from .base import Access, Launch, ResourceLimits
+from .launcher import landlock as rights
+from .launcher.orders import LandlockOrders
+from .launching import launching, orders_of
+from .limits import Limiter
+from .protected import git_parts
+from .seccomp import Refusal
+from .splitting import split
+from .visible import outermost, own_python, visible
+
+_UNIX, _INET, _INET6 = 1, 2, 10
+
+_READ: Final = rights.EXECUTE | rights.READ_FILE | rights.READ_DIR
+# All rights of Landlock's versions 1 to 5; a kernel's own are those of its version.
+_ALL: Final = (1 << 16) - 1
+_WRITE: Final = _ALL & ~(rights.MAKE_CHAR | rights.MAKE_BLOCK | rights.IOCTL_DEV)
+# Rights that came later than with version 1.
+_RIGHTS_SINCE: Final = ((rights.REFER, 2), (rights.TRUNCATE, 3), (rights.IOCTL_DEV, 5))
+_BIND_AND_CONNECT_TCP: Final = 0b11
+_UNIX_SOCKETS_AND_SIGNALS: Final = 0b11
+
+_DEVICES: Final = tuple(f"/dev/{each}" for each in ("null", "zero", "full", "random", "urandom"))
+
+# Git warns of settings that it may not read.
+_NO_SYSTEM_SETTINGS: Final = {"GIT_CONFIG_NOSYSTEM": "1"}
+
+# What is refused beside what every sandbox refuses. Without a network not even an unconnected socket
+# is made: who asks for one learns at once. A pair of sockets reaches nobody; Node and asyncio need one.
+_CALLS: Final = (
+    *seccomp.ALWAYS,
+    Refusal(("ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "process_madvise")),
+    Refusal(("kcmp", "name_to_handle_at")),
+    # What all programs of the user share, for there is no namespace of its own.
+    Refusal(("mq_open", "mq_unlink", "msgget", "semget", "shmat", "shmget")),
+    Refusal(("prlimit64",), 0, "none of", (0,)),  # another process's limits
+    Refusal(("socketpair",), 0, "none of", (_UNIX,)),
+)
+_NO_NETWORK: Final = Refusal(("socket",))
+_INTERNET_ALONE: Final = Refusal(
+    ("socket",), 0, "none of", (_INET, _INET6), error=errno.EAFNOSUPPORT
+)
+
+_GAPS: Final = (
+    "In a folder with a `.git`, and in one with a file that a deny rule names, a command makes, renames "
+    "and deletes no entries: it can in the folders below.",
+    "A command learns of any file whether it is there, and changes modes, times and extended attributes "
+    "of the user's files; it reads and changes no contents.",
+    "There is no `/proc`, no `/tmp` and no `/dev/shm`: `ps` and locks of Python's multiprocessing fail.",
+)
+#: The gap of a Landlock that lets commands signal processes outside.
+SIGNALS: Final = "A command can send signals to the user's other programs: it can end them."
+# What a version of Landlock brought, and what an older one can't hold.
+_SINCE: Final = (
+    (2, "Files can't be moved from one folder to another."),
+    (3, "A command can cut any file of the user to no length (`truncate`)."),
+    (5, "A command can use devices that it finds open."),
+    (6, SIGNALS),
+)
+
+
+class Landlock:
+    """Confines commands by Landlock and seccomp.
+
+    Args:
+        limits: What one command may use.
+
+    Raises:
+        SandboxError: This kernel has no Landlock, or no filter is known for this machine.
+    """
+
+    name: Literal["landlock"] = "landlock"
+
+    def __init__(self, limits: ResourceLimits | None = None) -> None:
+        self._limits = Limiter(limits or ResourceLimits())
+        self._abi = rights.abi()
+        if self._abi < 1:
+            raise SandboxError(
+                "Landlock can't confine commands: this kernel has none, or it is switched off. It is in "
+                "Linux 5.13 and later, where the boot option `lsm=` names `landlock`."
+            )
+        if not seccomp.is_supported():
+            raise SandboxError(
+                "Landlock can't confine commands: the filter of system calls that belongs to it is "
+                "known for x86_64 and aarch64, not for this machine."
+            )
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """What isn't held, with what this kernel's version of Landlock lacks."""
+        return (*_GAPS, *(gap for since, gap in _SINCE if self._abi < since))
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """Which limits hold."""
+        return self._limits.sentences
+
+    @contextlib.contextmanager
+    def command(self, words: Sequence[str], folder: Path, access: Access) -> Iterator[Launch]:
+        """Prepare a command; see `Sandbox.command`."""
+        env = environment(access.home, access.temporary) | _NO_SYSTEM_SETTINGS
+        orders = orders_of(words, folder, env)
+        orders["landlock"] = orders_for(self._abi, access)
+        network = _INTERNET_ALONE if access.has_network else _NO_NETWORK
+        orders["seccomp"] = seccomp.assemble((*_CALLS, network))
+        with launching(orders, env, self._limits) as launch:
+            yield launch
+
+
+def orders_for(abi: int, access: Access) -> LandlockOrders:
+    """What a command is granted by a kernel's version of Landlock.
+
+    Args:
+        abi: The version.
+        access: What the command may reach.
+
+    Raises:
+        SandboxError: A folder beside something protected has too many entries.
+    """
+    has_tcp = abi >= 4 and not access.has_network
+    unknown = sum(right for right, since in _RIGHTS_SINCE if abi < since)
+    return LandlockOrders(
+        files=_ALL & ~unknown,
+        network=_BIND_AND_CONNECT_TCP if has_tcp else 0,
+        scopes=_UNIX_SOCKETS_AND_SIGNALS if abi >= 6 else 0,
+        grants=list(_grants(access)),
+    )
+
+
+def _grants(access: Access) -> Iterator[tuple[str, int]]:
+    """What a command is granted, each path with its rights."""
+    changing = (*([access.workspace] if access.is_workspace_writable else ()), *access.writable)
+    gits = [git_parts(folder) for folder in (access.workspace, *access.writable)]
+    closed = (*access.hidden, *access.unreadable)
+    fixed = (
+        *access.read_only,
+        *(path for parts in gits for path in parts.entries),
+        *(
+            path for path in own_python() if path not in changing
+        ),  # who changes it changes this process
+    )
+    readable = {
+        *_resolved(visible((access.workspace, *access.writable))),
+        *(path.resolve() for path in access.readable),
+        *(path for parts in gits for path in parts.outside),
+        access.workspace,
+    }
+    for device in _DEVICES:
+        yield device, rights.READ_FILE | rights.WRITE_FILE
+    for folder in readable:
+        yield from _around(folder, _READ, closed, access.workspace)
+    for folder in changing:
+        yield from _around(folder, _WRITE, (*closed, *fixed), access.workspace)
+    for folder in (access.home, access.temporary):
+        yield str(folder), _WRITE
+
+
+@cache
+def _resolved(paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    return outermost(path.resolve() for path in paths)
+
+
+def _around(
+    folder: Path, wanted: int, holes: tuple[Path, ...], workspace: Path
+) -> Iterator[tuple[str, int]]:
+    """The grants of a folder but for its holes. The workspace stays, also in a folder that is hidden."""
+    if folder == workspace:
+        holes = tuple(hole for hole in holes if not folder.is_relative_to(hole))
+    whole, parted = split(folder, holes)
+    yield from ((path, wanted) for path in whole)
+    # The right to read names holds below, too; so the names of what is hidden there can be read.
+    yield from ((path, rights.READ_DIR) for path in parted)

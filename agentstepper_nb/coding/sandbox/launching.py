@@ -1,0 +1,109 @@
+"""How a command is started by the launcher, which ends all that the command leaves."""
+
+from __future__ import annotations
+
+import contextlib
+import marshal
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, cast
+
+from ...errors import SandboxError
+from .base import Launch
+from .launcher.orders import Orders
+from .limits import Limiter
+
+#: Seconds that programs have to end by themselves when they are asked to.
+GRACE_S: Final = 2.0
+
+#: What the launcher can't do without Linux's subreapers and /proc.
+DAEMONS_STAY: Final = "A program that leaves its session isn't ended with its command."
+
+_PROGRAM: Final = (
+    "import sys; sys.path.append(sys.argv[1]); "
+    "from launcher.main import main; main(int(sys.argv[2]))"
+)
+
+
+@contextlib.contextmanager
+def launching(orders: Orders, env: Mapping[str, str], limits: Limiter) -> Iterator[Launch]:
+    """Prepare a launcher. Leaving the context kills what the command left, if anything is there yet.
+
+    Args:
+        orders: How the command is started; the lifeline and the limits are set here.
+        env: The command's environment, which is the launcher's, too.
+        limits: What the command may use.
+
+    Raises:
+        SandboxError: This Python doesn't know its own program.
+        OSError: The operating system refuses.
+    """
+    if not sys.executable:
+        raise SandboxError(
+            "No command can be started, since Python doesn't know where its own program is "
+            "(`sys.executable` is empty). Start the agent by `python`."
+        )
+    with contextlib.ExitStack() as stack:
+        readable, writable = os.pipe()  # the lifeline: this process alone holds its writable end
+        stack.callback(os.close, readable)
+        stack.callback(os.close, writable)
+        applied = stack.enter_context(limits.applied())
+        file = stack.enter_context(tempfile.TemporaryFile())
+        complete: Orders = {
+            **orders,
+            "lifeline": readable,
+            "cgroups": [str(each) for each in applied.cgroups],
+            "rlimits": list(applied.rlimits),
+        }
+        marshal.dump(cast(dict[str, Any], complete), file)
+        file.seek(0)
+        inherited = (file.fileno(), readable, *orders.get("pass_fds", ()))
+        here = str(Path(__file__).parent)
+        argv = (sys.executable, "-I", "-S", "-c", _PROGRAM, here, str(file.fileno()))
+        yield Launch(argv=argv, env=dict(env), pass_fds=inherited)
+
+
+def orders_of(words: Sequence[str], folder: Path, env: Mapping[str, str]) -> Orders:
+    """The plainest orders for a command.
+
+    Args:
+        words: The program and its arguments.
+        folder: Where it runs.
+        env: Its environment.
+
+    Raises:
+        FileNotFoundError: There is no such program.
+        PermissionError: The program may not be run.
+    """
+    program = find_program(words[0], folder, env)
+    return Orders(program=program, argv=list(words), lifeline=-1, grace_s=GRACE_S)
+
+
+def find_program(name: str, folder: Path, env: Mapping[str, str]) -> str:
+    """The path of a program, as `execvp` looks for it.
+
+    Args:
+        name: A name or a path; one with a slash is relative to the folder.
+        folder: Where the program will run.
+        env: The environment whose PATH is looked through.
+
+    Raises:
+        FileNotFoundError: There is no such program.
+        PermissionError: The program may not be run.
+    """
+    if "/" in name:
+        path = folder / name
+        if not path.exists():
+            raise FileNotFoundError(f"There is no program {name!r}.")
+        if path.is_dir() or not os.access(path, os.X_OK):
+            raise PermissionError(f"{name!r} may not be run: it isn't executable.")
+        return str(path)
+    # Of PATH's entries the relative ones start where the command runs.
+    entries = [str(folder / entry) for entry in env.get("PATH", os.defpath).split(os.pathsep)]
+    if found := shutil.which(name, path=os.pathsep.join(entries)):
+        return found
+    raise FileNotFoundError(f"There is no program {name!r} in PATH.")

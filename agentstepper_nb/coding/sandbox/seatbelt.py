@@ -1,0 +1,180 @@
+"""Confines commands on macOS by `sandbox-exec`, with a profile that is made for each command."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+from ...errors import SandboxError
+from ..tools.environment import environment
+from .base import Access, Launch, ResourceLimits
+from .launcher.orders import Orders
+from .launching import DAEMONS_STAY, GRACE_S, launching
+from .limits import Limiter
+from .protected import GitParts, git_parts
+from .visible import own_python, visible
+
+PROGRAM: Final = Path("/usr/bin/sandbox-exec")
+
+# What macOS has beside the folders that other systems have, too.
+_SYSTEM: Final = (
+    "/System",
+    "/Library/Apple",
+    "/Library/Developer/CommandLineTools",
+    "/Library/Frameworks",
+    "/Applications/Xcode.app",
+    "/opt/homebrew",
+    "/private/var/db/timezone",
+    "/private/var/select",
+)
+_DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
+
+# A later rule wins. What a program finds of the system itself is Apple's own list, `system.sb`.
+_BASICS: Final = """\
+(version 1)
+(deny default)
+(import "system.sb")
+(allow process-fork)
+(allow signal (target same-sandbox))
+(allow process-info* (target same-sandbox))
+(allow sysctl-read)
+(allow file-read-metadata)
+(allow mach-lookup (global-name "com.apple.system.opendirectoryd.libinfo"))
+(allow ipc-posix-sem)
+"""
+_NETWORK: Final = """\
+(allow system-socket)
+(allow network-bind network-inbound (local ip))
+(allow network-outbound (remote ip))
+(allow network-outbound (literal "/private/var/run/mDNSResponder"))
+(allow mach-lookup (global-name "com.apple.trustd.agent"))
+(allow mach-lookup (global-name "com.apple.SystemConfiguration.configd"))
+"""
+
+_GAPS: Final = (
+    "A command learns of any file whether it is there, and how large.",
+    DAEMONS_STAY,
+)
+
+
+class Seatbelt:
+    """Confines commands by macOS's Seatbelt.
+
+    Args:
+        limits: What one command may use.
+
+    Raises:
+        SandboxError: There is no `sandbox-exec`.
+    """
+
+    name: Literal["seatbelt"] = "seatbelt"
+
+    def __init__(self, limits: ResourceLimits | None = None) -> None:
+        if not PROGRAM.exists():
+            raise SandboxError(
+                f"Seatbelt can't confine commands: there is no {PROGRAM}. macOS brings it."
+            )
+        self._limits = Limiter(limits or ResourceLimits())
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """What isn't held."""
+        return _GAPS
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """Which limits hold."""
+        return self._limits.sentences
+
+    @contextlib.contextmanager
+    def command(self, words: Sequence[str], folder: Path, access: Access) -> Iterator[Launch]:
+        """Prepare a command; see `Sandbox.command`."""
+        orders = Orders(
+            program=str(PROGRAM),
+            argv=[PROGRAM.name, "-p", profile(access), *words],
+            lifeline=-1,
+            grace_s=GRACE_S,
+        )
+        with launching(orders, environment(access.home, access.temporary), self._limits) as launch:
+            yield launch
+
+
+def profile(access: Access) -> str:
+    """What a command may do, in the language of Seatbelt's profiles.
+
+    Args:
+        access: What the command may reach.
+    """
+    own = (access.home, access.temporary)
+    changing = (*([access.workspace] if access.is_workspace_writable else ()), *access.writable)
+    parts = [git_parts(folder) for folder in changing]
+    outside = [path for each in parts for path in each.outside]
+    seen = (
+        *visible((access.workspace, *access.writable)),
+        *map(Path, _SYSTEM),
+        *access.readable,
+        access.workspace,
+        *changing,
+        *outside,
+    )
+    lines = [
+        _BASICS,
+        _rule("allow", "file-read* process-exec*", seen),
+        _rule("allow", "file-read* file-write-data file-ioctl", map(Path, _DEVICES)),
+        # Where the workspace lies in a hidden folder, the workspace stays.
+        _rule("deny", "file-read* file-write* process-exec*", access.hidden),
+        _rule("allow", "file-read* process-exec*", _in_hidden(access)),
+        _rule("allow", "file-read* file-write* process-exec*", (*changing, *outside, *own)),
+        _rule("deny", "file-read* file-write* process-exec*", _hidden_inside(access)),
+        _rule("deny", "file-write*", _fixed(access, parts, changing)),
+        _rule(
+            "deny",
+            "file-write-unlink",
+            (path for each in parts for path in each.entries),
+            "literal",
+        ),
+        _rule("deny", "file-read* file-write*", access.unreadable),
+        _rule("allow", "file-read* file-write* process-exec*", own),
+        _NETWORK if access.has_network else "(deny network*)\n",
+    ]
+    return "".join(lines)
+
+
+def _in_hidden(access: Access) -> Iterator[Path]:
+    if any(access.workspace.is_relative_to(each) for each in access.hidden):
+        yield access.workspace
+
+
+def _hidden_inside(access: Access) -> Iterator[Path]:
+    """The hidden folders that lie in what a command may read or change."""
+    for each in access.hidden:
+        if not access.workspace.is_relative_to(each):
+            yield each
+
+
+def _fixed(access: Access, parts: Iterable[GitParts], changing: Sequence[Path]) -> Iterator[Path]:
+    """What a command can't change where it may change all else; names that don't exist, too."""
+    yield from access.read_only
+    for each in parts:
+        yield from each.read_only
+        yield from (placeholder.path for placeholder in each.missing)
+    yield from (path for path in own_python() if path not in changing)
+
+
+def _rule(
+    verb: Literal["allow", "deny"],
+    operations: str,
+    paths: Iterable[Path],
+    kind: Literal["subpath", "literal"] = "subpath",
+) -> str:
+    """One rule on paths; nothing where there is no path. Seatbelt knows paths without links alone."""
+    found = dict.fromkeys(path.resolve() for path in paths)
+    filters = "".join(f"\n  ({kind} {_quoted(path)})" for path in found)
+    return f"({verb} {operations}{filters})\n" if filters else ""
+
+
+def _quoted(path: Path) -> str:
+    text = str(path).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'

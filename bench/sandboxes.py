@@ -1,0 +1,59 @@
+"""What a command costs to start in each sandbox, beside a bare process: `python -m bench.sandboxes`."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+
+from agentstepper_nb.coding.sandbox import Access, ResourceLimits, Sandbox, SandboxChoice
+from agentstepper_nb.coding.sandbox.choice import choose
+from agentstepper_nb.coding.tools.processes import prepared, run
+from agentstepper_nb.errors import SandboxError
+
+COUNT = 60
+NAMES: tuple[SandboxChoice, ...] = ("none", "landlock", "bubblewrap", "seatbelt")
+
+
+async def bare() -> None:
+    await (await asyncio.create_subprocess_exec("true")).wait()
+
+
+async def confined(sandbox: Sandbox, access: Access) -> None:
+    async with prepared(sandbox, ["true"], access.workspace, access) as launch:
+        assert (await run(launch, access.workspace, 60, asyncio.Event())).exit_code == 0
+
+
+async def show(name: str, start: Callable[[], Awaitable[None]]) -> None:
+    times = []
+    for _ in range(COUNT):
+        begin = time.perf_counter()
+        await start()
+        times.append(time.perf_counter() - begin)
+    print(
+        f"{name:12} {min(times) * 1e3:6.1f} ms at least, {statistics.median(times) * 1e3:6.1f} median"
+    )
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        workspace, home, temporary = (Path(folder).resolve() / name for name in "wht")
+        for each in (workspace, home, temporary):
+            each.mkdir()
+        access = Access(workspace=workspace, home=home, temporary=temporary)
+        asyncio.run(show("bare", bare))
+        for name in NAMES:
+            try:
+                sandbox = choose(name, ResourceLimits()).sandbox
+            except SandboxError as error:
+                print(f"{name:12} {error}")
+                continue
+            asyncio.run(show(name, partial(confined, sandbox, access)))
+
+
+if __name__ == "__main__":
+    main()

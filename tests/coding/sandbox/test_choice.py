@@ -1,0 +1,102 @@
+"""Which sandbox is chosen, by real runs."""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from agentstepper_nb.coding.sandbox import Access, Launch, ResourceLimits
+from agentstepper_nb.coding.sandbox.bubblewrap import Bubblewrap
+from agentstepper_nb.coding.sandbox.choice import choose, probe
+from agentstepper_nb.coding.sandbox.programs import bubblewrap_programs
+from agentstepper_nb.coding.sandbox.unconfined import Unconfined
+from agentstepper_nb.errors import SandboxError
+
+from .without_userns import ROOT, without_userns
+
+CHOOSE = """
+import sys
+from agentstepper_nb.coding.sandbox import ResourceLimits
+from agentstepper_nb.coding.sandbox.choice import choose
+from agentstepper_nb.errors import SandboxError
+try:
+    chosen = choose(sys.argv[1], ResourceLimits())
+    print(chosen.sandbox.name, *chosen.why_not, sep="\\n")
+except SandboxError as error:
+    print("error", error, sep="\\n")
+"""
+
+
+class Leaky:
+    """A bubblewrap that holds less than it should."""
+
+    def __init__(self, *, network: bool = False, folder: str = "") -> None:
+        self._real = Bubblewrap(bubblewrap_programs()[-1], ResourceLimits())
+        self._network, self._folder = network, folder
+        self.name, self.gaps, self.limits = self._real.name, self._real.gaps, self._real.limits
+
+    @contextmanager
+    def command(self, words: Sequence[str], folder: Path, access: Access) -> Iterator[Launch]:
+        wider = Access(
+            workspace=access.workspace,
+            home=access.home,
+            temporary=access.temporary,
+            has_network=self._network,
+            writable=(access.workspace.parent / self._folder,) if self._folder else (),
+        )
+        with self._real.command(words, folder, wider) as launch:
+            yield launch
+
+
+def without_user_namespaces(choice: str) -> list[str]:
+    command = without_userns(sys.executable, "-c", CHOOSE, choice)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def test_bubblewrap_is_chosen_where_it_works() -> None:
+    chosen = choose("auto", ResourceLimits())
+    assert chosen.sandbox.name == "bubblewrap"
+    assert chosen.why_not == ()
+    assert choose("auto", ResourceLimits()).sandbox is chosen.sandbox  # no second run
+
+
+def test_where_user_namespaces_are_refused_another_is_chosen_and_the_reason_said() -> None:
+    name, why, *_ = without_user_namespaces("auto")
+    assert name != "bubblewrap"
+    assert why.startswith("bubblewrap: ")
+    assert "namespace" in why
+
+
+def test_what_a_person_names_is_never_replaced_by_a_weaker_one() -> None:
+    kind, text = without_user_namespaces("bubblewrap")
+    assert kind == "error"
+    assert "'bubblewrap' doesn't work" in text
+    assert "namespace" in text
+    assert "pip install 'agentstepper_nb[sandbox]'" in text
+
+
+def test_none_is_chosen_by_name() -> None:
+    assert choose("none", ResourceLimits()).sandbox.name == "none"
+
+
+def test_another_systems_sandbox_is_an_error_that_says_so() -> None:
+    with pytest.raises(SandboxError, match="It needs macOS"):
+        choose("seatbelt", ResourceLimits())
+
+
+def test_a_probe_tells_what_a_sandbox_does_not_hold() -> None:
+    with pytest.raises(SandboxError) as none:
+        probe(Unconfined())
+    for held in ("write outside", "use the network", "environment of this process"):
+        assert held in str(none.value)
+
+
+def test_a_probe_tells_of_a_single_hole() -> None:
+    with pytest.raises(SandboxError, match=r"^it lets commands use the network$"):
+        probe(Leaky(network=True))
+    with pytest.raises(SandboxError, match=r"^it lets commands write outside of the workspace$"):
+        probe(Leaky(folder="outside"))

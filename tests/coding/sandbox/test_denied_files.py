@@ -1,0 +1,140 @@
+"""Files that deny rules name, and commands in a sandbox that want them by whatever name."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agentstepper_nb.coding.policy import RuleBook
+from agentstepper_nb.coding.policy.denied import read_only, unreadable
+from agentstepper_nb.coding.sandbox import ResourceLimits, SandboxChoice
+from agentstepper_nb.coding.sandbox.choice import choose
+
+from .made import access_to
+
+SECRET = "KEY=canary-30b2"
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="bubblewrap and Landlock are Linux's."
+)
+
+READS = """
+cat .env
+cat link
+cat sub/hard.txt
+cat sub/deep/own.env
+head -c 100 ./sub/../.env
+cp .env copy; cat copy
+ln .env another; cat another
+ln -s .env s; cat s
+mv .env moved; cat moved
+mv sub sub2; cat sub2/deep/own.env sub2/hard.txt
+chmod 644 .env; cat .env
+git diff --no-index /dev/null .env
+python3 -c 'import os; print(os.read(os.open(".env", os.O_RDONLY), 100))'
+python3 -c 'print(open("/proc/self/cwd/.env").read())'
+tar cf - . | cat
+grep -r canary .
+""".strip().splitlines()
+
+WRITES = """
+echo x > .env
+echo x >> sub/hard.txt
+echo x > link
+truncate -s 0 .env
+rm -f .env
+rm -rf sub
+mv .env moved
+mv new .env
+cp -f new .env
+ln -f new .env
+sed -i s/KEY/x/ .env sub/deep/own.env
+python3 -c 'import os; os.replace("new", ".env")'
+python3 -c 'import os; os.truncate("sub/deep/own.env", 0)'
+mv sub/deep sub/d2; echo x > sub/d2/own.env
+""".strip().splitlines()
+
+
+class Place:
+    """A workspace with files that a rule names, and a book of rules."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "repo"
+        (self.root / "sub" / "deep").mkdir(parents=True)
+        for name in (".env", "sub/deep/own.env"):
+            (self.root / name).write_text(f"{SECRET}\n")
+        (self.root / "new").write_text("x\n")
+        (self.root / "link").symlink_to(".env")
+        os.link(self.root / ".env", self.root / "sub" / "hard.txt")
+        self.book = RuleBook(folder / "data" / "rules.json")
+
+    def run(self, sandbox: SandboxChoice, command: str) -> str:
+        """What a command prints in a sandbox."""
+        access = access_to(
+            self.root,
+            unreadable=unreadable(self.book, self.root),
+            read_only=read_only(self.book, self.root),
+        )
+        chosen = choose(sandbox, ResourceLimits()).sandbox
+        with chosen.command(["/bin/sh", "-c", command], self.root, access) as launch:
+            return subprocess.run(
+                launch.argv,
+                env=launch.env,
+                pass_fds=launch.pass_fds,
+                cwd=self.root,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=100,
+                check=False,
+            ).stdout.decode("utf-8", "replace")
+
+    @property
+    def held(self) -> list[str]:
+        """What the files hold."""
+        return [(self.root / name).read_text().strip() for name in (".env", "sub/deep/own.env")]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+@pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock"])
+def test_commands_read_and_change_no_file_that_may_not_be_read(
+    place: Place, sandbox: SandboxChoice
+) -> None:
+    assert SECRET in place.run(sandbox, "cat .env")
+    place.book.deny("read_file", path="*.env")
+    output = place.run(sandbox, "\n".join([*READS, *WRITES, "cat new; echo the end"]))
+    assert output.endswith("the end\n"), output
+    assert SECRET not in output
+    assert place.held == [SECRET, SECRET]
+    assert not any(
+        SECRET in path.read_text()
+        for path in place.root.rglob("*")
+        if path.is_file()
+        and not path.is_symlink()
+        and path.name not in ("own.env", ".env", "hard.txt")
+    )
+
+
+@pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock"])
+def test_a_folder_is_not_renamed_away_from_its_rule(place: Place, sandbox: SandboxChoice) -> None:
+    place.book.deny("read_file", path="sub/deep/*")
+    place.run(sandbox, "mv sub sub2; mv sub/deep sub/d2; mv sub/deep d2")
+    assert SECRET not in place.run(sandbox, "cat */deep/own.env d2/own.env */d2/own.env")
+    assert place.held == [SECRET, SECRET]
+
+
+@pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock"])
+def test_commands_change_no_file_that_may_not_be_written(
+    place: Place, sandbox: SandboxChoice
+) -> None:
+    place.book.deny("write_*", path="*.env")
+    output = place.run(sandbox, "\n".join(["cat .env", *WRITES, "echo the end"]))
+    assert output.startswith(SECRET) and output.endswith("the end\n"), output
+    assert place.held == [SECRET, SECRET]
