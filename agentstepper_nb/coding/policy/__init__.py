@@ -3,21 +3,22 @@
 from .base import Judgement, PolicyDecision, PolicyEngine
 from .engine import DefaultPolicyEngine
 from .named import chosen_policy
+from .report import CommandReport, Finding
 from .rulebook import RuleBook
 from .rules import Rule
 from .shell import judge_command
-from .verdict import Finding, Kind, Verdict
+from .unsaved import Saved
 
 __all__ = [
+    "CommandReport",
     "DefaultPolicyEngine",
     "Finding",
     "Judgement",
-    "Kind",
     "PolicyDecision",
     "PolicyEngine",
     "Rule",
     "RuleBook",
-    "Verdict",
+    "Saved",
     "chosen_policy",
     "judge_command",
 ]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Protocol
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from ..sandbox import Grant
 from ..tool import Risk, Tool
 
 
@@ -19,12 +20,23 @@ class PolicyDecision(StrEnum):
 
 
 class Judgement(Struct, frozen=True, kw_only=True):
-    """A decision and what led to it."""
+    """A decision and what led to it.
+
+    Args:
+        decision: Whether the call may be carried out.
+        why: The rule that decided: for a person, and for the model where the call is denied.
+        risk: How much harm the call may do.
+        rule: What "always" would allow, in words; None: nothing.
+        grant: What "always" adds to the session's grants; None: it writes a rule to the rule book.
+        by: What decided in a person's place: a rule of the book, or `--yes`; None: neither.
+    """
 
     decision: PolicyDecision
-    why: str = ""  # the rule that decided, for a person, and where denied for the model
+    why: str = ""
     risk: Risk = Risk.LOW
-    rule: str | None = None  # what "always allow this here" would allow, in words; None: can't be
+    rule: str | None = None
+    grant: Grant | None = None
+    by: Literal["rule", "auto_approve"] | None = None
 
 
 class PolicyEngine(Protocol):

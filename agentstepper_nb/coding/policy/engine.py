@@ -1,37 +1,50 @@
-"""The default policy: rules in order, and the first that matches decides."""
+"""The default policy: what is denied, what a person is asked, and what passes."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from ...errors import RulesError
-from ..tool import Risk, Tool
+from ..sandbox import SandboxMode, SessionGrants
+from ..tool import Tool
 from ..workspace import Workspace
 from .base import Judgement, PolicyDecision
+from .denied import FileDenials
+from .questions import Question, Session, questions_about
+from .report import RISKS, CommandReport
 from .rulebook import RuleBook
-from .rules import RUN_COMMAND, Rule, allows, command_text, denies, described, in_git, paths
+from .rules import RUN_COMMAND, Rule, allows, command_text, denies, is_git, paths
 from .shell import judge_command
-from .verdict import Kind, Verdict
+from .unsaved import Committed, Saved
 
 
 class DefaultPolicyEngine:
-    """Judges calls by these rules, of which the first that matches decides.
+    """Judges calls: what is denied comes first, then what asks; the rest is allowed.
 
-    1. What a rule of the book denies is denied, and so is a path that the workspace refuses.
-    2. What a rule of the book allows is allowed.
-    3. A tool that says it requires approval asks.
-    4. A command that is dangerous, or of which it can't be told, asks.
-    5. High risk asks, and so does a change inside of `.git`: git runs what stands there.
-    6. What only reads is allowed.
-    7. The rest is allowed: it stays inside the workspace.
+    1. Denied is a call that a rule of the book denies, a path that the workspace refuses, a change in
+       `.git`, and in `read-only` each change.
+    2. Allowed is what a rule of the book allows.
+    3. A person is asked about a tool that requires approval or is of high risk, a command of the
+       dangerous list, a way out of the sandbox, and changes that lose work which nothing holds.
+       Without any sandbox each command asks that does more than read; see `questions`.
+    4. The rest is allowed.
 
     Args:
         rules: The book of rules; None: there are none.
         workspace: The folder that is worked in; None: no path is looked at, and no rule holds that names
             a folder.
-        auto_approve: Allow what would ask. What is denied stays denied.
+        auto_approve: Allow what would ask inside of the sandbox, and deny what would leave it. Without
+            any sandbox, allow all that would ask. What is denied stays denied.
+        mode: What commands and tools may do without asking.
+        is_confined: Whether a sandbox holds the commands.
+        grants: What a person has granted the session; it may grow while the session lasts.
+        saved: Which files a snapshot holds; None: those alone that git has committed as they are.
+        sends_signals: Whether the sandbox lets commands signal processes outside of it.
     """
 
     def __init__(
@@ -40,10 +53,28 @@ class DefaultPolicyEngine:
         workspace: Workspace | None = None,
         *,
         auto_approve: bool = False,
+        mode: SandboxMode = SandboxMode.WORKSPACE_WRITE,
+        is_confined: bool = True,
+        grants: SessionGrants | None = None,
+        saved: Saved | None = None,
+        sends_signals: bool = False,
     ) -> None:
         self.rules = rules
         self.workspace = workspace
         self.auto_approve = auto_approve
+        if saved is None and workspace is not None:
+            saved = Committed(workspace.root)
+        self._files = None
+        if rules is not None and workspace is not None:
+            self._files = FileDenials(rules, workspace.root)
+        self._session = Session(
+            workspace=workspace,
+            mode=SandboxMode(mode),
+            is_confined=is_confined,
+            grants=SessionGrants() if grants is None else grants,
+            saved=saved,
+            sends_signals=sends_signals,
+        )
 
     async def evaluate(self, tool: Tool, args_json: str) -> Judgement:
         """Judge one call.
@@ -60,22 +91,28 @@ class DefaultPolicyEngine:
         return await asyncio.to_thread(self._judge, tool, args)
 
     def _judge(self, tool: Tool, args: Any) -> Judgement:
-        verdict = self._verdict(tool, args)
+        refused = self._refused(tool, args) or self._denied_by_mode(tool, args)
+        if refused:
+            return _denied(tool, refused)
         try:
             book = self._book()
+            about_file = self._rule_of_file(tool, args)
         except RulesError as error:
             # --yes doesn't help here: nobody knows what the book denies.
-            return self._refused(tool, args) or _asking(tool, str(error), rule=None)
-        denied = self._refused(tool, args) or _denied_by_rule(tool, args, book, verdict)
+            return _asked(tool, [Question(why=str(error), risk=tool.policy.risk)])
+        report = _report(tool, args)
+        calls = report.calls if report else ()
+        denied = about_file or next((r for r in book if denies(r, tool.name, args, calls)), None)
         if denied:
-            return denied
+            return replace(_denied(tool, f"A rule says: {denied}."), by="rule")
         for rule in book:
             if allows(rule, tool.name, args):
-                return _allowed(tool, f"A rule says: {rule}.")
-        judgement = _by_kind(tool, args, verdict)
-        if self.auto_approve and judgement.decision is PolicyDecision.REQUIRES_APPROVAL:
-            return self._approved_unseen(tool, judgement, book, verdict)
-        return judgement
+                return replace(_allowed(tool, f"A rule says: {rule}."), by="rule")
+        questions = questions_about(self._session, tool, args, report)
+        questions += _maybe_denied(tool, args, report, book)
+        if not questions:
+            return _allowed(tool, self._why_allowed(tool))
+        return self._unseen(tool, questions) if self.auto_approve else _asked(tool, questions)
 
     def _book(self) -> list[Rule]:
         if self.rules is None:
@@ -84,92 +121,104 @@ class DefaultPolicyEngine:
             return [rule for rule in self.rules.rules() if rule.workspace is None]
         return self.rules.rules(self.workspace.root)
 
-    def _verdict(self, tool: Tool, args: Any) -> Verdict | None:
-        """What the command is, where the tool runs one."""
-        if tool.name != RUN_COMMAND:
-            return None
-        command = command_text(args)
-        if command is None:
-            return Verdict()  # the tool will say what is missing
-        root = None if self.workspace is None else self.workspace.root
-        # Only what is surely false goes without a shell: the tool may read `1` as true.
-        shell = args.get("shell", False) is not False
-        return judge_command(command, shell=shell, root=root)
-
-    def _refused(self, tool: Tool, args: Any) -> Judgement | None:
-        """A denial, where a path is none of the workspace."""
+    def _refused(self, tool: Tool, args: Any) -> str | None:
+        """Why the workspace refuses a call; None where it doesn't."""
         if self.workspace is None:
             return None
+        changes = tool.name != RUN_COMMAND and not tool.policy.read_only
         for path in paths(args):
-            if self.workspace.resolve_path(path) is None:
-                why = f"The path {path!r} is not inside the workspace, or not safe to use."
-                return _denied(tool, why)
+            real = self.workspace.resolve_path(path)
+            if real is None:
+                return f"The path {path!r} is not inside the workspace, or not safe to use."
+            named = (Path(path), real.relative_to(self.workspace.root))
+            if changes and any(map(is_git, named)):
+                return (
+                    f"The path {path!r} lies in `.git`, from where git runs programs: no tool writes "
+                    "there. Commit by `git_commit`; git's hooks and settings are the person's to change."
+                )
         return None
 
-    def _approved_unseen(
-        self, tool: Tool, judgement: Judgement, book: list[Rule], verdict: Verdict | None
-    ) -> Judgement:
-        """What `--yes` makes of an ask."""
-        hides = verdict is not None and verdict.hides
-        if hides and any(rule.effect == "deny" and rule.command for rule in book):
-            why = f"{judgement.why} It may be a command that a rule denies."
-            return _denied(tool, why)
-        return _allowed(
-            tool, f"Approved without being seen (--yes): {judgement.why}", judgement.risk
+    def _rule_of_file(self, tool: Tool, args: Any) -> Rule | None:
+        """The rule that denies a call because of a file that it names."""
+        if self._files is None or self.workspace is None:
+            return None
+        real = filter(None, map(self.workspace.resolve_path, paths(args)))
+        return self._files.of_call(tool.name, args, real)
+
+    def _denied_by_mode(self, tool: Tool, args: Any) -> str | None:
+        """Why the mode denies a call; None where it doesn't."""
+        if self._session.mode is not SandboxMode.READ_ONLY or tool.policy.read_only:
+            return None
+        if tool.name != RUN_COMMAND:
+            return f"`{tool.name}` changes things, and the session is read-only."
+        if isinstance(args, dict) and args.get("writable"):
+            return "The session is read-only: no folder is writable in it."
+        return None
+
+    def _why_allowed(self, tool: Tool) -> str:
+        if tool.policy.read_only:
+            return f"`{tool.name}` only reads."
+        if tool.name != RUN_COMMAND:
+            return "It stays inside the workspace."
+        if self._session.mode is SandboxMode.DANGER_FULL_ACCESS:
+            return "The session has full access."
+        if self._session.is_confined:
+            return "It runs in the sandbox."
+        return "It only reads, or builds and tests that were granted."
+
+    def _unseen(self, tool: Tool, questions: list[Question]) -> Judgement:
+        """What `--yes` makes of questions."""
+        for question in questions:
+            if question.unseen is not None:
+                why = f"{question.why} {question.unseen}"
+                return replace(_denied(tool, why), by="auto_approve")
+        asked = _asked(tool, questions)
+        why = f"Approved without being seen (--yes): {asked.why}"
+        return Judgement(
+            decision=PolicyDecision.ALLOWED, why=why, risk=asked.risk, by="auto_approve"
         )
 
 
-def _denied_by_rule(
-    tool: Tool, args: Any, book: list[Rule], verdict: Verdict | None
-) -> Judgement | None:
-    calls = verdict.calls if verdict else ()
-    for rule in book:
-        if denies(rule, tool.name, args, calls):
-            return _denied(tool, f"A rule says: {rule}.")
-    return None
+def _report(tool: Tool, args: Any) -> CommandReport | None:
+    """What the command would run; None where the tool runs none, or there is none."""
+    command = command_text(args) if tool.name == RUN_COMMAND else None
+    if command is None:
+        return None  # of a missing command the tool will say so
+    return judge_command(command, shell=getattr(tool, "has_shell", True))
 
 
-def _by_kind(tool: Tool, args: Any, verdict: Verdict | None) -> Judgement:
-    """What the tool, and its command, say of themselves."""
-    rule = described(tool.name, args)
-    if tool.policy.requires_approval:
-        return _asking(tool, f"`{tool.name}` always asks.", rule)
-    if verdict is not None and verdict.kind is not Kind.HARMLESS:
-        risk = Risk.HIGH if verdict.kind is Kind.DANGEROUS else Risk.MEDIUM
-        return _asking(
-            tool, f"{_sentence(verdict.why)}.", rule, max(risk, tool.policy.risk, key=_RANK)
-        )
-    if tool.policy.risk is Risk.HIGH:
-        return _asking(tool, f"`{tool.name}` can do much harm.", rule)
-    if not tool.policy.read_only and in_git(args):
-        return _asking(
-            tool, "It changes files in `.git`, from where git runs programs.", rule, Risk.HIGH
-        )
-    if tool.policy.read_only:
-        return _allowed(tool, f"`{tool.name}` only reads.")
-    return _allowed(tool, "It stays inside the workspace.")
+def _maybe_denied(
+    tool: Tool, args: Any, report: CommandReport | None, book: list[Rule]
+) -> list[Question]:
+    """A question about a command that may run what a rule denies, where only running it would show."""
+    for rule in book if report else ():
+        if report is None or rule.effect != "deny" or not rule.command:
+            continue
+        if report.is_unclear or denies(rule, tool.name, args, report.mentions):
+            why = f"It may be a command that a rule denies: {rule}."
+            return [Question(why=why, risk=RISKS[-1], unseen="--yes approves no such command.")]
+    return []
 
 
-_RANK = [Risk.LOW, Risk.MEDIUM, Risk.HIGH].index
+def _asked(tool: Tool, questions: list[Question]) -> Judgement:
+    """Ask all questions about a call as one.
 
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _asking(tool: Tool, why: str, rule: str | None, risk: Risk | None = None) -> Judgement:
+    "Always" is what the question grants where there is but one, else a rule about the whole call.
+    """
+    ranked = sorted(questions, key=lambda each: RISKS.index(each.risk), reverse=True)
+    grant = ranked[0].grant if len(ranked) == 1 else None
+    rules = [question.rule for question in ranked]
     return Judgement(
         decision=PolicyDecision.REQUIRES_APPROVAL,
-        why=why,
-        risk=tool.policy.risk if risk is None else risk,
-        rule=rule,
+        why=" ".join(question.why for question in ranked),
+        risk=max(ranked[0].risk, tool.policy.risk, key=RISKS.index),
+        rule=str(grant) if grant else rules[0] if all(rules) else None,
+        grant=grant,
     )
 
 
-def _allowed(tool: Tool, why: str, risk: Risk | None = None) -> Judgement:
-    return Judgement(
-        decision=PolicyDecision.ALLOWED, why=why, risk=tool.policy.risk if risk is None else risk
-    )
+def _allowed(tool: Tool, why: str) -> Judgement:
+    return Judgement(decision=PolicyDecision.ALLOWED, why=why, risk=tool.policy.risk)
 
 
 def _denied(tool: Tool, why: str) -> Judgement:

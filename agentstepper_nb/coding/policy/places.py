@@ -1,4 +1,4 @@
-"""Where a path leads, as far as its text says."""
+"""What a path is: a device, a place of secrets, and where it leads."""
 
 from __future__ import annotations
 
@@ -13,50 +13,37 @@ _HARMLESS_DEVICES: Final = {"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty
     "/dev/urandom",
     "/dev/full",
 }
-_DESCRIPTOR = re.compile(r"/dev/fd/\d+|/dev/std(in|out|err)")
+_DESCRIPTOR = re.compile(r"/dev/fd/\d+|/dev/std(in|out|err)|/dev/(tcp|udp)/.*")
 _SECRET = re.compile(
     r"(^|[/=@~])\.(ssh|gnupg|aws|kube|netrc|pypirc|npmrc|git-credentials)(/|$)"
     r"|^/etc/(g?shadow|sudoers)|^/proc/[^/]+/(environ|mem)"
 )
 
 
-class Places:
-    """Tells what lies outside of a workspace. It looks at no disk: links are the workspace's business.
+def is_device(path: str) -> bool:
+    """Whether a path is a device that writing could hurt."""
+    if not path.startswith("/"):
+        return False
+    full = "/" + os.path.normpath(path).lstrip("/")
+    if full in _HARMLESS_DEVICES or _DESCRIPTOR.fullmatch(full):
+        return False
+    return full == "/dev" or full.startswith("/dev/")
+
+
+def is_secret(path: str) -> bool:
+    """Whether a path leads to where programs keep keys."""
+    return bool(_SECRET.search(path))
+
+
+def real_path(path: Path) -> Path:
+    """A path without links; as it is where that can't be told.
 
     Args:
-        root: The workspace's folder; None: nothing is told to be outside.
+        path: The path, absolute.
     """
-
-    def __init__(self, root: Path | None) -> None:
-        self._root = None if root is None else os.path.normpath(root)
-
-    def is_device(self, path: str) -> bool:
-        """Whether a path is a device that writing could hurt."""
-        if not path.startswith("/"):
-            return False
-        full = "/" + os.path.normpath(path).lstrip("/")
-        if full in _HARMLESS_DEVICES or _DESCRIPTOR.fullmatch(full):
-            return False
-        return full == "/dev" or full.startswith("/dev/")
-
-    def is_outside(self, path: str) -> bool:
-        """Whether a path, or the beginning of one, leaves the workspace."""
-        if path.startswith("~"):
-            return True
-        plain = os.path.normpath(path) if path else ""
-        if not path.startswith("/"):
-            return plain == ".." or plain.startswith("../")
-        full = "/" + plain.lstrip("/")
-        if full in _HARMLESS_DEVICES or _DESCRIPTOR.fullmatch(full):
-            return False
-        return (
-            self._root is not None and full != self._root and not full.startswith(self._root + "/")
-        )
-
-    def is_git(self, path: str) -> bool:
-        """Whether a path lies in a `.git`: hooks and settings there are programs that git will run."""
-        return ".git" in path.lower().split("/")
-
-    def is_secret(self, path: str) -> bool:
-        """Whether a path leads to where programs keep keys."""
-        return bool(_SECRET.search(path))
+    try:
+        return Path(os.path.realpath(path))
+    except OSError:  # as another user's /proc/…/root
+        return Path(os.path.normpath(path))
+    except ValueError:  # no path of this system: nothing is there
+        return path

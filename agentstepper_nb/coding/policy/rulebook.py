@@ -6,7 +6,7 @@ import contextlib
 import fcntl
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -59,6 +59,42 @@ class RuleBook:
             RulesError: There is nothing to allow, the file is damaged, or can't be written.
         """
         return self._add(allowing(tool, args, workspace.root))
+
+    def allow(
+        self,
+        tool: str = RUN_COMMAND,
+        *,
+        command: str | None = None,
+        path: str | None = None,
+        workspace: Path | None = None,
+        network: bool = False,
+        writable: Sequence[str] = (),
+    ) -> Rule:
+        """Allow calls like these without asking. A denial comes before.
+
+        Args:
+            tool: The tools, as a pattern; `run_command` needs a `command`.
+            command: The whole command, as the agent writes it.
+            path: A pattern that all paths of a call must match.
+            workspace: The folder; None: everywhere.
+            network: Whether the command may use the network.
+            writable: Folders outside of the workspace that the command may change.
+
+        Raises:
+            RulesError: The file is damaged, or can't be written.
+        """
+        rule = Rule(
+            id=new_id(),
+            effect="allow",
+            tool=tool if command is None else RUN_COMMAND,
+            workspace=None if workspace is None else str(workspace),
+            command=command,
+            path=path,
+            shell=command is not None,
+            network=network,
+            writable=tuple(writable),
+        )
+        return self._add(rule)
 
     def deny(
         self,

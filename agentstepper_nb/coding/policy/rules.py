@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import posixpath
 import re
 import secrets
@@ -14,15 +13,17 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from ...errors import RulesError
+from ..beneath import GIT
 from ..tools.apply_patch import touched
-from .places import Places
-from .verdict import shortened
-from .words import Call
+from .command_words import Call
+from .report import shortened
 
 _PATCHED = re.compile(
     r"^(?:(?:---|\+\+\+) (?!/dev/null)(?:[ab]/)?|(?:rename|copy) (?:from|to) )([^\t\r\n]+)",
     re.MULTILINE,
 )
+#: Commands that are the same program with the same arguments to a shell and without one.
+_PLAIN = re.compile(r"[\w@%+:,./-]+(?: [\w@%+=:,./-]+)*")
 #: The tool whose rules are about commands.
 RUN_COMMAND = "run_command"
 #: Arguments of tools that name a file or folder.
@@ -42,7 +43,7 @@ PATH_ARGUMENTS = frozenset(
 )
 
 
-class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One rule. All that it names has to hold.
 
     Args:
@@ -52,10 +53,12 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         workspace: The folder it holds in; None: in all.
         command: For `run_command`: where it allows, the whole command; where it denies, how a command
             begins, wherever it stands in what is run.
-        shell: Whether an allowed command is read by a shell.
+        shell: Whether whoever allowed the command saw it as a shell reads it.
         folder: Where an allowed command is run, as the tool is given it.
         path: A pattern of paths; `*` is anything, also `/`. Where it allows, all paths of a call must
-            match, where it denies, one.
+            match; where it denies, one, or a folder above it (see `denied`).
+        network: Whether an allowed command may use the network.
+        writable: Folders outside of the workspace that an allowed command may change.
     """
 
     id: str
@@ -66,17 +69,25 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     shell: bool = False
     folder: str | None = None
     path: str | None = None
+    network: bool = False
+    writable: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """The rule in words."""
+        return (
+            f"{self.effect} {self.what} {'in this workspace' if self.workspace else 'everywhere'}"
+        )
+
+    @property
+    def what(self) -> str:
+        """What the rule is about, in words."""
         what = f"`{self.tool}`"
         if self.command is not None:
             how = "the command" if self.effect == "allow" else "commands like"
-            what = f"{how} `{shortened(self.command)}`"
+            what = f"{how} `{shortened(self.command)}`{_beyond(self.network, self.writable)}"
         if self.path is not None:
             what += f" on `{self.path}`"
-        where = "in this workspace" if self.workspace else "everywhere"
-        return f"{self.effect} {what} {where}"
+        return what
 
 
 def described(tool: str, args: Any) -> str | None:
@@ -88,11 +99,11 @@ def described(tool: str, args: Any) -> str | None:
     """
     if tool == RUN_COMMAND:
         command = command_text(args)
-        return None if command is None else f"the command `{shortened(command)}` in this workspace"
-    guarded = in_git(args)
-    if len(guarded) > 1:
-        return None
-    return " on ".join([f"`{tool}`", *(f"`{path}`" for path in guarded)]) + " in this workspace"
+        if command is None:
+            return None
+        beyond = _beyond(_network(args), _writable(args))
+        return f"the command `{shortened(command)}`{beyond} in this workspace"
+    return f"`{tool}` in this workspace"
 
 
 def allows(rule: Rule, tool: str, args: Any) -> bool:
@@ -106,17 +117,18 @@ def allows(rule: Rule, tool: str, args: Any) -> bool:
     if rule.effect != "allow" or not fnmatchcase(tool, rule.tool):
         return False
     if tool != RUN_COMMAND:
-        return rule.command is None and _covers(rule, args)
-    same = rule.command is not None and rule.command == command_text(args)
-    return same and rule.shell == _by_shell(args) and rule.folder == _folder(args)
-
-
-def _covers(rule: Rule, args: Any) -> bool:
-    """Whether a rule that allows covers a call's paths: those in `.git` only where it names them."""
-    if rule.path is None:
-        return not in_git(args)
-    named = paths(args)
-    return bool(named) and all(_matches(path, rule.path) for path in named)
+        named = paths(args)
+        fits = rule.path is None or (named and all(_matches(path, rule.path) for path in named))
+        return rule.command is None and bool(fits)
+    command = command_text(args)
+    same = command is not None and rule.command == command
+    return (
+        same
+        and (rule.shell or _PLAIN.fullmatch(command or "") is not None)
+        and rule.folder == _folder(args)
+        and rule.network >= _network(args)
+        and set(rule.writable) >= set(_writable(args))
+    )
 
 
 def _matches(path: str, pattern: str) -> bool:
@@ -161,13 +173,9 @@ def paths(args: Any) -> list[str]:
     return found
 
 
-def in_git(args: Any) -> list[str]:
-    """The paths of a call that lie in a `.git`, from where git runs programs.
-
-    Args:
-        args: Its arguments, parsed.
-    """
-    return [path for path in paths(args) if Places(None).is_git(path)]
+def is_git(path: Path) -> bool:
+    """Whether a path lies in a `.git`: hooks and settings there are programs that git will run."""
+    return any(name.casefold() == GIT for name in path.parts)
 
 
 def command_text(args: Any) -> str | None:
@@ -196,19 +204,18 @@ def allowing(tool: str, args: Any, workspace: Path) -> Rule:
     command = command_text(args) if tool == RUN_COMMAND else None
     if tool == RUN_COMMAND and command is None:
         raise RulesError("This call has no command that a rule could allow.")
-    guarded = [] if tool == RUN_COMMAND else in_git(args)
-    if len(guarded) > 1:
-        raise RulesError("No rule allows several files in `.git` at once.")
-    path = glob.escape(posixpath.normpath(guarded[0])) if guarded else None
+    if command is None:
+        return Rule(id=new_id(), effect="allow", tool=tool, workspace=str(workspace))
     return Rule(
         id=new_id(),
         effect="allow",
         tool=tool,
         workspace=str(workspace),
         command=command,
-        path=path,
-        shell=tool == RUN_COMMAND and _by_shell(args),
-        folder=_folder(args) if tool == RUN_COMMAND else None,
+        shell=True,
+        folder=_folder(args),
+        network=_network(args),
+        writable=_writable(args),
     )
 
 
@@ -217,8 +224,24 @@ def holds_in(rule: Rule, workspace: Path) -> bool:
     return rule.workspace is None or rule.workspace == str(workspace)
 
 
-def _by_shell(args: Any) -> bool:
-    return isinstance(args, dict) and args.get("shell") is True
+def _network(args: Any) -> bool:
+    """Whether a call may want the network: only what is surely false doesn't."""
+    return isinstance(args, dict) and args.get("network", False) is not False
+
+
+def _writable(args: Any) -> tuple[str, ...]:
+    """The folders outside of the workspace that a call wants to change."""
+    wanted = args.get("writable") if isinstance(args, dict) else None
+    if wanted is None:
+        return ()
+    return tuple(map(str, wanted)) if isinstance(wanted, list) else (str(wanted),)
+
+
+def _beyond(network: bool, writable: tuple[str, ...]) -> str:
+    """In words, what a command is allowed beyond the sandbox."""
+    what = ["the network"] if network else []
+    what += [f"changes in `{folder}`" for folder in writable]
+    return f" with {' and '.join(what)}" if what else ""
 
 
 def _folder(args: Any) -> str | None:

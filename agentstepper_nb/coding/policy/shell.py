@@ -1,29 +1,25 @@
-"""What a command is: dangerous, harmless, or only known when it runs."""
+"""What a command would run, told before it runs."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
 
 from . import shfmt
-from .dangers import KnownPrograms
-from .judging import Judge
-from .verdict import Verdict
-from .words import of_argv
+from .command_words import of_argv
+from .dangers import look
+from .judge import Judge
+from .report import CommandReport
 
 
-def judge_command(
-    command: str | Sequence[str], *, shell: bool = False, root: Path | None = None
-) -> Verdict:
-    """Judge a command as `run_command` takes it. Nothing is run, and nothing is raised.
+def judge_command(command: str | Sequence[str], *, shell: bool = False) -> CommandReport:
+    """Report what a command would run. Nothing is run, and nothing is raised.
 
     Args:
         command: Its text, or its words.
         shell: Whether a shell reads it. Else `;`, `$(…)` and the like are words as any other.
-        root: The workspace's folder, so that paths outside of it are told.
     """
-    judge = Judge(KnownPrograms(), root)
+    judge = Judge(look)
     text = command if isinstance(command, str) else shlex.join(command)
     if len(text) > shfmt.TEXT_LIMIT:
         judge.unclear("", f"the command is longer than {shfmt.TEXT_LIMIT} characters")
@@ -31,7 +27,7 @@ def judge_command(
         judge.text(text)
     else:
         _judge_argv(command, judge)
-    return judge.verdict()
+    return judge.report()
 
 
 def _judge_argv(command: str | Sequence[str], judge: Judge) -> None:

@@ -11,9 +11,8 @@ import pytest
 from agentstepper_nb.coding.policy import DefaultPolicyEngine, Judgement, PolicyDecision, RuleBook
 from agentstepper_nb.coding.tool import Risk, Tool
 from agentstepper_nb.coding.workspace import LocalWorkspace
-from agentstepper_nb.errors import RulesError
 
-from .tools import ASKING, PATCH, READ, RISKY, RUN, WRITE
+from .tools import ASKING, PATCH, READ, RISKY, RUN, RUN_WORDS, WRITE
 
 ALLOWED = PolicyDecision.ALLOWED
 ASKS = PolicyDecision.REQUIRES_APPROVAL
@@ -48,26 +47,27 @@ def yes(book: RuleBook, workspace: LocalWorkspace) -> DefaultPolicyEngine:
         (WRITE, {"path": "x"}, ALLOWED, "It stays inside the workspace."),
         (ASKING, {}, ASKS, "`deploy` always asks."),
         (RISKY, {}, ASKS, "`format` can do much harm."),
-        (RUN, {"command": "ls"}, ALLOWED, "It stays inside the workspace."),
+        (RUN, {"command": "ls"}, ALLOWED, "It runs in the sandbox."),
         (RUN, {"command": "rm -r x"}, ASKS, "`rm -r x` deletes folders and all that is in them."),
-        (RUN, {"command": "echo ; rm -r x"}, ALLOWED, "It stays inside the workspace."),
+        (RUN_WORDS, {"command": "echo ; rm -r x"}, ALLOWED, "It runs in the sandbox."),
         (
-            RUN,
+            RUN_WORDS,
             {"command": "echo 'x"},
             ASKS,
             "The command can't be parsed: No closing quotation.",
         ),
         (
             RUN,
-            {"command": "ls; rm -r x", "shell": True},
+            {"command": "ls; rm -r x"},
             ASKS,
             "`rm -r x` deletes folders and all that is in them.",
         ),
         (
             WRITE,
             {"path": ".git/hooks/pre-commit"},
-            ASKS,
-            "It changes files in `.git`, from where git runs programs.",
+            DENIED,
+            "The path '.git/hooks/pre-commit' lies in `.git`, from where git runs programs: no tool "
+            "writes there. Commit by `git_commit`; git's hooks and settings are the person's to change.",
         ),
         (READ, {"path": ".git/config"}, ALLOWED, "`read_file` only reads."),
     ],
@@ -81,7 +81,7 @@ def test_the_first_rule_that_matches_decides(
 
 @pytest.mark.parametrize(
     ("command", "risk"),
-    [("ls", Risk.MEDIUM), ("python -c 'x()'", Risk.MEDIUM), ("rm -r x", Risk.HIGH)],
+    [("ls", Risk.MEDIUM), ("pip install x", Risk.MEDIUM), ("rm -r x", Risk.HIGH)],
 )
 def test_the_risk_is_told(engine: DefaultPolicyEngine, command: str, risk: Risk) -> None:
     assert (judged(engine, RUN, command=command)).risk is risk
@@ -92,8 +92,10 @@ def test_words_are_judged_as_words(engine: DefaultPolicyEngine) -> None:
     assert (judged(engine, RUN, command=["rm", "-r", "x"])).decision is ASKS
 
 
-@pytest.mark.parametrize("shell", [1, "true", "yes", [], None])
-def test_what_may_be_a_shell_is_judged_as_one(engine: DefaultPolicyEngine, shell: object) -> None:
+@pytest.mark.parametrize("shell", [False, True, 0, None])
+def test_no_argument_keeps_a_command_from_being_judged_as_a_shells(
+    engine: DefaultPolicyEngine, shell: object
+) -> None:
     assert (judged(engine, RUN, command="ls; rm -r x", shell=shell)).decision is ASKS
 
 
@@ -176,7 +178,7 @@ def test_yes_allows_nothing_that_may_be_denied(book: RuleBook, yes: DefaultPolic
     book.deny(command="git push")
     said = judged(yes, RUN, command="x='git push'; $x", shell=True)
     assert said.decision is DENIED
-    assert "It may be a command that a rule denies." in said.why
+    assert "It may be a command that a rule denies: deny commands like `git push`" in said.why
 
 
 @pytest.mark.parametrize(
@@ -254,22 +256,29 @@ def test_a_denial(
             RUN,
             {"command": "rm -r build"},
             "the command `rm -r build` in this workspace",
-            [{"command": "rm -r build"}, {"command": "rm -r build", "timeout": 5}],
+            [
+                {"command": "rm -r build"},
+                {"command": "rm -r build", "timeout": 5, "network": False},
+            ],
             [
                 {"command": "rm -r build src"},
                 {"command": "rm  -r build "},
-                {"command": "rm -r build", "shell": True},
                 {"command": "rm -r build", "folder": "a"},
+                {"command": "rm -r build", "network": True},
+                {"command": "rm -r build", "network": "yes"},
+                {"command": "rm -r build", "writable": ["/a"]},
+                {"command": "rm -r build", "writable": "/a"},
             ],
         ),
         (ASKING, {"to": "x"}, "`deploy` in this workspace", [{"to": "y"}, {}], []),
         (RISKY, {}, "`format` in this workspace", [{}], []),
         (
-            WRITE,
-            {"path": ".git/a[b]"},
-            "`write_file` on `.git/a[b]` in this workspace",
-            [{"path": ".git/a[b]"}, {"path": "./.git//a[b]"}],
-            [{"path": ".git/ab"}, {"path": ".git/a[b]", "file": ".git/c"}],
+            RUN,
+            {"command": "rm -r x", "network": True, "writable": ["/a", "/b"]},
+            "the command `rm -r x` with the network and changes in `/a` and changes in `/b` in this "
+            "workspace",
+            [{"command": "rm -r x"}, {"command": "rm -r x", "network": True, "writable": ["/b"]}],
+            [{"command": "rm -r x", "writable": ["/c"]}],
         ),
     ],
 )
@@ -293,21 +302,30 @@ def test_always_allows_what_the_judgement_promised(
         assert (judged(engine, tool, **each)).decision is ASKS
 
 
-def test_always_for_a_tool_leaves_git_out(
-    book: RuleBook, workspace: LocalWorkspace, engine: DefaultPolicyEngine
+@pytest.mark.parametrize("path", ["sub/.git/config", ".GIT/hooks/x", ".git", "link/config"])
+@pytest.mark.parametrize("tool", [WRITE, PATCH, ASKING])
+def test_no_answer_and_no_rule_lets_a_tool_write_in_git(
+    book: RuleBook, workspace: LocalWorkspace, yes: DefaultPolicyEngine, tool: Tool, path: str
 ) -> None:
-    book.always("write_file", {"path": "x"}, workspace)
-    assert judged(engine, WRITE, path="sub/.git/config").decision is ASKS
+    (workspace.root / ".git").mkdir()
+    (workspace.root / "link").symlink_to(".git")
+    book.always(tool.name, {"path": "x"}, workspace)
+    said = judged(yes, tool, patch=f"--- a/{path}\n+++ b/{path}\n", path=path)
+    assert said.decision is DENIED and "from where git runs programs" in said.why
 
 
-def test_several_files_in_git_have_no_rule(
-    book: RuleBook, workspace: LocalWorkspace, engine: DefaultPolicyEngine
+def test_a_rule_of_before_holds_where_a_shell_reads_the_same(
+    book: RuleBook, engine: DefaultPolicyEngine
 ) -> None:
-    args = {"patch": "--- a/.git/x\n+++ b/.git/y\n"}
-    said = judged(engine, PATCH, **args)
-    assert (said.decision, said.rule) == (ASKS, None)
-    with pytest.raises(RulesError, match="No rule allows several files"):
-        book.always("apply_patch", args, workspace)
+    """A rule for words, from when commands were run without a shell."""
+    rules = [
+        {"id": f"r{n}", "effect": "allow", "tool": "run_command", "command": text, "shell": False}
+        for n, text in enumerate(["rm -r x", "echo a; rm -r x"])
+    ]
+    book.path.parent.mkdir(parents=True)
+    book.path.write_text(json.dumps({"version": 1, "rules": rules}))
+    assert judged(engine, RUN, command="rm -r x", shell=True).decision is ALLOWED
+    assert judged(engine, RUN, command="echo a; rm -r x", shell=True).decision is ASKS
 
 
 def test_a_denial_comes_before_always(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
+import asyncio
+import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -13,11 +14,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.coding.policy import Kind, judge_command, shfmt
+from agentstepper_nb.coding.policy import DefaultPolicyEngine, judge_command, shfmt
 from agentstepper_nb.coding.policy.dangers import _LOOKS
-from agentstepper_nb.coding.policy.dangers.editors import tame
+from agentstepper_nb.coding.workspace import LocalWorkspace
 
 from .commands import SPEC
+from .tools import RUN, RUN_WORDS
 
 #: What shells give a meaning to, and names that are known.
 _SIGNS = [
@@ -108,48 +110,46 @@ def test_many_texts_never_raise(text: str) -> None:
 @given(texts, st.sampled_from(SPEC))
 def test_nothing_hides_the_line_that_follows(text: str, command: str) -> None:
     assume(not text.endswith("\\"))
-    assert judge_command(f"{text}\n{command}", shell=True).kind is not Kind.HARMLESS
+    assert judge_command(f"{text}\n{command}", shell=True).findings
 
 
-@pytest.mark.parametrize("unit", ["$(", "`", "{,", "a;", " ", "print ", "1.", "-"])
+@pytest.mark.parametrize("unit", ["$(", "`", "{,", "a;", " ", "git ", "rm ", "1.", "-"])
 def test_much_of_one_thing_is_judged(unit: str) -> None:
     much = unit * (shfmt.TEXT_LIMIT // len(unit))
     judge_command(much, shell=True)
-    for command in ("sed", "awk", "echo", "git", "curl", "kill", ""):
+    for command in ("python", "awk", "echo", "git", "pip", "kill", ""):
         judge_command([command + much, much, much])
         judge_command([command, much[: shfmt.TEXT_LIMIT // 2], much[: shfmt.TEXT_LIMIT // 3]])
 
 
 @pytest.mark.parametrize("unit", ["sh -c ", "env ", "eval "])
 def test_commands_in_commands_end(unit: str) -> None:
-    assert judge_command(unit * 500 + "ls", shell=True).kind is not Kind.HARMLESS
+    assert judge_command(unit * 500 + "ls", shell=True).findings
 
 
 def test_a_long_text_is_unclear() -> None:
     for shell in (True, False):
-        verdict = judge_command("ls " + "x" * shfmt.TEXT_LIMIT, shell=shell)
-        assert verdict.kind is Kind.UNCLEAR
-        assert "longer than" in verdict.why
+        report = judge_command("ls " + "x" * shfmt.TEXT_LIMIT, shell=shell)
+        assert report.is_unclear
+        assert "longer than" in str(report.worst)
 
 
 @pytest.mark.parametrize("text", ["ls 'x", "ls\x00", "ls\r", "ls \ud800", "if", "ls )"])
 def test_what_has_no_meaning_is_unclear(text: str) -> None:
-    assert judge_command(text, shell=True).kind is Kind.UNCLEAR
+    assert judge_command(text, shell=True).is_unclear
 
 
 def test_where_the_parser_is_missing_all_is_unclear() -> None:
     with mock.patch.object(shfmt, "_program", side_effect=FileNotFoundError("shfmt is missing")):
-        verdict = judge_command("ls", shell=True)
-    assert (verdict.kind, verdict.why) == (
-        Kind.UNCLEAR,
-        "commands can't be parsed here (shfmt is missing)",
-    )
-    assert judge_command("ls").kind is Kind.HARMLESS
+        report = judge_command("ls", shell=True)
+    assert report.is_unclear
+    assert str(report.worst) == "Commands can't be parsed here (shfmt is missing)."
+    assert judge_command("ls").findings == ()
 
 
 def test_where_the_parser_hangs_all_is_unclear() -> None:
     with mock.patch.object(subprocess, "run", side_effect=subprocess.TimeoutExpired("shfmt", 10)):
-        assert judge_command("ls", shell=True).kind is Kind.UNCLEAR
+        assert judge_command("ls", shell=True).is_unclear
 
 
 def test_a_parser_on_the_path_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,86 +157,9 @@ def test_a_parser_on_the_path_is_not_asked(tmp_path: Path, monkeypatch: pytest.M
     planted.write_text("#!/bin/sh\necho '{}'\n")
     planted.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert judge_command("rm -rf x", shell=True).kind is Kind.DANGEROUS
-
-
-@pytest.mark.parametrize(
-    "script",
-    [
-        "s/a/b/",
-        "1,5p",
-        "$d",
-        "/a/,/b/{s/x/y/;p}",
-        "y/ab/cd/",
-        "s/[^\\/]*x/y/",
-        "s/[[:alpha:]]//",
-        "s|/|\\||g",
-        "1!d",
-    ],
-)
-def test_a_tame_script(script: str) -> None:
-    assert tame(script)
-
-
-@pytest.mark.parametrize(
-    "script",
-    [
-        "e",
-        "1e ls",
-        "w x",
-        "s/a/b/e",
-        "s/a/b/gew x",
-        "s/[/]/g;/e;a/",
-        "s/[]/]/g;/e;a/",
-        "p;e",
-        "{e\n}",
-        "t\ne",
-        "s/a/b",
-        "W x",
-    ],
-)
-def test_a_script_that_isnt(script: str) -> None:
-    assert not tame(script)
-
-
-_SCRIPT_PARTS = [
-    *(
-        "s",
-        "/",
-        "[",
-        "]",
-        "\\",
-        "e",
-        "p",
-        ";",
-        "{",
-        "}",
-        "a",
-        "1",
-        ",",
-        "!",
-        "w",
-        "g",
-        "\n",
-        "$",
-        "y",
-    ),
-    *("|", "t", "b", ":", "^", "[/]", "s/", "s|", "c", "i", " "),
-]
-
-
-@pytest.mark.soak
-@settings(parent=long, max_examples=300, suppress_health_check=list(HealthCheck))
-@given(script=st.lists(st.sampled_from(_SCRIPT_PARTS), min_size=2, max_size=14).map("".join))
-def test_a_tame_script_runs_nothing(script: str, tmp_path: Path) -> None:
-    """Beside the real one: where `e` is a command, it runs the lines; `w` would leave a file."""
-    assume(tame(script))
-    lines = b"touch ran\ntouch ran\n"
-    with contextlib.suppress(subprocess.TimeoutExpired):  # it may branch for ever
-        subprocess.run(
-            ["sed", "--", script], input=lines, cwd=tmp_path, timeout=2, capture_output=True
-        )
-    assert list(tmp_path.iterdir()) == []
+    worst = judge_command("rm -rf x", shell=True).worst
+    assert worst is not None
+    assert "deletes folders" in str(worst)
 
 
 # ---- beside real shells ----------------------------------------------------------------------------
@@ -354,7 +277,7 @@ def deletes(script: str, folder: Path) -> bool:
 )
 @given(script=scripts)
 def test_what_deletes_is_asked_about(script: str, folder: Path) -> None:
-    if judge_command(script, shell=True).kind is Kind.HARMLESS:
+    if not judge_command(script, shell=True).findings:
         assert not deletes(script, folder)
 
 
@@ -362,5 +285,39 @@ def test_what_deletes_is_asked_about(script: str, folder: Path) -> None:
 @settings(parent=long, max_examples=2000)
 @given(script=scripts)
 def test_whatever_deletes_is_asked_about(script: str, folder: Path) -> None:
-    if judge_command(script, shell=True).kind is Kind.HARMLESS:
+    if not judge_command(script, shell=True).findings:
         assert not deletes(script, folder)
+
+
+# ---- the files and folders of a command ------------------------------------------------------------
+
+_ODD_PATHS = ["a\x00b", "x" * 5000, "/proc/1/root/x", "a/" * 3000, "\ud800", "[", "**/[!", "~x/y"]
+_WITH_PATHS = [
+    "cp {} x",
+    "cp x {}",
+    "mv {} /tmp",
+    "rm {}",
+    "ls {}",
+    "cat < {}",
+    "echo x > {}",
+    "cd {}",
+]
+
+
+@pytest.mark.parametrize("is_confined", [True, False])
+@pytest.mark.parametrize("path", _ODD_PATHS, ids=range(len(_ODD_PATHS)))
+def test_odd_paths_are_judged(workspace: LocalWorkspace, path: str, is_confined: bool) -> None:
+    engine = DefaultPolicyEngine(workspace=workspace, is_confined=is_confined)
+    for form in (*_WITH_PATHS, "git checkout {}", "git log {}", "sed -i x {}"):
+        command = form.format(path)
+        for tool in (RUN, RUN_WORDS):
+            asyncio.run(engine.evaluate(tool, json.dumps({"command": command, "folder": "."})))
+
+
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(texts)
+def test_any_text_is_judged_without_a_sandbox(workspace: LocalWorkspace, text: str) -> None:
+    engine = DefaultPolicyEngine(workspace=workspace, is_confined=False)
+    asyncio.run(engine.evaluate(RUN, json.dumps({"command": text})))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from agentstepper_nb.coding.tool import Risk, ToolContext, ToolPolicy, ToolResult
@@ -12,8 +13,9 @@ class Said:
 
     description = "For tests."
 
-    def __init__(self, name: str, **policy: Any) -> None:
+    def __init__(self, name: str, *, has_shell: bool = True, **policy: Any) -> None:
         self.name = name
+        self.has_shell = has_shell
         self.policy = ToolPolicy(**policy)
         self.input_schema: dict[str, Any] = {"type": "object"}
 
@@ -22,8 +24,16 @@ class Said:
 
 
 RUN = Said("run_command", risk=Risk.MEDIUM)
+RUN_WORDS = Said("run_command", has_shell=False, risk=Risk.MEDIUM)
 READ = Said("read_file", read_only=True)
 WRITE = Said("write_file")
 PATCH = Said("apply_patch")
 ASKING = Said("deploy", requires_approval=True)
 RISKY = Said("format", risk=Risk.HIGH)
+
+
+class AllSaved:
+    """Snapshots that hold every file."""
+
+    def is_saved(self, path: Path) -> bool:
+        return True

@@ -22,12 +22,14 @@ class Word(Struct, frozen=True):
         sure: Whether the text is all of it. Else a variable, a pattern or a command gives the rest.
         many: Whether it may become several words, or none.
         glob: Whether file names alone give the rest.
+        pattern: Where they do, the whole word as a pattern of file names.
     """
 
     text: str
     sure: bool = True
     many: bool = False
     glob: bool = False
+    pattern: str = ""
 
     @property
     def may_be_option(self) -> bool:

@@ -8,15 +8,17 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from .command_words import Assignment, Call, Redirect, Word, is_short
+from .report import shortened
 from .shfmt import Tree, UnparsableError
-from .verdict import shortened
-from .words import Assignment, Call, Redirect, Word, is_short
 
 _PATTERN = re.compile(r"[*?\[]")
 # What stands in double quotes with a backslash, and loses it.
 _ESCAPED = re.compile(r"\\([$`\"\\])")
 # Expansions that the parser left in plain text: it took them for something else than the shell will.
 _LEFT = re.compile(r"(?:^|[^\\])(?:\\\\)*(?:`|\$[({])")
+# Stands for `$!`, the number of the last process in the background, whichever that is.
+_PROCESS: Final = "4194303"
 _CODE = re.compile(r"\$\(|`")
 _CALCULATES: Final = {"ArithmExp", "ArithmCmd", "LetClause", "CStyleLoop"}
 _COMPARES: Final = {"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"}
@@ -31,7 +33,7 @@ _TAKE_NAMES: Final = {
 _OPAQUE: Final = {"ExtGlob", "TestDecl"}
 
 
-class Reading(Struct):
+class ShellText(Struct):
     """What stands in a command.
 
     Args:
@@ -45,7 +47,7 @@ class Reading(Struct):
     assignments: list[Assignment]
 
 
-def read(tree: Tree, source: str) -> Reading:
+def read(tree: Tree, source: str) -> ShellText:
     """Read a syntax tree.
 
     Args:
@@ -56,7 +58,7 @@ def read(tree: Tree, source: str) -> Reading:
         UnparsableError: Something in it can't be told from the text.
     """
     text = source.encode()
-    reading = Reading([], [], [])
+    reading = ShellText([], [], [])
     calculates = holds_code = False
     for node in _nodes(tree):
         kind = node.get("Type")
@@ -95,6 +97,8 @@ def _calculates(node: Tree) -> bool:
         node.get("Type") in _CALCULATES
         or node.get("Op") in _COMPARES
         or "Index" in node
+        or "Excl" in node  # ${!x}
+        or node.get("Exp", {}).get("Op") == "@"  # ${x@P}
         or "Slice" in node
     )
 
@@ -116,7 +120,7 @@ def _variable(node: Tree) -> Assignment | None:
     return None
 
 
-def _read_statement(node: Tree, text: bytes, reading: Reading) -> None:
+def _read_statement(node: Tree, text: bytes, reading: ShellText) -> None:
     redirects = node.get("Redirs", [])
     for each in redirects:
         if not each["Op"].startswith("<<"):
@@ -224,6 +228,8 @@ class _Builder:
             self._bare += "q"
         elif kind == "SglQuoted":
             self._end()  # $'…': shells differ in whether they know it
+        elif kind == "ParamExp" and part.get("Short") and part["Param"]["Value"] == "!":
+            self._add_text(_PROCESS)
         else:
             self._end(many=not quoted or _is_list(part))
 
@@ -232,12 +238,9 @@ class _Builder:
             return Word(self._bare)  # the command: no pattern without its end
         if _has_braces(self._bare):
             return Word(self._text.partition("{")[0], sure=False, many=True)
-        return Word(
-            self._text,
-            self._sure,
-            self._many,
-            self._glob and not self._many and not self._may_climb(),
-        )
+        if self._glob and not self._many and not self._may_climb():
+            return Word(self._text, sure=False, glob=True, pattern=self._all)
+        return Word(self._text, self._sure, self._many)
 
     def _may_climb(self) -> bool:
         """Whether a pattern may stand for `..` or `.git`, or one of them follows it."""

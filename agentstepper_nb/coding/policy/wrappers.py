@@ -7,8 +7,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from ..judging import Judge, Look
-from ..words import Assignment, Call, Word, pairs
+from .command_words import Assignment, Call, Word, pairs
+from .judge import Judge, Look
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
@@ -33,7 +33,7 @@ class Form(Struct, frozen=True):
     informs: str = ""
 
 
-_FORMS: Final[dict[str, Form]] = {
+WRAPPERS: Final[dict[str, Form]] = {
     "env": Form(
         flags="i0v",
         valued="uC",
@@ -53,16 +53,12 @@ _FORMS: Final[dict[str, Form]] = {
     ),
     "time": Form(flags="pvqal", valued="f", longs=("--portability", "--verbose", "--quiet")),
     "ionice": Form(flags="t", valued="cn", longs=("--ignore",)),
-    "taskset": Form(flags="ac", operands=1),
-    "chrt": Form(flags="abfior", operands=1),
-    "caffeinate": Form(flags="disu", valued="t"),
     "command": Form(flags="p", informs="vV"),
     "builtin": Form(),
     "exec": Form(flags="cl", valued="a"),
     "busybox": Form(longs=("--list", "--help")),
     "toybox": Form(longs=("--help",)),
     "noglob": Form(),
-    "nocorrect": Form(),
     "coproc": Form(),
     "xargs": Form(
         flags="0rtpxo",
@@ -73,54 +69,54 @@ _FORMS: Final[dict[str, Form]] = {
 }
 
 
-def _wrapper(call: Call, judge: Judge) -> None:
-    name = call.name if call.name in _FORMS else call.plain_name
-    start = _start(call, name, judge)
-    if start is None:
-        return
+def wrapper(otherwise: Look) -> Look:
+    """What judges a call of a wrapper.
+
+    Args:
+        otherwise: What judges one that has options that aren't known.
+    """
+
+    def look_at(call: Call, judge: Judge) -> None:
+        name = call.name if call.name in WRAPPERS else call.plain_name
+        start = _start(call, WRAPPERS[name])
+        if start is None:
+            otherwise(call, judge)
+        else:
+            _inner(call, name, start, judge)
+
+    return look_at
+
+
+def _inner(call: Call, name: str, start: int, judge: Judge) -> None:
     words = call.words[start:]
+    if any(word.many for word in call.words[1:start]):
+        judge.unclear(call, "runs a program whose name is only known when it runs")
     assignments: list[Assignment] = []
-    if name == "env":
-        _moves(call, call.words[1:start], judge)
     while name == "env" and words and (found := _ASSIGNMENT.match(words[0].text)):
-        word = words[0]
-        assignments.append(Assignment(found[1], Word(found[2], word.sure, word.many, word.glob)))
+        assignments.append(Assignment(found[1], Word(found[2], words[0].sure)))
         words = words[1:]
     if name == "xargs":
         words = _with_input(call.words[1:start], words)
     judge.inner(call, words, assignments)
 
 
-def _moves(call: Call, args: tuple[Word, ...], judge: Judge) -> None:
-    """`env -C FOLDER`."""
-    for word, following in pairs(args):
-        found = re.match(r"(?:-[i0v]*C|--c[a-z]*=?)(.*)", word.text, re.DOTALL)
-        if found and judge.places.is_outside(found[1] or following.text):
-            judge.unclear(call, "works in another folder")
+def _start(call: Call, form: Form) -> int | None:
+    """Where the other program's name stands, behind the last word where there is none.
 
-
-def _start(call: Call, name: str, judge: Judge) -> int | None:
-    """Where the other program's name stands; None where that can't be told, or nothing is run."""
-    form = _FORMS[name]
+    None where that can't be told.
+    """
     index = 1
     while index < len(call.words):
         word = call.words[index]
-        if not word.sure:
-            judge.unclear(call, "runs a program whose name is only known when it runs")
-            return None
         text = word.text
         if text == "--":
             return index + 1 + form.operands
-        if text == "-" and name == "env":
-            index += 1  # short for -i
-            continue
-        if not text.startswith("-") or text == "-":
+        if not word.sure or not text.startswith("-"):
             break
         if not text.startswith("--") and set(text[1:2]) & set(form.informs):
-            return None
-        width = _width(text, form)
+            return len(call.words)
+        width = 1 if text == "-" else _width(text, form)
         if width is None:
-            judge.unclear(call, f"has the option `{text}`, which isn't known")
             return None
         index += width
     return index + form.operands
@@ -157,4 +153,11 @@ def _with_input(args: tuple[Word, ...], words: tuple[Word, ...]) -> tuple[Word, 
     )
 
 
-LOOKS: Final[dict[str, Look]] = dict.fromkeys(_FORMS, _wrapper)
+def is_plain(call: Call) -> bool:
+    """Whether a wrapper is given a program, and no options that aren't known.
+
+    Args:
+        call: The wrapper's call.
+    """
+    start = _start(call, WRAPPERS[call.name])
+    return start is not None and start < len(call.words)

@@ -1,0 +1,160 @@
+"""`agentstepper policy`: the rules of what the coding agent may do, listed and changed."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from argparse import Namespace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final
+
+from ..coding.folders import Folders
+from ..coding.policy import Rule, RuleBook
+from ..coding.policy.rules import RUN_COMMAND
+from ..coding.tools import default_tools
+from ..discover import data_dir
+from ..errors import RulesError
+from . import FAILED, OK, USAGE
+from .text import inert
+
+_NONE: Final = "There are no rules. `agentstepper policy deny --command 'git push'` adds one."
+
+
+class _UsageError(Exception):
+    """The command was called wrongly; the text says what to do."""
+
+
+def run(given: Namespace) -> int:
+    """Run the command.
+
+    Args:
+        given: What the command line says.
+
+    Returns:
+        1 where the rules can't be read or written, or a rule to be removed isn't there; 2 where the
+        command was called wrongly.
+    """
+    book = RuleBook(Folders(Path(given.data).expanduser() if given.data else data_dir()).rules)
+    try:
+        match given.action:
+            case "list":
+                return _list(book, given)
+            case "remove":
+                return _remove(book, given.ids)
+            case _:
+                return _add(book, given)
+    except _UsageError as error:
+        return _fail(str(error), USAGE)
+    except RulesError as error:
+        return _fail(str(error), FAILED)
+
+
+def _list(book: RuleBook, given: Namespace) -> int:
+    rules = book.rules(None if given.workspace is None else _folder(given.workspace))
+    for rule in rules:
+        print(inert(_line(rule)))
+    if not rules:
+        print(_NONE)
+    return OK
+
+
+def _line(rule: Rule) -> str:
+    where = "everywhere" if rule.workspace is None else f"in {rule.workspace}"
+    return f"{rule.id}  {rule.effect} {rule.what}  {where}"
+
+
+def _remove(book: RuleBook, ids: list[str]) -> int:
+    missing = [id for id in ids if not book.remove(id)]
+    if not missing:
+        return OK
+    named = ", ".join(missing)
+    return _fail(f"There is no rule {named}: `agentstepper policy list` shows their ids.", FAILED)
+
+
+def _add(book: RuleBook, given: Namespace) -> int:
+    _check(given)
+    workspace = None if given.everywhere else _folder(given.workspace or ".")
+    if given.action == "deny":
+        rule = book.deny(
+            given.tool or "*", command=given.text, path=given.path, workspace=workspace
+        )
+    else:
+        rule = book.allow(
+            given.tool or RUN_COMMAND,
+            command=given.text,
+            path=given.path,
+            workspace=workspace,
+            network=given.network,
+            writable=[str(_folder(folder)) for folder in given.writable],
+        )
+    print(inert(_line(rule)))
+    return OK
+
+
+def _check(given: Namespace) -> None:
+    """Refuse what would be no rule, or one that never holds."""
+    if given.text is None and given.path is None and given.tool is None:
+        ways = "--command 'git push', --path '*.env' or --tool NAME"
+        raise _UsageError(f"Say what to {given.action}: {ways}.")
+    if given.text is not None:
+        _check_command(given)
+    elif given.path is not None:
+        _check_path(given.path)
+    if given.tool is not None:
+        _check_tool(given.tool)
+    if given.action == "allow":
+        _check_allowed(given)
+
+
+def _check_command(given: Namespace) -> None:
+    if given.path is not None or given.tool is not None:
+        raise _UsageError(
+            "A rule is about a command, or about files and tools: leave --path and --tool out, or "
+            "write two rules."
+        )
+    try:
+        words = shlex.split(given.text)
+    except ValueError as error:
+        raise _UsageError(f"The command can't be read ({error}): close its quotes.") from None
+    if not words:
+        raise _UsageError("The command is empty: write the program's name at least.")
+
+
+def _check_path(pattern: str) -> None:
+    outside = pattern.startswith(("/", "~")) or ".." in pattern.split("/")
+    if outside or not pattern.strip("./"):
+        raise _UsageError(
+            f"The pattern {pattern!r} names no files of a workspace: write it relative to the "
+            "workspace, as 'secrets/*'. What lies outside is out of the agent's reach already."
+        )
+
+
+def _check_tool(pattern: str) -> None:
+    known = [tool.name for tool in default_tools(images=True)]
+    if not any(fnmatchcase(name, pattern) for name in known):
+        print(
+            f"No tool that is installed here matches {inert(pattern)}. There are: {', '.join(known)}.",
+            file=sys.stderr,
+        )
+
+
+def _check_allowed(given: Namespace) -> None:
+    if given.text is None and (given.network or given.writable):
+        raise _UsageError("--network and --writable are about a command: say which, by --command.")
+    if given.text is None and given.tool is None:
+        raise _UsageError("Say which tool may use these files: --tool write_file.")
+    if given.tool is not None and given.tool == RUN_COMMAND:
+        raise _UsageError("run_command is allowed command by command: --command 'make test'.")
+
+
+def _folder(name: str) -> Path:
+    folder = Path(name).expanduser().resolve()
+    if not folder.is_dir():
+        raise _UsageError(f"{folder} is no folder: name one that is there.")
+    return folder
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"agentstepper policy: {inert(message)}", file=sys.stderr)
+    return code

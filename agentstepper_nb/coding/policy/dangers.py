@@ -1,0 +1,312 @@
+"""The dangerous list: what asks in every mode, wherever it stands in a command.
+
+The list guards against accidents. What a command can reach is held by the sandbox, not by this.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ..tool import Risk
+from .command_words import Call, Word, given, names, operands, options
+from .judge import Judge, Look
+from .places import is_device
+from .shells import SHELLS, evaluate, run_file, shell, trap
+from .wrappers import WRAPPERS, wrapper
+
+_RECURSION = re.compile(r"\b(rmtree|rmSync|rm_rf?|remove_tree|removedirs|remove_dir_all|deltree)\b")
+# A device, also right behind an option's letter.
+_DEVICE = re.compile(r"(?:(?<![\w.])|(?<=^-\w))/+dev/[\w/.-]*")
+_PID = re.compile(r"[1-9]\d*|%[\w%+-]*")
+_SIGNAL = re.compile(r"-(s|n|l|L|\d+|[A-Z][A-Z0-9+]*)")
+
+# ---- what asks whatever it is given ----------------------------------------------------------------
+
+_ALWAYS: Final = {
+    "acts with another account's rights": names("sudo sudoedit su doas pkexec runuser"),
+    "overwrites or formats disks": names("dd mkfs mke2fs mkswap mkdosfs newfs"),
+    "stops or restarts the machine": names("shutdown reboot halt poweroff telinit"),
+}
+
+
+def _always(why: str) -> Look:
+    def look_at(call: Call, judge: Judge) -> None:
+        informs = [word.text for word in call.args] in (["--version"], ["--help"])
+        if not informs:
+            judge.danger(call, why)
+
+    return look_at
+
+
+# ---- files and processes ---------------------------------------------------------------------------
+
+
+def _rm(call: Call, judge: Judge) -> None:
+    if given(call.args, "--recursive", shorts="rR"):
+        judge.danger(call, "deletes folders and all that is in them")
+    elif given(call.args, "--force", shorts="f"):
+        judge.danger(call, "deletes files without asking back")
+    elif any(not word.sure for word in options(call.args)):
+        judge.unclear(call, "may delete folders: its options are only known when it runs")
+
+
+def _find(call: Call, judge: Judge) -> None:
+    for word in call.args:
+        if word.sure and word.text == "-delete":
+            judge.danger(call, "deletes files")
+        elif word.sure and word.text in ("-exec", "-execdir", "-ok", "-okdir"):
+            judge.danger(call, "runs a program for each file")
+    if any(word.many and not word.glob for word in call.args[1:]):
+        judge.unclear(call, "may delete files: its options are only known when it runs")
+
+
+def _change_mode(call: Call, judge: Judge) -> None:
+    if given(call.args, "--recursive", shorts="R"):
+        judge.danger(call, "changes the rights of whole folders")
+    elif any(word.many and word.may_be_option for word in call.args[:1]):
+        judge.unclear(call, "has options that are only known when it runs")
+
+
+def _kill(call: Call, judge: Judge) -> None:
+    words = [word for word in call.args if not (word.sure and word.text == "--")]
+    if words and words[0].sure and (signal := _SIGNAL.fullmatch(words[0].text)):
+        if signal[1] in ("l", "L"):
+            return
+        skipped = 2 if signal[1] in ("s", "n") else 1
+        # `kill -1` alone is a signal without anybody to send it to.
+        words = words[skipped:] if len(words) > skipped else words
+    for word in words:
+        if not word.sure:
+            judge.unclear(call, "ends a process that is only known when it runs")
+        elif not _PID.fullmatch(word.text) or word.text == "1":
+            judge.danger(call, "ends all processes, or a group of them")
+
+
+# ---- git -------------------------------------------------------------------------------------------
+
+_GIT: Final[dict[str, tuple[tuple[str, ...], str, str]]] = {
+    "push": (
+        ("--force", "--force-with-lease", "--force-if-includes", "--delete", "--mirror", "--prune"),
+        "fd",
+        "rewrites or deletes what others may have",
+    ),
+    "reset": (("--hard",), "", "throws away changes that are in no commit"),
+    "clean": (("--force",), "f", "deletes files that git doesn't know"),
+}
+GIT_VALUED: Final = names("-c -C --git-dir --work-tree --namespace --config-env --attr-source")
+#: Subcommands that run none of their arguments.
+_GIT_TEXTS: Final = names(
+    "commit tag log grep show blame notes stash branch merge add rm mv describe"
+)
+
+
+def git_command(args: tuple[Word, ...]) -> tuple[Word, ...]:
+    """The subcommand of git and what that is given, behind git's own options.
+
+    Args:
+        args: What git is given.
+    """
+    index = 0
+    while index < len(args) and args[index].sure and args[index].text.startswith("-"):
+        index += 2 if args[index].text in GIT_VALUED else 1
+    return args[index:]
+
+
+def _git(call: Call, judge: Judge) -> None:
+    command = git_command(call.args)
+    if command and not command[0].sure:
+        judge.unclear(call, "does something that is only known when it runs")
+    elif command and command[0].text in _GIT:
+        longs, shorts, why = _GIT[command[0].text]
+        rewrites = command[0].text == "push" and any(
+            word.text.startswith(("+", ":")) for word in operands(command[1:])
+        )
+        if rewrites or given(command[1:], *longs, shorts=shorts):
+            judge.danger(call, why)
+        elif any(not word.sure for word in options(command[1:])):
+            judge.unclear(call, "has options that are only known when it runs")
+    if [word.text for word in command[:2]] in (["stash", "drop"], ["stash", "clear"]):
+        judge.danger(call, "throws away stashed changes")
+    texts = bool(command) and command[0].text in _GIT_TEXTS
+    own = call.args[: len(call.args) - len(command)]
+    _mentioned(Call((call.words[0], *own), call.part) if texts else call, judge)
+
+
+# ---- packages --------------------------------------------------------------------------------------
+
+_INSTALLS: Final = "installs, removes or publishes packages"
+_MANAGERS: Final = names(
+    """
+    apt apt-get aptitude dpkg rpm yum dnf microdnf zypper pacman apk brew port snap flatpak emerge
+    nix-env pip uv poetry pdm pipenv hatch pixi conda mamba micromamba easy_install npm yarn pnpm bun
+    jlpm gem bundle cargo go composer dotnet cpan cpanm luarocks nuget opam stack cabal mix rustup nvm
+    """
+)
+_FETCHERS: Final = names("npx bunx uvx pipx pip-sync ensurepip")
+#: Those that install where they are told nothing.
+_ALONE: Final = names("yarn jlpm bundle")
+_VERBS: Final = names(
+    """
+    install i in ci add get uninstall remove rm erase purge download wheel sync update upgrade
+    dist-upgrade publish upload dlx exec x create require link deps.get
+    """
+)
+_OPERATIONS: Final = re.compile(r"-[a-zA-Z]*[SUi]\w*|-R\w*|--install|--upgrade|--sync|--remove")
+_BY_OPTION: Final = names("dpkg rpm pacman nix-env")
+_RUNS: Final = {"run": names("uv poetry pdm pipenv hatch conda mamba micromamba pixi")}
+
+
+def _manager(call: Call, judge: Judge) -> None:
+    name = call.name if call.name in _MANAGERS else call.plain_name
+    if name == "cpan" or (name in _ALONE and not call.args):
+        judge.danger(call, _INSTALLS, Risk.MEDIUM)
+    if name in _BY_OPTION and any(_OPERATIONS.fullmatch(word.text) for word in call.args):
+        judge.danger(call, _INSTALLS, Risk.MEDIUM)
+    behind_option = False
+    for index, word in enumerate(call.args):
+        if not word.sure:
+            judge.unclear(call, "does something that is only known when it runs")
+        elif word.text in _VERBS:
+            judge.danger(call, _INSTALLS, Risk.MEDIUM)
+        elif name in _RUNS.get(word.text, ()):
+            _behind(call, call.args[index + 1 :], judge)
+        elif word.text.startswith(("-", "+")):
+            behind_option = word.text.startswith("-") and "=" not in word.text
+            continue
+        elif word.text in _MANAGERS or behind_option:
+            behind_option = False  # `uv pip`; the value of an option
+            continue
+        break
+    _mentioned(call, judge)
+
+
+def _behind(call: Call, words: tuple[Word, ...], judge: Judge) -> None:
+    """Judge what a manager runs, from each word on that may be the program."""
+    for index, word in enumerate(words):
+        behind_option = index > 0 and words[index - 1].text.startswith("-")
+        if not (word.sure and word.text.startswith("-")):
+            judge.inner(call, words[index:])
+            if not behind_option:
+                return
+
+
+def _fetcher(call: Call, judge: Judge) -> None:
+    judge.unclear(call, "fetches packages, and runs them")
+    _mentioned(call, judge)
+
+
+# ---- programs that run programs --------------------------------------------------------------------
+
+
+def _interpreter(call: Call, judge: Judge) -> None:
+    """`python`, `perl` and the like: their module, their file, or what they are given as text."""
+    words = [word.text for word in call.args]
+    if "-m" in words[:-1] and words[words.index("-m") + 1] in (*_MANAGERS, "ensurepip", "coverage"):
+        judge.inner(call, call.args[words.index("-m") + 1 :])
+    elif words[:1] and words[0].startswith("-m") and words[0][2:] in (*_MANAGERS, "ensurepip"):
+        judge.inner(call, (Word(words[0][2:]), *call.args[1:]))
+    if any(word.endswith("setup.py") for word in words) and {"install", "develop"} & set(words):
+        judge.danger(call, _INSTALLS, Risk.MEDIUM)
+    if not (call.stdin and call.stdin.sure):
+        run_file(call, operands(call.args), judge)
+    _mentioned(call, judge)
+
+
+def _fetch(call: Call, judge: Judge) -> None:
+    judge.fetches(call)
+    _device(call, judge)
+
+
+def _mentioned(call: Call, judge: Judge) -> None:
+    """Look for the list in what a program is given: the program may run it."""
+    texts = [word.text for word in call.args] + ([call.stdin.text] if call.stdin else [])
+    if any(_RECURSION.search(text) for text in texts):
+        judge.danger(call, "deletes folders and all that is in them")
+    if any(is_device(path) for text in texts for path in _DEVICE.findall(text)):
+        judge.danger(call, "reaches a device")
+    for mention in judge.mentions(call):
+        if mention.name in _LISTED or mention.plain_name in _LISTED:
+            _LISTED.get(mention.name, _LISTED.get(mention.plain_name, _mentioned))(mention, judge)
+
+
+def _device(call: Call, judge: Judge) -> None:
+    found = (path for word in call.args for path in _DEVICE.findall(word.text))
+    if any(is_device(path) for path in found):
+        judge.danger(call, "reaches a device")
+
+
+def _small_language(runs: re.Pattern[str]) -> Look:
+    """What judges `sed` and `awk`, whose scripts run programs only by a few signs."""
+
+    def look_at(call: Call, judge: Judge) -> None:
+        if any(not word.sure or runs.search(word.text) for word in call.args):
+            _mentioned(call, judge)
+        else:
+            _device(call, judge)
+
+    return look_at
+
+
+def look(call: Call, judge: Judge) -> None:
+    """Look at a call whose program's name is known.
+
+    Args:
+        call: The call.
+        judge: What it is told.
+    """
+    name = call.name
+    if name.startswith("git-"):
+        judge.inner(call, (Word("git"), Word(name.removeprefix("git-")), *call.args))
+        return
+    known = _LOOKS.get(name) or _LOOKS.get(call.plain_name)
+    if not known and name[:1] == "g":  # `grm`, where the system's own isn't GNU's
+        known = _LOOKS.get(name[1:])
+    if known:
+        known(call, judge)
+        for _ in judge.mentions(call) if name in _LISTED and name != "git" else ():
+            continue  # they are noted
+    elif name not in _TEXTS:
+        if "/" in call.words[0].text:
+            judge.runs(call, name)
+        _mentioned(call, judge)
+
+
+#: Programs that run nothing that they are given, and open no device.
+_TEXTS: Final = names(
+    """
+    [ [[ basename cat cd command df diff dirname echo file grep egrep fgrep head less ls lsblk man more
+    mkdir printf pwd readlink realpath rg ag ack stat tail test touch type wc whereis which : true false
+    """
+)
+_LISTED: Final[dict[str, Look]] = {
+    **{name: _always(why) for why, listed in _ALWAYS.items() for name in listed},
+    **dict.fromkeys(_MANAGERS, _manager),
+    **dict.fromkeys(("chmod", "chown", "chgrp"), _change_mode),
+    "rm": _rm,
+    "find": _find,
+    "kill": _kill,
+    "git": _git,
+}
+_INTERPRETERS: Final = names(
+    """
+    python pypy ipython perl ruby node nodejs deno bun php lua luajit julia rscript groovy ts-node tsx
+    """
+)
+_LOOKS: Final[dict[str, Look]] = {
+    **dict.fromkeys(_INTERPRETERS, _interpreter),
+    **_LISTED,
+    **dict.fromkeys(_FETCHERS, _fetcher),
+    **dict.fromkeys(WRAPPERS, wrapper(_mentioned)),
+    **dict.fromkeys(SHELLS, shell),
+    **dict.fromkeys(("source", "."), lambda call, judge: run_file(call, call.args, judge)),
+    **dict.fromkeys(("curl", "wget", "curlie", "http", "https", "xh", "wget2", "aria2c"), _fetch),
+    **dict.fromkeys(
+        ("sed", "gsed"), _small_language(re.compile(r"(?<![a-z])[gpiImM\d]*e(?![a-z])"))
+    ),
+    **dict.fromkeys(
+        ("awk", "gawk", "mawk", "nawk"), _small_language(re.compile(r"system|\||get|@"))
+    ),
+    "eval": evaluate,
+    "trap": trap,
+}

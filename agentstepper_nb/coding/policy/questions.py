@@ -1,0 +1,197 @@
+"""What a person is asked about a call, and why."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from ..sandbox import Grant, SandboxMode, SessionGrants
+from ..tool import Risk, Tool
+from ..workspace import Workspace
+from .places import real_path
+from .report import CommandReport, shortened
+from .rules import described, paths
+from .unconfined_commands import Trust, least_trusted
+from .unsaved import Saved, touched, unsaved
+
+#: Tools that change files by themselves.
+WRITERS: Final = frozenset({"write_file", "edit_file", "apply_patch"})
+#: Programs that signal others.
+_SIGNALLERS: Final = frozenset({"kill", "pkill", "killall", "skill", "fuser"})
+
+
+class Session(Struct, frozen=True, kw_only=True):
+    """What holds for all calls of a session; see `DefaultPolicyEngine`."""
+
+    workspace: Workspace | None
+    mode: SandboxMode
+    is_confined: bool
+    grants: SessionGrants
+    saved: Saved | None
+    sends_signals: bool
+
+    @property
+    def has_sandbox(self) -> bool:
+        """Whether a sandbox is in force."""
+        return self.is_confined and self.mode is not SandboxMode.DANGER_FULL_ACCESS
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """One thing that a person is asked about a call.
+
+    Args:
+        why: What the call does, as a sentence.
+        risk: How much harm that may do.
+        rule: What a rule about the whole call would allow, in words; None: it isn't offered.
+        grant: What answers the question for the rest of the session; None: nothing.
+        unseen: Why nothing approves it unseen, and what to do, as a sentence; None: `--yes` does.
+    """
+
+    why: str
+    risk: Risk
+    rule: str | None = None
+    grant: Grant | None = None
+    unseen: str | None = None
+
+
+def questions_about(
+    session: Session, tool: Tool, args: Any, report: CommandReport | None
+) -> list[Question]:
+    """What a person is asked about a call; nothing where it passes.
+
+    Args:
+        session: What holds for all calls.
+        tool: The tool.
+        args: The call's arguments, parsed.
+        report: What its command would run; None where it has none.
+    """
+    found = list(_of_tool(tool, args))
+    if report is not None:
+        found += _of_command(session, args, report, described(tool.name, args))
+    elif tool.name in WRITERS:
+        found += _of_writer(session, tool, args)
+    return found
+
+
+def _of_tool(tool: Tool, args: Any) -> Iterator[Question]:
+    rule = described(tool.name, args)
+    if tool.policy.requires_approval:
+        yield Question(why=f"`{tool.name}` always asks.", risk=tool.policy.risk, rule=rule)
+    elif tool.policy.risk is Risk.HIGH:
+        yield Question(why=f"`{tool.name}` can do much harm.", risk=Risk.HIGH, rule=rule)
+
+
+def _of_writer(session: Session, tool: Tool, args: Any) -> Iterator[Question]:
+    if session.workspace is None or session.saved is None:
+        return
+    named = (session.workspace.resolve_path(path) for path in paths(args))
+    if lost := unsaved((path for path in named if path is not None), session.saved):
+        name = _name(lost, session.workspace)
+        why = f"`{tool.name}` changes `{name}`, of which no commit and no snapshot has a copy."
+        yield Question(why=why, risk=Risk.MEDIUM)
+
+
+def _of_command(
+    session: Session, args: Any, report: CommandReport, rule: str | None
+) -> Iterator[Question]:
+    folder = _folder(session, args)
+    worst = report.worst
+    if worst is not None:
+        yield Question(why=str(worst), risk=worst.risk, rule=rule)
+    if session.has_sandbox:
+        yield from _leaving(session, args, rule)
+        yield from _signals(session, report, rule)
+    if session.workspace is None:
+        return
+    if session.mode is not SandboxMode.READ_ONLY and session.saved is not None:
+        files = touched(report, folder, session.workspace.root)
+        if lost := unsaved(files, session.saved):
+            name = _name(lost, session.workspace)
+            why = f"It changes `{name}`, of which no commit and no snapshot has a copy."
+            yield Question(why=why, risk=Risk.HIGH, rule=rule)
+            return
+    if worst is None and not session.is_confined:
+        yield from _unconfined(session, report, folder, rule)
+
+
+def _signals(session: Session, report: CommandReport, rule: str | None) -> Iterator[Question]:
+    """A question about signals that the sandbox doesn't hold back."""
+    for call in report.calls:
+        if session.sends_signals and call.name in _SIGNALLERS:
+            why = f"`{call.part}` may end processes outside of the sandbox, which doesn't hold signals."
+            yield Question(why=why, risk=Risk.HIGH, rule=rule)
+            return
+
+
+def _unconfined(
+    session: Session, report: CommandReport, folder: Path, rule: str | None
+) -> Iterator[Question]:
+    """A question about a command that no sandbox holds."""
+    if session.workspace is None or session.mode is SandboxMode.DANGER_FULL_ACCESS:
+        return
+    trust, part = least_trusted(report, folder, session.workspace)
+    what = f"`{part}`" if part else "The command"
+    if trust is Trust.OTHER:
+        why = f"There is no sandbox, and {what[:1].lower()}{what[1:]} does more than read."
+        yield Question(why=why, risk=Risk.HIGH, rule=rule)
+    elif trust is Trust.RUNS_PROJECT and not session.grants.project_code:
+        why = f"There is no sandbox, and {what} runs the project's own code with all your rights."
+        yield Question(why=why, risk=Risk.HIGH, rule=rule, grant=Grant(kind="project_code"))
+
+
+# ---- the way out of the sandbox --------------------------------------------------------------------
+
+
+def _leaving(session: Session, args: Any, rule: str | None) -> Iterator[Question]:
+    # Only what is surely false is no request: the tool may read `1` as true.
+    if args.get("network", False) is not False and not session.grants.network:
+        yield Question(
+            why="It asks for the network.",
+            risk=Risk.MEDIUM,
+            rule=rule,
+            grant=Grant(kind="network"),
+            unseen="--yes never leaves the sandbox: start the session with --network to allow this.",
+        )
+    outside = _outside(session, args)
+    if outside:
+        named = ", ".join(f"`{shortened(str(folder))}`" for folder in outside)
+        yield Question(
+            why=f"It asks to change files outside of the workspace, in {named}.",
+            risk=Risk.HIGH,
+            rule=rule,
+            grant=Grant(kind="writable", folders=outside),
+            unseen="--yes never leaves the sandbox: start the session with "
+            f"--writable {outside[0]} to allow this.",
+        )
+
+
+def _outside(session: Session, args: Any) -> tuple[Path, ...]:
+    """The folders outside of the workspace that a call asks to change, and nobody has granted."""
+    asked = args.get("writable")
+    named = [each for each in asked if isinstance(each, str)] if isinstance(asked, list) else []
+    base = session.workspace.root if session.workspace else Path("/")
+    folders = (real_path(base / each) for each in named)
+    return tuple(
+        folder
+        for folder in dict.fromkeys(folders)
+        if not (session.grants.is_writable(folder) or _is_inside(folder, session.workspace))
+    )
+
+
+def _is_inside(folder: Path, workspace: Workspace | None) -> bool:
+    return workspace is not None and folder.is_relative_to(workspace.root)
+
+
+def _folder(session: Session, args: Any) -> Path:
+    """Where a command runs."""
+    root = session.workspace.root if session.workspace else Path("/")
+    folder = args.get("folder")
+    return real_path(root / folder) if isinstance(folder, str) else root
+
+
+def _name(path: Path, workspace: Workspace) -> str:
+    return shortened(os.path.relpath(path, workspace.root))

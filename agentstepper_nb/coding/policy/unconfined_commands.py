@@ -1,0 +1,217 @@
+"""What a command may do where no sandbox holds it: a short list of programs that only read."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from ..workspace import Workspace
+from .command_words import Call, Redirect, Word, given, names, operands
+from .dangers import git_command
+from .places import is_secret, real_path
+from .report import CommandReport
+from .rules import is_git
+from .shells import SHELLS
+from .wrappers import is_plain
+
+
+class Trust(StrEnum):
+    """What a program needs where no sandbox holds it."""
+
+    READS = "reads"  # nothing: it runs no code of the project, and only reads
+    RUNS_PROJECT = "runs project code"  # a person's yes, once a session
+    OTHER = "other"  # a person's yes, each time
+
+
+#: Programs that only read, each with the options by which it does more.
+_READERS: Final[dict[str, str]] = {
+    **dict.fromkeys(
+        names(
+            """
+            ls cat head tail wc cut tr nl tac rev paste comm cmp stat du df pwd echo true false test [ :
+            basename dirname realpath readlink which type uname id seq sleep expr cksum md5sum sha1sum
+            sha256sum od strings fold exit
+            """
+        ),
+        "",
+    ),
+    "printf": r"-v",
+    "grep": r"-\w*R|--dereference-recursive",
+    "egrep": r"-\w*R|--dereference-recursive",
+    "fgrep": r"-\w*R|--dereference-recursive",
+    "rg": r"--pre|--hostname-bin|--follow|-\w*L|--search-zip|-\w*z",
+    "find": r"-(delete|exec|execdir|ok|okdir|fprint|fprint0|fprintf|fls|files0-from)\b",
+    "sort": r"-\w*[oT]|--o|--t|--comp|--files0",
+    "uniq": r"",
+    "diff": r"--to-file|--from-file",
+    "file": r"-\w*[Cmf]|--compile|--magic|--files-from",
+    "tree": r"-\w*o|--fromfile",
+    "date": r"-\w*[sf]|--set|--file",
+}
+_GIT_READS: Final = names("status log diff show blame")
+#: All options of those that are let pass.
+_GIT_OPTIONS: Final = re.compile(
+    r"--|-\d+|-[npsbULwS]\w*|--(oneline|stat|shortstat|numstat|name-only|name-status|short|branch"
+    r"|porcelain|graph|decorate|all|cached|staged|patch|no-patch|no-color|no-pager|word-diff"
+    r"|pretty=[^!]*|format=[^!]*|max-count=\d+|since=.*|until=.*|author=.*|grep=.*|follow|reverse)"
+)
+_TAME_VARIABLES: Final = re.compile(
+    r"[a-z_][a-z0-9_]*|LC_\w+|LANG|TZ|NO_COLOR|COLUMNS|TERM|FORCE_COLOR|CI"
+)
+
+#: Builds and tests, and what else runs the project's own code or settings.
+_BUILDERS: Final = names(
+    """
+    pytest py.test tox nox coverage ruff mypy pyright black isort flake8 pylint make gmake ninja just
+    rake ctest cmake meson gradle gradlew mvn ant sbt bazel jest vitest mocha tsc eslint prettier rspec
+    phpunit gcc g++ cc c++ clang clang++ javac java rustc
+    """
+)
+#: Programs whose first word says whether they build or test.
+_BUILDS: Final[dict[str, frozenset[str]]] = {
+    **dict.fromkeys(("npm", "yarn", "pnpm", "bun"), names("test t run start build lint")),
+    "cargo": names("test build check run bench clippy fmt doc"),
+    "go": names("test build vet run fmt"),
+    "dotnet": names("test build run"),
+    "swift": names("test build run"),
+    "deno": names("test run check lint fmt"),
+    "mix": names("test compile format"),
+    "stack": names("test build"),
+    **dict.fromkeys(("uv", "poetry", "pdm", "pipenv", "hatch"), names("run")),
+}
+_INTERPRETERS: Final = names("python pypy node nodejs ruby perl php lua julia rscript ts-node tsx")
+
+
+def least_trusted(
+    report: CommandReport, folder: Path, workspace: Workspace
+) -> tuple[Trust, str | None]:
+    """How much a person has to trust a command, by the part that needs it most.
+
+    Args:
+        report: What the command would run.
+        folder: Where it runs, absolute.
+        workspace: The workspace.
+
+    Returns:
+        The trust, and the part of the command that needs it; None for the command as a whole.
+    """
+    command = _Command(folder, workspace)
+    if any(not command.only_reads(redirect) for redirect in report.redirects):
+        return Trust.OTHER, None
+    trusts = [(command.trust(call), call.part) for call in report.calls]
+    for wanted in (Trust.OTHER, Trust.RUNS_PROJECT):
+        for trust, part in trusts:
+            if trust is wanted:
+                return trust, part
+    if any(not _TAME_VARIABLES.fullmatch(name) for name in report.assigns):
+        return Trust.OTHER, None
+    return Trust.READS, None
+
+
+class _Command:
+    """Tells what the parts of one command need; see `least_trusted`."""
+
+    def __init__(self, folder: Path, workspace: Workspace) -> None:
+        self._folder = folder
+        self._workspace = workspace
+
+    def only_reads(self, redirect: Redirect) -> bool:
+        """Whether a redirection writes no file, and reads none from outside."""
+        target = redirect.target
+        if redirect.operator == ">&" and target.sure and target.text.isdigit():
+            return True
+        if target.sure and target.text == "/dev/null":
+            return True
+        return redirect.operator == "<" and self._is_inside(target)
+
+    def trust(self, call: Call) -> Trust:
+        """What one call needs."""
+        if not call.words[0].sure:
+            return Trust.OTHER
+        if call.name in ("timeout", "time", "nice", "command") and is_plain(call):
+            return Trust.READS  # what it runs is a call of its own
+        if call.name in SHELLS and [word.text for word in call.args[:1]] == ["-c"]:
+            return Trust.READS
+        if self._runs_project(call):
+            return Trust.RUNS_PROJECT
+        return Trust.READS if self._reads(call) else Trust.OTHER
+
+    def _runs_project(self, call: Call) -> bool:
+        name = call.name
+        if name in _BUILDERS:
+            return self._starts_inside(call) or "/" not in call.words[0].text
+        if name in _BUILDS:
+            first = operands(call.args)[:1]
+            return bool(first) and first[0].text in _BUILDS[name]
+        if name in SHELLS or call.plain_name in _INTERPRETERS:
+            return self._runs_file(call)
+        return self._starts_inside(call)
+
+    def _starts_inside(self, call: Call) -> bool:
+        """Whether the program is a file of the workspace."""
+        return "/" in call.words[0].text and self._is_inside(call.words[0])
+
+    def _runs_file(self, call: Call) -> bool:
+        """Whether an interpreter runs a module, or a file of the workspace."""
+        for word in call.args:
+            if call.plain_name in ("python", "pypy") and word.text == "-m":
+                return True
+            if not word.sure or re.match(r"-\w*[ceEpr]", word.text) or word.text == "-":
+                return False
+            if not word.text.startswith("-"):
+                return self._is_inside(word)
+        return False
+
+    def _reads(self, call: Call) -> bool:
+        if "/" in call.words[0].text and not call.words[0].text.startswith(("/bin/", "/usr/bin/")):
+            return False
+        if any(not (word.sure or word.glob) for word in call.args):
+            return False
+        if call.name == "cd":
+            plain = len(call.args) == 1 and not call.args[0].text.startswith("-")
+            return plain and self._is_inside(call.args[0])
+        if call.name == "git":
+            return self._git_reads(call)
+        if call.name not in _READERS or (call.name == "uniq" and len(operands(call.args)) > 1):
+            return False
+        more = _READERS[call.name]
+        if more and any(re.match(more, word.text) for word in call.args):
+            return False
+        return call.name in ("echo", "printf") or all(map(self._is_inside, call.args))
+
+    def _git_reads(self, call: Call) -> bool:
+        command = git_command(call.args)
+        own = call.args[: len(call.args) - len(command)]
+        if not command or command[0].text not in _GIT_READS:
+            return False
+        words = (*own, *command[1:])
+        known = (_GIT_OPTIONS.fullmatch(word.text) for word in words if word.text.startswith("-"))
+        return all(known) and not given(own, shorts="cC") and all(map(self._is_inside, words))
+
+    def _is_inside(self, word: Word) -> bool:
+        """Whether each path that a word may be lies in the workspace, and is no place of secrets."""
+        return all(map(self._is_path_inside, self._paths(word)))
+
+    def _paths(self, word: Word) -> Iterator[str]:
+        if word.glob:
+            yield word.pattern
+            # Path.glob takes no pattern that begins with a slash.
+            yield from glob.iglob(word.pattern, root_dir=self._folder)  # noqa: PTH207
+        elif word.sure and word.text.startswith("-"):
+            _, equals, value = word.text.partition("=")
+            yield value if equals else word.text[2:]
+        else:
+            yield word.text if word.sure else "~"
+
+    def _is_path_inside(self, path: str) -> bool:
+        if path.startswith("~") or is_secret(path):
+            return False
+        full = real_path(self._folder / path)
+        return self._workspace.is_path_safe(str(full)) and not is_git(
+            Path(os.path.relpath(full, self._workspace.root))
+        )

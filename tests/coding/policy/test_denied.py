@@ -1,0 +1,241 @@
+"""A deny rule with a path denies what is done to the file, by whatever tool and name."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.coding.policy import DefaultPolicyEngine, PolicyDecision, RuleBook
+from agentstepper_nb.coding.policy.denied import (
+    ENTRY_LIMIT,
+    FileDenials,
+    matches,
+    read_only,
+    unreadable,
+)
+from agentstepper_nb.coding.tool import Tool, ToolContext, ToolResult
+from agentstepper_nb.coding.tools import default_tools
+from agentstepper_nb.coding.workspace import LocalWorkspace
+from agentstepper_nb.errors import RulesError
+
+from .tools import AllSaved
+
+SECRET = "KEY=canary-51d0"
+
+
+class Place:
+    """A workspace with a file `.env` of many names, and tools that the rules hold for."""
+
+    def __init__(self, folder: Path, book: RuleBook) -> None:
+        self.root = folder / "repo"
+        (self.root / "src").mkdir(parents=True)
+        (self.root / "src" / "a.py").write_text("KEY=a\n")
+        (self.root / ".env").write_text(f"{SECRET}\n")
+        (self.root / "link").symlink_to(".env")
+        (self.root / "folder").symlink_to("src")
+        os.link(self.root / ".env", self.root / "src" / "hard.txt")
+        self.book = book
+        self.workspace = LocalWorkspace(self.root, FileDenials(book, self.root))
+        self.engine = DefaultPolicyEngine(book, self.workspace, saved=AllSaved())
+        self.tools = default_tools(images=True)
+
+    def judged(self, name: str, **args: Any) -> PolicyDecision:
+        return asyncio.run(self.engine.evaluate(self.tool(name), json.dumps(args))).decision
+
+    def ran(self, name: str, **args: Any) -> ToolResult:
+        """What the tool alone does, were it let pass by a policy of somebody's own."""
+        ctx = ToolContext(workspace=self.workspace, cancel=asyncio.Event())
+        return asyncio.run(self.tool(name).execute(args, ctx))
+
+    def tool(self, name: str) -> Tool:
+        tool = self.tools.get(name)
+        assert tool is not None
+        return tool
+
+    def git(self, *arguments: str) -> None:
+        config = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+        subprocess.run(["git", *config, *arguments], cwd=self.root, check=True, capture_output=True)
+
+
+@pytest.fixture
+def place(tmp_path: Path, book: RuleBook) -> Place:
+    return Place(tmp_path, book)
+
+
+NAMES = [".env", "./.env", "src/../.env", "link", "src/hard.txt", "folder/hard.txt", ".//.env"]
+READS = [("read_file", {}), ("show_image", {}), ("git_diff", {}), ("search", {"pattern": "KEY"})]
+WRITES = [
+    ("write_file", {"content": "x"}),
+    ("edit_file", {"old": "KEY", "new": "x"}),
+]
+
+
+@pytest.mark.parametrize("path", NAMES)
+@pytest.mark.parametrize(("tool", "args"), [*READS, *WRITES])
+@pytest.mark.parametrize("rule", ["read_file", "*", "search", "run_command"])
+def test_a_file_that_may_not_be_read_is_denied_to_each_tool(
+    place: Place, rule: str, tool: str, args: dict[str, str], path: str
+) -> None:
+    assert place.judged(tool, path=path, **args) is PolicyDecision.ALLOWED
+    place.book.deny(rule, path="*.env")
+    assert place.judged(tool, path=path, **args) is PolicyDecision.DENIED
+    assert place.judged(tool, path="src/a.py", **args) is PolicyDecision.ALLOWED
+
+
+@pytest.mark.parametrize("path", NAMES)
+@pytest.mark.parametrize("rule", ["write_*", "edit_file", "apply_patch"])
+def test_a_file_that_may_not_be_written_can_be_read(place: Place, rule: str, path: str) -> None:
+    place.book.deny(rule, path="*.env")
+    for tool, args in READS:
+        assert place.judged(tool, path=path, **args) is PolicyDecision.ALLOWED
+    for tool, args in WRITES:
+        assert place.judged(tool, path=path, **args) is PolicyDecision.DENIED
+    patch = f"--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-{SECRET}\n+x\n"
+    assert place.judged("apply_patch", patch=patch) is PolicyDecision.DENIED
+
+
+@pytest.mark.parametrize("path", NAMES)
+def test_the_workspace_refuses_as_well(place: Place, path: str) -> None:
+    """A link that was made after the policy looked leads nowhere else."""
+    place.book.deny("read_file", path=".env")
+    for tool, args in READS[:2]:
+        result = place.ran(tool, path=path, **args)
+        assert "a rule says: deny `read_file` on `.env` everywhere" in (result.error or "")
+    for tool, args in WRITES:
+        result = place.ran(tool, path=path, **args)
+        assert not result.ok and SECRET not in str(result)
+    place.ran("apply_patch", patch=f"--- a/{path}\n+++ /dev/null\n@@ -1 +0,0 @@\n-{SECRET}\n")
+    assert (place.root / ".env").read_text() == f"{SECRET}\n"
+
+
+def test_what_is_denied_to_writing_alone_stands(place: Place) -> None:
+    place.book.deny("write_*", path="*.env")
+    assert place.ran("read_file", path=".env").ok
+    assert not place.ran("write_file", path=".env", content="x").ok
+    assert not place.ran("write_file", path="src/new.env", content="x").ok
+    assert (place.root / ".env").read_text() == f"{SECRET}\n"
+    assert not (place.root / "src" / "new.env").exists()
+
+
+@pytest.mark.parametrize("context", [0, 3])
+@pytest.mark.parametrize("pattern", ["KEY", "KE(?=Y)"])
+def test_a_search_leaves_denied_files_out_and_says_so(
+    place: Place, pattern: str, context: int
+) -> None:
+    args = {"pattern": pattern, "hidden": True, "context": context}
+    assert str(place.ran("search", **args).data).count(SECRET) == 2
+    place.book.deny("read_file", path=".env")
+    result = place.ran("search", **args)
+    assert result.data == {
+        "matches": 1,
+        "text": "src/a.py:1: KEY=a\n",
+        "left_out": "2 files: a rule denies reading.",
+    }
+
+
+def test_a_diff_leaves_denied_files_out_and_says_so(place: Place) -> None:
+    place.git("init", "-q")
+    place.git("add", ".")
+    place.git("commit", "-q", "-m", "first")
+    place.book.deny("read_file", path="*.env")
+    (place.root / "src" / "a.py").write_text("KEY=b\n")
+    (place.root / ".env").unlink()
+    (place.root / "[x].env").write_text(SECRET)
+    place.git("add", "-N", "[x].env")
+    result = place.ran("git_diff")
+    assert "+KEY=b" in result.data["diff"] and SECRET not in result.data["diff"]
+    assert result.data["left_out"] == "2 files: a rule denies reading."
+    assert SECRET not in str(place.ran("git_diff", base="HEAD"))
+    assert SECRET not in str(place.ran("git_diff", path=".env"))
+
+
+def test_a_rule_on_a_folder_holds_for_all_in_it(place: Place) -> None:
+    place.book.deny("read_file", path="src/")
+    assert place.judged("read_file", path="folder/a.py") is PolicyDecision.DENIED
+    assert place.judged("read_file", path=".env") is PolicyDecision.DENIED  # `src/hard.txt`
+    assert [path.name for path in unreadable(place.book, place.root)] == [
+        ".env",
+        "a.py",
+        "hard.txt",
+    ]
+
+
+def test_a_rule_on_a_link_is_about_what_it_leads_to(place: Place) -> None:
+    place.book.deny("read_file", path="folder")
+    assert place.judged("read_file", path="src/a.py") is PolicyDecision.DENIED
+
+
+def test_a_rule_of_another_workspace_denies_nothing(place: Place, tmp_path: Path) -> None:
+    place.book.deny(path="*", workspace=tmp_path)
+    assert place.judged("read_file", path=".env") is PolicyDecision.ALLOWED
+    assert unreadable(place.book, place.root) == ()
+
+
+def test_a_rule_that_is_removed_denies_no_more(place: Place) -> None:
+    rule = place.book.deny(path="*.env")
+    assert not place.ran("read_file", path=".env").ok
+    place.book.remove(rule.id)
+    assert place.ran("read_file", path=".env").ok
+
+
+@pytest.mark.parametrize(
+    ("rule", "hidden", "held"),
+    [
+        ({"tool": "read_file", "path": "*.env"}, [".env", "src/hard.txt"], []),
+        ({"path": "link"}, [".env", "src/hard.txt"], []),
+        ({"tool": "write_*", "path": "*.env"}, [], [".env", "src/hard.txt"]),
+        ({"tool": "list_files", "path": "*.env"}, [], []),
+        ({"tool": "read_file"}, [], []),
+        ({"command": "cat .env"}, [], []),
+        ({"tool": "read_file", "path": "../x"}, [], []),
+    ],
+)
+def test_files_for_the_sandbox(
+    place: Place, rule: dict[str, str], hidden: list[str], held: list[str]
+) -> None:
+    place.book.deny(**rule)
+    assert unreadable(place.book, place.root) == tuple(place.root / name for name in hidden)
+    assert read_only(place.book, place.root) == tuple(place.root / name for name in held)
+
+
+def test_a_damaged_book_lets_no_file_be_opened(place: Place) -> None:
+    place.book.deny("read_file", path=".env")
+    place.book.path.write_text("{")
+    assert "can't be read" in (place.ran("read_file", path="src/a.py").error or "")
+    with pytest.raises(RulesError):
+        unreadable(place.book, place.root)
+
+
+def test_too_many_files_are_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    place.book.deny("read_file", path=".env")
+    monkeypatch.setattr("agentstepper_nb.coding.policy.denied.FILE_LIMIT", 1)
+    with pytest.raises(RulesError, match=r"name 2 files in .*; 1 can be kept from commands"):
+        unreadable(place.book, place.root)
+    monkeypatch.setattr("agentstepper_nb.coding.policy.denied.ENTRY_LIMIT", 3)
+    with pytest.raises(RulesError, match="more than 3 files and folders"):
+        unreadable(place.book, place.root)
+    assert ENTRY_LIMIT > 100_000
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "folds", "matched"),
+    [
+        ("*.env", "a/b.env", False, True),
+        ("*.env", "a/b.ENV", False, False),
+        ("*.env", "a/b.ENV", True, True),
+        ("./secrets/", "secrets/deep/x", False, True),
+        ("secrets", "secrets2/x", False, False),
+        ("**/key", "key", False, True),
+        ("**/key", "a/key", False, True),
+        ("/repo/key", "key", False, True),
+        ("/other/key", "key", False, False),
+    ],
+)
+def test_patterns(pattern: str, path: str, folds: bool, matched: bool) -> None:
+    assert matches(pattern, path.split("/"), Path("/repo"), folds) is matched

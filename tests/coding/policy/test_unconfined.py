@@ -1,0 +1,106 @@
+"""Without any sandbox: what only reads passes, builds and tests ask once, the rest each time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from agentstepper_nb.coding.policy import DefaultPolicyEngine, PolicyDecision
+from agentstepper_nb.coding.sandbox import SandboxMode, SessionGrants
+from agentstepper_nb.coding.workspace import LocalWorkspace
+
+from .commands import CONTAINED, CONTAINED_SHELL
+from .tools import RUN, AllSaved
+from .ways_around import SHELL, WORDS
+
+READS = [
+    *("ls", "ls -la src", "cat a.txt", "head -n 5 a.txt", "tail a.txt", "wc -l a.txt", "pwd"),
+    *(
+        "grep -rn x .",
+        "grep -n 'a b' a.txt",
+        "rg x",
+        "rg -n x src",
+        "find . -name '*.py'",
+        "diff a b",
+    ),
+    *("git status", "git log --oneline -5", "git diff --stat", "git show HEAD", "git blame a.txt"),
+    *("sort a.txt", "sort a.txt | uniq -c | sort -rn | head", "ls; pwd", "cat *.txt", "echo hi"),
+    *("cat a.txt 2>/dev/null", "ls 2>&1 | head -3", "cd src && ls", "timeout 5 ls", "time ls"),
+    *("LC_ALL=C sort a.txt", "for x in a b; do echo y; done", "sh -c 'ls src'", "wc -l < a.txt"),
+    *("test -f a.txt && cat a.txt", "find . -type f | head", "/bin/ls", "git --no-pager log"),
+]
+PROJECT = [
+    *("pytest", "python -m pytest -q", "python x.py", "make", "make test", "npm test", "npm run x"),
+    *("cargo test", "go test ./...", "tox", "node x.js", "./run.sh", "sh run.sh", "uv run pytest"),
+    *("timeout 60 pytest -q 2>&1 | tail -5", "cd src && pytest", "PYTHONPATH=src pytest", "mypy ."),
+    *("gcc -o x x.c", ".venv/bin/pytest", "ls && make"),
+]
+ASKS = [
+    *("cat /etc/passwd", "cat ../x", "cat ~/.bashrc", "head //etc/shadow", "cat link", "cat l*"),
+    *("grep -R x .", "grep -f/etc/shadow a.txt", "grep --file=/etc/shadow a.txt", "ls /root"),
+    *("rg --pre cat x", "rg -L x", "find / -name x", "find . -fprint x", "sort -o a.txt b"),
+    *("sort --out=a.txt b", "uniq a.txt b", "git log --output=x", "git -c a.b=c status"),
+    *("git -C /x log", "git diff --ext-diff", "git push", "git commit -m x", "git checkout main"),
+    *("echo x > y", "touch y", "cp a.txt b", "env", "printenv", "ps axeww", "curl x", "psql x"),
+    *(
+        "python -c 'print(1)'",
+        "python /tmp/x.py",
+        "sh /tmp/x.sh",
+        "node -e 1",
+        "cat $x",
+        "date -s x",
+    ),
+    *("LD_PRELOAD=x ls", "PATH=. ls", "env PATH=. ls", "ls() { curl x; }; ls", "cat .git/config"),
+    *("file -C -m x", "printf -v x y", "cat <(curl x)", "ls > x", "/tmp/x", "xargs cat", "awk 1 x"),
+    *("sed -n p a.txt", "tee x", "timeout 5 curl x", "cat .ssh/id_rsa", "kill 1234", "cd / && ls"),
+]
+
+
+@pytest.fixture
+def filled(workspace: LocalWorkspace) -> LocalWorkspace:
+    (workspace.root / "src").mkdir()
+    (workspace.root / "a.txt").write_text("x")
+    (workspace.root / "link").symlink_to("/etc/passwd")
+    return workspace
+
+
+def decided(workspace: LocalWorkspace, command: str, granted: bool = False) -> PolicyDecision:
+    grants = SessionGrants()
+    grants.project_code = granted
+    engine = DefaultPolicyEngine(
+        workspace=workspace, is_confined=False, saved=AllSaved(), grants=grants
+    )
+    return asyncio.run(engine.evaluate(RUN, json.dumps({"command": command}))).decision
+
+
+def test_what_only_reads_passes(filled: LocalWorkspace) -> None:
+    assert [it for it in READS if decided(filled, it) is not PolicyDecision.ALLOWED] == []
+
+
+def test_builds_and_tests_ask_until_they_are_granted(filled: LocalWorkspace) -> None:
+    asks = PolicyDecision.REQUIRES_APPROVAL
+    assert [it for it in PROJECT if decided(filled, it) is not asks] == []
+    granted = [it for it in PROJECT if decided(filled, it, True) is not PolicyDecision.ALLOWED]
+    assert granted == []
+
+
+def test_the_rest_asks_whatever_is_granted(filled: LocalWorkspace) -> None:
+    passed = [it for it in ASKS if decided(filled, it, True) is PolicyDecision.ALLOWED]
+    assert passed == []
+
+
+def test_no_way_around_passes(filled: LocalWorkspace) -> None:
+    """What was a way around the list of names asks, where no sandbox holds it."""
+    ways = [*WORDS, *SHELL, *CONTAINED, *CONTAINED_SHELL]
+    assert [it for it in ways if decided(filled, it) is PolicyDecision.ALLOWED] == []
+
+
+def test_full_access_asks_about_none_of_them(filled: LocalWorkspace) -> None:
+    engine = DefaultPolicyEngine(
+        workspace=filled, mode=SandboxMode.DANGER_FULL_ACCESS, is_confined=False, saved=AllSaved()
+    )
+    for command in (*READS, "curl x", "cat /etc/passwd", "python -c 1", "touch ../x"):
+        said = asyncio.run(engine.evaluate(RUN, json.dumps({"command": command})))
+        assert (said.decision, said.why) == (PolicyDecision.ALLOWED, "The session has full access.")

@@ -1,0 +1,154 @@
+"""What would lose work that nothing holds asks; what git has committed, or a snapshot holds, passes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from agentstepper_nb.coding.policy import DefaultPolicyEngine, Judgement, PolicyDecision
+from agentstepper_nb.coding.policy.unsaved import FILES_LIMIT, Committed, unsaved
+from agentstepper_nb.coding.tool import Risk
+from agentstepper_nb.coding.workspace import LocalWorkspace
+
+from .tools import PATCH, RUN, RUN_WORDS, WRITE, AllSaved
+
+
+def git(root: Path, *arguments: str) -> None:
+    who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    subprocess.run(["git", *who, *arguments], cwd=root, check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(workspace: LocalWorkspace) -> LocalWorkspace:
+    """`clean.txt` is committed as it is, `changed.txt` isn't any more, `new.txt` never was."""
+    root = workspace.root
+    (root / "src").mkdir()
+    (root / ".gitignore").write_text("*.log\n")
+    for name in ("clean.txt", "changed.txt", "src/a.txt"):
+        (root / name).write_text("committed\n")
+    git(root, "init", "-q")
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "x")
+    (root / "changed.txt").write_text("a person's work\n")
+    (root / "new.txt").write_text("a person's work\n")
+    (root / "x.log").write_text("ignored\n")
+    (root / "link").symlink_to("new.txt")
+    return workspace
+
+
+def judged(workspace: LocalWorkspace, command: str, folder: str = ".") -> Judgement:
+    engine = DefaultPolicyEngine(workspace=workspace)
+    args = json.dumps({"command": command, "folder": folder})
+    return asyncio.run(engine.evaluate(RUN, args))
+
+
+LOSES = [
+    *("rm new.txt", "rm changed.txt", "unlink new.txt", "rm ./*.txt", "shred x.log"),
+    *(
+        "mv clean.txt new.txt",
+        "cp clean.txt changed.txt",
+        "cp clean.txt link",
+        "cp src/a.txt x.log",
+    ),
+    *("ln -sf clean.txt new.txt", "install clean.txt new.txt", "cp -t . /etc/new.txt"),
+    *("tee new.txt", "truncate -s 0 new.txt", "echo x > new.txt", "echo x >| changed.txt"),
+    *("echo x &> new.txt", "echo x >& new.txt", ": > link", "ls && (echo x > new.txt)"),
+    *("sed -i s/a/b/ new.txt", "sed -n -i.bak p changed.txt", "perl -i -pe s/a/b/ new.txt"),
+    *("git checkout changed.txt", "git checkout -- .", "git checkout HEAD changed.txt"),
+    *("git checkout -f", "git switch -f main", "git restore .", "git restore changed.txt"),
+    *("git restore -SW changed.txt", "git restore '*.txt'", "git rm -f changed.txt"),
+    *("git apply x.patch", "git -c core.pager=cat checkout .", "mv new.txt /tmp/x"),
+    *("sh -c 'rm new.txt'", "cd src && rm ../new.txt", "cd src; cd ..; rm new.txt"),
+    *("env A=1 rm new.txt", "for i in 1 2; do rm new.txt; done", "mv src/a.txt ./new.txt"),
+]
+KEEPS = [
+    *("rm clean.txt", "rm nothing.txt", "mv new.txt other.txt", "cp new.txt other.txt"),
+    *("echo x >> new.txt", "tee -a new.txt", "echo x > other.txt", "cat < new.txt", "ls 2>&1"),
+    *(
+        "sed s/a/b/ new.txt",
+        "sed -i s/a/b/ clean.txt",
+        "git checkout main",
+        "git checkout clean.txt",
+    ),
+    *("git switch main", "git restore --staged changed.txt", "git rm --cached changed.txt"),
+    *(
+        "git rm changed.txt",
+        "git apply --check x.patch",
+        "git stash",
+        "git add .",
+        "rm /tmp/new.txt",
+    ),
+    *("echo x > /dev/null", "cat changed.txt", "mv clean.txt src/", "ln -s clean.txt new.txt"),
+    *("perl -Ilib x.pl new.txt", "rm src/a.txt", "git checkout src", "touch new.txt"),
+]
+
+
+@pytest.mark.parametrize("command", LOSES)
+def test_a_command_that_loses_work_asks(repository: LocalWorkspace, command: str) -> None:
+    said = judged(repository, command)
+    assert said.decision is PolicyDecision.REQUIRES_APPROVAL
+    assert said.risk is Risk.HIGH
+    assert "of which no commit and no snapshot has a copy" in said.why
+
+
+@pytest.mark.parametrize("command", KEEPS)
+def test_a_command_that_loses_nothing_passes(repository: LocalWorkspace, command: str) -> None:
+    said = judged(repository, command)
+    assert (said.decision, said.why) == (PolicyDecision.ALLOWED, "It runs in the sandbox.")
+
+
+@pytest.mark.parametrize("command", [each for each in LOSES if "git switch" not in each])
+def test_what_a_snapshot_holds_is_lost_by_nothing(repository: LocalWorkspace, command: str) -> None:
+    engine = DefaultPolicyEngine(workspace=repository, saved=AllSaved())
+    said = asyncio.run(engine.evaluate(RUN, json.dumps({"command": command})))
+    assert said.decision is PolicyDecision.ALLOWED
+
+
+def test_paths_are_those_of_the_calls_folder(repository: LocalWorkspace) -> None:
+    asks = PolicyDecision.REQUIRES_APPROVAL
+    assert judged(repository, "rm ../new.txt", "src").decision is asks
+    assert judged(repository, "rm new.txt", "src").decision is PolicyDecision.ALLOWED
+
+
+def test_words_are_paths_without_a_shell_too(repository: LocalWorkspace) -> None:
+    engine = DefaultPolicyEngine(workspace=repository)
+    said = asyncio.run(engine.evaluate(RUN_WORDS, json.dumps({"command": "rm new.txt"})))
+    assert "It changes `new.txt`, of which" in said.why
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "asks"),
+    [
+        (WRITE, {"path": "new.txt"}, True),
+        (WRITE, {"path": "link"}, True),
+        (WRITE, {"path": "clean.txt"}, False),
+        (WRITE, {"path": "other.txt"}, False),
+        (PATCH, {"patch": "--- a/new.txt\n+++ b/new.txt\n@@ -1 +1 @@\n-a\n+b\n"}, True),
+    ],
+)
+def test_so_are_the_files_of_a_tool(
+    repository: LocalWorkspace, tool: object, args: dict[str, str], asks: bool
+) -> None:
+    engine = DefaultPolicyEngine(workspace=repository)
+    said = asyncio.run(engine.evaluate(tool, json.dumps(args)))  # type: ignore[arg-type]
+    assert (said.decision is PolicyDecision.REQUIRES_APPROVAL) == asks
+    assert not asks or "`new.txt`, of which no commit and no snapshot has a copy" in said.why
+    assert not asks or said.rule is None
+
+
+def test_without_a_repository_nothing_is_saved(workspace: LocalWorkspace) -> None:
+    (workspace.root / "a").write_text("x")
+    assert not Committed(workspace.root).is_saved(workspace.root / "a")
+    assert judged(workspace, "rm a").decision is PolicyDecision.REQUIRES_APPROVAL
+
+
+def test_too_many_files_count_as_unsaved(tmp_path: Path) -> None:
+    for number in range(FILES_LIMIT + 1):
+        (tmp_path / str(number)).touch()
+    files = sorted(tmp_path.iterdir())
+    assert unsaved(files[:FILES_LIMIT], AllSaved()) is None
+    assert unsaved(files, AllSaved()) == files[FILES_LIMIT]
