@@ -5,15 +5,17 @@
     AgentStepperError
     ├── ProtocolError (ValueError)      the other side sent something the protocol forbids
     ├── CommandError                    a well-formed command that can't be carried out now
-    │   └── StaleError                  it names something that has changed meanwhile
+    │   ├── StaleError                  it names something that has changed meanwhile
+    │   └── NeedsApprovalError          it goes on from a call that only an approval lets happen
     ├── NotJSONError (TypeError)        a value that JSON can't carry, with its path
     ├── ConnectionLostError (ConnectionError)
     ├── DiscoveryError (ConnectionError) no Core, or several, and nothing says which
-    ├── ToolDeniedError (PermissionError) the person denied a call
+    ├── ToolDeniedError                 the person denied a call
     ├── InjectedError (RuntimeError)    the person made a call fail
     ├── WorkspaceError (OSError)        the workspace can't be tracked
     ├── UnsafePathError (PermissionError) a path that the coding agent may not touch
     ├── RulesError (OSError)            the rules of what the coding agent may do can't be used
+    ├── SandboxError (RuntimeError)     a command can't be confined as it was asked
     ├── ModelError (RuntimeError)       a model gave no answer
     ├── FrameError (ValueError)         what a step was given, or gave, is no frame
     ├── SessionError (RuntimeError)     a coding session can't be opened
@@ -85,6 +87,26 @@ class StaleError(CommandError):
         self.breakpoint = breakpoint
 
 
+class NeedsApprovalError(CommandError):
+    """A step at a call that asks for an approval: to step is never to approve.
+
+    Args:
+        call: The call, in a line.
+        run: The run.
+        breakpoint: The breakpoint that asks.
+    """
+
+    def __init__(self, call: str, run: str, breakpoint: str) -> None:
+        super().__init__(
+            "needs_approval",
+            f"The step was refused: the call {call} asks for approval. Stepping never approves: "
+            "approve the call, or deny it.",
+            run,
+        )
+        self.call = call
+        self.breakpoint = breakpoint
+
+
 class NotJSONError(AgentStepperError, TypeError):
     """A value that JSON can't carry.
 
@@ -110,8 +132,12 @@ class DiscoveryError(AgentStepperError, ConnectionError):
     """No Core was found, or several and nothing says which is meant."""
 
 
-class ToolDeniedError(AgentStepperError, PermissionError):
-    """The person denied this call, with a reason the agent may read."""
+class ToolDeniedError(AgentStepperError):
+    """The person denied this call, with a reason the agent may read.
+
+    No `OSError` and no `RuntimeError`: an agent's `except OSError: retry` is for what may go better the
+    next time, and a person's No isn't.
+    """
 
 
 class InjectedError(AgentStepperError, RuntimeError):
@@ -139,6 +165,10 @@ class UnsafePathError(AgentStepperError, PermissionError):
 
 class RulesError(AgentStepperError, OSError):
     """The rules of what the coding agent may do can't be read or written; the text says why."""
+
+
+class SandboxError(AgentStepperError, RuntimeError):
+    """A sandbox can't be had here, or can't confine a command as it was asked; the text says why."""
 
 
 class ModelError(AgentStepperError, RuntimeError):

@@ -137,6 +137,16 @@ class InterpreterABC(ABC):
         """
         return None
 
+    def notice(self, session_id: str) -> str:
+        """What a person must know of it all along, as "No sandbox: approvals …"; "" is nothing.
+
+        The view warns with what stands before the first colon, and explains with all of it.
+
+        Args:
+            session_id: The chat session.
+        """
+        return ""
+
     async def ended(self, session_id: str) -> None:  # noqa: B027 - most keep nothing
         """A session was closed: let go of what is kept for it.
 

@@ -43,6 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from .code import run
     elif options.command == "chat":
         from .chat import run
+    elif options.command == "policy":
+        from .policy import run
     elif options.command == "worker":
         from .worker import run
     else:
@@ -73,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     from .arguments import add_doctor, add_export, add_run, add_serve, add_step, add_worker
     from .chat_arguments import add_chat
     from .code_arguments import add_code
+    from .policy_arguments import add_policy
 
     add_serve(commands)
     add_step(commands)
@@ -82,4 +85,5 @@ def _parser() -> argparse.ArgumentParser:
     add_worker(commands)
     add_code(commands)
     add_chat(commands)
+    add_policy(commands)
     return parser

@@ -15,7 +15,7 @@ import msgspec
 
 from ..chat.connector import InterpreterABC
 from ..chat.connectors.installed import VARIABLES, lacking, usual
-from ..chat.connectors.registry import connector, connectors
+from ..chat.connectors.registry import Factory, connector, connectors
 
 
 class UsageError(Exception):
@@ -53,7 +53,7 @@ def _agent(word: str, options: dict[str, Any], workspace: Path) -> InterpreterAB
     made = connectors().get(word)
     if made is None:
         raise UsageError(f"There is no connector {word[:80]!r}: {_names()}, or MODULE:ATTRIBUTE.")
-    known = inspect.signature(made).parameters
+    known = _taken(made)
     wrong = [name for name in options if name not in known]
     if wrong:
         raise UsageError(f"The connector {word} takes no {wrong[0]!r}, but: {', '.join(known)}.")
@@ -63,6 +63,14 @@ def _agent(word: str, options: dict[str, Any], workspace: Path) -> InterpreterAB
     for lacks in lacking(made, meant):
         raise UsageError(f"The connector {word} needs {lacks!r}: say {_said(lacks)}.")
     return connector(word, **meant)
+
+
+def _taken(made: Factory) -> list[str]:
+    """The options that a connector takes: its parameters, and the settings that it names."""
+    parameters = inspect.signature(made).parameters.values()
+    named = [each.name for each in parameters if each.kind is not each.VAR_KEYWORD]
+    settings = getattr(made, "settings", None)
+    return named if settings is None else [*dict.fromkeys((*named, *settings.__struct_fields__))]
 
 
 def _said(name: str) -> str:

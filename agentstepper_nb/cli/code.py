@@ -9,19 +9,23 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Final
 
+from ..coding.confinement import report_lines
 from ..coding.entries import Mode
 from ..coding.folders import Folders
-from ..coding.limits import Limits
+from ..coding.options import Options, options_of
 from ..coding.orchestrator import RunResult
-from ..coding.session import CodingSession, Options
+from ..coding.session import CodingSession
+from ..coding.session_list import kept_sessions
 from ..discover import data_dir
 from ..errors import AgentStepperError
 from ..models.base import MODEL_VARIABLE
 from . import FAILED, INTERRUPTED, OK, USAGE
 from .code_asking import TerminalApprover
 from .code_lines import end_line, session_line
+from .code_past import past_lines
 from .code_reader import Reader
 from .code_screen import FlowScreen
+from .code_settings import settings_of
 from .code_talk import Talk
 from .code_typed import Typed
 from .code_view import CodeView
@@ -51,7 +55,7 @@ def run(given: Namespace) -> int:
     """
     folders = Folders(_data(given))
     if given.list:
-        for session in folders.sessions():
+        for session in kept_sessions(folders):
             print(inert(session_line(session)))
         return OK
     try:
@@ -82,16 +86,11 @@ async def _converse(given: Namespace, folders: Folders, prompt: str | None) -> i
     view = CodeView(screen, asks=approver is not None)
     reader = Reader(view.hear)
     options = Options(
+        **options_of(settings_of(given)),
         approver=approver,
         listener=reader.hear,
-        auto_approve=given.yes,
-        max_iterations=given.max_iterations,
-        approval_timeout=given.approval_timeout,
         debugger=not given.no_debugger,
         step=given.step,
-        shell=given.shell,
-        policy=given.policy,
-        limits=Limits(command_time=given.command_timeout, output=given.output_limit),
     )
     async with await _open(given, folders, prompt, options) as session:
         _introduce(screen, session, given)
@@ -134,7 +133,12 @@ async def _open(
 
 
 def _introduce(screen: FlowScreen, session: CodingSession, given: Namespace) -> None:
+    for text, style in past_lines(session.messages):
+        screen.say(text, style)
     screen.say(f"Session {session.id}", "dim")
+    for line in report_lines(session.sandbox):
+        screen.say(line, "yellow" if line == session.sandbox.warning else "dim")
+    screen.say(f"Snapshots: git --git-dir={session.snapshots_dir} log --all -- FILE", "dim")
     if session.run_id is not None:
         screen.say(f"In the debugger: {session.run_name or session.run_id}", "dim")
     elif session.no_debugger is not None:

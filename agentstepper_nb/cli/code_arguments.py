@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ..coding.limits import Limits
-from .arguments import above_zero, number
+from .code_settings import add_settings
 
 if TYPE_CHECKING:
     from .arguments import Commands
@@ -19,7 +18,6 @@ _CODE_EXITS: Final = """\
 exit codes: 0 done, 1 failed, 2 called wrongly, 3 stopped at the limit of iterations, 130 cancelled or
 stopped in the debugger; a conversation ends with 0
 """
-_LIMITS: Final = Limits()
 
 
 def add_code(commands: Commands) -> None:
@@ -44,35 +42,7 @@ def add_code(commands: Commands) -> None:
         help="go on with a session: how its id begins; without one the last of this workspace",
     )
     add("--list", action="store_true", help="list the sessions that are kept, and end")
-    add("--policy", metavar="NAME", help="an installed policy, in place of the default one")
-    add("--shell", action="store_true", help="let commands ask for a shell, too")
-    add("--yes", action="store_true", help="approve whatever would be asked; denials stay")
-    add(
-        "--max-iterations",
-        type=number(1, 1000),
-        metavar="N",
-        help="questions to the model that one prompt may take (25)",
-    )
-    add(
-        "--command-timeout",
-        type=above_zero,
-        metavar="SECONDS",
-        default=_LIMITS.command_time,
-        help="how long a command may take (%(default)g)",
-    )
-    add(
-        "--output-limit",
-        type=number(1024, 16 * 1024 * 1024),
-        metavar="BYTES",
-        default=_LIMITS.output,
-        help="how much of a result the model is given (%(default)s)",
-    )
-    add(
-        "--approval-timeout",
-        type=above_zero,
-        metavar="SECONDS",
-        help="deny what nobody has answered by then (never)",
-    )
+    add_settings(parser)
     add("--step", action="store_true", help="begin stepping in the debugger")
     add("--no-debugger", action="store_true", help="don't look for a debugger")
     add("--data", metavar="DIR", help="where sessions are kept (agentstepper/ in Jupyter's data)")

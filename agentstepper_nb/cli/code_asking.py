@@ -10,19 +10,22 @@ from typing import Any, Final
 import msgspec
 
 from ..coding.approvals import ApprovalRequest, Decision
-from .code_lines import call_line
+from ..coding.tool import Risk
+from .code_lines import call_line, proposed_lines
 from .code_screen import FlowScreen
 from .code_typed import Typed
+from .confirming import confirming_prompt, confirming_words
 from .editing import EditorError
 from .text import complaint, folded, pretty
 
-_KEYS: Final = "[y]es  [n]o WHY  [e]dit"
+_KEYS: Final = "[a]pprove  [n]o WHY  [e]dit"
 _HELP: Final = """\
-y       let it happen
-n WHY   no, and tell the model why
-e       edit the arguments in $EDITOR; e {"…": …} takes them from the line
-a       yes, and from now on without asking, as far as the rule says\
+a, y      approve: let it happen; of high risk it asks again, for the tool's name
+a always  approve, and from now on without asking, as far as the rule says
+n WHY     no, and tell the model why; so does deny WHY
+e         edit the arguments in $EDITOR; e {"…": …} takes them from the line\
 """
+_ALWAYS: Final = "always"
 _STYLES: Final = {"high": "red", "medium": "yellow", "low": "cyan"}
 
 
@@ -35,6 +38,8 @@ class TerminalApprover:
         edit: Lets a person edit a text; it may block.
     """
 
+    name: Final = "terminal"
+
     def __init__(self, screen: FlowScreen, typed: Typed, edit: Callable[[str], str]) -> None:
         self._screen = screen
         self._typed = typed
@@ -44,7 +49,7 @@ class TerminalApprover:
         """Ask, until there is an answer."""
         say = self._screen.say
         say(f"Asks for approval · {request.risk} risk · {request.why}", _STYLES[request.risk])
-        say(folded(pretty(json.dumps(request.args, ensure_ascii=False)), "e shows all of it"))
+        self._show(request)
         question = _Question(request)
         self._typed.forget()
         try:
@@ -58,17 +63,26 @@ class TerminalApprover:
             raise
         return question.decision
 
+    def _show(self, request: ApprovalRequest) -> None:
+        """Show the call: its change as a diff where it is one, else its arguments."""
+        diff = list(proposed_lines(request.tool, request.args))
+        if diff:
+            self._screen.say(call_line(request.tool, request.args))
+            for line, style in diff:
+                self._screen.say(line, style)
+            return
+        text = pretty(json.dumps(request.args, ensure_ascii=False))
+        self._screen.say(folded(text, "e shows all of it"))
+
     async def _take(self, question: _Question, line: str | None) -> None:
         if line is None:
             question.decision = Decision(approved=False, reason="The person closed the terminal.")
             return
         word, _, rest = line.strip().partition(" ")
         match word.lower():
-            case "y" | "yes":
-                question.approve(always=False)
-            case "a" | "always" if question.request.rule is not None:
-                question.approve(always=True)
-            case "n" | "no":
+            case "a" | "approve" | "y" | "yes" if rest.strip() in ("", question.always):
+                await self._approve(question, always=bool(rest.strip()))
+            case "n" | "no" | "deny":
                 question.decision = Decision(approved=False, reason=rest.strip())
             case "e" | "edit":
                 await self._take_edit(question, rest.strip())
@@ -76,6 +90,18 @@ class TerminalApprover:
                 pass
             case _:
                 self._screen.say(_HELP, "dim")
+
+    async def _approve(self, question: _Question, *, always: bool) -> None:
+        """Approve; of high risk, once the person has confirmed it by another gesture."""
+        if question.request.risk is Risk.HIGH:
+            words = confirming_words(question.request.tool)
+            self._screen.ask(confirming_prompt(words))
+            line = await self._typed.line()
+            self._screen.answered()
+            if line is None or line.strip() != words:
+                self._screen.say("Nothing was approved.")
+                return
+        question.approve(always=always)
 
     async def _take_edit(self, question: _Question, text: str) -> None:
         """Edit the arguments; the person then approves what they see."""
@@ -108,10 +134,14 @@ class _Question:
 
     @property
     def prompt(self) -> str:
-        rule = self.request.rule
-        always = "" if rule is None else f"  [a]lways: {rule}"
+        always = f"  [a always]: {self.request.rule}" if self.always else ""
         return f"{_KEYS}{always}: "
 
-    def approve(self, always: bool) -> None:
+    @property
+    def always(self) -> str:
+        """The word that approves the like as well; "" where no rule can."""
+        return "" if self.request.rule is None else _ALWAYS
+
+    def approve(self, *, always: bool) -> None:
         edited = self.args != self.request.args
         self.decision = Decision(approved=True, args=self.args, edited=edited, always=always)

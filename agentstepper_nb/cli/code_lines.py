@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ..coding.log_reader import SessionSummary
 from ..coding.orchestrator import RunResult
+from ..coding.session_list import KeptSession
 from ..coding.tool import ToolResult
+from ..coding.tools.diffs import unified
 from .figures import usage_figures
 
 #: Characters of a call or an error in a line.
@@ -59,6 +60,20 @@ def result_lines(result: ToolResult) -> Iterator[Line]:
             yield from _output(output)
 
 
+def proposed_lines(name: str, args: Any) -> Iterator[Line]:
+    """What a call would change, as a diff; nothing for other tools, or where the arguments don't fit."""
+    match name, args:
+        case "apply_patch", {"patch": str() as patch}:
+            yield from _diff(patch)
+        case "edit_file", {"path": str() as path, "old": str() as old, "new": str() as new}:
+            # Where they stand in the file, and whether at its end, isn't known here.
+            lines = unified(path, old, new).splitlines()
+            known = (line for line in lines if not line.startswith(("@@ ", "\\")))
+            yield from _diff("\n".join(known))
+        case "write_file", {"path": str() as path, "content": str() as content}:
+            yield from _diff(unified(path, None, content))
+
+
 def end_line(result: RunResult) -> str:
     """How a prompt was answered, and what that took."""
     queries = "1 query" if result.iterations == 1 else f"{result.iterations} queries"
@@ -66,13 +81,18 @@ def end_line(result: RunResult) -> str:
     return " · ".join(figure for figure in figures if figure)
 
 
-def session_line(session: SessionSummary) -> str:
-    """A session as one line: when it was used, its id, what it was asked first, where, and whom."""
+def session_line(kept: KeptSession) -> str:
+    """A session as one line: when it was used, its id, whether it is open or can't be resumed, what it
+    was asked first, where, and whom.
+    """
+    session = kept.summary
     when = session.latest[:16].replace("T", " ")
     prompt = _one_line(session.prompt)
     prompt = prompt if len(prompt) <= _PROMPT else f"{prompt[: _PROMPT - 1]}…"
     model = f"{session.provider} {session.model}"
-    return f"{when}  {session.id}  {prompt}  ({session.workspace}, {model})"
+    state = "open" if kept.is_open else "kept"
+    problem = f"  {kept.problem}" if kept.problem and not kept.is_open else ""
+    return f"{when}  {session.id}  {state}  {prompt}  ({session.workspace}, {model}){problem}"
 
 
 def cut(text: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import select
-import termios
 
 from .step import Keyboard
 
@@ -44,8 +43,7 @@ class Typed:
 
     def forget(self) -> None:
         """Drop what was typed before now: it was not meant for the question that comes."""
-        self._keyboard.lines.clear()
-        termios.tcflush(self._descriptor, termios.TCIFLUSH)
+        self._keyboard.forget()
 
     async def _readable(self) -> None:
         loop, ready = asyncio.get_running_loop(), asyncio.Event()

@@ -14,15 +14,17 @@ from ..protocol import ui
 from ..protocol.marks import is_mark
 from ..protocol.values import Commit, Mode, Row, Run, RunState
 from ..suggestions import did_you_mean
+from .approval_keys import ApprovalKeys
 from .editing import EditorError
 from .lines import change_line, commit_line, run_line, way
 from .session import Session
 from .text import complaint, pretty, read_only, read_only_edited, readable
 
 HELP: Final = """\
-n, s      next, step: let the agent go on with the message it is halted at, up to the next
+n, s      next, step: let the agent go on with the message it is halted at, up to the next;
+          neither approves
 c         continue: let it go on without halting; what asks for an approval still waits
-a         approve what it asks, edited or not; a always: and from now on
+a         approve what it asks, edited or not; a always: and from now on; of high risk it asks again
 deny WHY  deny the call it is about to make, and tell it why
 h         halt at its next message
 e         edit the message it is halted at, as JSON
@@ -52,7 +54,6 @@ _WORDS: Final = {
 _FORM: Final = re.compile(r"([^\W\d]+|\?)(?:\s*(\d*)|\s+(.+))")
 #: The keys that take words.
 _WORDY: Final = ("a", "deny")
-_ALWAYS: Final = "always"
 #: Characters of a line that is shown where it means nothing.
 _SHOWN: Final = 40
 _STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
@@ -73,14 +74,15 @@ class Keys:
         self._edit_text = edit
         self._draft: tuple[str, str] | None = None  # a breakpoint, and an edit that wasn't JSON
         self._takes_line: Callable[[str], None] | None = None  # what the next line is for
+        self._approvals = ApprovalKeys(session, self._take_next)
         self._keys: dict[str, Callable[[str], None]] = {
-            "n": self._next,
+            "n": self._step,
             "s": self._step,
             "c": self._continue,
             "h": self._halt,
             "e": self._edit,
             "a": self._approve,
-            "deny": self._deny,
+            "deny": self._approvals.deny,
             "x": self._stop,
             "v": self._view,
             "d": self._diff,
@@ -109,22 +111,19 @@ class Keys:
             self._screen.say(f"{typed} means nothing here: ? lists the keys.{like}", "yellow")
         self._session.prompt()
 
-    # ---- control ------------------------------------------------------------------------------------
+    def _take_next(self, takes: Callable[[str], None]) -> None:
+        """Let the next line be for something else than keys."""
+        self._takes_line = takes
 
-    def _next(self, _: str) -> None:
-        """Step, unless it could be meant as a no: to step is to approve."""
-        halted = self._session.halted
-        if halted is None or halted.approval is None:
-            self._step("")
-            return
-        self._screen.say("Here n is neither next nor no: a approves, deny WHY denies.", "yellow")
-        self._session.prompt()
+    # ---- control ------------------------------------------------------------------------------------
 
     def _step(self, _: str) -> None:
         run, halted = self._live_run(), self._session.halted
         if run is None:
             return
-        if halted:
+        if halted and halted.approval:
+            self._step_past(run, halted.message)
+        elif halted:
             command = ui.Step(run=run.id, breakpoint=halted.message, revision=halted.revision)
             self._session.ask(command, self._nothing)
         elif run.pending:
@@ -133,6 +132,16 @@ class Keys:
             self._session.ask(ui.Step(run=run.id), self._will_halt)
         else:
             self._screen.say("The agent is running; it halts at its next message.")
+
+    def _step_past(self, run: Run, asks: str) -> None:
+        """Leave what asks for an approval as it is, and look at what else waits."""
+        text = "A step never approves: a approves this call, deny WHY denies it."
+        self._screen.say(text, "yellow")
+        later = run.pending[run.pending.index(asks) + 1 :]
+        if later:
+            self._session.look(later[0])
+        else:
+            self._session.prompt()
 
     def _continue(self, _: str) -> None:
         run, halted = self._live_run(), self._session.halted
@@ -166,48 +175,8 @@ class Keys:
             self._session.ask(ui.StopRun(run=run.id), lambda _: self._screen.say(told, "dim"))
 
     def _approve(self, how: str) -> None:
-        run, halted = self._live_run(), self._session.halted
-        if run is None:
-            return
-        if halted is None or halted.approval is None:
-            self._screen.say("Nothing asks for an approval here. s steps.", "yellow")
-            self._session.prompt()
-        elif how not in ("", _ALWAYS):
-            self._screen.say("a approves; “a always” also from now on.", "yellow")
-            self._session.prompt()
-        else:
-            command = ui.Approve(
-                run=run.id,
-                breakpoint=halted.message,
-                revision=halted.revision,
-                always=how == _ALWAYS,
-            )
-            self._session.ask(command, self._nothing)
-
-    def _deny(self, reason: str) -> None:
-        if self._session.halted is None:
-            self._screen.say("Only a call that the agent is halted at can be denied.", "yellow")
-        elif reason:
-            self._send_denial(reason)
-        else:
-            self._takes_line = self._send_denial
-            self._screen.ask("Why not? The agent reads it; an empty line denies nothing: ")
-
-    def _send_denial(self, reason: str) -> None:
-        run, halted = self._session.run, self._session.halted
-        if run is None or halted is None:
-            self._screen.say("The agent went on meanwhile. Nothing was denied.", "yellow")
-        elif not reason.strip():
-            self._screen.say("Nothing was denied.")
-            self._session.prompt()
-        else:
-            command = ui.Deny(
-                run=run.id,
-                breakpoint=halted.message,
-                revision=halted.revision,
-                reason=reason.strip(),
-            )
-            self._session.ask(command, self._nothing)
+        if self._live_run() is not None:
+            self._approvals.approve(how)
 
     def _live_run(self) -> Run | None:
         run = self._session.run

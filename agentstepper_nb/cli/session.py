@@ -29,10 +29,15 @@ class Session:
         send: Sends a command and returns its id; None while there is no connection.
         wanted: The id or name of the run to look at, or its program's name, of whose runs the newest is
             looked at; None takes the one that matters most.
+        forget_typed: Drops what was typed before a question came that it can't answer.
     """
 
     def __init__(
-        self, screen: Screen, send: Callable[[Struct], str | None], wanted: str | None = None
+        self,
+        screen: Screen,
+        send: Callable[[Struct], str | None],
+        wanted: str | None = None,
+        forget_typed: Callable[[], None] = lambda: None,
     ) -> None:
         self.screen = screen
         self.runs: dict[str, Run] = {}  # oldest first
@@ -48,6 +53,7 @@ class Session:
         self._looking: str | None = None  # the message that is being fetched, to be shown
         self._before: str | None = None  # runs before this one aren't known yet
         self._send = send
+        self._forget_typed = forget_typed
         self._wanted = wanted
         self._answers: dict[str, Callable[[Struct], None]] = {}  # what to do, by command
 
@@ -296,6 +302,8 @@ class Session:
             self._look_at_oldest(run)
             return
         self.halted = body
+        if body.approval is not None:
+            self._forget_typed()
         for line in (*halted_by(row, self._stops), *asked(body.approval)):
             self.screen.say(line, "yellow")
         edited = "" if body.edit is None else ", edited"

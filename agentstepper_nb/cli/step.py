@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import sys
+import termios
 from argparse import Namespace
 from collections import deque
 
@@ -35,11 +36,12 @@ def run(given: Namespace) -> int:
         return FAILED
     inbox: Inbox[Happening] = Inbox()
     link = Link(core, inbox.put)
-    session = Session(_screen(), link.send, given.run)
+    keyboard = Keyboard(sys.stdin.fileno())
+    session = Session(_screen(), link.send, given.run, keyboard.forget)
     keys = Keys(session, edit if sys.stdin.isatty() else None)
     link.start()
     try:
-        _converse(inbox, session, keys)
+        _converse(keyboard, inbox, session, keys)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # whoever read the output has enough
@@ -57,13 +59,12 @@ def _screen() -> Screen:
     return Screen(out, colour=wants_colour(out), terminal=out.isatty() and sys.stdin.isatty())
 
 
-def _converse(inbox: Inbox[Happening], session: Session, keys: Keys) -> None:
+def _converse(keyboard: Keyboard, inbox: Inbox[Happening], session: Session, keys: Keys) -> None:
     """Take turns between what is typed and what happens, until the person has enough.
 
     What was typed comes first: it is meant for what stands on the screen. A line waits for the Core,
     and for the answer to the one before.
     """
-    keyboard = Keyboard(sys.stdin.fileno())
     while not session.over:
         listens = session.met and not session.waits
         if listens and keyboard.lines:
@@ -100,6 +101,13 @@ class Keyboard:
     def fileno(self) -> int:
         """Readable when something was typed."""
         return self._descriptor
+
+    def forget(self) -> None:
+        """Drop what was typed at a terminal before now. What comes through a pipe stays."""
+        if os.isatty(self._descriptor):
+            self.lines.clear()
+            self._rest = b""
+            termios.tcflush(self._descriptor, termios.TCIFLUSH)
 
     def read(self) -> None:
         """Read what was typed; the last line may end without a line end."""

@@ -13,9 +13,16 @@ from msgspec import Raw
 from ..errors import CommandError, ProtocolError, StaleError
 from ..protocol.coding import ApprovalRequired, Approve, ServerEvent
 from .approvals import ApprovalRequest, Decision
+from .tool import Risk
 
 #: Calls of which it is remembered that they were answered.
 _REMEMBERED: Final = 1000
+
+
+_UNCONFIRMED: Final = (
+    "The call {call!r} is of high risk, and the approval isn't confirmed. Ask the person once more, by "
+    "another gesture than the first, and send `confirmed: true` with `approved: true`; or deny the call."
+)
 
 
 class HttpApprover:
@@ -25,9 +32,12 @@ class HttpApprover:
         tell: Takes the events.
     """
 
+    name: Final = "http"
+
     def __init__(self, tell: Callable[[ServerEvent], None]) -> None:
         self._tell = tell
         self._waiting: dict[str, asyncio.Future[Decision]] = {}
+        self._high: set[str] = set()  # those of the calls that wait whose risk is high
         self._answered: deque[str] = deque(maxlen=_REMEMBERED)
 
     @property
@@ -40,6 +50,8 @@ class HttpApprover:
         call = request.call_id
         decision: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         self._waiting[call] = decision
+        if request.risk is Risk.HIGH:
+            self._high.add(call)
         self._tell(
             ApprovalRequired(
                 call_id=call,
@@ -54,6 +66,7 @@ class HttpApprover:
         finally:  # also where the view was faster, or nobody answered in time
             if self._waiting.get(call) is decision:
                 del self._waiting[call]
+                self._high.discard(call)
             self._answered.append(call)
 
     def answer(self, session: str, call: str, answer: Approve) -> None:
@@ -67,7 +80,8 @@ class HttpApprover:
         Raises:
             ProtocolError: The edited arguments aren't JSON.
             StaleError: It was answered before, here or elsewhere.
-            CommandError: `unknown_call`.
+            CommandError: `unknown_call`; `needs_confirmation`: the risk is high, and the approval isn't
+                confirmed.
         """
         decision = self._waiting.get(call)
         if decision is None and call not in self._answered:
@@ -76,6 +90,8 @@ class HttpApprover:
             )
         if decision is None or decision.done():
             raise StaleError("This call was answered already.", session, call)
+        if answer.approved and not answer.confirmed and call in self._high:
+            raise CommandError("needs_confirmation", _UNCONFIRMED.format(call=call[:80]))
         decision.set_result(_decision(answer))
 
 

@@ -28,10 +28,14 @@ class Decision(Struct, frozen=True, kw_only=True):
     args: Any = None  # edited arguments, where `edited`
     edited: bool = False
     always: bool = False  # also from now on, in this workspace
+    by: str = ""  # who or what decided; filled in for the log, see `entries.Approval`
 
 
 class Approver(Protocol):
-    """Somebody to ask, besides the debugger's view."""
+    """Somebody to ask, besides the debugger's view.
+
+    An attribute `name` is what the log calls them; `approver` where there is none.
+    """
 
     async def ask(self, request: ApprovalRequest) -> Decision:
         """Ask, and wait for the answer. Cancelled where it was decided elsewhere.

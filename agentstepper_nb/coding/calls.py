@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -16,13 +16,16 @@ from ..errors import AgentStepperError, InjectedError, ToolDeniedError
 from ..llm_wire.conversation import ToolCall, ToolSpec
 from ..llm_wire.events import TraceEvent
 from ..sdk.asking import DENIED
-from .approvals import ApprovalRequest
-from .deciding import Beside, Deciding
+from .again import SUFFIX, again
+from .approvals import ApprovalRequest, Decision
+from .deciding import Beside, Deciding, approval_entry
 from .entries import EDITED
 from .outputs import shortened
 from .policy.base import Judgement, PolicyDecision, PolicyEngine
 from .results import as_json, from_json, noted, plain
+from .snapshots import Snapshots
 from .tool import Risk, Tool, ToolContext, ToolResult
+from .tools.run_command import RunCommand
 from .transcript import Transcript
 
 if TYPE_CHECKING:
@@ -53,6 +56,13 @@ class Wanted(Struct, frozen=True, kw_only=True):
     problem: str | None  # why it can't be carried out, whatever a policy says
 
 
+class Carried(NamedTuple):
+    """What a call came to."""
+
+    result: ToolResult
+    ran: Wanted | None = None  # the call that gave it; None: a person gave or denied it
+
+
 class Calls:
     """Carries calls out.
 
@@ -65,6 +75,7 @@ class Calls:
         dbg: The debugger that sees each call; None for none.
         patience: Seconds that one may take; None is without end.
         remember: What to do with "always"; None: nothing.
+        snapshots: Stores the workspace before each change; None stores nothing.
     """
 
     def __init__(
@@ -77,6 +88,7 @@ class Calls:
         dbg: AsyncAgentStepper | None,
         patience: float | None,
         remember: Remember | None,
+        snapshots: Snapshots | None = None,
     ) -> None:
         self._tools = tools
         self._policy = policy
@@ -86,6 +98,8 @@ class Calls:
         self._dbg = dbg
         self._patience = patience
         self._remember = remember
+        self._snapshots = snapshots
+        self._warned: str | None = None  # why no snapshot was made
 
     async def carry_out(self, call: ToolCall) -> ToolResult:
         """Carry one call out. Whatever goes wrong with it is a result that the model reads.
@@ -95,40 +109,59 @@ class Calls:
         """
         args, problem = _parsed(call)
         wanted = self._wanted(call.name, args, problem)
-        judgement = await self._judge(wanted)
+        carried = await self._carried(call.call_id, wanted, await self._judge(wanted))
+        return await self._again(call.call_id, carried)
+
+    async def _carried(self, call_id: str, wanted: Wanted, judgement: Judgement) -> Carried:
+        self._log_unseen(call_id, wanted, judgement)
         if self._dbg is None:
-            return await self._alone(call.call_id, wanted, judgement)
+            return await self._alone(call_id, wanted, judgement)
         try:
-            return await self._debugged(self._dbg, call.call_id, wanted, judgement)
+            return await self._debugged(self._dbg, call_id, wanted, judgement)
         except ToolDeniedError as denied:
-            if judgement.decision is PolicyDecision.REQUIRES_APPROVAL:
-                self._transcript.approval(call.call_id, "denied", str(denied))
-            return self._denied(str(denied))
+            return Carried(self._denied(str(denied)))
         except InjectedError as error:
-            return ToolResult.failure(f"{call.name} failed: {error}")
+            return Carried(ToolResult.failure(f"{wanted.name} failed: {error}"))
+
+    async def _again(self, call_id: str, first: Carried) -> ToolResult:
+        """Ask whether a command that failed on the sandbox runs again, with what it lacked.
+
+        Nobody is asked twice about a call, nor where the policy doesn't ask: the model knows what to do.
+        """
+        more = first.ran and again(first.ran.name, first.ran.args, first.result)
+        if not more or (self._dbg is None and self._deciding.approver is None):
+            return first.result
+        wanted = self._wanted(RunCommand.name, more.args)
+        judgement = await self._judge(wanted)
+        if judgement.decision is not PolicyDecision.REQUIRES_APPROVAL:
+            return first.result
+        why = more.question if judgement.grant else f"{more.question} {judgement.why}"
+        second = await self._carried(f"{call_id}{SUFFIX}", wanted, replace(judgement, why=why))
+        if second.ran is None:
+            return plain(noted(first.result, asked_again=second.result.error))
+        return plain(noted(second.result, run_again={"with": more.added, "because": more.cause}))
 
     # ---- with nobody but the approver ---------------------------------------------------------------
 
-    async def _alone(self, call_id: str, wanted: Wanted, judgement: Judgement) -> ToolResult:
+    async def _alone(self, call_id: str, wanted: Wanted, judgement: Judgement) -> Carried:
         if judgement.decision is not PolicyDecision.REQUIRES_APPROVAL:
-            return await self._run(wanted, judgement)
+            return Carried(await self._run(wanted, judgement), wanted)
         request = _request(call_id, wanted, judgement)
         self._transcript.tell(_required(request))
         decision = await self._deciding.alone(request)
+        self._transcript.approval(approval_entry(request, decision))
         if not decision.approved:
-            self._transcript.approval(call_id, "denied", decision.reason)
-            return self._denied(decision.reason)
-        self._transcript.approval(call_id, "approved", decision.reason)
+            return Carried(self._denied(decision.reason))
         edited = decision.edited and decision.args != wanted.args
         if edited:
             wanted, judgement = await self._edited(call_id, wanted, wanted.name, decision.args)
-        return await self._approved(wanted, judgement, decision.always, edited)
+        return Carried(await self._approved(wanted, judgement, decision.always, edited), wanted)
 
     # ---- with the debugger --------------------------------------------------------------------------
 
     async def _debugged(
         self, dbg: AsyncAgentStepper, call_id: str, wanted: Wanted, judgement: Judgement
-    ) -> ToolResult:
+    ) -> Carried:
         mine: dict[str, Any] | None = None
         async with AsyncExitStack() as stack:
             block, approval = await self._begin(stack, dbg, call_id, wanted, judgement)
@@ -140,10 +173,11 @@ class Calls:
                 mine = as_json(await self._approved(wanted, judgement, always, edited))
                 block.result = mine
         result = from_json(block.result)
-        if block.result is not mine:
-            data = {"what": "result", "call_id": call_id, "result": as_json(result)}
-            self._transcript.tell(TraceEvent(EDITED, data))
-        return plain(result)
+        if block.result is mine:
+            return Carried(plain(result), wanted)
+        data = {"what": "result", "call_id": call_id, "result": as_json(result)}
+        self._transcript.tell(TraceEvent(EDITED, data))
+        return Carried(plain(result))
 
     async def _begin(
         self,
@@ -158,13 +192,27 @@ class Calls:
             return await stack.enter_async_context(dbg.tool(wanted.name, wanted.args)), None
         request = _request(call_id, wanted, judgement)
         self._transcript.tell(_required(request))
-        async with Beside(self._deciding, request) as approval:
-            block = dbg.tool(wanted.name, wanted.args, approval=approval)
-            await stack.enter_async_context(block)
-        self._transcript.approval(call_id, "approved", "")
+        beside = Beside(self._deciding, request)
+        try:
+            async with beside as approval:
+                block = dbg.tool(wanted.name, wanted.args, approval=approval)
+                await stack.enter_async_context(block)
+        except ToolDeniedError as denied:
+            outcome = beside.outcome(approved=False, reason=_reason(denied))
+            self._transcript.approval(approval_entry(request, outcome))
+            raise
+        self._transcript.approval(approval_entry(request, beside.outcome(approved=True)))
         return block, approval
 
     # ---- parts --------------------------------------------------------------------------------------
+
+    def _log_unseen(self, call_id: str, wanted: Wanted, judgement: Judgement) -> None:
+        """Log a call that nobody is asked about because a rule or `--yes` decides."""
+        if judgement.by is not None:
+            allowed = judgement.decision is PolicyDecision.ALLOWED
+            request = _request(call_id, wanted, judgement)
+            decision = Decision(approved=allowed, by=judgement.by)
+            self._transcript.approval(approval_entry(request, decision))
 
     def _denied(self, reason: str) -> ToolResult:
         if reason in ("", DENIED):
@@ -207,14 +255,19 @@ class Calls:
         """Run what a person has seen and let pass."""
         denied = judgement.decision is PolicyDecision.DENIED
         if always and not denied and wanted.problem is None:
-            self._keep_rule(wanted)
+            self._keep(wanted, judgement)
         result = await self._run(wanted, judgement)
         if not edited:
             return result
         ran = {"name": wanted.name, "arguments": wanted.args}
         return plain(noted(result, edited_by_a_person=ran))
 
-    def _keep_rule(self, wanted: Wanted) -> None:
+    def _keep(self, wanted: Wanted, judgement: Judgement) -> None:
+        """Do as a person's "always" says: for the session where it is a grant, else for good."""
+        if judgement.grant is not None:
+            if self._ctx.confinement is not None:
+                self._ctx.confinement.grants.add(judgement.grant)
+            return
         if self._remember is None:
             return
         try:
@@ -230,6 +283,8 @@ class Calls:
         limit = asyncio.timeout(self._patience)
         try:
             async with limit:
+                if not wanted.tool.policy.read_only:
+                    await self._save_workspace()
                 result = await wanted.tool.execute(wanted.args, self._ctx)
         except Exception as error:  # tools raise nothing, but this one did
             if limit.expired():
@@ -241,6 +296,17 @@ class Calls:
                 raise
             return _failed(wanted.name, error)  # something of its own was cancelled, and not we
         return shortened(plain(result), self._ctx)
+
+    async def _save_workspace(self) -> None:
+        """Store the workspace before a tool changes it; say once why that can't be done."""
+        if self._snapshots is None:
+            return
+        await asyncio.to_thread(self._snapshots.look)
+        why_not = self._snapshots.why_not
+        if why_not is not None and why_not != self._warned:
+            text = f"No snapshot is made before changes: {why_not}"
+            self._transcript.tell(TraceEvent("warning", {"message": text}))
+        self._warned = why_not
 
 
 def _parsed(call: ToolCall) -> tuple[Any, str | None]:
@@ -276,6 +342,11 @@ def _request(call_id: str, wanted: Wanted, judgement: Judgement) -> ApprovalRequ
         why=judgement.why,
         rule=judgement.rule,
     )
+
+
+def _reason(denied: ToolDeniedError) -> str:
+    """What a person said as they denied a call."""
+    return "" if str(denied) == DENIED else str(denied)
 
 
 def _required(request: ApprovalRequest) -> TraceEvent:

@@ -10,21 +10,24 @@ import re
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Final, Protocol, Unpack, cast
 
 import msgspec
 
 from ..llm_wire.conversation import ModelRequest
 from ..llm_wire.events import AgentEvent, TraceEvent
 from ..protocol.chat import Piece
+from ..protocol.coding_settings import SettingsDict
 from .announcing import Announced
 from .approvals import ApprovalRequest, Decision
 from .folders import Folders
+from .options import Options
 from .orchestrator import RunResult
 from .pieces import Hearer, Pieces, fitting
 from .policy import PolicyEngine
 from .policy.named import Factory
-from .session import CodingSession, Options
+from .session import CodingSession
+from .tool import Risk
 from .tools import default_tools
 
 if TYPE_CHECKING:
@@ -36,6 +39,7 @@ _IDS: Final = uuid.UUID("f4f1a3c8-2b0e-4f43-8a55-0d5f2f4f3b6e")
 _ALLOW: Final = "Allow"
 _ALWAYS: Final = "Always allow here"
 _DENY: Final = "Deny"
+_CONFIRM: Final = "Yes, call it"
 
 _TICKS: Final = re.compile("`+")
 
@@ -47,13 +51,9 @@ class Person(Hearer, Protocol):
         """Ask, once all that was said is told; gives the choice. Cancelling it takes that back."""
 
 
-class ChatOptions(TypedDict, total=False):
-    """What sessions in a chat take beside who answers; as `session.Options`."""
+class ChatOptions(SettingsDict, total=False):
+    """What sessions in a chat take beside who answers: the settings, as `session.Options`."""
 
-    auto_approve: bool
-    max_iterations: int | None
-    approval_timeout: float | None
-    shell: bool
     policy: PolicyEngine | Factory | str | None
 
 
@@ -90,17 +90,14 @@ class CodingChats:
             ModelError: There is no such provider, or it can't be used here.
         """
         chat = CodingChat(root)
-        tools = default_tools(shell=self._options.get("shell", False), images=True)
-        options: Options = {
+        tools = default_tools(shell=self._options.get("shell"), images=True)
+        own: Options = {
             "tools": Announced(tools, chat.began),
             "approver": chat,
             "listener": chat.hear,
             "debugger": False,  # until an answer brings one
-            "auto_approve": self._options.get("auto_approve", False),
-            "max_iterations": self._options.get("max_iterations"),
-            "approval_timeout": self._options.get("approval_timeout"),
-            "policy": self._options.get("policy"),
         }
+        options = cast(Options, {**self._options, **own})
         id, provider = str(uuid.uuid5(_IDS, name)), self._lent()
         if Folders(data_dir).log(id).exists():
             chat.session = await CodingSession.resume(
@@ -145,6 +142,7 @@ class CodingChat:
     """
 
     session: CodingSession
+    name: Final = "chat"
 
     def __init__(self, root: str) -> None:
         self._root = root
@@ -179,6 +177,11 @@ class CodingChat:
         if result.reason == "max_iterations":
             person.say(Piece(role="system", content=_cut(result)))
 
+    @property
+    def notice(self) -> str:
+        """What a person must know where nothing holds its commands; "" is nothing."""
+        return self.session.sandbox.warning
+
     async def close(self) -> None:
         """Close the session; its log stays."""
         await self.session.close()
@@ -187,7 +190,7 @@ class CodingChat:
         """The session's listener."""
         if self._pieces is not None:
             self._pieces.hear(event)
-        elif isinstance(event, TraceEvent) and event.kind == "warning":
+        elif isinstance(event, TraceEvent) and event.kind in ("warning", "sandbox"):
             self._unheard.append(event)
 
     def began(self, tool: str, args: Any) -> None:
@@ -201,7 +204,12 @@ class CodingChat:
         choices = (_ALLOW, _ALWAYS, _DENY) if request.rule else (_ALLOW, _DENY)
         details = msgspec.to_builtins(request) | {"args": fitting(request.args)}
         choice = await self._person.ask(_question(request), choices, details)
-        return Decision(approved=choice in (_ALLOW, _ALWAYS), always=choice == _ALWAYS)
+        approved = choice in (_ALLOW, _ALWAYS)
+        if approved and request.risk is Risk.HIGH:
+            # Other words at other places: pressed twice, the same button or number denies.
+            text, choices = _confirmation(request), (_DENY, _CONFIRM)
+            approved = await self._person.ask(text, choices, details) == _CONFIRM
+        return Decision(approved=approved, always=approved and choice == _ALWAYS)
 
     async def _go_to(self, dbg: AsyncAgentStepper | None) -> None:
         """Be in a run: after a Stop, or where the debugger came or went, it is another one."""
@@ -233,16 +241,26 @@ def _cut(result: RunResult) -> str:
     )
 
 
+def _confirmation(request: ApprovalRequest) -> str:
+    """What a person is asked once more, of high risk."""
+    return f"The risk is high: shall it really call `{request.tool}`?\n\n{_call(request)}"
+
+
 def _question(request: ApprovalRequest) -> str:
-    """What a person is asked, in words; with the command as it is, or the arguments as JSON."""
+    """What a person is asked, in words."""
+    why = f"{request.why} The risk is {request.risk}."
+    asked = f"May it call `{request.tool}`? {why}\n\n{_call(request)}"
+    return f"{asked}\n\n“{_ALWAYS}”: {request.rule}." if request.rule else asked
+
+
+def _call(request: ApprovalRequest) -> str:
+    """The command as it is, or the arguments as JSON."""
     match request.args:
         case {"command": str(command)} if len(request.args) == 1:
-            what = _fenced(command, "bash")
+            return _fenced(command, "bash")
         case args:
             json = msgspec.json.encode(fitting(args))
-            what = _fenced(msgspec.json.format(json, indent=2).decode(), "json")
-    asked = f"May it call `{request.tool}`? {request.why} The risk is {request.risk}.\n\n{what}"
-    return f"{asked}\n\n“{_ALWAYS}”: {request.rule}." if request.rule else asked
+            return _fenced(msgspec.json.format(json, indent=2).decode(), "json")
 
 
 def _fenced(text: str, language: str) -> str:

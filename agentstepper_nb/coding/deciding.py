@@ -6,9 +6,13 @@ import asyncio
 import logging
 from typing import Final
 
+from msgspec import UNSET
+from msgspec.structs import replace
+
 from ..errors import NotJSONError
 from ..sdk.approvals import NOBODY, Approval
 from .approvals import ApprovalRequest, Approver, Decision
+from .entries import Approval as ApprovalEntry
 
 log = logging.getLogger("agentstepper_nb.coding")
 
@@ -35,15 +39,21 @@ class Deciding:
     async def alone(self, request: ApprovalRequest) -> Decision:
         """Ask where no debugger is there. Whatever goes wrong is a denial."""
         if self.approver is None:
-            return Decision(approved=False, reason=_NOBODY)
+            return Decision(approved=False, reason=_NOBODY, by="nobody")
         try:
             async with asyncio.timeout(self.patience):
-                return await self.approver.ask(request)
+                return replace(await self.approver.ask(request), by=self.asked)
         except TimeoutError:
-            return Decision(approved=False, reason=self.too_late)
+            return Decision(approved=False, reason=self.too_late, by="timeout")
         except Exception as error:
             log.exception("Asking for an approval failed.")
-            return Decision(approved=False, reason=f"Asking a person failed: {error}")
+            reason = f"Asking a person failed: {error}"
+            return Decision(approved=False, reason=reason, by="nobody")
+
+    @property
+    def asked(self) -> str:
+        """What the log calls the approver."""
+        return str(getattr(self.approver, "name", "approver"))
 
     @property
     def too_late(self) -> str:
@@ -70,6 +80,7 @@ class Beside:
         self._request = request
         self._waits = asyncio.Event()
         self._asking: asyncio.Task[None] | None = None
+        self._said: Decision | None = None  # what was sent to the debugger
         alone = deciding.approver is None and deciding.patience is None
         self.approval = Approval(
             request.why[:_WHY],
@@ -91,14 +102,29 @@ class Beside:
         await self._waits.wait()
         try:
             async with asyncio.timeout(self._deciding.patience):
-                decision = await self._first()
+                decision = replace(await self._first(), by=self._deciding.asked)
         except TimeoutError:
-            self.approval.deny(self._deciding.too_late)
-            return
+            reason = self._deciding.too_late
+            decision = Decision(approved=False, reason=reason, by="timeout")
         try:
             self._say(decision)
+            self._said = decision
         except NotJSONError:  # of an approver of somebody's own: the view has the question
             log.exception("An answer beside the debugger can't be used.")
+
+    def outcome(self, *, approved: bool, reason: str = "") -> Decision:
+        """What was decided at the breakpoint, and by whom.
+
+        Args:
+            approved: Whether the call was approved.
+            reason: Why it was denied.
+        """
+        said = self._said
+        if said is not None and said.approved == approved:
+            return replace(said, always=self.approval.always)
+        by = "nobody" if reason == NOBODY else "debugger"
+        always = self.approval.always
+        return Decision(approved=approved, reason=reason, always=always, by=by)
 
     def _say(self, decision: Decision) -> None:
         if not decision.approved:
@@ -117,3 +143,21 @@ class Beside:
                 log.exception("Asking for an approval beside the debugger failed.")
         await asyncio.Event().wait()
         raise AssertionError("unreachable")
+
+
+def approval_entry(request: ApprovalRequest, decision: Decision) -> ApprovalEntry:
+    """What is logged of a decision about a call.
+
+    Args:
+        request: What was asked, or would have been.
+        decision: What was decided.
+    """
+    return ApprovalEntry(
+        call_id=request.call_id,
+        decision="approved" if decision.approved else "denied",
+        reason=decision.reason,
+        why=request.why,
+        risk=request.risk.value,
+        by=decision.by,
+        always=request.rule if decision.always and request.rule else UNSET,
+    )

@@ -65,11 +65,26 @@ class Event(Struct, frozen=True, kw_only=True, tag="event", tag_field="type"):
 
 
 class Approval(Struct, frozen=True, kw_only=True, tag="approval", tag_field="type", rename="camel"):
-    """What was decided about a call that had to be asked for."""
+    """What was decided about a call that had to be asked for, or that a rule or `--yes` decided.
+
+    Args:
+        call_id: The call.
+        decision: What was decided.
+        reason: What the person said to it; empty: nothing.
+        why: Why the call was asked for, or the rule that decided.
+        risk: How much harm the call may do.
+        by: `terminal`, `http`, `chat` or `approver` (one of somebody's own), `debugger`; `timeout` and
+            `nobody`, which deny; `rule`; `auto_approve`, which is `--yes`.
+        always: What was allowed from then on, in words.
+    """
 
     call_id: str
     decision: ApprovalWord
     reason: str
+    why: str | UnsetType = UNSET  # logs of before have none of these
+    risk: str | UnsetType = UNSET
+    by: str | UnsetType = UNSET
+    always: str | UnsetType = UNSET
 
 
 class SessionEnd(Struct, frozen=True, kw_only=True, tag="session_end", tag_field="type"):

@@ -41,10 +41,20 @@ class Folders:
         """The folder of what was too long for a session's model."""
         return self._folder / "outputs" / id
 
-    def sessions(self) -> list[SessionSummary]:
-        """The sessions that are kept, those that were used last first."""
+    @property
+    def sandboxes(self) -> Path:
+        """The private homes of sessions that are open; see `PrivateHome`."""
+        return self._folder / "sandboxes"
+
+    def sessions(self, limit: int | None = None) -> list[SessionSummary]:
+        """The sessions that are kept, those that were used last first.
+
+        Args:
+            limit: How many at most, so that no other log is read; None: all.
+        """
         found = []
-        for path in (self._folder / "sessions").glob("*.jsonl"):
+        paths = sorted((self._folder / "sessions").glob("*.jsonl"), key=_changed, reverse=True)
+        for path in paths[:limit]:
             try:
                 found.append(summary(path))
             except OSError:  # deleted meanwhile
@@ -99,6 +109,14 @@ class Folders:
         raise SessionError(
             f"With {beginning!r} {many}: `agentstepper code --list` shows what there is."
         )
+
+
+def _changed(path: Path) -> float:
+    """When a file was last written to, in POSIX seconds; 0 where it was deleted meanwhile."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def is_session_id(text: str) -> bool:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from ..errors import AgentStopped, CommandError
-from ..llm_wire.conversation import ChatMessage
+from ..llm_wire.conversation import ChatMessage, UserMessage
 from ..llm_wire.events import AgentEvent, TextDelta, ToolCallReady, ToolResultEvent, TraceEvent
 from ..protocol import coding as wire
 from ..protocol.values import Usage
@@ -48,6 +48,10 @@ class Conversation(Protocol):
     @property
     def messages(self) -> Sequence[ChatMessage]:
         """What was said so far."""
+
+    @property
+    def sandbox(self) -> wire.SandboxReport | None:
+        """What holds its commands; None: it runs none."""
 
     async def run(self, prompt: str) -> Outcome:
         """Answer a message."""
@@ -131,7 +135,15 @@ class Hosted:
             waiting=self.approver.waiting,
             run=self.conversation.run_id,
             messages=len(self.conversation.messages),
+            sandbox=self.conversation.sandbox,
+            prompt=self._prompt(),
         )
+
+    def _prompt(self) -> str:
+        """The beginning of the first prompt."""
+        said = (each for each in self.conversation.messages if isinstance(each, UserMessage))
+        first = next(said, None)
+        return "" if first is None else first.content[: wire.LONGEST_PROMPT]
 
     def chat(self, message: str) -> None:
         """Begin to answer a message.

@@ -34,6 +34,7 @@ class SessionSummary(Struct, frozen=True, kw_only=True):
     workspace: str
     prompt: str = ""  # the first
     prompts: int = 0
+    messages: int = 0  # that were written, edits of people aside
 
 
 def load_messages(path: Path, on_warning: Warn = lambda warning: None) -> list[ChatMessage]:
@@ -69,13 +70,16 @@ def summary(path: Path) -> SessionSummary | None:
         OSError: The file can't be read.
     """
     start: SessionStart | None = None
-    began, latest, prompts = "", "", []
+    began, latest, messages = "", "", 0
+    prompts: list[str] = []
     for _, line in _lines(path, lambda warning: None):
         latest = line.timestamp
         if isinstance(line.data, SessionStart):
             began, start = began or line.timestamp, line.data
         elif isinstance(line.data, UserPrompt):
             prompts.append(line.data.content)
+        elif isinstance(line.data, Message):
+            messages += 1
     if start is None:
         return None
     return SessionSummary(
@@ -87,6 +91,7 @@ def summary(path: Path) -> SessionSummary | None:
         workspace=start.workspace,
         prompt=prompts[0] if prompts else "",
         prompts=len(prompts),
+        messages=messages,
     )
 
 

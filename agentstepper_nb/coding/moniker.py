@@ -17,13 +17,15 @@ from msgspec import UNSET, Meta, Struct
 
 from ..llm_wire.conversation import AssistantMessage
 from ..models import registry
+from ..protocol.coding_settings import CodingSettings
 from ..runtime.frame import FrameIn, FrameOut
 from ..runtime.moniker import Moniker, Task
 from ..runtime.monikers.config import Said, check_provider, config_of
 from ..sdk.door import ambient
 from .folders import Folders
+from .options import Options, options_of
 from .orchestrator import RunResult
-from .session import CodingSession, Options
+from .session import CodingSession
 
 #: Makes a coding session's id of a session's: the same in each of its lives.
 _IDS: Final = uuid.UUID("6f0d6f0e-7b0c-4d43-9d0e-2b0f6a3f7c11")
@@ -32,25 +34,20 @@ _GO_ON: Final = "Go on."
 _NOTHING: Final = "There was nothing to do: it waits for guidance."
 
 
-class CodingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What it is created with.
+class CodingConfig(CodingSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What it is created with: these, and the settings. A person is asked in the debugger.
 
     Args:
         workspace: The folder that it works in, and may not leave: an absolute path.
         prompt: What it is to do first.
         provider: Who serves the model, as `--provider` has it.
         model: The model's name there.
-        auto_approve: Approve whatever would be asked; what is denied stays denied. Else a person is
-            asked, in the debugger.
-        max_iterations: Questions to the model that one prompt may take.
     """
 
     workspace: Annotated[str, Meta(min_length=1, max_length=4096)]
     prompt: Said
     provider: str
     model: str
-    auto_approve: bool = False
-    max_iterations: Annotated[int, Meta(ge=1, le=10_000)] | None = None
 
 
 class Place(Struct, frozen=True, kw_only=True):
@@ -150,11 +147,7 @@ class CodingMoniker(Moniker):
     async def _open(self, *, debugger: bool) -> CodingSession:
         config, data_dir = self._config, self.task.data_dir
         registry.check_message(config.provider, config.model)
-        options: Options = {
-            "auto_approve": config.auto_approve,
-            "max_iterations": config.max_iterations,
-            "debugger": debugger,
-        }
+        options: Options = {**options_of(config), "debugger": debugger}
         if Folders(data_dir).log(self._id).exists():
             return await CodingSession.resume(
                 self._id,

@@ -17,6 +17,7 @@ from ..protocol.values import Usage
 from ..sdk.asking import DENIED
 from .approvals import Approver
 from .calls import Calls, Remember, Tools
+from .confinement import Confinement
 from .deciding import Deciding
 from .limits import Limits
 from .outputs import OutputStore
@@ -24,6 +25,7 @@ from .policy.base import PolicyEngine
 from .prompt import system_prompt
 from .queries import Queries
 from .session_log import SessionLog
+from .snapshots import Snapshots
 from .tool import ToolContext, ToolResult
 from .transcript import Listener, Transcript
 from .workspace import Workspace
@@ -97,6 +99,11 @@ class AgentOrchestrator:
         outputs: Keeps results that are too long for the model; None drops their middle.
         remember: Called with a tool's name and arguments which a person allows from now on.
         system: What the model is told first; `prompt.system_prompt` where none is given.
+        snapshots: Stores the workspace before each change; None stores nothing.
+        temperature: As `ModelRequest` has it.
+        tool_choice: As `ModelRequest` has it. That a tool has to be called holds for a prompt's first
+            question alone: the model could not end otherwise.
+        confinement: Holds the commands; None: none can be run.
     """
 
     def __init__(
@@ -115,6 +122,10 @@ class AgentOrchestrator:
         outputs: OutputStore | None = None,
         remember: Remember | None = None,
         system: str | None = None,
+        snapshots: Snapshots | None = None,
+        temperature: float | None = None,
+        tool_choice: str | None = None,
+        confinement: Confinement | None = None,
     ) -> None:
         self.dbg = dbg  # may be another one for the next prompt
         self.model = model
@@ -129,6 +140,10 @@ class AgentOrchestrator:
         self._outputs = outputs
         self._remember = remember
         self._system = system
+        self._snapshots = snapshots
+        self._temperature = temperature
+        self._tool_choice = tool_choice
+        self._confinement = confinement
         self._work: asyncio.Task[RunResult] | None = None
         self._cancel = asyncio.Event()
         self._transcript = Transcript()
@@ -192,7 +207,9 @@ class _Turns:
         self._agent = agent
         self._transcript = transcript
         self._limits = limits = agent._limits
-        self._system = agent._system or system_prompt(agent._workspace)
+        confinement = agent._confinement
+        report = None if confinement is None else confinement.report()
+        self._system = agent._system or system_prompt(agent._workspace, report)
         self._usage: Usage | None = None
         self._iterations = 0
         self._queries = Queries(agent._provider, transcript, agent.dbg, limits.silence)
@@ -203,6 +220,7 @@ class _Turns:
             output_limit=limits.output,
             command_timeout=limits.command_time,
             outputs=agent._outputs,
+            confinement=confinement,
         )
         self._calls = Calls(
             agent._tools,
@@ -213,6 +231,7 @@ class _Turns:
             agent.dbg,
             limits.tool_time,
             agent._remember,
+            agent._snapshots,
         )
 
     async def run(self, prompt: str) -> RunResult:
@@ -275,7 +294,15 @@ class _Turns:
             tools=agent._tools.specs(),
             system=self._system,
             max_tokens=self._limits.answer_tokens,
+            temperature=agent._temperature,
+            tool_choice=self._tool_choice(),
         )
+
+    def _tool_choice(self) -> str | None:
+        """Which tools the next answer may call: one that has to be called is called once a prompt."""
+        choice = self._agent._tool_choice
+        forces = choice not in (None, "auto", "none")
+        return "auto" if forces and self._iterations > 1 else choice
 
     def _close_calls(self) -> None:
         """Give the calls that an end left open a result, so that every model takes the conversation."""

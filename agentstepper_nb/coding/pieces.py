@@ -85,6 +85,8 @@ class Pieces:
                 self._edited(data)
             case TraceEvent(kind="warning", data={"message": str(text)}):
                 self._note(text)
+            case TraceEvent(kind="sandbox", data={"warning": str(text)}) if text:
+                self._note(text)
             case TraceEvent(kind="error", data={"kind": "log", "message": str(text)}):
                 self._note(text)  # of all others the result tells
 

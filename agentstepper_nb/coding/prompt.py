@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..protocol.coding import SandboxReport
+from .sandbox import SandboxMode
 from .workspace import Workspace
 
 #: A file of the workspace that tells agents what they should know about it.
@@ -22,16 +24,47 @@ doesn't, say so.\
 """
 
 
-def system_prompt(workspace: Workspace) -> str:
+_READ_ONLY: Final = (
+    "- This session is read-only: nothing in the repository can be changed. "
+    "Say what you would change."
+)
+_SANDBOX: Final = (
+    "- Commands run in a sandbox: they see the repository and the system's programs, and have a home "
+    "and a temporary folder (`$TMPDIR`) of their own. Other folders and other processes are absent."
+)
+_LANDLOCK: Final = (
+    "- For commands `.git` is read-only, and they make no new names in the repository's top folder. "
+    "Make files there with `write_file` first, and commit with `git_commit`."
+)
+_GIT: Final = "- For commands the hooks and the settings in `.git` are read-only."
+_NO_SANDBOX: Final = (
+    "- Nothing holds what commands do: touch nothing outside of the repository, and no other "
+    "processes."
+)
+_NO_NETWORK: Final = "- Commands have no network unless a person grants it."
+
+
+def system_prompt(workspace: Workspace, report: SandboxReport | None = None) -> str:
     """The system prompt for a workspace, with the notes for agents that lie in it.
 
-    The same files give the same prompt: it has no date and no path.
+    The same files and the same sandbox give the same prompt: it has no date and no path.
 
     Args:
         workspace: Where the agent works.
+        report: What holds the session's commands; None: it has none.
     """
+    role = _ROLE if report is None else "\n".join([_ROLE, *_limits(report)])
     notes = _notes(workspace)
-    return f"{_ROLE}\n\nFrom the repository's {NOTES}:\n\n{notes}" if notes else _ROLE
+    return f"{role}\n\nFrom the repository's {NOTES}:\n\n{notes}" if notes else role
+
+
+def _limits(report: SandboxReport) -> list[str]:
+    """What the model is told of its sandbox."""
+    lines = [_READ_ONLY] if report.mode == SandboxMode.READ_ONLY else []
+    if report.name == "none":
+        return [*lines, _NO_SANDBOX]
+    lines += [_SANDBOX, _LANDLOCK if report.name == "landlock" else _GIT]
+    return lines if report.network else [*lines, _NO_NETWORK]
 
 
 def _notes(workspace: Workspace) -> str:

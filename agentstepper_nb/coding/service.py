@@ -12,7 +12,7 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 from msgspec import Raw, Struct
 
-from ..errors import AgentStepperError, CommandError, ProtocolError
+from ..errors import AgentStepperError, CommandError, ProtocolError, SessionError
 from ..models import registry
 from ..protocol import coding as wire
 from ..worker.service import Service, ServiceContext
@@ -35,14 +35,14 @@ def create(context: ServiceContext) -> Service:
     async def opened(opening: Opening, kept: str | None) -> Conversation:
         # Models, tools and the debugger are imported where somebody needs them.
         from .folders import Folders
-        from .session import CodingSession, Options
+        from .options import Options, options_of
+        from .session import CodingSession
 
         how = opening.how
         options: Options = {
-            "auto_approve": how.auto_approve,
-            "max_iterations": how.max_iterations,
-            "approver": opening.approver,
             "approval_timeout": APPROVAL_TIMEOUT,
+            **options_of(how),
+            "approver": opening.approver,
             "listener": opening.listener,
         }
         folder, workspace = context.data_dir, Path(how.workspace_path)
@@ -95,6 +95,7 @@ class CodingService:
     def __init__(self, opener: Opener, context: ServiceContext, most: int = MOST_SESSIONS) -> None:
         self._opener = opener
         self._log = context.log
+        self._data_dir = context.data_dir
         self._most = most
         self._open: dict[str, Hosted] = {}
         self._opening: set[str] = set()  # sessions that are being resumed
@@ -102,7 +103,8 @@ class CodingService:
         self._methods: dict[str, _Method[Any]] = {
             "create": _Method(wire.CreateSession, self._create),
             "resume": _Method(wire.ResumeSession, self._resume),
-            "list": _Method(type(None), self._list),
+            "list": _Method(wire.ListSessions, self._list),
+            "show": _Method(wire.ShowSession, self._show),
             "chat": _Method(wire.SendChat, self._chat),
             "approve": _Method(wire.AnswerCall, self._approve),
             "cancel": _Method(wire.InSession, self._cancel),
@@ -154,8 +156,43 @@ class CodingService:
         finally:
             self._opening.discard(id)
 
-    async def _list(self, _: None) -> wire.Sessions:
-        return wire.Sessions(sessions=tuple(each.info() for each in self._open.values()))
+    async def _list(self, params: wire.ListSessions) -> wire.Sessions:
+        is_open = tuple(each.info() for each in self._open.values())
+        if params.state == "open":
+            return wire.Sessions(sessions=is_open)
+        kept = await asyncio.to_thread(self._kept, params.limit)
+        return wire.Sessions(sessions=kept if params.state == "kept" else is_open + kept)
+
+    def _kept(self, limit: int) -> tuple[wire.SessionInfo, ...]:
+        """The kept sessions that aren't open here; reads their logs."""
+        from .folders import Folders
+        from .session_list import kept_info, kept_sessions
+
+        kept = kept_sessions(Folders(self._data_dir), limit + len(self._open))
+        return tuple(kept_info(each) for each in kept if each.summary.id not in self._open)[:limit]
+
+    async def _show(self, params: wire.ShowSession) -> wire.SessionShown:
+        hosted = self._open.get(params.session)
+        if hosted is None:
+            return await asyncio.to_thread(self._show_kept, params)
+        from .session_list import shown_messages
+
+        messages, earlier = shown_messages(hosted.conversation.messages, params.messages)
+        return wire.SessionShown(session=hosted.info(), messages=messages, earlier=earlier)
+
+    def _show_kept(self, params: wire.ShowSession) -> wire.SessionShown:
+        from .folders import Folders
+        from .log_reader import load_messages
+        from .session_list import kept_info, kept_session, shown_messages
+
+        folders = Folders(self._data_dir)
+        try:
+            kept = kept_session(folders, folders.summary(params.session))
+            conversation = load_messages(folders.log(params.session))
+        except (SessionError, OSError):
+            raise _no_session(params.session) from None
+        messages, earlier = shown_messages(conversation, params.messages)
+        return wire.SessionShown(session=kept_info(kept), messages=messages, earlier=earlier)
 
     async def _chat(self, params: wire.SendChat) -> None:
         self._session(params.session).chat(params.message)
@@ -198,7 +235,7 @@ class CodingService:
         finally:
             self._coming -= 1
         self._open[id] = session
-        return wire.SessionCreated(id=id)
+        return wire.SessionCreated(id=id, sandbox=session.conversation.sandbox)
 
 
 def _read(params: Raw, kind: type[Params]) -> Params:

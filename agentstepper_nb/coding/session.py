@@ -5,50 +5,29 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
-
-from msgspec.structs import replace
+from typing import TYPE_CHECKING, Self, Unpack
 
 from ..errors import SessionError
 from ..llm_wire.conversation import ChatMessage
-from ..llm_wire.events import TraceEvent
 from ..models import registry
+from ..protocol.coding import SandboxReport
 from ..sdk.flow import new_id
-from .approvals import Approver
-from .calls import Tools
+from .confinement import Confinement, report_lines, sandbox_settings
 from .debugging import NoDebuggerError, end_stopped, join_run, open_run, run_name
 from .entries import Mode, SessionEnd, SessionStart
 from .folders import Folders
-from .limits import Limits
-from .log_reader import load_messages
+from .options import Options, check_options, unheeded
 from .orchestrator import AgentOrchestrator, RunResult
-from .outputs import OutputStore
-from .policy import DefaultPolicyEngine, PolicyEngine, RuleBook, chosen_policy
-from .policy.named import Factory
+from .policy import RuleBook
 from .session_log import SessionLog
-from .tools import default_tools
-from .transcript import Listener, Transcript
-from .workspace import LocalWorkspace
+from .session_parts import begin_log, listeners_of, make_agent, open_workspace, send_sandbox
+from .snapshots import Snapshots
 
 if TYPE_CHECKING:
     from ..models.base import ModelProvider
     from ..sdk.aclient import AsyncAgentStepper
 
-
-class Options(TypedDict, total=False):
-    """What `CodingSession.create` and `resume` take beside what they need."""
-
-    auto_approve: bool  # approve whatever would be asked; what is denied stays denied
-    max_iterations: int | None  # questions to the model that one prompt may take; `limits` has more
-    approver: Approver | None  # somebody to ask, besides the debugger's view
-    approval_timeout: float | None  # seconds that a person has to answer; None is without end
-    debugger: bool  # whether to look for one
-    step: bool  # whether its run begins stepping
-    listener: Listener | None  # called with each event as it happens
-    limits: Limits
-    tools: Tools  # in place of `default_tools`
-    shell: bool  # whether commands may ask for a shell, of `default_tools`
-    policy: PolicyEngine | Factory | str | None  # see `chosen_policy`; None: the default one
+__all__ = ["CodingSession", "Options"]
 
 
 class CodingSession:
@@ -70,6 +49,7 @@ class CodingSession:
         id: Its id, by which it is resumed.
         run_id: The id of its run in the debugger; None where there is none.
         run_name: What the debugger calls that run.
+        sandbox: What holds its commands.
         no_debugger: Why there is no debugger, where one was looked for.
     """
 
@@ -82,6 +62,8 @@ class CodingSession:
         messages: list[ChatMessage],
         options: Options,
         workspace: Path,
+        snapshots: Snapshots,
+        confinement: Confinement,
     ) -> None:
         self.id = id
         self.run_id: str | None = None
@@ -93,6 +75,8 @@ class CodingSession:
         self._messages = tuple(messages)
         self._options = options
         self._workspace = workspace
+        self._snapshots = snapshots
+        self._confinement = confinement
         self._turn = asyncio.Lock()
         self._closed = False
         self._joined = False  # the debugger's run is somebody else's
@@ -124,7 +108,8 @@ class CodingSession:
             options: See `Options`.
 
         Raises:
-            SessionError: The workspace is no folder, or the log can't be opened or is there already.
+            SessionError: The workspace is no folder, the log can't be opened or is there already, or
+                a setting is out of its bounds.
             ModelError: There is no such provider, or it can't be used here.
         """
         id = session_id or new_id()
@@ -188,16 +173,44 @@ class CodingSession:
         provider: str | ModelProvider,
         options: Options,
     ) -> CodingSession:
-        workspace = _workspace(start.workspace)
+        check_options(options)
+        folders = Folders(data_dir)
+        rules = RuleBook(folders.rules)
+        workspace = open_workspace(start.workspace, rules)
         serves = registry.create(provider, start.model) if isinstance(provider, str) else provider
-        log = SessionLog(Folders(data_dir).log(start.session_id))
+        log = SessionLog(folders.log(start.session_id))
+        confinement: Confinement | None = None
         try:
-            messages = await _begin(log, start, _listeners(options))
-            agent = _agent(start, data_dir, workspace, serves, log, options)
-            session = cls(start.session_id, agent, log, serves, messages, options, workspace.root)
+            messages = await begin_log(log, start, listeners_of(options), unheeded(serves, options))
+            confinement = await asyncio.to_thread(
+                Confinement.open,
+                sandbox_settings(options),
+                workspace.root,
+                data_dir,
+                start.session_id,
+                rules,
+            )
+            snapshots = Snapshots(workspace.root, data_dir)
+            agent = make_agent(
+                start, folders, workspace, serves, log, options, rules, snapshots, confinement
+            )
+            session = cls(
+                start.session_id,
+                agent,
+                log,
+                serves,
+                messages,
+                options,
+                workspace.root,
+                snapshots,
+                confinement,
+            )
+            send_sandbox(log, session.sandbox, listeners_of(options))
             if options.get("debugger", True):
                 await session._open_debugger()
         except BaseException:
+            if confinement is not None:
+                confinement.close()
             log.close()
             raise
         return session
@@ -208,6 +221,16 @@ class CodingSession:
     def messages(self) -> tuple[ChatMessage, ...]:
         """The conversation so far, also while it grows."""
         return self._agent.messages if self._agent.running else self._messages
+
+    @property
+    def sandbox(self) -> SandboxReport:
+        """What holds the session's commands."""
+        return self._confinement.report()
+
+    @property
+    def snapshots_dir(self) -> Path:
+        """The git repository that has the workspace as it was before each change."""
+        return self._snapshots.git_dir
 
     @property
     def running(self) -> bool:
@@ -259,6 +282,8 @@ class CodingSession:
                 if self._agent.dbg is not None:
                     await self._agent.dbg.close()
         finally:
+            await asyncio.to_thread(self._snapshots.close)
+            await asyncio.to_thread(self._confinement.close)
             with suppress(OSError):  # nobody reads it but people
                 self._log.append(SessionEnd(reason="closed"))
             self._log.close()
@@ -280,6 +305,7 @@ class CodingSession:
         async with self._turn:
             left, self._agent.dbg, self.run_id, self.run_name = self._agent.dbg, None, None, None
             self._stopped = False
+            self._snapshots.follow(None)
             if left is not None:
                 await left.close()
             if dbg is not None:
@@ -291,13 +317,15 @@ class CodingSession:
             if theirs is not None:
                 dbg = await join_run(theirs, name, self._workspace)
             else:
-                dbg = await open_run(name, self._workspace, step=step)
+                dbg = await open_run(name, self._workspace, step=step, notice=self.sandbox.warning)
         except NoDebuggerError as error:
             self.no_debugger = str(error)
             return
         self._agent.dbg, self._joined = dbg, theirs is not None
+        self._snapshots.follow(dbg._watched(self._workspace))
         self.run_id = dbg.run_id
         self.run_name = await run_name(dbg)
+        await dbg.post_debug_message("\n".join(report_lines(self.sandbox)))
         self._await_message()
 
     def _await_message(self) -> None:
@@ -309,79 +337,10 @@ class CodingSession:
         """Stop ends the debugger's run, not the session: the next prompt has a new one."""
         dbg, self._agent.dbg, self.run_id, self.run_name = self._agent.dbg, None, None, None
         self._stopped = True
+        self._snapshots.follow(None)
         if dbg is not None:
             await end_stopped(dbg)
 
 
 def _resolved(folder: Path) -> str:
     return str(folder.resolve())
-
-
-def _workspace(folder: str) -> LocalWorkspace:
-    try:
-        return LocalWorkspace(folder)
-    except OSError as error:
-        raise SessionError(f"The workspace {folder} can't be used: {error.strerror}.") from None
-
-
-async def _begin(
-    log: SessionLog, start: SessionStart, listeners: tuple[Listener, ...]
-) -> list[ChatMessage]:
-    """Read what the log has, and write that the session begins again."""
-    warnings: list[str] = []
-    try:
-        # Of a long session it takes a while, and others may share the loop.
-        messages = await asyncio.to_thread(load_messages, log.path, warnings.append)
-        log.append(start)
-    except OSError as error:
-        raise SessionError(f"The session's log {log.path} can't be used: {error}.") from None
-    transcript = Transcript((), log, listeners)
-    for text in warnings:
-        transcript.tell(TraceEvent("warning", {"message": text}))
-    return messages
-
-
-def _agent(
-    start: SessionStart,
-    data_dir: Path,
-    workspace: LocalWorkspace,
-    provider: ModelProvider,
-    log: SessionLog,
-    options: Options,
-) -> AgentOrchestrator:
-    folders = Folders(data_dir)
-    rules = RuleBook(folders.rules)
-
-    def remember(tool: str, args: Any) -> None:
-        rules.always(tool, args, workspace)
-
-    yes = options.get("auto_approve", False)
-    default = DefaultPolicyEngine(rules, workspace, auto_approve=yes)
-    return AgentOrchestrator(
-        provider,
-        start.model,
-        workspace,
-        options.get("tools") or default_tools(shell=options.get("shell", False)),
-        chosen_policy(options.get("policy"), default),
-        approver=options.get("approver"),
-        session_log=log,
-        listeners=_listeners(options),
-        limits=_limits(options),
-        outputs=OutputStore(folders.outputs(start.session_id)),
-        remember=remember,
-    )
-
-
-def _listeners(options: Options) -> tuple[Listener, ...]:
-    listener = options.get("listener")
-    return () if listener is None else (listener,)
-
-
-def _limits(options: Options) -> Limits:
-    limits = options.get("limits") or Limits()
-    iterations, patience = options.get("max_iterations"), options.get("approval_timeout")
-    return replace(
-        limits,
-        iterations=limits.iterations if iterations is None else iterations,
-        approval_time=limits.approval_time if patience is None else patience,
-    )

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from ..errors import SessionError
 from .entries import Entry
+
+#: How often a lock is tried, and the seconds between.
+_TRIES: Final = 5
+_PAUSE_S: Final = 0.01
 
 
 class SessionLog:
@@ -77,21 +82,49 @@ class SessionLog:
         self.close()
 
     def _take(self) -> None:
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not self._locked():
             raise SessionError(
                 f"The session {self.path.stem} is open in another process: end it there first."
-            ) from None
+            )
         size = os.fstat(self._descriptor).st_size
         if size and os.pread(self._descriptor, 1, size - 1) != b"\n":
             self._write(b"\n")
+
+    def _locked(self) -> bool:
+        """Lock the file; tried again, since a list of sessions holds it for a moment."""
+        for _ in range(_TRIES):
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(_PAUSE_S)
+            else:
+                return True
+        return False
 
     def _write(self, data: bytes) -> None:
         # One write, so that a reader beside us sees whole lines; a full disk may still cut it.
         written = os.write(self._descriptor, data)
         while written < len(data):
             written += os.write(self._descriptor, data[written:])
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process has a session's log open.
+
+    Args:
+        path: The log.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def _stamp(time: datetime) -> str:

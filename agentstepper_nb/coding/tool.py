@@ -15,6 +15,7 @@ from ..protocol.values import Risk as Risk
 
 if TYPE_CHECKING:
     from ..llm_wire.events import AgentEvent
+    from .confinement import Confinement
     from .outputs import OutputStore
     from .workspace import Workspace
 
@@ -55,6 +56,7 @@ class ToolContext(Struct, kw_only=True):
     output_limit: int = 64 * 1024  # bytes of a result that the model is given
     command_timeout: float = 120.0  # seconds
     outputs: OutputStore | None = None  # keeps what is longer; None: it is dropped
+    confinement: Confinement | None = None  # holds commands; None: none can be run
 
 
 class Tool(Protocol):

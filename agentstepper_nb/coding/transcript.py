@@ -6,13 +6,13 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
+from msgspec import UNSET
 
 from ..llm_wire.conversation import AssistantMessage, ChatMessage, UserMessage
 from ..llm_wire.events import AgentEvent, ToolResultEvent, TraceEvent
 from .entries import (
     EDITED,
     Approval,
-    ApprovalWord,
     Entry,
     PromptEdit,
     UserPrompt,
@@ -74,10 +74,11 @@ class Transcript:
         self._keep(result_entry(call_id, result))
         self.tell(ToolResultEvent(call_id, result))
 
-    def approval(self, call_id: str, decision: ApprovalWord, reason: str) -> None:
+    def approval(self, approval: Approval) -> None:
         """It was decided about a call that had to be asked for."""
-        self._keep(Approval(call_id=call_id, decision=decision, reason=reason))
-        data = {"call_id": call_id, "decision": decision, "reason": reason}
+        self._keep(approval)
+        told = {name: getattr(approval, name) for name in approval.__struct_fields__}
+        data = {name: value for name, value in told.items() if value is not UNSET}
         self._spread(TraceEvent("approval", data))
 
     def replace(self, messages: Sequence[ChatMessage]) -> None:

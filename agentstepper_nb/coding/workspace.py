@@ -15,7 +15,7 @@ from typing import BinaryIO, Final, Protocol
 
 from msgspec import Struct
 
-from ..errors import UnsafePathError
+from ..errors import AgentStepperError, UnsafePathError
 from . import paths
 from .beneath import Beneath, Spot
 
@@ -24,6 +24,9 @@ READ_LIMIT: Final = 16 * 1024 * 1024
 
 # A pipe nobody writes to must not hold us, nor a terminal become ours.
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+#: Tools that stand for all that read, and all that write, where rules are asked.
+_READER: Final = "read_file"
+_WRITER: Final = "write_file"
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -42,6 +45,18 @@ class Entry(Struct, frozen=True):
     name: str
     kind: Kind
     size: int  # bytes of a file; 0 of anything else
+
+
+class Denials(Protocol):
+    """Says which files rules keep tools from; see `policy.denied.FileDenials`."""
+
+    def any(self) -> bool:
+        """Whether there is a rule about files."""
+
+    def of_file(
+        self, names: tuple[str, ...], found: os.stat_result | None, tool: str
+    ) -> object | None:
+        """The rule that keeps a tool from a file, in words by `str`; None where none does."""
 
 
 class Workspace(Protocol):
@@ -63,6 +78,9 @@ class Workspace(Protocol):
 
     def kind(self, relative: str) -> Kind | None:
         """What stands at a path, itself and not where it leads; None for nothing. Raises OSError."""
+
+    def is_denied(self, relative: str) -> bool:
+        """Whether a rule keeps a file from being read. What can't be looked at isn't denied."""
 
     def list_dir(self, relative: str) -> list[Entry]:
         """What a folder holds, by name. Raises OSError."""
@@ -104,13 +122,15 @@ class LocalWorkspace:
 
     Args:
         root: The folder.
+        denials: The rules that keep files from being read or changed; None: there are none.
 
     Raises:
         OSError: It can't be opened, or is none.
     """
 
-    def __init__(self, root: str | Path) -> None:
+    def __init__(self, root: str | Path, denials: Denials | None = None) -> None:
         self._beneath = Beneath(Path(root).resolve(strict=True))
+        self._denials = denials
         self._closing = weakref.finalize(self, self._beneath.close)
 
     def close(self) -> None:
@@ -148,6 +168,16 @@ class LocalWorkspace:
         except (FileNotFoundError, NotADirectoryError):
             return None
 
+    def is_denied(self, relative: str) -> bool:
+        """Whether a rule keeps a file from being read; see `Workspace`."""
+        if self._denials is None or not self._denials.any():
+            return False
+        try:
+            with self._at(relative) as spot:
+                return self._rule(spot, _look_if_there(spot), _READER) is not None
+        except OSError:
+            return False
+
     def list_dir(self, relative: str) -> list[Entry]:
         """What a folder holds; see `Workspace`."""
         with self._at(relative) as spot:
@@ -169,6 +199,7 @@ class LocalWorkspace:
             descriptor = os.open(spot.name, _READ, dir_fd=spot.folder)
         try:
             _must_be_file(os.fstat(descriptor), relative)
+            self._refuse(spot, os.fstat(descriptor), _READER, relative)
             return os.fdopen(descriptor, "rb")
         except BaseException:
             os.close(descriptor)
@@ -195,6 +226,7 @@ class LocalWorkspace:
         """Write a file, whole or not at all; see `Workspace`."""
         with self._at(relative, follow=False, make=True, spare_git=True) as spot:
             there = _look_if_there(spot)
+            self._refuse(spot, there, _WRITER, relative)
             if there is not None:
                 _must_be_file(there, relative)
                 mode = stat.S_IMODE(there.st_mode) if mode is None else mode
@@ -203,6 +235,7 @@ class LocalWorkspace:
     def delete(self, relative: str) -> None:
         """Delete a file or a link; see `Workspace`."""
         with self._at(relative, follow=False, spare_git=True) as spot:
+            self._refuse(spot, _look_if_there(spot), _WRITER, relative)
             os.unlink(spot.name, dir_fd=spot.folder)
             above = spot.names[:-1]
         with contextlib.suppress(OSError):  # the first that isn't empty, or isn't there any more
@@ -210,6 +243,15 @@ class LocalWorkspace:
                 with self._beneath.spot(above, follow=False) as spot:
                     os.rmdir(spot.name, dir_fd=spot.folder)
                 above = above[:-1]
+
+    def _rule(self, spot: Spot, found: os.stat_result | None, tool: str) -> object | None:
+        return self._denials and self._denials.of_file(spot.names, found, tool)
+
+    def _refuse(self, spot: Spot, found: os.stat_result | None, tool: str, relative: str) -> None:
+        """Refuse a file that a rule keeps a tool from, whatever name led to it."""
+        rule = self._rule(spot, found, tool)
+        if rule is not None:
+            raise UnsafePathError(relative, f"a rule says: {rule}")
 
     @contextlib.contextmanager
     def _at(
@@ -220,7 +262,7 @@ class LocalWorkspace:
         try:
             with self._beneath.spot(names, follow=follow, make=make, spare_git=spare_git) as spot:
                 yield spot
-        except UnsafePathError:
+        except AgentStepperError:
             raise
         except OSError as error:
             error.filename = relative

@@ -6,13 +6,14 @@ Whoever is first is heard: the answer is recorded here, and the agent acts on wh
 from __future__ import annotations
 
 from ..errors import CommandError, ProtocolError
-from ..protocol.values import PAIRED, AnswerKind, Breakpoint, Side
+from ..protocol.values import PAIRED, AnswerKind, Breakpoint, Risk, Side
 from .commands import Commands
 from .edits import check_form
 from .fold import RunStatus
 from .inputs import AgentInputs
 from .moves import Output, Verdict
 from .states import Signal, rules
+from .summaries import named_call
 
 _NOT_ASKED = "This message doesn't ask for an approval: step, to go on from it."
 
@@ -29,6 +30,7 @@ class Approvals(AgentInputs, Commands):
         edit: str | None = None,
         *,
         always: bool = False,
+        confirmed: bool = False,
     ) -> list[Output]:
         """A person approves what a pending breakpoint asks. The mode stays.
 
@@ -39,15 +41,19 @@ class Approvals(AgentInputs, Commands):
             revision: The revision of it that the person saw.
             edit: JSON text to set as its edit first.
             always: Whether the agent needn't ask the like again.
+            confirmed: Whether the person said so twice, by two different gestures.
 
         Raises:
-            CommandError: `unknown_run`, `run_is_over`, `cannot_approve`: it doesn't ask; `stale`.
+            CommandError: `unknown_run`, `run_is_over`, `cannot_approve`: it doesn't ask; `stale`;
+                `needs_confirmation`: it is of high risk, and not confirmed.
             ProtocolError: `invalid_edit`.
         """
         status, rule = self._consult(run_id, Signal.APPROVE)
         current = self._current(status, breakpoint_id, revision)
         if current.approval is None:
             raise CommandError("cannot_approve", _NOT_ASKED, run_id)
+        if current.approval.risk is Risk.HIGH and not confirmed:
+            raise CommandError("needs_confirmation", _unconfirmed(current), run_id)
         if edit is not None:
             self._edit(status, current, edit)
         verdict = Verdict(AnswerKind.RESUME, always=always)
@@ -110,6 +116,14 @@ class Approvals(AgentInputs, Commands):
             rule = rules(status.run)[Signal.APPROVE]
         self._follow(status, rule, at, breakpoint_id, verdict)
         return self._drain()
+
+
+def _unconfirmed(current: Breakpoint) -> str:
+    return (
+        f"The call {named_call(current)} was not approved: it is of high risk, and the person hasn't "
+        "confirmed the approval. Confirm it where you approve, deny the call, or upgrade a view that "
+        "can't confirm."
+    )
 
 
 def _check_denial(status: RunStatus, current: Breakpoint) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
-from ..errors import CommandError, ProtocolError, StaleError
+from ..errors import CommandError, NeedsApprovalError, ProtocolError, StaleError
 from ..protocol.records import (
     BreakpointEdited,
     NoteSaved,
@@ -29,6 +29,7 @@ from .fold import RunStatus
 from .moves import STOPPED, Output, Saved
 from .states import Rule, Signal, rules
 from .stops import check
+from .summaries import named_call
 
 
 class Commands(Deciding):
@@ -44,6 +45,8 @@ class Commands(Deciding):
     ) -> list[Output]:
         """Answer the named or the oldest pending breakpoint; in CONTINUE: halt at the next.
 
+        A breakpoint that asks for an approval is never answered so.
+
         Args:
             run_id: The run.
             at: Now, by the Core's clock.
@@ -53,11 +56,14 @@ class Commands(Deciding):
 
         Raises:
             CommandError: `unknown_run`, `run_is_over`; `stale` where breakpoint or revision is not
-                the current one.
+                the current one; `needs_approval` where the named breakpoint, or all that is pending,
+                asks for an approval.
             ProtocolError: `invalid_edit`; `invalid_message` for an edit of nothing that is named.
         """
         status, rule = self._consult(run_id, Signal.STEP)
-        self._named(status, breakpoint_id, revision, edit)
+        named = self._named(status, breakpoint_id, revision, edit)
+        _check_step(status, named)
+        self._edit_named(status, named, edit)
         self._follow(status, rule, at, breakpoint_id)
         return self._drain()
 
@@ -74,7 +80,8 @@ class Commands(Deciding):
         What asks for an approval still waits, also where it is named.
         """
         status, rule = self._consult(run_id, Signal.CONTINUE)
-        self._named(status, breakpoint_id, revision, edit)
+        named = self._named(status, breakpoint_id, revision, edit)
+        self._edit_named(status, named, edit)
         self._follow(status, rule, at)
         return self._drain()
 
@@ -262,17 +269,20 @@ class Commands(Deciding):
 
     def _named(
         self, status: RunStatus, breakpoint_id: str | None, revision: int | None, edit: str | None
-    ) -> None:
-        """Check the breakpoint a command names, and set the edit it brings."""
+    ) -> Breakpoint | None:
+        """The breakpoint a command names, which is current."""
         if edit is not None and (breakpoint_id is None or revision is None):
             raise ProtocolError(
                 "invalid_message", "An edit needs the breakpoint and the revision it belongs to."
             )
         if breakpoint_id is None:
-            return
-        current = self._current(status, breakpoint_id, revision)
-        if edit is not None:
-            self._edit(status, current, edit)
+            return None
+        return self._current(status, breakpoint_id, revision)
+
+    def _edit_named(self, status: RunStatus, named: Breakpoint | None, edit: str | None) -> None:
+        """Set the edit that a command brings."""
+        if named is not None and edit is not None:
+            self._edit(status, named, edit)
 
     def _current(self, status: RunStatus, breakpoint_id: str, revision: int | None) -> Breakpoint:
         current = status.pending.get(breakpoint_id)
@@ -301,3 +311,10 @@ class Commands(Deciding):
             run=status.run.id, breakpoint=current.id, revision=current.revision + 1, edit=edit
         )
         self._emit(record)
+
+
+def _check_step(status: RunStatus, named: Breakpoint | None) -> None:
+    """Refuse a step that could only approve."""
+    meant = list(status.pending.values()) if named is None else [named]
+    if meant and all(point.approval is not None for point in meant):
+        raise NeedsApprovalError(named_call(meant[0]), status.run.id, meant[0].id)

@@ -116,16 +116,8 @@ class Moves:
         verdict: Verdict = RESUMED,
     ) -> None:
         """Answer what a rule says and change the run."""
-        if rule.act is Act.ANSWER_ONE:
-            chosen = [breakpoint_id or next(iter(status.pending))]
-        elif rule.act is Act.ANSWER_ALL:
-            chosen = list(status.pending)
-        elif rule.act is Act.ANSWER_UNASKED:
-            chosen = [id for id, point in status.pending.items() if point.approval is None]
-        else:
-            chosen = []
         state: AgentState | None = None
-        for each in chosen:
+        for each in _chosen(status, rule.act, breakpoint_id):
             state = self._release(status, each, verdict, at)
         if rule.mode is Mode.CONTINUE and status.run.agent_state is AgentState.HALTING:
             state = AgentState.RUNNING
@@ -190,3 +182,18 @@ class Moves:
             query_bytes=status.run.query_bytes + query_bytes,
         )
         self._emit(RunChanged(run=run if at is None else with_halt_time(run, at)))
+
+
+def _chosen(status: RunStatus, act: Act, breakpoint_id: str | None) -> list[str]:
+    """The pending breakpoints that a rule answers, in order."""
+    unasked = [id for id, point in status.pending.items() if point.approval is None]
+    match act:
+        case Act.ANSWER_ONE:
+            return [] if breakpoint_id is None else [breakpoint_id]
+        case Act.STEP_ONE:
+            return [id for id in unasked if breakpoint_id in (None, id)][:1]
+        case Act.ANSWER_UNASKED:
+            return unasked
+        case Act.ANSWER_ALL:
+            return list(status.pending)
+    return []

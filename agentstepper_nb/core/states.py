@@ -45,7 +45,8 @@ class Act(Enum):
     PEND = auto()  # the new breakpoint becomes pending
     PASS = auto()  # the new breakpoint is answered at once
     FOLLOW = auto()  # the new breakpoint: the mode says which of these two
-    ANSWER_ONE = auto()  # the named or the oldest pending one
+    ANSWER_ONE = auto()  # the named one
+    STEP_ONE = auto()  # the named or the oldest one that asks for no approval
     ANSWER_UNASKED = auto()  # in order, but for those that ask for an approval
     ANSWER_ALL = auto()  # in order
     WITHDRAW_ONE = auto()  # the named one: nobody waits for its answer
@@ -77,7 +78,7 @@ RULES: Final[dict[RunState, dict[Signal, Rule]]] = {
         Signal.BREAKPOINT: Rule(Act.FOLLOW),  # another thread or task
         Signal.HIT: Rule(Act.PEND, Mode.STEP),
         Signal.ASKED: Rule(Act.PEND),
-        Signal.STEP: Rule(Act.ANSWER_ONE, Mode.STEP),
+        Signal.STEP: Rule(Act.STEP_ONE, Mode.STEP),
         Signal.CONTINUE: Rule(Act.ANSWER_UNASKED, Mode.CONTINUE),
         Signal.APPROVE: Rule(Act.ANSWER_ONE),
         Signal.DENY: Rule(Act.ANSWER_ONE),

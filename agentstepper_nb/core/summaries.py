@@ -52,6 +52,11 @@ def summarize(breakpoint: Breakpoint, ask: Summarizer | None = None) -> str:
     return one_line(f"Asks: {line}") if asks else line
 
 
+def named_call(breakpoint: Breakpoint) -> str:
+    """A call that is pending, on one line, as messages about it name it."""
+    return _line(breakpoint, None)
+
+
 def _line(breakpoint: Breakpoint, ask: Summarizer | None) -> str:
     told = told_apart(breakpoint)
     if not told and ask and not breakpoint.sentence:

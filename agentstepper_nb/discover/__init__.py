@@ -49,6 +49,7 @@ from .tokens import (
     core_tokens,
     data_dir,
     load_or_create_token,
+    private_folders,
     read_token,
 )
 
@@ -80,6 +81,7 @@ __all__ = [
     "load_or_create_token",
     "local_cores",
     "own_core",
+    "private_folders",
     "read_token",
     "remove_local_core",
     "remove_runtime_file",

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from jupyter_core.paths import jupyter_data_dir
+from jupyter_core.paths import jupyter_config_dir, jupyter_data_dir, jupyter_runtime_dir
 
 #: The files in a data folder that keep the agent token, the control token and the worker token.
 TOKEN_FILE: Final = "agent-token"
@@ -141,3 +141,9 @@ def write_private(path: Path, text: str) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:
         file.write(text)
+
+
+def private_folders() -> tuple[Path, ...]:
+    """Jupyter's folders that hold tokens and settings, without links; no command may see them."""
+    found = (jupyter_runtime_dir(), jupyter_data_dir(), jupyter_config_dir())
+    return tuple(Path(each).resolve() for each in found)

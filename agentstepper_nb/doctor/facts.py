@@ -167,6 +167,19 @@ class Kernel:
 
 
 @dataclass(frozen=True)
+class Sandbox:
+    """What confines the coding agent's commands on this machine.
+
+    Args:
+        name: `bubblewrap`, `landlock`, `seatbelt` or `none`.
+        why_not: Why better ones don't work here, each in words.
+    """
+
+    name: str
+    why_not: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Facts:
     """All of it.
 
@@ -182,6 +195,7 @@ class Facts:
         control_mode: Those of the control token's.
         worker_mode: Those of the worker token's.
         kernel: This kernel, where this process is one.
+        sandbox: What confines the coding agent's commands; None where that can't be told.
     """
 
     here: Here
@@ -195,3 +209,4 @@ class Facts:
     control_mode: int | None = None
     worker_mode: int | None = None
     kernel: Kernel | None = None
+    sandbox: Sandbox | None = None

@@ -14,7 +14,7 @@ from jupyter_core.paths import jupyter_runtime_dir
 from .. import discover, static_files
 from .._version import __version__
 from ..errors import DiscoveryError
-from .facts import Agents, Choice, Core, Facts, Here, Jupyter, Variables
+from .facts import Agents, Choice, Core, Facts, Here, Jupyter, Sandbox, Variables
 from .folders import folder, mode_of_token
 from .jupyter import labextension, server_extension
 
@@ -58,6 +58,7 @@ def gather() -> Facts:
         control_mode=mode_of_token(discover.data_dir(), discover.CONTROL_FILE),
         worker_mode=mode_of_token(discover.data_dir(), discover.WORKER_FILE),
         kernel=kernel(),
+        sandbox=_sandbox(),
     )
 
 
@@ -92,6 +93,15 @@ def _git() -> tuple[str, str]:
     except WorkspaceError as error:
         return "", str(error)
     return git_version(), ""
+
+
+def _sandbox() -> Sandbox:
+    """What a coding session would have, by the same real run."""
+    from ..coding.sandbox import ResourceLimits
+    from ..coding.sandbox.choice import choose
+
+    chosen = choose("auto", ResourceLimits())
+    return Sandbox(chosen.sandbox.name, chosen.why_not)
 
 
 def _jupyter() -> Jupyter:

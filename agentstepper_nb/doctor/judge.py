@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from .facts import Choice, Core, Facts, Folder, Here, Jupyter, Kernel, Variables
+from .facts import Choice, Core, Facts, Folder, Here, Jupyter, Kernel, Sandbox, Variables
 from .findings import Finding
 from .findings import note as _note
 from .findings import well as _well
@@ -24,6 +24,7 @@ def judge(facts: Facts) -> list[Finding]:
     """Say how it stands with each thing that is known."""
     return [
         *_here(facts.here),
+        *(_sandbox(facts.sandbox) if facts.sandbox else ()),
         *_jupyter(facts.jupyter, facts.here.package),
         *(finding for core in facts.cores for finding in _core(core, facts.here.package)),
         *_choice(facts.choice, facts.variables, facts.cores),
@@ -53,6 +54,24 @@ def _here(here: Here) -> Iterator[Finding]:
         yield _note("git", f"Files of a workspace can't be shown: {here.git_problem}")
     else:
         yield _well("git", f"git {here.git} can watch a workspace.")
+
+
+def _sandbox(sandbox: Sandbox) -> Iterator[Finding]:
+    why = "; ".join(sandbox.why_not)
+    if sandbox.name == "none":
+        yield _note(
+            "sandbox",
+            f"Nothing confines the coding agent's commands on this machine: {why}.",
+            "Most of them ask. docs/guide/install.md says how to have a sandbox.",
+        )
+    elif sandbox.name == "landlock":
+        yield _note(
+            "sandbox",
+            f"The coding agent's commands run in Landlock, which holds less than bubblewrap: {why}.",
+            "docs/guide/install.md says how to have bubblewrap.",
+        )
+    else:
+        yield _well("sandbox", f"The coding agent's commands run in {sandbox.name}.")
 
 
 def _jupyter(jupyter: Jupyter, package: str) -> Iterator[Finding]:

@@ -104,4 +104,5 @@ def header(message: v2.Hello, at: float) -> Run:
         workspace=message.workspace,
         pid=message.pid,
         host=message.host,
+        notice=message.notice,
     )

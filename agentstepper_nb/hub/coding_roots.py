@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
-
-from msgspec.structs import replace
 
 from ..errors import CommandError, ProtocolError
-from ..protocol.runtime_wire import CreateAgent
-
-#: The background agent whose config names a workspace.
-_MONIKER: Final = "coding"
 
 
 class CodingRoots:
@@ -38,38 +31,51 @@ class CodingRoots:
             CommandError: `outside_roots`: it lies in none of the roots.
             ProtocolError: `invalid_message`: it is no folder.
         """
+        folder = self.inside(path, field)
+        if not folder.is_dir():
+            raise ProtocolError("invalid_message", f"{_name(field)}: {folder} is no folder.", field)
+        return folder
+
+    def has(self, path: str) -> bool:
+        """Whether a path lies in one of the roots, if anything does. Reads the file system."""
         try:
-            roots = [Path(root).expanduser().resolve() for root in self._roots]
-            folder = (roots[0] / Path(path).expanduser()).resolve()
-            is_inside = any(folder.is_relative_to(root) for root in roots)
-            is_folder = is_inside and folder.is_dir()
+            found = Path(path).resolve()
+            return any(
+                found.is_relative_to(Path(root).expanduser().resolve()) for root in self._roots
+            )
+        except (OSError, ValueError, RuntimeError):
+            return False
+
+    def inside(self, path: str, field: str | None = None, more: Sequence[str] = ()) -> Path:
+        """What a path names that lies in one of the roots, with all links resolved.
+
+        Reads the file system.
+
+        Args:
+            path: The path.
+            field: What of the request it is, where that is to be told.
+            more: Further roots.
+
+        Raises:
+            CommandError: `outside_roots`: it lies in none of them.
+            ProtocolError: `invalid_message`: the system knows no such path.
+        """
+        try:
+            roots = [Path(root).expanduser().resolve() for root in (*self._roots, *more)]
+            found = (roots[0] / Path(path).expanduser()).resolve()
+            is_inside = any(found.is_relative_to(root) for root in roots)
+            if is_inside:
+                found.lstat()
         except (OSError, ValueError, RuntimeError) as error:
             raise ProtocolError("invalid_message", f"{_name(field)}: {error}.", field) from None
         if not is_inside:
             raise CommandError(
                 "outside_roots",
-                f"{folder} is in none of the folders that the coding agent is let into: choose one "
+                f"{found} is in none of the folders that the coding agent is let into: choose one "
                 f"below {roots[0]}, or name its folder in c.AgentStepperExtension.coding_roots.",
                 field=field,
             )
-        if not is_folder:
-            raise ProtocolError("invalid_message", f"{_name(field)}: {folder} is no folder.", field)
-        return folder
-
-    def check_agent(self, agent: CreateAgent) -> CreateAgent:
-        """A background agent to be created, its workspace allowed where it is a coding agent.
-
-        A config without a workspace is refused by the worker, which knows what else it must say. Errors
-        as `allow`.
-        """
-        config: Any = agent.config
-        if agent.moniker != _MONIKER or not isinstance(config, dict):
-            return agent
-        workspace = config.get("workspace")
-        if not isinstance(workspace, str) or not workspace:
-            return agent
-        folder = self.allow(workspace, "payload.config.workspace")
-        return replace(agent, config={**config, "workspace": str(folder)})
+        return found
 
 
 def _name(field: str | None) -> str:

@@ -57,10 +57,12 @@ class PeoplesCommands(ABC):
         edit: str | None = None,
         *,
         always: bool = False,
+        confirmed: bool = False,
     ) -> None:
         """As `Debugger.approve`."""
+        said = {"always": always, "confirmed": confirmed}
         now = self.clock()
-        self.perform(self.debugger.approve(run_id, now, breakpoint, revision, edit, always=always))
+        self.perform(self.debugger.approve(run_id, now, breakpoint, revision, edit, **said))
 
     def deny(self, run_id: str, breakpoint: str, revision: int, reason: str) -> None:
         """As `Debugger.deny`."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request
@@ -17,11 +15,12 @@ from websockets.http11 import Request
 from ..discover import Endpoint, Tokens, add_local_core, core_tokens, remove_local_core
 from ..protocol.frame import MAX_MESSAGE
 from ..protocol.records import RunHistory
-from ..protocol.values import Durability, Run
+from ..protocol.values import Durability
 from ..store import MemoryStore, Store, archive, open_store
 from .accepting import AT_ONCE, LoopErrors, let_wait
 from .chat_door import chat_gate, chat_of
 from .connection import VERSION_1_ALONE, Rights, Session
+from .core_control import CoreControl
 from .extensions import Extension
 from .fair_turns import fair_turns
 from .gate import (
@@ -58,7 +57,7 @@ _WORKER_PATH = "/worker"
 _RUNTIME_PATH = "/runtime"
 
 
-class AgentStepperCore:
+class AgentStepperCore(CoreControl):
     """A debugger for agents on two WebSocket ports, one for agents and one for UIs.
 
     Both speak version 2 where the peer offers it with the right token, and version 1 where it sends
@@ -354,43 +353,7 @@ class AgentStepperCore:
         rights = VERSION_1_ALONE if sent_token(request) is None else Rights()
         return hub.connect_ui(connection, _version(socket), rights)
 
-    # ---- control, on the Core's loop ----------------------------------------------------------------
-
-    async def continue_execution(self, run: str | None = None) -> None:
-        """Continue a run.
-
-        Args:
-            run: Its id; None means the run that halted or started last.
-
-        Raises:
-            CommandError: There is no such run, or it has ended.
-        """
-        self.hub.resume(self._meant(run).id)
-
-    async def halt_execution(self, run: str | None = None) -> None:
-        """Halt a run at its next breakpoint. Arguments and errors as `continue_execution`."""
-        self.hub.halt(self._meant(run).id)
-
-    async def step_over(self, data: Any = None, run: str | None = None) -> None:
-        """Answer a run's oldest pending breakpoint.
-
-        Args:
-            data: A JSON value to set as its edit first; None keeps the edit it has.
-            run: The run's id; None means the run that halted or started last.
-
-        Raises:
-            RuntimeError: The run isn't halted, or none is live.
-            CommandError: There is no such run.
-            ProtocolError: The edit is not of the form that the agent needs.
-        """
-        meant = self.hub.debugger.active if run is None else self.hub.run(run)
-        if meant is None or not meant.pending:
-            raise RuntimeError("Can't step over: no run is halted at a breakpoint.")
-        pending = self.hub.debugger.pending(meant.id)[0]
-        edit = None if data is None else json.dumps(data)
-        if edit is not None:
-            await self.hub.check_edit(meant.id, pending.id, edit, pending.revision)
-        self.hub.step(meant.id, pending.id, pending.revision, edit)
+    # ---- runs of files ------------------------------------------------------------------------------
 
     def import_file(self, path: Path) -> None:
         """List the run of a file. May be called from any thread.
@@ -413,9 +376,6 @@ class AgentStepperCore:
         """
         imported = self.hub.import_history(history)
         asyncio.run_coroutine_threadsafe(imported, self.loop).result()
-
-    def _meant(self, run: str | None) -> Run:
-        return self.hub.active_run() if run is None else self.hub.run(run)
 
 
 def _version(socket: ServerConnection) -> int:

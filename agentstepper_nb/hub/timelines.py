@@ -81,6 +81,7 @@ def _short_run(run: Run) -> Run:
         run,
         name=_cut(run.name),
         workspace=None if run.workspace is None else _cut(run.workspace),
+        notice=_cut(run.notice),
         failure=_short_failure(run.failure),
         hits=run.hits[:MOST_STOPS],
     )

@@ -8,7 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ..core import Saved
-from ..errors import CommandError, DamagedRunError
+from ..core.summaries import named_call
+from ..errors import CommandError, DamagedRunError, NeedsApprovalError
 from ..protocol import records
 from ..protocol.records import Record, RunHistory
 from ..protocol.v1 import ui as v1
@@ -27,6 +28,12 @@ SNAPSHOT: Final = 256 * 1024 * 1024
 PAUSE: Final = 1.0
 _A_SECOND: Final = 4 * 1024 * 1024
 
+#: Where a call is approved: version 1 knows no approvals.
+_APPROVE_ELSEWHERE: Final = (
+    "The call {call} asks for approval, and a view of version 1 can't approve: nothing was done. "
+    "Approve or deny the call in the notebook's view, with `agentstepper step`, or in the agent's own "
+    "terminal."
+)
 _ADD_IT: Final = "Add ?token= and the control token to the address by which the view connects."
 
 
@@ -40,6 +47,9 @@ class UiSessionV1(UiSession):
         self._size = 0  # characters of the last snapshot
         self._again: asyncio.TimerHandle | None = None
         self._refused_edits: list[tuple[str, str]] = []  # the run, and why
+        self._explained: tuple[
+            str, ...
+        ] = ()  # what was pending where a note says why it needs a yes
 
     def closed(self) -> None:
         """The connection is gone."""
@@ -204,16 +214,30 @@ class UiSessionV1(UiSession):
             self._later(partial(self._download, command), text)
             return
         self._check_control()
+        self._check_unasked(command)
         if isinstance(command, v1.V1Step | v1.V1Continue | v1.V1Update):
             self._decide(partial(self._control, command), _edited(command), text)
         else:
             self._control(command)
 
+    def _check_unasked(self, command: v1.V1Command) -> None:
+        """Refuse an edit of a call that asks for an approval: this UI can't show that it asks."""
+        if isinstance(command, v1.V1Update):
+            for point in self.hub.debugger.pending(command.run):
+                if point.id == command.message and point.approval is not None:
+                    raise _elsewhere(named_call(point), command.run)
+
+    def _step(self, run: str) -> None:
+        try:
+            self.hub.step(run)
+        except NeedsApprovalError as error:
+            raise _elsewhere(error.call, run) from None
+
     def _control(self, command: v1.V1Command) -> None:
         hub = self.hub
         match command:
             case v1.V1Step():
-                hub.step(command.run)
+                self._step(command.run)
             case v1.V1Continue():
                 hub.resume(command.run)
             case v1.V1Halt():
@@ -241,10 +265,15 @@ class UiSessionV1(UiSession):
         run = run or v1.decode_run(text)
         self._send(v1.error(code, message, run))
         found = None if run is None else self.hub.find(run)
-        if found is not None and self._knows(found) and v1.is_edit(text):
+        if found is None or not self._knows(found):
+            return
+        if v1.is_edit(text):
             if not self._refused_edits:
                 self._later(self._take_edits_back)
             self._refused_edits.append((found.id, message))
+        elif code == "needs_approval" and found.pending != self._explained:
+            self._explained = found.pending
+            self._note(found.id, message)
 
     async def _take_edits_back(self) -> None:
         """Show messages as they stand, and why they weren't edited.
@@ -255,8 +284,15 @@ class UiSessionV1(UiSession):
         refused, self._refused_edits = self._refused_edits, []
         await self._snapshot()
         for run, why in refused:
-            text = f"The edit was refused, nothing has changed: {why}"
-            self._send(v1.new_note(run, self.hub.new_id(), text, self.hub.clock()))
+            self._note(run, f"The edit was refused, nothing has changed: {why}")
+
+    def _note(self, run: str, text: str) -> None:
+        """Show a text among a run's messages, in this UI alone: the original's knows no errors."""
+        self._send(v1.new_note(run, self.hub.new_id(), text, self.hub.clock()))
+
+
+def _elsewhere(call: str, run: str) -> CommandError:
+    return CommandError("needs_approval", _APPROVE_ELSEWHERE.format(call=call), run)
 
 
 def _edited(command: v1.V1Command) -> Edited | None:

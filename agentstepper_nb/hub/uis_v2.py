@@ -204,7 +204,8 @@ class UiSessionV2(UiSession):
             case v2.Continue():
                 hub.resume(command.run, command.breakpoint, command.revision, command.edit)
             case v2.Approve(run=run, breakpoint=id, revision=seen):
-                hub.approve(run, id, seen, command.edit, always=command.always)
+                said = {"always": command.always, "confirmed": command.confirmed}
+                hub.approve(run, id, seen, command.edit, **said)
             case v2.Deny(run=run, breakpoint=id, revision=seen):
                 hub.deny(run, id, seen, command.reason)
             case v2.Halt():

@@ -36,6 +36,7 @@ class AnthropicProvider(HTTPProvider):
     """
 
     name: Final = "anthropic"
+    takes_temperature: Final = False
 
     def __init__(
         self,

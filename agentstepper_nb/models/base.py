@@ -48,7 +48,10 @@ class TextModel(Protocol):
 
 
 class ModelProvider(Protocol):
-    """Streams a model's answers as the standard events. Used on one event loop."""
+    """Streams a model's answers as the standard events. Used on one event loop.
+
+    A provider that sends no temperature says so by an attribute `takes_temperature`, which is False.
+    """
 
     @property
     def name(self) -> str:

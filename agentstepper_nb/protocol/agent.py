@@ -46,6 +46,7 @@ class Hello(Struct, frozen=True, kw_only=True):
     mode: Mode = Mode.STEP  # how the run begins: in CONTINUE it halts where stops and approvals say
     returns: bool = True  # whether it connects again by itself where the connection is lost
     checks: bool = False  # whether it answers `CheckEdit`
+    notice: Name = ""  # what a person must know of the whole run; see `Run.notice`
     # On a reconnect:
     sent: Count = 0  # the number of the last message sent before; above 0 it asks to go on
     acknowledged: Count = 0  # the number up to which the Core has said that it keeps them

@@ -131,6 +131,7 @@ class AgentInfo(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     phase: Phase = Phase.CREATED
     description: str = ""
     run_id: str | None = None  # a run of its own in the debugger, beside the session's
+    notice: str = ""  # what a person must know of it; as `Run.notice`
 
 
 class SessionInfo(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):

@@ -149,6 +149,14 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "The breakpoint doesn't ask for an approval.",
         "Step goes on from it.",
     ),
+    "needs_approval": (
+        "The call to step from asks for an approval, and stepping never approves.",
+        "Approve the call, or deny it.",
+    ),
+    "needs_confirmation": (
+        "The call to approve is of high risk, and the command doesn't say that the person confirmed it.",
+        "Ask the person once more, by another gesture, and send `confirmed: true`; or deny the call.",
+    ),
     "cannot_deny": (
         "There is no call to deny at this breakpoint, or its agent speaks version 1.",
         "Deny a call before it is made; otherwise edit what stands there, or step.",
@@ -201,11 +209,21 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "The workspace is none of the folders that this server lets the coding agent into.",
         "Choose one below the server's root_dir, or name its folder in `coding_roots`.",
     ),
+    "needs_control_token": (
+        "A request asks for a coding session that no sandbox confines, without the control token.",
+        "Send the control token, which the data folder keeps, in the header "
+        "`X-AgentStepper-Control-Token`; or set it for all by `coding_defaults` in the server's config.",
+    ),
+    "outside_limits": (
+        "A setting of a coding session goes beyond what this server lets a request set.",
+        "Leave the setting out, or stay within the limit that the message names, which is one of "
+        "`coding_limits` in the server's config.",
+    ),
     "unknown_session": (
         "No open session of the coding agent has this id, or none was ever kept under it; or no agent "
         "that runs on its own has such a session.",
         "`POST coding/sessions/ID/resume` opens one that was kept, and `GET coding/sessions` lists "
-        "those that are open; `GET agents/ID/sessions` lists an agent's.",
+        "both; `GET agents/ID/sessions` lists an agent's.",
     ),
     "session_open": (
         "The session to resume is open.",

@@ -5,30 +5,57 @@ Field names are those of the guide, in camel case.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Raw, Struct
 
+from .coding_settings import CamelSettings
 from .values import Usage
 
 Text = Annotated[str, Meta(min_length=1, max_length=1_000_000)]
+State = Literal["all", "open", "kept"]
+Limit = Annotated[int, Meta(ge=1, le=1000)]
+#: Characters of a session's first prompt in a list.
+LONGEST_PROMPT: Final = 1000
 Short = Annotated[str, Meta(min_length=1, max_length=1000)]
 
 
-class CreateSession(Struct, frozen=True, kw_only=True, rename="camel"):
-    """`POST sessions`, and `POST sessions/ID/resume`."""
+class CreateSession(CamelSettings, frozen=True, kw_only=True, rename="camel"):
+    """`POST sessions`, and `POST sessions/ID/resume`: who works where, and the settings."""
 
     workspace_path: Short
     provider: Short
     model: Short
-    auto_approve: bool = False
-    max_iterations: Annotated[int, Meta(ge=1, le=1000)] | None = None
+
+
+class SandboxReport(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What holds a session's commands.
+
+    Args:
+        mode: The session's mode.
+        name: The sandbox; `none` where there is none.
+        network: Whether commands have the network without asking.
+        gaps: What the sandbox cannot hold here, each a sentence.
+        limits: Which limits hold, and by what, each a sentence.
+        why_not: Why better sandboxes don't work here, each a sentence.
+        warning: What a person must know where nothing holds commands; before its first colon the
+            shortest form. Empty where a sandbox holds them.
+    """
+
+    mode: str
+    name: str
+    network: bool = False
+    gaps: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+    why_not: tuple[str, ...] = ()
+    warning: str = ""
 
 
 class SessionCreated(Struct, frozen=True, kw_only=True, rename="camel"):
     """Its answer, 201."""
 
     id: str
+    sandbox: SandboxReport | None = None
 
 
 class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -43,6 +70,38 @@ class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     waiting: tuple[str, ...] = ()  # calls that wait for an approval
     run: str | None = None  # its run in the debugger
     messages: int = 0
+    sandbox: SandboxReport | None = None
+    state: Literal["open", "kept"] = "open"  # kept: in its log, and not open here
+    resumable: bool = False  # whether `POST sessions/ID/resume` can open it
+    problem: str | None = None  # why a kept one can't be resumed, for a person
+    latest_at: float | None = None  # POSIX seconds: when its log was last written to
+    prompt: str = ""  # the first, or its beginning
+
+
+class ShownCall(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A call that the model asked for."""
+
+    call_id: str
+    name: str
+    args: Any  # as a text where they are no JSON, or too long
+
+
+class ShownMessage(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A message of a session's conversation; a text that is too long is cut, which it says."""
+
+    role: Literal["user", "assistant", "tool"]
+    content: str
+    tool_calls: tuple[ShownCall, ...] = ()
+    call_id: str | None = None  # of the call that a tool answered
+    ok: bool | None = None  # whether that did what it should
+
+
+class SessionShown(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The answer to `GET sessions/ID`."""
+
+    session: SessionInfo
+    messages: tuple[ShownMessage, ...]  # the newest, oldest first
+    earlier: int  # messages before these
 
 
 class Chat(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -51,10 +110,13 @@ class Chat(Struct, frozen=True, kw_only=True, rename="camel"):
     message: Text
 
 
-class Approve(Struct, frozen=True, kw_only=True, rename="camel"):
-    """`POST sessions/ID/approvals/CALL`."""
+class Approve(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """`POST sessions/ID/approvals/CALL`. Nothing in it approves by accident: `approved` has to be there,
+    and a field of another name or type is refused.
+    """
 
     approved: bool
+    confirmed: bool = False  # the person said so twice, by two gestures: high risk needs that
     edited_args: Raw = Raw(b"null")  # null: as they were
     reason: Annotated[str, Meta(max_length=10_000)] = ""
     always: bool = False
@@ -102,6 +164,20 @@ class Watch(Struct, frozen=True, kw_only=True):
 
     session: str
     last: str | None = None  # the id of the last event that came to the one who asks
+
+
+class ListSessions(Struct, frozen=True, kw_only=True):
+    """`list`: the sessions that are open, and those that are kept, which were used last."""
+
+    state: State = "all"
+    limit: Limit = 100  # of those that are kept
+
+
+class ShowSession(Struct, frozen=True, kw_only=True):
+    """`show`: a session, open or kept, and its newest messages."""
+
+    session: str
+    messages: Limit = 100
 
 
 class Sessions(Struct, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ _TEXTS: Final = {
     "workspace": 4096,
     "host": 255,
     "last_event": 1000,
+    "notice": 1000,
 }
 _FAILURE_TYPE: Final = 1000
 _FAILURE_MESSAGE: Final = 10_000

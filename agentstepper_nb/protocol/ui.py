@@ -69,8 +69,9 @@ class GetChange(Struct, frozen=True, kw_only=True):
 class Step(Struct, frozen=True, kw_only=True):
     """Answer the named breakpoint, or the oldest pending one; in CONTINUE: halt at the next.
 
-    With `breakpoint` and `revision`, the command is refused as stale where they aren't current. What
-    asks for an approval is approved by it.
+    With `breakpoint` and `revision`, the command is refused as stale where they aren't current. A
+    breakpoint that asks for an approval is never answered by it: named, or where nothing else is
+    pending, the command is refused by `needs_approval`.
     """
 
     run: str
@@ -92,13 +93,17 @@ class Continue(Struct, frozen=True, kw_only=True):
 
 
 class Approve(Struct, frozen=True, kw_only=True):
-    """Approve what a pending breakpoint asks; the run's mode stays."""
+    """Approve what a pending breakpoint asks; the run's mode stays.
+
+    Where that is of high risk, the command is refused by `needs_confirmation` unless `confirmed`.
+    """
 
     run: str
     breakpoint: str
     revision: int
     edit: str | None = None  # JSON text to set as the edit first
     always: bool = False  # also from now on: the agent writes the rule
+    confirmed: bool = False  # the person said so twice, by two different gestures
 
 
 class Deny(Struct, frozen=True, kw_only=True):

@@ -210,6 +210,9 @@ class Run(Struct, frozen=True, kw_only=True):
     exit_code: int | None = None  # of its process, where its parent told it; -9: ended by signal 9
     last_event: str | None = None  # of a run that broke off: what it did last, in words
     hits: tuple[StopHits, ...] = ()
+    #: What a person must know of the whole run, as "No sandbox: approvals …". Views warn with what
+    #: stands before the first colon, and give all of it as the explanation. "": nothing.
+    notice: str = ""
 
     @property
     def live(self) -> bool:

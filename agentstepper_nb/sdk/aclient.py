@@ -56,6 +56,7 @@ class AsyncAgentStepper(Door):
         redact: Redact | None = None,
         to_json: ToJson | None = None,
         require_clean: bool = False,
+        notice: str = "",
     ) -> Self:
         """Make one and connect it; arguments and errors as `AgentStepper`'s."""
         made = cls(
@@ -71,6 +72,7 @@ class AsyncAgentStepper(Door):
             redact=redact,
             to_json=to_json,
             require_clean=require_clean,
+            notice=notice,
         )
         return await made.__aenter__()
 

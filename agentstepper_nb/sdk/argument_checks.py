@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+from typing import Final
+
+#: The most characters of a run's notice; `protocol.values.Name`'s.
+MOST_NOTICE: Final = 1000
 
 
 def check_text(what: str, value: object) -> None:
@@ -17,6 +21,24 @@ def check_text(what: str, value: object) -> None:
     """
     if not isinstance(value, str):
         raise TypeError(f"{what} must be a text (str), not {_named(value)}.")
+
+
+def check_notice(value: object) -> None:
+    """Refuse a notice that is no text, or longer than the wire takes.
+
+    Args:
+        value: What was passed as `notice`.
+
+    Raises:
+        TypeError: It is no text.
+        ValueError: It is too long.
+    """
+    check_text("notice", value)
+    assert isinstance(value, str)
+    if len(value) > MOST_NOTICE:
+        raise ValueError(
+            f"notice has {len(value):,} characters, and may have {MOST_NOTICE:,}: shorten it."
+        )
 
 
 def check_optional_text(what: str, value: object) -> None:

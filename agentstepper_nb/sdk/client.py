@@ -58,6 +58,9 @@ class AgentStepper(Door):
             TypeError.
         require_clean: Whether to refuse a workspace whose own repository has uncommitted changes;
             otherwise they are part of what the run begins with.
+        notice: What a person must know of the whole run, as "No sandbox: commands may do what you may.":
+            the view warns with what stands before the first colon, and explains with all of it. At most
+            1,000 characters; "" is nothing. An agent inside another's run shows none.
 
     Raises:
         DiscoveryError: No Core was found.
@@ -81,6 +84,7 @@ class AgentStepper(Door):
         redact: Redact | None = None,
         to_json: ToJson | None = None,
         require_clean: bool = False,
+        notice: str = "",
     ) -> None:
         super().__init__(
             program_name,
@@ -95,6 +99,7 @@ class AgentStepper(Door):
             redact=redact,
             to_json=to_json,
             require_clean=require_clean,
+            notice=notice,
         )
         self._prepare()
         try:

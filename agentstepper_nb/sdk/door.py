@@ -22,7 +22,13 @@ from ..errors import ConnectionLostError, ProtocolError, WorkspaceError
 from ..protocol.agent import GetTimeline, Timeline
 from ..protocol.values import Commit, EventKind, Mode
 from . import closing
-from .argument_checks import check_folder, check_optional_text, check_port, check_text
+from .argument_checks import (
+    check_folder,
+    check_notice,
+    check_optional_text,
+    check_port,
+    check_text,
+)
 from .children import Children
 from .connections import OnDisconnect
 from .flow import Flow, new_id
@@ -83,10 +89,12 @@ class Door:
         redact: Redact | None = None,
         to_json: ToJson | None = None,
         require_clean: bool = False,
+        notice: str = "",
     ) -> None:
         check_text("program_name", program_name)
         check_folder("agent_workspace_path", agent_workspace_path)
         check_port("port", port)
+        check_notice(notice)
         for name, text in (("address", address), ("url", url), ("token", token)):
             check_optional_text(name, text)
         _check_word("on_disconnect", on_disconnect, get_args(OnDisconnect))
@@ -103,6 +111,7 @@ class Door:
         self._packer = Packer(redact, to_json)
         self._to_json = to_json
         self._require_clean = require_clean
+        self._notice = notice
         self._seat = Seat()
         self._opening: Session | None = None  # its hello is on its way, or answered
         self._borrowed = False  # the run is another door's, which ends it
@@ -145,7 +154,14 @@ class Door:
     def _open_session(self, where: Endpoint, program: str, patient: bool = False) -> None:
         folder = None if self._folder is None else str(self._folder.resolve())
         session = Session(
-            program, where, self._packer, folder, self._on_disconnect, patient, self._mode
+            program,
+            where,
+            self._packer,
+            folder,
+            self._on_disconnect,
+            patient,
+            self._mode,
+            self._notice,
         )
         self._opening = session
         try:
@@ -182,9 +198,10 @@ class Door:
     def _is_closed(self) -> bool:
         return self._seat.session is not None and self._seat.session.ended
 
-    def _watches(self, folder: Path) -> bool:
-        """Whether the changes of this folder are told already."""
-        return self._seat.watch is not None and self._seat.watch.folder == folder.resolve()
+    def _watched(self, folder: Path) -> Workspace | None:
+        """The workspace of this folder, where its changes are told already."""
+        watch = self._seat.watch
+        return None if watch is None or watch.folder != folder.resolve() else watch.workspace
 
     def _owns(self, run: str) -> bool:
         """Whether a run is the one of this process."""

@@ -46,6 +46,7 @@ class Session:
         on_disconnect: What to do where the Core goes away.
         patient: Whether it may be away from the start, and is known to speak version 2.
         mode: How the run begins.
+        notice: What a person must know of the whole run; "" is nothing.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Session:
         on_disconnect: OnDisconnect = "wait",
         patient: bool = False,
         mode: Mode = Mode.STEP,
+        notice: str = "",
     ) -> None:
         self.program = plain(program)
         self.packer = packer
@@ -76,6 +78,7 @@ class Session:
             mode=mode,
             returns=on_disconnect != "raise",
             checks=True,
+            notice=plain(notice),
         )
         self.link = Link(endpoint, hello, on_disconnect, patient)
         _sessions.add(self)

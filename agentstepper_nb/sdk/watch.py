@@ -37,6 +37,11 @@ class Watch:
         """The folder, with all links resolved."""
         return self._workspace.folder
 
+    @property
+    def workspace(self) -> Workspace:
+        """The workspace."""
+        return self._workspace
+
     def initial_commit(self) -> Commit:
         """The run's first commit."""
         return self._workspace.initial_commit()

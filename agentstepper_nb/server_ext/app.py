@@ -8,16 +8,29 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from jupyter_server.extension.application import ExtensionApp
 from jupyter_server.serverapp import ServerApp
-from traitlets import CaselessStrEnum, Float, Int, List, TraitError, Unicode, default, validate
+from traitlets import (
+    CaselessStrEnum,
+    Dict,
+    Float,
+    Int,
+    List,
+    TraitError,
+    Unicode,
+    default,
+    validate,
+)
 
 from .. import discover, static_files
 from ..hub import Hub, Keep
+from ..hub.coding_bounds import CodingBounds
 from ..hub.coding_roots import CodingRoots
 from ..hub.runtime_host import STORE_VARIABLE, RuntimeHost, check_place
 from ..hub.sentences import MODEL_VARIABLE, summarize_by
 from ..hub.worker_process import COMMAND, WorkerProcess, environment
+from ..protocol.coding_settings import FIELDS, CodingSettings
 from ..protocol.frame import MAX_MESSAGE
 from ..protocol.values import Durability
 from ..store import Store, lock, open_store
@@ -89,6 +102,17 @@ class AgentStepperExtension(ExtensionApp):
         Unicode(),
         help="Folders that coding sessions and background agents of the moniker coding may work in, "
         "besides the server's root_dir.",
+    ).tag(config=True)
+
+    coding_defaults = Dict(
+        help="What holds for coding sessions, and background agents of the moniker coding, where a "
+        "request leaves it out, such as {'max_iterations': 50}. The settings are "
+        f"{', '.join(FIELDS)}."
+    ).tag(config=True)
+    coding_limits = Dict(
+        help="How far a request for a coding session, or a background agent of the moniker coding, may "
+        "go, with the names of coding_defaults: a number is the most, False forbids True, and of the "
+        "others the value is the only one."
     ).tag(config=True)
 
     @default("data_dir")
@@ -180,6 +204,15 @@ class AgentStepperExtension(ExtensionApp):
         except ValueError as error:
             raise TraitError(str(error)) from None
 
+    @validate("coding_defaults", "coding_limits")
+    def _settings(self, proposal: Any) -> dict[str, Any]:
+        value: dict[str, Any] = proposal["value"]
+        try:
+            msgspec.convert(value, CodingSettings)
+        except msgspec.ValidationError as error:
+            raise TraitError(f"{proposal['trait'].name}: {error}.") from None
+        return value
+
     def initialize_handlers(self) -> None:
         """Route; Jupyter puts its base_url before each path."""
         runs = {"hub": self.hub, "max_message": self.max_message}
@@ -187,8 +220,16 @@ class AgentStepperExtension(ExtensionApp):
         run = r"/agentstepper/api/runs/([^/]+)"
         root = self.serverapp.root_dir if self.serverapp else ""
         roots = CodingRoots([root, *self.coding_roots])
-        self.host.runtime.check_agent = roots.check_agent
-        sessions = {**runs, "workers": self.host.workers, "roots": roots}
+        bounds = CodingBounds(roots, *map(_as_settings, (self.coding_defaults, self.coding_limits)))
+        self.host.runtime.check_agent = bounds.check_agent
+        sessions = {
+            **runs,
+            "workers": self.host.workers,
+            "roots": roots,
+            "bounds": bounds,
+            "control_token": self.tokens.control,
+            "data_dir": self._place[0],
+        }
         workers = {**runs, "token": self.tokens.worker, "workers": self.host.workers}
         agents = {**runs, "runtime": self.host.runtime}
         chats = {**runs, "chats": self.host.chats}
@@ -231,3 +272,7 @@ class AgentStepperExtension(ExtensionApp):
             self._announced.close()
             await self.host.close()
             await self.hub.close()
+
+
+def _as_settings(trait: dict[str, Any]) -> CodingSettings:
+    return msgspec.convert(trait, CodingSettings)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, TypeVar
+from hmac import compare_digest
+from pathlib import Path
+from typing import Any, Final, TypeVar
 
 from jupyter_server.auth.decorator import authorized
 from msgspec import Struct
@@ -11,21 +13,32 @@ from msgspec.structs import replace
 from tornado.web import authenticated
 
 from ..hub import Hub
+from ..hub.coding_bounds import CodingBounds
 from ..hub.coding_roots import CodingRoots
 from ..hub.workers import Workers
 from ..protocol import coding as wire
-from .answers import controls
+from .answers import controls, refusal
 from .rest import RunsHandler, errors_of_hub
 from .sse import EventStream
 
 Value = TypeVar("Value")
+
+#: Beside Jupyter's login, where a session is asked for that no sandbox confines.
+CONTROL_HEADER: Final = "X-AgentStepper-Control-Token"
 
 
 class CodingHandler(RunsHandler):
     """What the handlers of coding sessions share."""
 
     def initialize(  # type: ignore[override]
-        self, hub: Hub, max_message: int, workers: Workers, roots: CodingRoots
+        self,
+        hub: Hub,
+        max_message: int,
+        workers: Workers,
+        roots: CodingRoots,
+        bounds: CodingBounds,
+        control_token: str,
+        data_dir: Path,
     ) -> None:
         """Take what the extension made; tornado calls this for each request.
 
@@ -34,10 +47,16 @@ class CodingHandler(RunsHandler):
             max_message: The largest body taken, in bytes.
             workers: The Core's workers.
             roots: The folders that workspaces may lie in.
+            bounds: What a request may set.
+            control_token: The control token.
+            data_dir: The folder that keeps the sessions.
         """
         super().initialize(hub, max_message)
         self.workers = workers
         self._roots = roots
+        self._bounds = bounds
+        self._control_token = control_token
+        self._data_dir = data_dir
 
     async def ask(self, method: str, params: Struct | None, kind: type[Value]) -> Value:
         """Ask the coding service."""
@@ -51,11 +70,33 @@ class CodingHandler(RunsHandler):
         self.finish()
 
     async def read_how(self) -> wire.CreateSession:
-        """The body that opens a session, its workspace allowed and with all links resolved."""
+        """The body that opens a session, its settings allowed, its workspace too and with all links
+        resolved.
+        """
         how = self.decode_body(wire.CreateSession)
         with errors_of_hub():
+            settings = await asyncio.to_thread(
+                self._bounds.allow, how, has_control=self._has_control()
+            )
             workspace = await asyncio.to_thread(self._roots.allow, how.workspace_path)
-        return replace(how, workspace_path=str(workspace))
+        return replace(how, workspace_path=str(workspace), **settings)
+
+    def is_allowed(self, session: wire.SessionInfo) -> bool:
+        """Whether a session that is kept may be seen: it works in a folder that is allowed."""
+        return session.state == "open" or self._roots.has(session.workspace_path)
+
+    def _has_control(self) -> bool:
+        """Whether the request brings the control token.
+
+        Raises:
+            Refusal: 401: it brings another one.
+        """
+        given = self.request.headers.get(CONTROL_HEADER)
+        if given is None:
+            return False
+        if compare_digest(given.encode(), self._control_token.encode()):
+            return True
+        raise refusal(401, "unauthorized", f"{CONTROL_HEADER} has another token than this server.")
 
 
 class Sessions(CodingHandler):
@@ -64,11 +105,24 @@ class Sessions(CodingHandler):
     @authenticated
     @authorized
     async def get(self) -> None:
-        """List the sessions that are open."""
-        if self.workers.serves(wire.SERVICE):
-            self.answer(await self.ask("list", None, wire.Sessions))
-        else:  # nobody has opened one, and for that alone no worker is started
-            self.answer(wire.Sessions(sessions=()))
+        """List the sessions that are open, and those that are kept in folders that are allowed."""
+        params = wire.ListSessions(
+            state=self.parameter("state", wire.State, "all"),
+            limit=self.parameter("limit", wire.Limit, 100),
+        )
+        if not self.workers.serves(wire.SERVICE) and not self._may_be_kept(params):
+            self.answer(wire.Sessions(sessions=()))  # for nothing no worker is started
+            return
+        listed = await self.ask("list", params, wire.Sessions)
+        allowed = await asyncio.to_thread(self._allowed, listed.sessions)
+        self.answer(wire.Sessions(sessions=allowed))
+
+    def _may_be_kept(self, params: wire.ListSessions) -> bool:
+        logs = self._data_dir / "coding" / "sessions"
+        return params.state != "open" and next(logs.glob("*.jsonl"), None) is not None
+
+    def _allowed(self, sessions: tuple[wire.SessionInfo, ...]) -> tuple[wire.SessionInfo, ...]:
+        return tuple(each for each in sessions if self.is_allowed(each))
 
     @authenticated
     @controls
@@ -80,6 +134,20 @@ class Sessions(CodingHandler):
 
 class OneSession(CodingHandler):
     """`sessions/ID`."""
+
+    @authenticated
+    @authorized
+    async def get(self, session: str) -> None:
+        """Show a session and its newest messages, open or kept."""
+        messages = self.parameter("messages", wire.Limit, 100)
+        params = wire.ShowSession(session=session, messages=messages)
+        shown = await self.ask("show", params, wire.SessionShown)
+        if not await asyncio.to_thread(self.is_allowed, shown.session):
+            text = (
+                f"The session {session[:80]!r} works in a folder that this server lets nobody into."
+            )
+            raise refusal(403, "outside_roots", text)
+        self.answer(shown)
 
     @authenticated
     @controls

@@ -46,7 +46,7 @@ def run(core: AgentStepperCore) -> Run:
 
 @on_loop
 async def test_its_turn_stands_in_the_chats_run(tmp_path: Path, run: Run, view: View) -> None:
-    async with talking(tmp_path, risky(), "Allow") as talk:
+    async with talking(tmp_path, risky(), "Allow", "Yes, call it") as talk:
         async with run() as dbg, dbg.tool("coder", {}) as turn:
             assert (await talk.send(dbg=dbg))[-1] == text("Done.")
             turn.result = "Done."

@@ -40,7 +40,8 @@ def workspace(tmp_path: Path) -> Path:
 def chat(workspace: Path, model: Playing, agent: Any = None, **options: Any) -> Any:
     coder = CodingAgent(provider=model, model="m", **(agent or {}))
     allowed = AllowedPaths([workspace])
-    return house(workspace.parent, coder, workspace=workspace, allowed=allowed, **options)
+    # Beside the workspace: commands never see what is kept of the chat.
+    return house(workspace.parent / "data", coder, workspace=workspace, allowed=allowed, **options)
 
 
 def shown(home: House) -> list[tuple[str, str, str]]:
@@ -54,6 +55,15 @@ async def waits(home: House) -> str:
     return found
 
 
+async def allows(home: House) -> None:
+    """Allow what is of high risk, which is asked twice."""
+    first = await waits(home)
+    home.interpreter.choose(home.session, first, "Allow")
+    info = await home.until(lambda info: info.waiting not in (None, first))
+    assert info.waiting is not None
+    home.interpreter.choose(home.session, info.waiting, "Yes, call it")
+
+
 @on_loop
 async def test_a_turn_with_a_question_a_picture_and_a_call(workspace: Path) -> None:
     (workspace / "a.png").write_bytes(PNG)
@@ -63,11 +73,12 @@ async def test_a_turn_with_a_question_a_picture_and_a_call(workspace: Path) -> N
     )
     async with chat(workspace, model) as home:
         home.send("Clean up.")
-        home.interpreter.choose(home.session, await waits(home), "Allow")
+        await allows(home)
         await home.rests(Ending.DONE)
         assert [each[:2] for each in shown(home)] == [
             ("user", "MESSAGE"),
             ("assistant", "MESSAGE"),
+            ("assistant", "CONFIRMATION"),
             ("assistant", "CONFIRMATION"),
             ("assistant", "CODE"),
             ("computer", "CONSOLE"),
@@ -75,12 +86,26 @@ async def test_a_turn_with_a_question_a_picture_and_a_call(workspace: Path) -> N
             ("assistant", "FUNCTION"),
             ("assistant", "MESSAGE"),
         ]
-        asked, picture, call = home.messages[2], home.messages[5], home.messages[6]
+        asked, again, picture, call = (home.messages[at] for at in (2, 3, 6, 7))
         assert (asked.chosen, asked.final) == ("Allow", True)
+        assert (again.chosen, again.final) == ("Yes, call it", True)
         assert (await home.interpreter.picture(home.session, picture.id)).data == PNG
         assert (call.name, call.ok, call.result["entries"]) == ("list_files", True, ["a.png"])
         assert home.fold.messages == home.messages
     assert not (workspace / "build").exists()
+
+
+@on_loop
+async def test_a_chat_says_all_along_that_nothing_holds_its_agents_commands(
+    workspace: Path,
+) -> None:
+    async with chat(workspace, Playing(says("Hello.")), {"sandbox": "none"}) as home:
+        assert home.info.agents[0].notice == ""  # nothing was begun yet
+        home.send("Hello.")
+        await home.rests(Ending.DONE)
+        assert home.info.agents[0].notice.startswith("No sandbox: ")
+        assert home.fold.info is not None
+        assert home.fold.info.agents == home.info.agents  # whoever listens is told
 
 
 @on_loop
@@ -184,7 +209,7 @@ async def test_whoever_answers_first_decides(workspace: Path, view: View) -> Non
         assert (denied.type, denied.result) == ("FUNCTION", "A person denied this: Not that.")
         answer = asyncio.create_task(home.ask("Clean up!"))
         await view.at()
-        home.interpreter.choose(home.session, await waits(home), "Allow")
+        await allows(home)
         await answer
     assert not (workspace / "build").exists()
 

@@ -41,6 +41,17 @@ def test_none_of_the_choices_is_refused_and_asked_again(start: Start) -> None:
     assert terminal.repl.failed  # nobody has chosen
 
 
+@pytest.mark.parametrize("line", ["", " ", "s", "step", "c", "a", "/help"])
+def test_no_stray_key_chooses(start: Start, line: str) -> None:
+    terminal = start(Agent(asks))
+    terminal.type("Go")
+    waiting = terminal.chat.waiting
+    for _ in range(3):
+        terminal.repl.typed(line)
+        terminal.show()
+    assert terminal.chat.waiting == waiting is not None
+
+
 def test_a_confirmation_that_is_answered_elsewhere_waits_no_longer(start: Start) -> None:
     terminal = start(Agent(asks))
     terminal.type("Go")

@@ -213,12 +213,15 @@ async def test_what_an_agent_says_of_itself_breaks_nothing() -> None:
         def run_id(self, session_id: str) -> str | None:
             raise ValueError("no run")
 
+        def notice(self, session_id: str) -> str:
+            raise ValueError("no notice")
+
     async with agents(Odd(go_on="half \ud800"), auto_chat=True, auto_chat_max=1) as home:
         home.interpreter.set(home.session, title="\ud800" + "x" * 500)
         home.send("Go.")
         await home.rests(Ending.DONE)
         (agent,) = home.info.agents
-        assert (len(agent.description), agent.run_id) == (1000, None)
+        assert (len(agent.description), agent.run_id, agent.notice) == (1000, None, "")
         assert len(home.info.title) == 200
         assert home.messages[2].content == "half ?"
 

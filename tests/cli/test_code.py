@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Final
 
 import pexpect
 import pytest
@@ -17,7 +18,6 @@ import pytest
 from agentstepper_nb.cli import main
 from agentstepper_nb.hub import AgentStepperCore
 from tests.sdk.person import Person
-from tests.worker.processes import gone
 
 CODE = [sys.executable, "-m", "agentstepper_nb", "code"]
 
@@ -100,6 +100,9 @@ def piped(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
     return Piped(capsys, monkeypatch)
 
 
+ALWAYS: Final = r"\[a always\]: .*: "
+CONFIRM: Final = "High risk: type “run_command” and Enter to approve it; anything else doesn't: "
+
 # ---- a conversation ----------------------------------------------------------------------------------
 
 
@@ -123,10 +126,37 @@ def test_a_conversation_with_every_answer_to_an_approval(
     terminal.expect("> ")
     terminal.sendline("run rm -rf build")
     terminal.expect("Asks for approval · high risk")
-    terminal.expect(r"\[a\]lways: the command `rm -rf build` in this workspace: ")
+    terminal.expect(r"\[a always\]: the command `rm -rf build` in this workspace: ")
     terminal.sendline("what?")
     terminal.expect("let it happen")
-    terminal.expect(": ")
+    terminal.expect(ALWAYS)
+    for stray in (
+        "",
+        " ",
+        "s",
+        "step",
+        "c",
+        "continue",
+        "next",
+        "always",
+        "a please",
+        "run_command",
+    ):
+        terminal.sendline(stray)
+        terminal.expect(ALWAYS)
+    for first, second in (
+        ("a", "a"),
+        ("y", "y"),
+        ("a always", "a always"),
+        ("yes", ""),
+        ("a", "s"),
+    ):
+        terminal.sendline(first)
+        terminal.expect(CONFIRM)
+        terminal.sendline(second)
+        terminal.expect("Nothing was approved")
+        terminal.expect(ALWAYS)
+    assert (folder / "build").is_dir()
     terminal.sendline("e {broken")
     terminal.expect("This isn't JSON: line 1")
     terminal.expect(": ")
@@ -141,19 +171,23 @@ def test_a_conversation_with_every_answer_to_an_approval(
 
     terminal.expect("> ")
     terminal.sendline("run rm -rf build")
-    terminal.expect(r"\[a\]lways: .*: ")
+    terminal.expect(ALWAYS)
     terminal.sendline("e")
     terminal.expect(r"now: run_command\(command=rm -rf kept\)")
-    terminal.expect(": ")
+    terminal.expect(ALWAYS)
     terminal.sendline("y")
+    terminal.expect(CONFIRM)
+    terminal.sendline("run_command")
     terminal.expect("edited: ")
     terminal.expect("I did it.")
     assert (folder / "build").is_dir()
 
     terminal.expect("> ")
     terminal.sendline("run rm -rf build")
-    terminal.expect(r"\[a\]lways: .*: ")
-    terminal.sendline("a")
+    terminal.expect(ALWAYS)
+    terminal.sendline("a always")
+    terminal.expect(CONFIRM)
+    terminal.sendline("run_command")
     terminal.expect("approved")
     terminal.expect("I did it.")
     assert not (folder / "build").exists()
@@ -182,6 +216,10 @@ def test_a_session_is_resumed_and_listed(start: Start, folder: Path, piped: Pipe
     assert code == 0
     assert "You said 1 things." in out
     terminal = start("--resume")
+    for shown in ("> one", "You said 1 things.", "Session "):
+        terminal.expect(shown)
+    _, listed, _ = piped("--list")
+    assert listed.split(maxsplit=4)[3] == "open"
     terminal.expect("> ")
     terminal.sendline("two")
     terminal.expect("You said 3 things.")
@@ -190,8 +228,8 @@ def test_a_session_is_resumed_and_listed(start: Start, folder: Path, piped: Pipe
     ends(terminal, 0)
     _, listed, _ = piped("--list")
     (line,) = listed.splitlines()
-    _, _, id, prompt, place = line.split(maxsplit=4)
-    assert prompt == "one"
+    _, _, id, state, prompt, place = line.split(maxsplit=5)
+    assert (state, prompt) == ("kept", "one")
     assert place.startswith(f"({folder}, scripted ")
     _, out, _ = piped("three", "--resume", id[:20])
     assert "You said 5 things." in out
@@ -221,7 +259,7 @@ def test_ctrl_c_cancels_an_answer_and_twice_it_ends(start: Start) -> None:
 
 def test_ctrl_c_at_an_approval_takes_the_question_back(start: Start) -> None:
     terminal = start("run rm -rf build")
-    terminal.expect(r"\[y\]es")
+    terminal.expect(r"\[a\]pprove")
     terminal.sendintr()
     terminal.expect("decided elsewhere, or the answer was cancelled")
     terminal.expect("Cancelled · 1 query")
@@ -232,16 +270,17 @@ def test_ctrl_c_at_an_approval_takes_the_question_back(start: Start) -> None:
 def test_a_terminal_that_is_closed_leaves_no_command(
     start: Start, folder: Path, how: signal.Signals
 ) -> None:
-    os.mkfifo(folder / "pid")
+    os.mkfifo(folder / "pipe")
     (folder / "hang.py").write_text(
-        "import os, signal\nwith open('pid', 'w') as file:\n    print(os.getpid(), file=file)\n"
+        "import signal\nfile = open('pipe', 'w')\nprint('here', file=file, flush=True)\n"
         "signal.pause()\n"
     )
     terminal = start("run python3 hang.py", "--yes")
-    pid = int((folder / "pid").read_text())
-    terminal.kill(how)
-    ends(terminal, 130)
-    assert gone(pid)
+    with (folder / "pipe").open() as pipe:
+        assert pipe.readline() == "here\n"
+        terminal.kill(how)
+        ends(terminal, 130)
+        assert pipe.read() == ""  # once nobody has its other end
 
 
 # ---- through pipes -----------------------------------------------------------------------------------
@@ -305,7 +344,7 @@ def test_a_folder_that_is_gone(folder: Path, piped: Piped, monkeypatch: pytest.M
 def test_a_wrong_number_is_refused(piped: Piped, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         piped("x", "--max-iterations", "0")
-    assert "0 is not between 1 and 1000" in capsys.readouterr().err
+    assert "'0' can't be: Expected `int` >= 1" in capsys.readouterr().err
 
 
 def test_a_model_has_to_be_named(monkeypatch: pytest.MonkeyPatch, piped: Piped) -> None:
@@ -328,8 +367,8 @@ def person(core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 def test_the_debugger_answers_first(start: Start, person: Person, folder: Path) -> None:
     terminal = start("run rm -rf build")
     terminal.expect("In the debugger: Run #1 of code repo")
-    terminal.expect(r"\[y\]es")
-    person.step({"Tool": "run_command", "Argument": {"command": "true"}})
+    terminal.expect(r"\[a\]pprove")
+    person.approve({"Tool": "run_command", "Argument": {"command": "true"}})
     terminal.expect("decided elsewhere")
     terminal.expect("approved")
     terminal.expect(r"edited: run_command\(command=true\)")
@@ -353,5 +392,5 @@ def test_it_begins_stepping_and_is_stopped(start: Start, person: Person) -> None
 def test_no_debugger_is_looked_for(person: Person, piped: Piped) -> None:
     code, out, _ = piped("hello", "--no-debugger")
     assert code == 0
-    assert "debugger" not in out
+    assert "In the debugger" not in out and "No debugger" not in out
     assert person.runs == {}

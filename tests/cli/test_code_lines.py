@@ -9,7 +9,13 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.cli.code_lines import call_line, end_line, result_lines, written_call_line
+from agentstepper_nb.cli.code_lines import (
+    call_line,
+    end_line,
+    proposed_lines,
+    result_lines,
+    written_call_line,
+)
 from agentstepper_nb.cli.code_reader import Reader
 from agentstepper_nb.cli.code_screen import FlowScreen
 from agentstepper_nb.cli.code_view import CodeView
@@ -112,3 +118,30 @@ def test_once_the_reader_has_gone_the_work_ends() -> None:
     with pytest.raises(BrokenPipeError):
         asyncio.run(work())
     assert shown == [TextDelta("a")]
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "lines"),
+    [
+        (
+            "apply_patch",
+            {"patch": "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"},
+            ["--- a/x", "+++ b/x", "@@ -1 +1 @@", "-a", "+b"],
+        ),
+        (
+            "edit_file",
+            {"path": "x", "old": "a\nb", "new": "a\nc"},
+            ["--- a/x", "+++ b/x", " a", "-b", "+c"],
+        ),
+        (
+            "write_file",
+            {"path": "x", "content": "a\n"},
+            ["--- /dev/null", "+++ b/x", "@@ -0,0 +1 @@", "+a"],
+        ),
+        ("write_file", {"path": "x"}, []),
+        ("apply_patch", "no object", []),
+        ("run_command", {"command": "ls"}, []),
+    ],
+)
+def test_what_is_asked_about_is_shown_as_a_diff(tool: str, args: Any, lines: list[str]) -> None:
+    assert [line.removeprefix("  ") for line, _ in proposed_lines(tool, args)] == lines

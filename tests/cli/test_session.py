@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 
 import pytest
 from msgspec import Struct
@@ -131,18 +132,25 @@ def halted() -> Stage:
     return stage
 
 
-def asking() -> Stage:
+CALL = '{"Tool": "run_command", "Argument": {"command": "rm -r build"}}'
+DELETES = Approval(risk=Risk.MEDIUM, why="It deletes files.", rule="rm -r *")
+
+
+def asking(risk: Risk = Risk.MEDIUM, data: str = CALL, run: Run = HALTED) -> Stage:
     """Halted by what asks for an approval."""
     stage = Stage()
-    stage.hello(replace(HALTED, mode=Mode.CONTINUE))
-    stage.opens(replace(HALTED, mode=Mode.CONTINUE), replace(ROW, approval=True))
-    stage.halts(approval=Approval(risk=Risk.HIGH, why="It deletes files.", rule="rm -r *"))
+    run = replace(run, mode=Mode.CONTINUE)
+    stage.hello(run)
+    stage.opens(run, replace(ROW, approval=True))
+    stage.halts(data, approval=replace(DELETES, risk=risk))
     return stage
 
 
 def test_what_is_asked_is_told_and_how_to_answer() -> None:
-    *_, asks, always, halted, _, prompt = asking().shown().splitlines()
-    assert asks == "Asks for approval, high risk: It deletes files."
+    shown = asking().shown().splitlines()
+    *_, prompt = shown
+    asks, always, halted = shown[3:6]
+    assert asks == "Asks for approval, medium risk: It deletes files."
     assert always == "“a always” allows it from now on: rm -r *"
     assert halted.startswith("Halted at 1")
     assert prompt.startswith("[a]pprove [a always] [deny WHY]")
@@ -166,15 +174,89 @@ def test_n_is_next(key: str) -> None:
     assert stage.answers(ui.Done()) == ui.Step(run="r1", breakpoint="b1", revision=1)
 
 
-@pytest.mark.parametrize("line", ["n", "n Not today."])
-def test_n_where_something_is_asked_is_neither_yes_nor_no(line: str) -> None:
-    stage = asking()
+@pytest.mark.parametrize("risk", [Risk.MEDIUM, Risk.HIGH])
+@pytest.mark.parametrize("line", [*("n", "next", "s", "step", "n Not today.", "s 1"), *("", " ")])
+def test_no_step_and_no_enter_is_a_yes_or_a_no(line: str, risk: Risk) -> None:
+    stage = asking(risk)
     sent = list(stage.sent)
-    stage.shown()
-    stage.keys.line(line)
-    first, prompt = stage.shown().splitlines()
-    assert "deny" in first + prompt
+    for _ in range(20):
+        stage.shown()
+        stage.keys.line(line)
+        *_, prompt = stage.shown().splitlines()
+        assert prompt.startswith("[a]pprove")
     assert stage.sent == sent
+
+
+def test_a_step_leaves_what_asks_and_shows_what_else_waits() -> None:
+    run = replace(HALTED, pending=("b1", "b2"))
+    stage = asking(run=run)
+    other = replace(ROW, id="b2", seq=2, event="e2")
+    stage.comes(ui.RowChanged(run="r1", row=other))
+    stage.keys.line("s")
+    assert "A step never approves: a approves this call, deny WHY denies it." in stage.shown()
+    stage.halts(message="b2")
+    stage.keys.line("s")
+    assert stage.answers(ui.Done()) == ui.Step(run="r1", breakpoint="b2", revision=1)
+    stage.comes(ui.RunChanged(run=HALTED))
+    stage.halts(CALL, approval=DELETES)
+    assert stage.shown().splitlines()[-1].startswith("[a]pprove")
+
+
+@pytest.mark.parametrize("key", ["a", "approve", "a always"])
+def test_what_is_of_high_risk_is_approved_by_two_gestures(key: str) -> None:
+    stage = asking(Risk.HIGH)
+    before = list(stage.sent)
+    for wrong in ("a", "", " ", "s", "y", "yes", "approve", key, "Run_Command"):
+        stage.keys.line(key)
+        assert "High risk: type “run_command” and Enter to approve it" in stage.shown()
+        stage.keys.line(wrong)
+        assert "Nothing was approved." in stage.shown()
+        assert stage.sent == before
+    stage.keys.line(key)
+    stage.keys.line(" run_command ")
+    sent = stage.answers(ui.Done())
+    always = key.endswith("always")
+    assert sent == ui.Approve(run="r1", breakpoint="b1", revision=1, always=always, confirmed=True)
+
+
+@pytest.mark.parametrize(
+    "tool", ["a", "s", "approve", "deny", "rm -r", "löschen", "x" * 60, "\n", "", 7]
+)
+def test_a_tool_whose_name_cannot_confirm(tool: str | int) -> None:
+    stage = asking(Risk.HIGH, json.dumps({"Tool": tool, "Argument": None}))
+    before = list(stage.sent)
+    stage.keys.line("a")
+    assert "type “I approve” and Enter" in stage.shown()
+    stage.keys.line(str(tool))
+    assert stage.sent == before
+    stage.keys.line("a")
+    stage.keys.line("I approve")
+    assert stage.answers(ui.Done()) == ui.Approve(
+        run="r1", breakpoint="b1", revision=1, confirmed=True
+    )
+
+
+def test_a_call_that_was_edited_meanwhile_is_not_confirmed() -> None:
+    stage = asking(Risk.HIGH)
+    stage.keys.line("a")
+    stage.comes(ui.RowChanged(run="r1", row=replace(ROW, approval=True, revision=2, edited=True)))
+    stage.halts('{"Tool": "run_command", "Argument": "rm -r /"}', 2, approval=DELETES)
+    before = list(stage.sent)
+    stage.keys.line("run_command")
+    assert "The call was answered or edited meanwhile.\nNothing was approved." in stage.shown()
+    assert stage.sent == before
+
+
+def test_what_was_typed_before_a_question_is_no_answer_to_it() -> None:
+    typed = ["a"]
+    stage = Stage()
+    stage.session = Session(stage.session.screen, stage._send, None, typed.clear)
+    stage.keys = Keys(stage.session)
+    stage.hello(HALTED)
+    stage.opens(HALTED, replace(ROW, approval=True))
+    assert typed == ["a"]
+    stage.halts(CALL, approval=DELETES)
+    assert typed == []
 
 
 def test_a_word_with_a_wrong_letter() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import select
 import signal
 import sys
 from collections.abc import Callable
@@ -11,6 +13,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
+from agentstepper_nb.cli.step import Keyboard
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.values import (
     Approval,
@@ -96,22 +99,49 @@ def test_a_whole_walk(start: Step, ui_url: str, agent: Agent) -> None:
 
 
 def test_approvals(start: Step, ui_url: str, agent: Agent) -> None:
-    asks = Approval(risk=Risk.HIGH, why="It deletes files.")
     step = start("--url", ui_url)
     step.expect("Run #1 of demo: running")
     step.sendline("c")
     step.expect("Going on")
-    for typed, answer in (("a always", "resume"), ("deny Not today.", "deny")):
+    for risk, typed, answer in (
+        (Risk.MEDIUM, ["a always"], "resume"),
+        (Risk.HIGH, ["a", "shell"], "resume"),
+        (Risk.HIGH, ["deny Not today."], "deny"),
+    ):
         event = agent.begin(EventKind.TOOL_INVOCATION, "shell")
         call = '{"Tool": "shell", "Argument": "rm -r build"}'
-        agent.reach(event, Side.BEGIN, call, approval=asks)
+        agent.reach(event, Side.BEGIN, call, approval=Approval(risk=risk, why="It deletes files."))
         step.expect(r"Asks: shell\(rm -r build\)")
-        step.expect("Asks for approval, high risk: It deletes files.")
+        step.expect(f"Asks for approval, {risk} risk: It deletes files.")
         step.expect(r"\[a\]pprove")
-        step.sendline(typed)
+        for stray in ("", "s", "n", " ", "step", "s"):
+            step.sendline(stray)
+            step.expect(r"\[a\]pprove")
+        for line in typed:
+            step.sendline(line)
         assert agent.answer() == answer
         agent.reach(event, Side.END, "null", waits=False)
     quits(step)
+
+
+def test_what_was_typed_ahead_is_dropped_at_a_terminal_alone() -> None:
+    terminal, line = os.openpty()
+    out, into = os.pipe()
+    try:
+        for descriptor, written in ((line, terminal), (out, into)):
+            keyboard = Keyboard(descriptor)
+            os.write(written, b"a\n")
+            keyboard.read()
+            os.write(written, b"shell\n")
+            assert select.select([descriptor], [], [], 30)[0], "it has arrived"
+            keyboard.forget()
+            left = bool(select.select([descriptor], [], [], 0)[0])
+            assert (list(keyboard.lines), left) == (
+                ([], False) if descriptor == line else (["a"], True)
+            )
+    finally:
+        for descriptor in (terminal, line, out, into):
+            os.close(descriptor)
 
 
 def test_an_edit_as_a_line(through_pipes: Step, ui_url: str, agent: Agent) -> None:

@@ -42,9 +42,8 @@ class View(Person):
 
     def _approve(self, edit: Any, always: bool) -> None:
         halted, text = self.halted(), None if edit is None else json.dumps(edit)
-        self._command(
-            ui.Approve(run=self.run.id, breakpoint=halted, revision=1, edit=text, always=always)
-        )
+        meant = {"run": self.run.id, "breakpoint": halted, "revision": 1, "edit": text}
+        self._command(ui.Approve(**meant, always=always, confirmed=True))
 
     async def denies(self, reason: str) -> None:
         await asyncio.to_thread(self._deny, reason)

@@ -10,7 +10,11 @@ from typing import Any, Final
 
 import msgspec
 
+from agentstepper_nb.coding.confinement import Confinement, SandboxSettings
 from agentstepper_nb.coding.outputs import OutputStore
+from agentstepper_nb.coding.sandbox import Sandbox
+from agentstepper_nb.coding.sandbox.home import PrivateHome
+from agentstepper_nb.coding.sandbox.unconfined import Unconfined
 from agentstepper_nb.coding.tool import Tool, ToolContext, ToolResult
 from agentstepper_nb.coding.tools import default_tools
 from agentstepper_nb.coding.workspace import LocalWorkspace
@@ -20,8 +24,23 @@ SECRET: Final = "canary-7c1f"
 TEXT: Final = "one\ntwo\nthree\n"
 
 
+def confined(
+    workspace: Path, folder: Path, sandbox: Sandbox | None = None, **settings: Any
+) -> Confinement:
+    """What holds commands in a workspace.
+
+    Args:
+        workspace: The workspace.
+        folder: Where the private home is made.
+        sandbox: The sandbox; None: none.
+        settings: As `SandboxSettings`.
+    """
+    home = PrivateHome(folder / "homes", "desk")
+    return Confinement(sandbox or Unconfined(), workspace, home, SandboxSettings(**settings))
+
+
 class Desk:
-    """A workspace `ws` in a folder with other things.
+    """A workspace `ws` in a folder with other things, and commands without a sandbox.
 
     Args:
         folder: An empty one.
@@ -49,6 +68,7 @@ class Desk:
             workspace=self.workspace,
             cancel=asyncio.Event(),
             outputs=OutputStore(folder / "outputs"),
+            confinement=confined(self.root, folder),
             **options,
         )
         self.tools = default_tools()
@@ -86,7 +106,7 @@ class Desk:
     def _seen(self) -> Iterator[tuple[str, Any]]:
         for folder, folders, files in os.walk(self.folder):
             if folder == str(self.folder):
-                folders[:] = [name for name in folders if name not in ("ws", "outputs")]
+                folders[:] = [name for name in folders if name not in ("ws", "outputs", "homes")]
             for name in (*folders, *files):
                 path = Path(folder, name)
                 status = path.lstat()

@@ -74,7 +74,10 @@ def entries(log: Path, kind: str) -> list[dict[str, Any]]:
 
 
 def check_log(log: Path) -> None:
-    """The log tells of the edited approval, and ends well."""
+    """The log tells of the edited approval, the only one, and ends well.
+
+    Each script asked twice before commands ran in a sandbox: also about its look at the code.
+    """
     assert [entry["decision"] for entry in entries(log, "approval")] == ["approved"]
     (edit,) = [e for e in entries(log, "event") if e.get("kind") == "edited"]
     assert edit["data"]["args"] == EDITED

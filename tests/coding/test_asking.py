@@ -38,7 +38,16 @@ def test_approved(tmp_path: Path) -> None:
     assert (request.risk, request.why, request.rule) == ("high", "So it is said.", "all of it")
     (required,) = made.traces("approval_required")
     assert required["why"] == "So it is said."
-    assert made.traces("approval") == [{"call_id": "1", "decision": "approved", "reason": ""}]
+    assert made.traces("approval") == [
+        {
+            "call_id": "1",
+            "decision": "approved",
+            "reason": "",
+            "why": "So it is said.",
+            "risk": "high",
+            "by": "approver",
+        }
+    ]
 
 
 def test_denied(tmp_path: Path) -> None:

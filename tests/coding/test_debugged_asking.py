@@ -34,7 +34,15 @@ def test_the_view_approves_with_an_edit_and_always(view: View, debug: Debug, mod
             assert made.tool.did == [{"n": 2}]
             assert made.kept == [("t", {"n": 2})]
             assert made.traces("approval") == [
-                {"call_id": "1", "decision": "approved", "reason": ""}
+                {
+                    "call_id": "1",
+                    "decision": "approved",
+                    "reason": "",
+                    "why": "So it is said.",
+                    "risk": "high",
+                    "by": "debugger",
+                    "always": "all of it",
+                }
             ]
 
     asyncio.run(scene())
@@ -54,6 +62,7 @@ def test_the_view_denies_with_a_reason(view: View, debug: Debug) -> None:
             assert "A person denied this: not today" in made.result().content
             (said,) = made.traces("approval")
             assert (said["decision"], said["reason"]) == ("denied", "not today")
+            assert (said["by"], said["why"]) == ("debugger", "So it is said.")
 
     asyncio.run(scene())
 
@@ -75,6 +84,8 @@ def test_somebody_else_is_faster(
             assert (await go(made.agent)).reason == "done"
             assert made.tool.did == did
             assert bool(made.kept) == decision.always
+            (said,) = made.traces("approval")
+            assert (said["by"], said["reason"]) == ("approver", decision.reason)
         await asyncio.to_thread(view.over)
         (asked,) = [row for row in await asyncio.to_thread(view.rows) if row.approval]
         assert asked.reason == (None if decision.approved else "no")

@@ -81,7 +81,7 @@ def test_a_message_is_answered() -> None:
             wire.TextDelta(text="you"),
             wire.Completed(reason="done", usage=desk_usage()),
         ]
-        (info,) = (await desk.ask("list")).sessions
+        (info,) = (await desk.ask("list", wire.ListSessions())).sessions
         assert (info.id, info.running, info.messages, info.run) == (id, False, 1, "run-1")
         await desk.ask("close", wire.InSession(session=id))
         with pytest.raises(StopAsyncIteration):
@@ -107,7 +107,7 @@ def test_one_message_at_a_time_and_cancelled() -> None:
         reader = desk.events(id)
         await desk.chat(id, "wait")
         await desk.until(reader, wire.TextDelta)
-        (info,) = (await desk.ask("list")).sessions
+        (info,) = (await desk.ask("list", wire.ListSessions())).sessions
         assert info.running
         assert await desk.refused("chat", wire.SendChat(session=id, message="x")) == "session_busy"
         await desk.ask("cancel", wire.InSession(session=id))
@@ -150,10 +150,14 @@ def test_approvals() -> None:
             risk="high",
             why="it deletes files",
         )
-        assert (await desk.ask("list")).sessions[0].waiting == ("c1",)
+        assert (await desk.ask("list", wire.ListSessions())).sessions[0].waiting == ("c1",)
         answer = wire.AnswerCall(session=id, call="c2", answer=wire.Approve(approved=True))
         assert await desk.refused("approve", answer) == "unknown_call"
-        await desk.approve(id, "c1", approved=True, editedArgs={"command": "ls"}, always=True)
+        answer = wire.AnswerCall(session=id, call="c1", answer=wire.Approve(approved=True))
+        assert await desk.refused("approve", answer) == "needs_confirmation"
+        assert (await desk.ask("list", wire.ListSessions())).sessions[0].waiting == ("c1",)
+        edited = {"command": "ls"}
+        await desk.approve(id, "c1", approved=True, confirmed=True, editedArgs=edited, always=True)
         answer = wire.AnswerCall(session=id, call="c1", answer=wire.Approve(approved=False))
         assert await desk.refused("approve", answer) == "stale"
         await desk.until(reader, wire.Completed)

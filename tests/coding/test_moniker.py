@@ -88,6 +88,30 @@ async def test_it_mends_a_repository_with_an_approval_of_a_person(
     assert {"coding", "run_command", "write_file"} <= names
 
 
+@pytest.mark.usefixtures("found")
+@on_loop
+async def test_nothing_but_an_approval_approves_what_it_asks(tmp_path: Path, view: View) -> None:
+    """No resumed session, no guidance, no step, and no Continue."""
+    copy = scenes.prepare("bill", tmp_path)
+    before = sorted((copy / "build").rglob("*"))
+    given = config(tmp_path, workspace=str(copy), prompt=scenes.PROMPT, model="bill")
+    async with house(tmp_path / "data", debugger=True) as home:
+        agent = await home.begin(CodingMoniker, moniker="coding", config=given)
+        assert await view.at() == {"Tool": "run_command", "Argument": scenes.ASKED}
+        await home.pause(agent)
+        await home.resume(agent)
+        await home.input(agent, "Yes, approve it.")
+        for _ in range(3):
+            with pytest.raises(AssertionError, match="needs_approval"):
+                await view.steps()
+            await asyncio.to_thread(view.go_on)
+        assert await view.at() == {"Tool": "run_command", "Argument": scenes.ASKED}
+        assert sorted((copy / "build").rglob("*")) == before != []
+        await asyncio.to_thread(view.stop)
+        await agent.join()
+    assert sorted((copy / "build").rglob("*")) == before
+
+
 @on_loop
 async def test_guidance_is_a_prompt_and_a_new_life_knows_what_was_said(tmp_path: Path) -> None:
     async with house(tmp_path / "data") as home:

@@ -121,11 +121,13 @@ def mend_in_terminal(copy: Path, script: str, prompt: str, data: Path) -> None:
         terminal.expect("exit code 1")
         terminal.expect("✓")
         terminal.expect("Asks for approval · high risk · ")
-        terminal.expect(r"\[y\]es .*: ")
+        terminal.expect(r"\[a\]pprove .*: ")
         terminal.sendline('e {"command": "rm -rf build/cache"}')
         terminal.expect(r"now: run_command\(command=rm -rf build/cache\)")
-        terminal.expect(r"\[y\]es .*: ")
-        terminal.sendline("y")
+        terminal.expect(r"\[a\]pprove .*: ")
+        terminal.sendline("a")
+        terminal.expect("High risk: type “run_command” and Enter")
+        terminal.sendline("run_command")
         terminal.expect("approved")
         terminal.expect("All tests pass")
         terminal.expect("Done · 6 queries")
@@ -195,7 +197,8 @@ def approve_each(person: Person, times: int) -> None:
     for number in range(1, times + 1):
         run = person.until(partial(asks, person, number))
         (halted,) = run.pending
-        person._command(ui.Approve(run=run.id, breakpoint=halted, revision=1, edit=edit))
+        meant = {"run": run.id, "breakpoint": halted, "revision": 1, "edit": edit}
+        person._command(ui.Approve(**meant, confirmed=True))
         person.until(lambda run: not run.pending)
 
 

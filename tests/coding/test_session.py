@@ -287,8 +287,8 @@ def test_between_prompts_nothing_is_said_to_run(home: Path, person: Person) -> N
 
     async def scene() -> None:
         async with await opened(home, Playing(says("Hi."), says("Ho."))) as session:
-            await asyncio.to_thread(waits, 1)  # the program's start
-            for rows in (3, 5):  # each a query and its answer
+            await asyncio.to_thread(waits, 2)  # the program's start, its sandbox
+            for rows in (4, 6):  # each a query and its answer
                 await session.run("Hello.")
                 await asyncio.to_thread(waits, rows)
 

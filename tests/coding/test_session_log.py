@@ -15,7 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.coding.entries import SessionEnd, SessionStart, UserPrompt, event_entry
+from agentstepper_nb.coding.entries import (
+    Approval,
+    SessionEnd,
+    SessionStart,
+    UserPrompt,
+    event_entry,
+)
 from agentstepper_nb.coding.log_reader import LOST, load_messages, summary
 from agentstepper_nb.coding.results import content, plain, result_message
 from agentstepper_nb.coding.session_log import SessionLog
@@ -75,7 +81,9 @@ def tell(transcript: Transcript, said: list[Any]) -> Iterator[list[ChatMessage]]
         transcript.answer(AssistantMessage(content=answer, tool_calls=calls))
         yield list(transcript.messages)
         for call, (_, _, result) in zip(calls, called, strict=True):
-            transcript.approval(call.call_id, "approved", "")
+            transcript.approval(
+                Approval(call_id=call.call_id, decision="approved", reason="", by="rule")
+            )
             transcript.result(call.call_id, plain(result))
             yield list(transcript.messages)
 
@@ -172,7 +180,16 @@ def test_the_entries_are_those_of_the_guide(tmp_path: Path) -> None:
             ToolCall(call_id="c2", name="look", args_json='{"half": '),
         )
         transcript.answer(AssistantMessage(content="Let", tool_calls=calls))
-        transcript.approval("c1", "denied", "no")
+        transcript.approval(
+            Approval(
+                call_id="c1",
+                decision="denied",
+                reason="no",
+                why="It asks.",
+                risk="high",
+                by="terminal",
+            )
+        )
         transcript.result("c1", ToolResult.failure("A person denied this: no", by="me"))
         log.append(SessionEnd(reason="closed"))
     lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -216,7 +233,15 @@ def test_the_entries_are_those_of_the_guide(tmp_path: Path) -> None:
                 {"callId": "c2", "name": "look", "args": '{"half": '},
             ],
         },
-        {"type": "approval", "callId": "c1", "decision": "denied", "reason": "no"},
+        {
+            "type": "approval",
+            "callId": "c1",
+            "decision": "denied",
+            "reason": "no",
+            "why": "It asks.",
+            "risk": "high",
+            "by": "terminal",
+        },
         {"type": "message", "role": "tool", "callId": "c1", "result": result},
         {"type": "event", "eventType": "ToolResultEvent", "call_id": "c1", "result": result},
         {"type": "session_end", "reason": "closed"},

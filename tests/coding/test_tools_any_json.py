@@ -65,6 +65,8 @@ def fitting(schema: dict[str, Any], name: str = "") -> st.SearchStrategy[Any]:
                 if key not in needed
             }
             return st.fixed_dictionaries(needed, optional=rest)
+        case "array":
+            return st.lists(fitting(schema["items"], name), max_size=2)
         case "string":
             return TEXTS.get(name, st.text(max_size=30) | st.sampled_from(["two", "one\n", "\r\n"]))
         case "integer":

@@ -23,8 +23,13 @@ PYTHON: Final = sys.executable
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
-    desk = Desk(tmp_path)
-    desk.tools = default_tools(shell=True)
+    return Desk(tmp_path)
+
+
+@pytest.fixture
+def plain(desk: Desk) -> Desk:
+    """One without a shell."""
+    desk.tools = default_tools(shell=False)
     return desk
 
 
@@ -46,8 +51,8 @@ def refused(result: ToolResult) -> str:
 # ---- what it runs ----------------------------------------------------------------------------------
 
 
-def test_words_are_parted_as_by_a_shell_and_none_reads_them(desk: Desk) -> None:
-    assert output(run(desk, "echo 'a  b' \"c\" d\\ e '|' '$HOME' *")) == "a  b c d e | $HOME *\n"
+def test_words_are_parted_as_by_a_shell_and_none_reads_them(plain: Desk) -> None:
+    assert output(run(plain, "echo 'a  b' \"c\" d\\ e '|' '$HOME' *")) == "a  b c d e | $HOME *\n"
 
 
 def test_both_streams_are_one_and_there_is_no_input(desk: Desk) -> None:
@@ -63,10 +68,10 @@ def test_it_runs_where_it_is_told(desk: Desk) -> None:
 
 
 def test_a_failure_says_how_it_ended_and_what_it_printed(desk: Desk) -> None:
-    failed = run(desk, "echo bad; exit 3", shell=True)
+    failed = run(desk, "echo bad; exit 3")
     assert (failed.ok, failed.error) == (False, "It ended with exit code 3.")
     assert failed.data == {"exit_code": 3, "output": "bad\n"}
-    killed = run(desk, "kill -KILL $$", shell=True)
+    killed = run(desk, "kill -KILL $$")
     assert killed.error == f"It was ended by signal {signal.SIGKILL.value}."
 
 
@@ -86,15 +91,45 @@ def test_a_failure_says_how_it_ended_and_what_it_printed(desk: Desk) -> None:
         ("A=1 ls", "put `env` before it"),
     ],
 )
-def test_what_cannot_be_run(desk: Desk, command: str, says: str) -> None:
-    assert says in refused(run(desk, command))
+def test_what_cannot_be_run(plain: Desk, command: str, says: str) -> None:
+    assert says in refused(run(plain, command))
 
 
-def test_a_shell_only_where_it_is_allowed(desk: Desk) -> None:
-    assert output(run(desk, "echo a | tr a b", shell=True)) == "b\n"
-    desk.tools = default_tools()
-    assert "A shell isn't allowed here" in refused(run(desk, "echo a", shell=True))
-    assert "no pipes" in desk.tool("run_command").description
+def test_a_shell_reads_a_command_as_models_write_them(desk: Desk) -> None:
+    assert output(run(desk, "cd src && echo *.py 2>&1 | tr b c")) == "c.py\n"
+    assert "pipes, `&&`" in desk.tool("run_command").description
+    assert output(run(desk, "echo a", shell=False)) == "a\n"  # an argument of older models' logs
+
+
+def test_without_a_shell_the_description_says_so(plain: Desk) -> None:
+    assert "no pipes" in plain.tool("run_command").description
+
+
+def test_a_program_that_is_missing_is_a_failure_of_the_shell(desk: Desk) -> None:
+    failed = run(desk, "no-such-program x")
+    assert failed.data["exit_code"] == 127
+    assert "not found" in failed.data["output"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "says"),
+    [
+        ("relative", "not an absolute path"),
+        ("/tmp/../tmp", "not an absolute path"),
+        ("LINK", "without links"),
+        ("/no/such/folder", "no folder '/no/such/folder'"),
+        ("/a\0b", "can't be used"),
+    ],
+)
+def test_folders_to_be_changed_are_named_as_they_are(desk: Desk, folder: str, says: str) -> None:
+    folder = folder.replace("LINK", str(desk.root / "out"))
+    assert says in refused(run(desk, "echo a", writable=[folder]))
+
+
+def test_without_anything_that_holds_commands_none_is_run(desk: Desk) -> None:
+    desk.ctx.confinement = None
+    assert "no sandbox" in refused(run(desk, "echo a > made.txt"))
+    assert not (desk.root / "made.txt").exists()
 
 
 def test_the_environment_has_no_secrets(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +187,7 @@ class Family:
 def test_a_cancelled_call_ends_all_that_it_started(desk: Desk) -> None:
     async def scene() -> ToolResult:
         family = Family(desk)
-        args = {"command": family.command, "shell": True}
+        args = {"command": family.command}
         call = asyncio.create_task(desk.acall("run_command", args))
         await family.is_there()
         desk.ctx.cancel.set()
@@ -168,7 +203,7 @@ def test_a_cancelled_call_ends_all_that_it_started(desk: Desk) -> None:
 def test_a_cancelled_task_ends_all_that_it_started(desk: Desk) -> None:
     async def scene() -> None:
         family = Family(desk)
-        args = {"command": family.command, "shell": True}
+        args = {"command": family.command}
         call = asyncio.create_task(desk.acall("run_command", args))
         await family.is_there()
         call.cancel()
@@ -192,7 +227,7 @@ def test_a_time_out_ends_all_that_it_started(desk: Desk, monkeypatch: pytest.Mon
 
         monkeypatch.setattr(processes, "_first", out_of_time)
         desk.ctx.command_timeout = 2000.0
-        args = {"command": family.command, "shell": True, "timeout": 1000}
+        args = {"command": family.command, "timeout": 1000}
         result = await desk.acall("run_command", args)
         await family.is_gone()
         return result
@@ -202,7 +237,7 @@ def test_a_time_out_ends_all_that_it_started(desk: Desk, monkeypatch: pytest.Mon
 
 
 def test_time_runs_out(desk: Desk) -> None:
-    result = run(desk, "echo early; exec sleep 1000", shell=True, timeout=0.3)
+    result = run(desk, "echo early; exec sleep 1000", timeout=0.3)
     assert result.error == "It took more than 0.3 seconds and was ended."
 
 
@@ -219,7 +254,7 @@ def test_what_is_left_in_the_background_is_ended(desk: Desk) -> None:
         # Both in the background; the shell goes when both are there, and leaves them.
         desk.write("go", "")
         command = family.command + " & while [ -e go ]; do sleep 0.01; done"
-        call = asyncio.create_task(desk.acall("run_command", {"command": command, "shell": True}))
+        call = asyncio.create_task(desk.acall("run_command", {"command": command}))
         await family.is_there()
         (desk.root / "go").unlink()
         result = await call

@@ -171,9 +171,9 @@ def test_other_encodings_are_read_as_well_as_can_be(desk: Desk) -> None:
 def searched(desk: Desk, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Desk:
     """A desk whose search goes either way."""
     if request.param == "python":
-        monkeypatch.setattr(search, "ripgrep", lambda: None)
+        monkeypatch.setattr(search, "ripgrep", lambda workspace: None)
     else:
-        assert ripgrep(), "The tests' own requirements have one."
+        assert ripgrep(desk.root), "The tests' own requirements have one."
         monkeypatch.setattr(InPython, "matches", lambda *args: pytest.fail("not by ripgrep"))
     desk.write("x.txt", "alpha\nBeta\r\n\ngamma delta\nalpha\n")
     desk.write("sub/y.py", "def alpha():\n    pass\n")

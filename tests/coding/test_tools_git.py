@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -194,3 +195,14 @@ def test_a_damaged_repository_is_said(desk: Desk) -> None:
     (desk.root / ".git" / "index").write_bytes(b"rubbish")
     assert "git status failed" in error(desk.call("git_status"))
     assert desk.call("list_files").ok
+
+
+def test_no_program_of_the_workspace_is_run(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    planted = desk.root / "env" / "bin"
+    for name in ("git", "rg"):
+        desk.write(f"env/bin/{name}", f"#!/bin/sh\ntouch {desk.root}/ran\n")
+        (planted / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{planted}{os.pathsep}{os.environ['PATH']}")
+    assert desk.call("git_status").ok
+    assert desk.call("search", pattern="two").ok
+    assert not list(desk.root.rglob("ran"))

@@ -71,6 +71,24 @@ def test_several_files_are_changed_created_deleted_and_renamed(desk: Desk) -> No
     assert touched("nothing") == ()
 
 
+def test_the_result_shows_the_diff(desk: Desk) -> None:
+    desk.write("old.txt", "x\ny\n")
+    desk.write("binary", b"\xff\n")
+    patch = hunk("two", "2") + (
+        "--- a/./a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n-one\n+1\n 2\n three\n"
+        "--- /dev/null\n+++ b/n/new.txt\n@@ -0,0 +1 @@\n+hello\n"
+        "diff --git a/old.txt b/moved.txt\nsimilarity index 50%\nrename from old.txt\n"
+        "rename to moved.txt\n--- a/old.txt\n+++ b/moved.txt\n@@ -1,2 +1,2 @@\n x\n-y\n+z\n"
+    )
+    assert desk.call("apply_patch", patch=patch).data["diff"] == (
+        "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n-one\n-two\n+1\n+2\n three\n"
+        "--- /dev/null\n+++ b/n/new.txt\n@@ -0,0 +1 @@\n+hello\n"
+        "--- a/moved.txt\n+++ b/moved.txt\n@@ -1,2 +1,2 @@\n x\n-y\n+z\n"
+    )
+    gone = "--- a/n/new.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-hello\n"
+    assert desk.call("apply_patch", patch=gone).data["diff"] == gone
+
+
 @pytest.mark.parametrize(
     "head", ["@@ -1,9 +1,7 @@", "@@ -1 +1 @@", "@@ -1,2 +1,3 @@ def f", "@@ -1,3 +1,4 @@"]
 )

@@ -20,7 +20,7 @@ from tests.docs.pages import GUIDE, blocks, files
 
 PAGE = GUIDE / "tools.md"
 NAMES = ("list_files", "read_file", "search", "edit_file", "write_file", "apply_patch")
-NAMES += ("run_command", "git_status", "git_diff")
+NAMES += ("run_command", "git_status", "git_diff", "git_commit")
 
 
 class NoArgs(Struct):

@@ -16,6 +16,7 @@ from tests.hub.conftest import Stand
 from tests.hub.desk import Agent, Person, a_hub
 from tests.hub.peers import AgentV2
 from tests.hub.test_reading import on_a_loop, settle
+from tests.hub.uis import UiV1
 
 Json = Any
 
@@ -67,6 +68,9 @@ async def test_approved_edited_and_for_always() -> None:
     body = (await person.command("get_message", run="r", message="b"))["body"]
     assert (body["approval"], body["reason"], body["always"]) == (ASKS, None, False)
     said = {"run": "r", "breakpoint": "b", "revision": 1, "edit": EDIT, "always": True}
+    refused = await person.command("approve", **said)
+    assert (refused["body"]["code"], refused["body"]["run"]) == ("needs_confirmation", "r")
+    said["confirmed"] = True
     assert (await person.command("approve", **said))["type"] == "ok"
     assert await the_answer(agent) == {
         "kind": "resume",
@@ -77,6 +81,24 @@ async def test_approved_edited_and_for_always() -> None:
     assert hub.run("r").state is RunState.CONTINUE
     body = (await person.command("get_message", run="r", message="b"))["body"]
     assert (body["approval"], body["always"]) == (ASKS, True)
+    await hub.close()
+
+
+@on_a_loop
+async def test_a_step_of_an_approval_is_refused_however_it_comes() -> None:
+    hub, agent = await a_run()
+    person = Person(hub)
+    named = {"run": "r", "breakpoint": "b", "revision": 1}
+    for said in [{"run": "r"}, named, named | {"edit": EDIT}] * 7:
+        refused = (await person.command("step", **said))["body"]
+        assert (refused["code"], refused["run"]) == ("needs_approval", "r")
+        assert "the call shell(rm -r build) asks for approval" in refused["message"]
+    for said in [{"run": "r"}, named]:
+        assert (await person.command("continue", **said))["type"] == "ok"
+    await settle()
+    assert agent.line.take("answer") == []
+    (pending,) = hub.debugger.pending("r")
+    assert (pending.id, pending.revision, pending.edit) == ("b", 1, None)
     await hub.close()
 
 
@@ -149,7 +171,7 @@ async def test_the_ok_of_a_view_that_was_second_is_an_error() -> None:
     hub, agent = await a_run()
     first, second = Person(hub), Person(hub)
     deny = {"run": "r", "breakpoint": "b", "revision": 1, "reason": "Not today."}
-    one = first.give("approve", run="r", breakpoint="b", revision=1)
+    one = first.give("approve", run="r", breakpoint="b", revision=1, confirmed=True)
     other = second.give("deny", **deny)
     assert (await first.answer(one))["type"] == "ok"
     assert (await second.answer(other))["body"]["code"] == "stale"
@@ -174,7 +196,7 @@ async def test_all_of_it_is_kept_and_travels(
     opened: Callable[[Path], Store], tmp_path: Path
 ) -> None:
     hub, agent = await a_run(opened(tmp_path))
-    hub.approve("r", "b", 1, EDIT, always=True)
+    hub.approve("r", "b", 1, EDIT, always=True, confirmed=True)
     ask(agent, "c")
     hub.deny("r", "c", 1, "Not today.")
     agent.bye()
@@ -206,7 +228,7 @@ async def test_it_is_still_asked_after_a_restart(tmp_path: Path) -> None:
     person = Person(hub)
     body = (await person.command("get_message", run="r", message="b"))["body"]
     assert body["approval"] == ASKS
-    await person.command("approve", run="r", breakpoint="b", revision=1)
+    await person.command("approve", run="r", breakpoint="b", revision=1, confirmed=True)
     assert await the_answer(agent) == {"kind": "resume", "approved": True}
     await hub.close()
 
@@ -236,20 +258,59 @@ async def test_an_approval_the_store_lost_is_not_given() -> None:
 # ---- version 1 --------------------------------------------------------------------------------------
 
 
-def test_a_view_of_version_1_steps_to_approve_and_continue_leaves_it(stand: Stand) -> None:
+ELSEWHERE = (
+    "The call shell(rm -r build) asks for approval, and a view of version 1 can't approve: nothing was "
+    "done. Approve or deny the call in the notebook's view, with `agentstepper step`, or in the agent's "
+    "own terminal."
+)
+
+
+def asked_in_version_1(stand: Stand) -> tuple[AgentV2, UiV1, str, str]:
+    """An agent that asks, and a view of version 1 that is told of it: its run and the message."""
     agent, ui = stand.agent(), stand.ui(1)
     assert isinstance(agent, AgentV2)
+    assert isinstance(ui, UiV1)
     agent.start()
     run = ui.find("P")
     agent.begin("tool_invocation", name="shell")
     asked = agent.reach(CALL, approval=ASKS)
     assert ui.halted(run) == asked
+    return agent, ui, run, asked
+
+
+def test_a_view_of_version_1_approves_nothing_by_step(stand: Stand) -> None:
+    agent, ui, run, asked = asked_in_version_1(stand)
+    for _ in range(20):
+        refused = ui.refused("step", run=run)
+        assert refused == {"code": "needs_approval", "message": ELSEWHERE, "run": run}
     ui.resume(run)
     assert ui.pending(run) == asked
     agent.ask()
     assert agent.answered()["answer"] == {"kind": "resume"}, "it continues all the same"
-    ui.step(run)
+    assert ui.pending(run) == asked
+    person = stand.ui(2)
+    person.halted(run, asked)
+    person.act("deny", run=run, breakpoint=asked, revision=1, reason="Not today.")
     assert agent.answered() == {
         "breakpoint": asked,
-        "answer": {"kind": "resume", "approved": True},
+        "answer": {"kind": "deny", "reason": "Not today."},
     }
+
+
+@pytest.mark.parametrize("content", [EDITED, None])
+def test_a_view_of_version_1_edits_nothing_that_asks(stand: Stand, content: Json) -> None:
+    agent, ui, run, asked = asked_in_version_1(stand)
+    refused = ui.refused("update_msg_content", run=run, message=asked, content=content)
+    assert refused == {"code": "needs_approval", "message": ELSEWHERE, "run": run}
+    person = stand.ui(2)
+    person.halted(run, asked)
+    person.act("approve", run=run, breakpoint=asked, revision=1, confirmed=True)
+    assert agent.answered()["answer"] == {"kind": "resume", "approved": True}, "as it was sent"
+
+
+def test_a_step_of_version_1_goes_on_from_what_does_not_ask(stand: Stand) -> None:
+    agent, ui, run, asked = asked_in_version_1(stand)
+    query = agent.ask()
+    ui.step(run)
+    assert agent.answered() == {"breakpoint": query, "answer": {"kind": "resume"}}
+    assert ui.pending(run) == asked

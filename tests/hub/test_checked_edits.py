@@ -86,7 +86,9 @@ def test_an_approval_with_an_edit_is_asked_about_too(stand: Stand) -> None:
     asked = agent.reach({"Tool": "shell", "Argument": "rm"}, approval=asks)
     ui.halted(run, asked)
     edit = {"Tool": "shell", "Argument": "ls"}
-    told = ui.give("approve", run=run, breakpoint=asked, revision=1, edit=json.dumps(edit))
+    told = ui.give(
+        "approve", run=run, breakpoint=asked, revision=1, edit=json.dumps(edit), confirmed=True
+    )
     agent.send("edit_checked", check=question(agent, asked, edit), refusal="No.")
     assert ui.result(told)["body"]["code"] == "invalid_edit"
     assert ui.pending(run) == asked

@@ -201,7 +201,7 @@ def uis_messages(ui: Ui, run: str, turn: int) -> list[Json]:
     body = {"run": run, "breakpoint": point, "revision": 1, "edit": '{"a": 1}', "name": "n"}
     body |= {"message": point, "commit": "c1", "path": "a", "data": "eJw=", "version": 2}
     commands = ("step", "continue", "halt", "stop", "edit", "rename_run", "delete_run", "hello")
-    body |= {"always": True, "reason": "no"}
+    body |= {"always": True, "confirmed": True, "reason": "no"}
     commands += ("approve", "deny")
     commands += ("open_run", "close_run", "get_message", "get_change", "export_run", "import_run")
     said: list[tuple[str, Json]] = [(each, body) for each in commands]

@@ -165,6 +165,7 @@ def long_header(run: Run) -> Run:
         workspace=LONG,
         host=LONG,
         last_event=LONG,
+        notice=LONG,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from tests.hub.conftest import Stand
-from tests.hub.peers import Json
+from tests.hub.peers import AgentV2, Json
 from tests.hub.uis import UiV1
 
 
@@ -100,3 +100,24 @@ def test_a_refused_edit_is_taken_back_where_it_was_shown(
     assert ui.editable[run] == point
     ui.step(run)
     assert agent.answer() == {"Tool": "ls", "Argument": {"path": "."}}
+
+
+def test_a_step_at_an_approval_is_explained_once(stand: Stand, ui: OriginalsUi) -> None:
+    """It shows no errors: without a note the person would press Step for ever."""
+    agent = stand.agent()
+    assert isinstance(agent, AgentV2)
+    agent.start()
+    run = ui.find("P")
+    agent.begin("tool_invocation", name="shell")
+    call = {"Tool": "shell", "Argument": "rm -r build"}
+    asked = agent.reach(call, approval={"risk": "high", "why": "It deletes files."})
+    ui.halted(run, asked)
+    for _ in range(3):
+        ui.send("step", {"run": run})
+    assert ui.until_noted(run).startswith(
+        "The call shell(rm -r build) asks for approval, and a view"
+    )
+    ui.send("barrier", {})
+    while (message := ui.hear())["content"].get("code") != "unknown_command":
+        assert message["content"]["code"] == "needs_approval", "it is said once"
+    assert ui.editable[run] == asked

@@ -11,19 +11,22 @@ import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from agentstepper_nb.errors import CommandError, ProtocolError
+from agentstepper_nb.errors import CommandError, NeedsApprovalError, ProtocolError, StaleError
 from agentstepper_nb.hub import AgentStepperCore, standalone
 from agentstepper_nb.protocol.records import RunFound
 from agentstepper_nb.protocol.values import Ending
 from agentstepper_nb.store import open_store
 from tests.hub.conftest import Stand
+from tests.hub.peers import AgentV2
 from tests.hub.uis import UiV1, UiV2
+
+Given = TypeVar("Given")
 
 #: How a Core's threads are called; agents of other tests, which ran before, may have left theirs.
 THREADS = tuple(f"agentstepper-{what}" for what in ("core", "store", "reader", "search"))
@@ -171,8 +174,8 @@ def test_stop_does_not_wait_for_who_says_nothing(monkeypatch: pytest.MonkeyPatch
 # ---- control ----------------------------------------------------------------------------------------
 
 
-def run_on(core: AgentStepperCore, work: Coroutine[Any, Any, None]) -> None:
-    asyncio.run_coroutine_threadsafe(work, core.loop).result(30)
+def run_on(core: AgentStepperCore, work: Coroutine[Any, Any, Given]) -> Given:
+    return asyncio.run_coroutine_threadsafe(work, core.loop).result(30)
 
 
 def test_control_without_a_run_means_the_one_that_halted_last(stand: Stand) -> None:
@@ -254,6 +257,73 @@ def test_step_over_refuses_what_the_agent_could_not_take(stand: Stand) -> None:
         assert refused.value.code == "invalid_edit"
     run_on(stand.core, stand.core.step_over(None))
     assert agent.answer() == {"Tool": "ls", "Argument": None}
+
+
+CALL = {"Tool": "shell", "Argument": "rm -r build"}
+
+
+def an_approval(stand: Stand, risk: str) -> tuple[AgentV2, str]:
+    """An agent whose call asks for an approval, and the call's breakpoint."""
+    agent, ui = stand.started(2), stand.ui(2)
+    assert isinstance(agent, AgentV2)
+    run = ui.find("P")
+    agent.begin("tool_invocation", name="shell")
+    asked = agent.reach(CALL, approval={"risk": risk, "why": "It deletes files."})
+    ui.halted(run, asked)
+    return agent, asked
+
+
+@pytest.mark.parametrize("data", [None, CALL, {"Tool": "shell", "Argument": "ls"}])
+def test_step_over_never_approves(stand: Stand, data: Any) -> None:
+    core = stand.core
+    agent, asked = an_approval(stand, "low")
+    for _ in range(20):
+        with pytest.raises(NeedsApprovalError, match="approve the call, or deny it") as refused:
+            run_on(core, core.step_over(data))
+        assert (refused.value.call, refused.value.breakpoint) == ("shell(rm -r build)", asked)
+    run_on(core, core.continue_execution())
+    (call,) = run_on(core, core.approvals())
+    assert (call.id, call.edit, call.revision) == (asked, None, 1)
+    query = agent.ask()  # now it continues
+    assert agent.answered() == {"breakpoint": query, "answer": {"kind": "resume"}}
+
+
+def test_step_over_goes_on_from_what_does_not_ask(stand: Stand) -> None:
+    agent, _ = an_approval(stand, "low")
+    query = agent.ask("hi")
+    stand.ui(2).until(next(iter(stand.core.hub.runs())).id, "halted")
+    run_on(stand.core, stand.core.step_over("bye"))
+    assert agent.answered() == {"breakpoint": query, "answer": {"kind": "resume", "data": "bye"}}
+
+
+def test_a_program_approves_what_it_has_seen(stand: Stand) -> None:
+    core = stand.core
+    agent, asked = an_approval(stand, "high")
+    (seen,) = run_on(core, core.approvals())
+    (same,) = run_on(core, core.approvals(seen.run))
+    assert (same, seen.approval and seen.approval.risk) == (seen, "high")
+    with pytest.raises(CommandError, match="of high risk") as refused:
+        run_on(core, core.approve(seen))
+    assert refused.value.code == "needs_confirmation"
+    with pytest.raises(ProtocolError, match="A tool call must stay"):
+        run_on(core, core.approve(seen, "ls", confirmed=True))
+    edited = {"Tool": "shell", "Argument": "ls"}
+    run_on(core, core.approve(seen, edited, always=True, confirmed=True))
+    answer = {"kind": "resume", "data": edited, "approved": True, "always": True}
+    assert agent.answered() == {"breakpoint": asked, "answer": answer}
+    for late in (core.approve(seen, confirmed=True), core.deny(seen, "No.")):
+        with pytest.raises(StaleError):
+            run_on(core, late)
+    assert run_on(core, core.approvals()) == []
+
+
+def test_a_program_denies(stand: Stand) -> None:
+    core = stand.core
+    agent, asked = an_approval(stand, "high")
+    (seen,) = run_on(core, core.approvals())
+    run_on(core, core.deny(seen, "Not today."))
+    answer = {"kind": "deny", "reason": "Not today."}
+    assert agent.answered() == {"breakpoint": asked, "answer": answer}
 
 
 # ---- runs on disk -----------------------------------------------------------------------------------

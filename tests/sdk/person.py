@@ -80,14 +80,18 @@ class Person:
         breakpoint, text = self.halted(), json.dumps(value)
         self._command(ui.Edit(run=self.run.id, breakpoint=breakpoint, revision=1, edit=text))
 
-    def approve(self, edit: Any = ..., revision: int = 1, *, always: bool = False) -> None:
+    def approve(
+        self, edit: Any = ..., revision: int = 1, *, always: bool = False, confirmed: bool = True
+    ) -> None:
         """Approve what the oldest pending breakpoint asks, with an edit where one is given."""
         text = None if edit is ... else json.dumps(edit)
-        meant = {"run": self.run.id, "breakpoint": self.halted(), "revision": revision}
-        self._command(ui.Approve(**meant, edit=text, always=always))
+        breakpoint = self.halted()
+        meant = {"run": self.run.id, "breakpoint": breakpoint, "revision": revision}
+        self._command(ui.Approve(**meant, edit=text, always=always, confirmed=confirmed))
 
     def deny(self, reason: str, revision: int = 1) -> None:
-        meant = {"run": self.run.id, "breakpoint": self.halted(), "revision": revision}
+        breakpoint = self.halted()
+        meant = {"run": self.run.id, "breakpoint": breakpoint, "revision": revision}
         self._command(ui.Deny(**meant, reason=reason))
 
     def tries(self, does: Callable[..., None], *args: Any) -> bool:

@@ -65,6 +65,25 @@ def test_a_denial_is_raised_with_its_reason(door: str, core: ScriptedCore) -> No
 
 
 @both
+def test_a_no_is_not_swallowed_by_who_tries_again(door: str, core: ScriptedCore) -> None:
+    """What fails for the moment is worth another try: a file, a network, a time limit. A No is none."""
+    core.policy = Answers(Deny(reason="Not today."))
+    tried: list[int] = []
+
+    async def scenario(dbg: Any) -> None:
+        for attempt in range(3):
+            try:
+                tried.append(attempt)
+                await call(dbg, Approval("It deletes files."))
+            except (OSError, RuntimeError, ValueError, LookupError, TypeError):
+                continue
+
+    with pytest.raises(ToolDeniedError, match=r"^Not today\.$"):
+        run(door, core, scenario)
+    assert tried == [0]
+
+
+@both
 def test_a_denial_without_a_reason_says_at_least_that(door: str, core: ScriptedCore) -> None:
     core.policy = Answers(Deny(reason=""))
 

@@ -40,6 +40,21 @@ def test_the_views_port_is_not_the_agents(live: AgentStepperCore) -> None:
 
 
 @both
+def test_a_run_has_the_agents_notice_from_the_start(
+    door: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+) -> None:
+    async def scenario(dbg: Any) -> None:
+        await dbg.begin_llm_query_breakpoint("p")
+
+    working = started(pool, door, live, scenario, notice="No sandbox: careful")
+    person.step()
+    person.halted()
+    person.go_on()
+    working.result(PATIENCE)
+    assert person.over().notice == "No sandbox: careful"
+
+
+@both
 def test_step_edit_continue_and_halt(
     door: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
 ) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +16,10 @@ from traitlets.config import Config
 
 from agentstepper_nb.protocol.frame import SUBPROTOCOL
 from agentstepper_nb.server_ext import AgentStepperExtension
+from tests.helpers.conversing import Leader
 from tests.server.agents import Api, Hand
+from tests.server.coding import Client
+from tests.server.coding_worker import Worker
 from tests.server.peers import Agent, Ui
 
 pytest_plugins = ["pytest_jupyter.jupyter_server"]
@@ -47,7 +52,15 @@ def max_message() -> int:
 
 
 @pytest.fixture
-def jp_server_config(tmp_path: Any, granted: set[str], max_message: int) -> Config:
+def coding_traits() -> dict[str, Any]:
+    """What the server's config says of coding sessions; tests parametrise it."""
+    return {}
+
+
+@pytest.fixture
+def jp_server_config(
+    tmp_path: Any, granted: set[str], max_message: int, coding_traits: dict[str, Any]
+) -> Config:
     return Config(
         {
             "ServerApp": {
@@ -61,6 +74,7 @@ def jp_server_config(tmp_path: Any, granted: set[str], max_message: int) -> Conf
                 "agent_token": AGENT_TOKEN,
                 "control_token": CONTROL_TOKEN,
                 "max_message": max_message,
+                **coding_traits,
             },
         }
     )
@@ -131,3 +145,44 @@ def hand(extension: AgentStepperExtension) -> Hand:
     """A worker's hand; no worker is started beside it."""
     extension.host.runtime.on_need = lambda: None
     return Hand(extension.host.runtime, now=1000.0)
+
+
+# ---- coding sessions -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def leader() -> Leader:
+    return Leader()
+
+
+@pytest.fixture
+def worker(
+    extension: Any, connect: Any, leader: Leader, jp_asyncio_loop: asyncio.AbstractEventLoop
+) -> Iterator[Worker]:
+    async def connected() -> Worker:
+        token = {"Authorization": f"Bearer {extension.tokens.worker}"}
+        worker = Worker(await connect("worker", token), leader, Path(extension.data_dir))
+        await worker.serve()
+        return worker
+
+    worker = jp_asyncio_loop.run_until_complete(connected())
+    yield worker
+    jp_asyncio_loop.run_until_complete(worker.die())
+
+
+@pytest.fixture
+def api(
+    extension: Any, jp_fetch: Any, http_server_client: Any, jp_base_url: str, jp_auth_header: Any
+) -> Client:
+    return Client(jp_fetch, http_server_client.get_http_port(), jp_base_url, dict(jp_auth_header))
+
+
+@pytest.fixture
+def root(jp_root_dir: Path) -> Path:
+    (jp_root_dir / "repo").mkdir()
+    return jp_root_dir
+
+
+@pytest.fixture
+def how(root: Path) -> dict[str, Any]:
+    return {"workspacePath": str(root / "repo"), "provider": "scripted", "model": "jokes"}

@@ -4,97 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tornado.httpclient import HTTPClientError
 
-from agentstepper_nb.coding.service import CodingService
+from agentstepper_nb.coding.tool import Risk
 from agentstepper_nb.llm_wire.events import TextDelta
-from agentstepper_nb.protocol.worker import WORKER_VERSION, WorkerHello, WorkerWelcome, both_ways
 from agentstepper_nb.server_ext.coding import Stream
-from agentstepper_nb.worker.line import Line
-from agentstepper_nb.worker.service import ServiceContext
 from tests.helpers.conversing import Leader
-from tests.server.coding import Client, Event, turns
-
-LOG = logging.getLogger("agentstepper_nb.test")
-
-
-class Worker:
-    """A worker on a real socket."""
-
-    def __init__(self, socket: Any, leader: Leader) -> None:
-        self.socket = socket
-        service = CodingService(leader, ServiceContext(Path("/nowhere"), LOG))
-        self.line = Line(
-            lambda text: self._writing.append(socket.write_message(text)), {"coding": service}, LOG
-        )
-        self._writing: list[Any] = []
-
-    async def serve(self) -> None:
-        hello = WorkerHello(version=WORKER_VERSION, worker="test", pid=7, services=("coding",))
-        await self.socket.write_message(both_ways.encode(hello, 1))
-        _, welcome = both_ways.decode(await self.socket.read_message())
-        assert isinstance(welcome, WorkerWelcome)
-        self.reading = asyncio.create_task(self._read())
-
-    async def _read(self) -> None:
-        while (message := await self.socket.read_message()) is not None:
-            self.line.receive(message)
-        self.line.lost("gone")
-
-    async def die(self) -> None:
-        self.socket.close()
-        await self.reading
-
-
-@pytest.fixture
-def leader() -> Leader:
-    return Leader()
-
-
-@pytest.fixture
-def worker(
-    extension: Any, connect: Any, leader: Leader, jp_asyncio_loop: asyncio.AbstractEventLoop
-) -> Iterator[Worker]:
-    async def connected() -> Worker:
-        token = {"Authorization": f"Bearer {extension.tokens.worker}"}
-        worker = Worker(await connect("worker", token), leader)
-        await worker.serve()
-        return worker
-
-    worker = jp_asyncio_loop.run_until_complete(connected())
-    yield worker
-    jp_asyncio_loop.run_until_complete(worker.die())
-
-
-@pytest.fixture
-def api(
-    extension: Any, jp_fetch: Any, http_server_client: Any, jp_base_url: str, jp_auth_header: Any
-) -> Client:
-    return Client(jp_fetch, http_server_client.get_http_port(), jp_base_url, dict(jp_auth_header))
-
-
-@pytest.fixture
-def root(jp_root_dir: Path) -> Path:
-    (jp_root_dir / "repo").mkdir()
-    return jp_root_dir
-
-
-@pytest.fixture
-def how(root: Path) -> dict[str, Any]:
-    return {"workspacePath": str(root / "repo"), "provider": "scripted", "model": "jokes"}
-
-
-async def opened(api: Client, how: dict[str, Any]) -> str:
-    response = await api("POST", **how)
-    assert response.code == 201
-    (id,) = json.loads(response.body).values()
-    return str(id)
+from tests.server.coding import Client, Event, opened, turns
+from tests.server.coding_worker import Worker
 
 
 async def test_the_workflow(
@@ -137,14 +58,14 @@ async def test_the_workflow(
         assert [(each["id"], each["running"], each["waiting"]) for each in listed] == [
             (id, True, ["call 1"])
         ]
-        answer = await api("POST", id, "approvals", "call 1", approved=True)
+        answer = await api("POST", id, "approvals", "call 1", approved=True, confirmed=True)
         assert answer.code == 204
         await stream.until("completed")
 
         assert (await api("DELETE", id)).code == 204
         assert await stream.next() is None
     assert json.loads((await api("GET")).body) == {"sessions": []}
-    assert json.loads((await api("POST", id, "resume", **how)).body) == {"id": id}
+    assert json.loads((await api("POST", id, "resume", **how)).body)["id"] == id
 
 
 async def test_refusals(api: Client, worker: Worker, leader: Leader, how: Any) -> None:
@@ -177,6 +98,57 @@ async def test_refusals(api: Client, worker: Worker, leader: Leader, how: Any) -
         leader.led[id].elsewhere.set()  # the view was first
         await stream.until("completed")
         assert await api.refused("POST", *approvals, approved=True) == (409, "stale")
+
+
+async def test_nothing_approves_by_accident(
+    api: Client, worker: Worker, leader: Leader, how: Any
+) -> None:
+    id = await opened(api, how)
+    async with api.stream(id) as stream:
+        await api("POST", id, "chat", message="ask c1")
+        await stream.until("approval_required")
+        approve = ("POST", id, "approvals", "c1")
+        accidents: list[dict[str, Any]] = [
+            {},
+            {"approved": None},
+            {"approved": 1},
+            {"approved": "true"},
+            {"approved": "yes", "confirmed": True},
+            {"approve": True, "confirmed": True},
+            {"approved": True, "confirmed": True, "alway": True},
+            {"approved": True, "confirmed": "high"},
+            {"approved": True, "confirmed": 1},
+            {"approved": True, "confirmed": True, "always": "no"},
+            {"approved": True, "confirmed": True, "reason": None},
+            {"confirmed": True},
+        ]
+        for accident in accidents:
+            assert await api.refused(*approve, **accident) == (400, "invalid_message"), accident
+        # The risk is high: once is not enough, whatever else is said.
+        for once in ({}, {"confirmed": False}, {"always": True}, {"editedArgs": {"command": "ls"}}):
+            refused = await api.refused(*approve, approved=True, **once)
+            assert refused == (409, "needs_confirmation"), once
+        assert leader.led[id].decisions == []
+        assert json.loads((await api("GET")).body)["sessions"][0]["waiting"] == ["c1"]
+        assert (await api(*approve, approved=False, reason="no")).code == 204
+        await stream.until("completed")
+    (decision,) = leader.led[id].decisions
+    assert (decision.approved, decision.reason) == (False, "no")
+
+
+@pytest.mark.parametrize("risk", ["low", "medium"])
+async def test_lesser_risks_are_approved_as_before(
+    api: Client, worker: Worker, leader: Leader, how: Any, risk: str
+) -> None:
+    id = await opened(api, how)
+    leader.led[id].risk = Risk(risk)
+    async with api.stream(id) as stream:
+        await api("POST", id, "chat", message="ask c1")
+        (asked,) = await stream.until("approval_required")
+        assert asked.data["risk"] == risk
+        assert (await api("POST", id, "approvals", "c1", approved=True)).code == 204
+        await stream.until("completed")
+    assert leader.led[id].decisions[0].approved
 
 
 async def test_workspaces_lie_under_the_roots(

@@ -57,7 +57,9 @@ def test_a_session_from_create_to_resume(live: Live) -> None:
             assert "rm -rf build" in asked["why"]
             call = asked["callId"]
             edited = {"command": "echo kept"}
-            answer = await api("POST", id, "approvals", call, approved=True, editedArgs=edited)
+            answer = await api(
+                "POST", id, "approvals", call, approved=True, confirmed=True, editedArgs=edited
+            )
             assert answer.code == 204
             after = await stream.until("completed")
             assert await api.refused("POST", id, "approvals", call, approved=True) == (409, "stale")
@@ -91,6 +93,23 @@ def test_a_session_from_create_to_resume(live: Live) -> None:
             # The system's, the four that were kept, and this one.
             assert "6 messages." in text(await stream.until("completed"))
         await api("DELETE", id)
+
+    asyncio.run(test())
+
+
+def test_the_session_says_what_holds_its_commands(live: Live) -> None:
+    async def test() -> None:
+        api = live.api
+        created = json.loads((await api("POST", **live.how)).body)
+        report = created["sandbox"]
+        assert (report["mode"], report["network"]) == ("workspace-write", False)
+        assert report["name"] in ("bubblewrap", "landlock", "seatbelt")
+        async with api.stream(created["id"]) as stream:
+            (first,) = await stream.until("trace")
+            assert first.data == {"kind": "sandbox", "data": report}
+        listed = json.loads((await api("GET")).body)["sessions"]
+        assert [each["sandbox"] for each in listed if each["id"] == created["id"]] == [report]
+        await api("DELETE", created["id"])
 
     asyncio.run(test())
 
@@ -179,6 +198,7 @@ def test_twenty_sessions_at_once(live: Live) -> None:
     async def test() -> None:
         ids = await asyncio.gather(*(conversation() for _ in range(20)))
         listed = json.loads((await live.api("GET")).body)["sessions"]
+        listed = [each for each in listed if each["state"] == "open"]
         assert {each["id"] for each in listed} == set(ids)
         assert len({each["run"] for each in listed}) == 20
         await asyncio.gather(*(live.api("DELETE", id) for id in ids))

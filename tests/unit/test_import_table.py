@@ -89,7 +89,7 @@ TABLE = {
     # Processes that dial in and serve what the Core's own must not run.
     "worker": Row(rooms=("protocol", "discover"), packages={"websockets": ""}),
     "coding": Row(
-        rooms=("protocol", "sdk", "models", "llm_wire", "worker", "runtime"),
+        rooms=("protocol", "sdk", "models", "llm_wire", "worker", "runtime", "discover"),
         packages={"regex": "coding.tools.matching", "pathspec": "coding.tools.search"},
     ),
     "chat": Row(

@@ -12,10 +12,13 @@ from collections.abc import Sequence
 from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Unpack
+
+import msgspec
 
 from ...errors import SessionError
 from ...protocol.chat import AgentName, Message, Piece
+from ...protocol.coding_settings import CodingSettings, SettingsDict
 from .. import kinds
 from ..connector import Answer, InterpreterABC, Replace, Turn
 from .prompting import shortened
@@ -45,6 +48,10 @@ class Person(Protocol):
 
 class Conversation(Protocol):
     """One conversation with the agent, which remembers what was said in it."""
+
+    @property
+    def notice(self) -> str:
+        """What a person must know where nothing holds its commands; "" is nothing."""
 
     async def answer(self, prompt: str, person: Person, dbg: AsyncAgentStepper | None) -> None:
         """Answer a prompt. Cancelling it ends the answer, and what it runs; it raises what ends it."""
@@ -86,15 +93,16 @@ class CodingAgent(InterpreterABC):
         name: What it is called in the chat.
         role: A word of `chat.roles`.
         description: A line for people, and for agents that hand on.
-        auto_approve: Approve whatever would be asked; what is denied stays denied.
-        max_iterations: Questions to the model that one message may take; None: as elsewhere.
-        approval_timeout: Seconds that a person has to answer; None is without end.
-        shell: Whether commands may ask for a shell.
         policy: In place of the default policy: one, what makes one, or the name of an installed one.
+        settings: The settings of a coding session; see `CodingSettings`.
+
+    Raises:
+        msgspec.ValidationError: There is no such setting, or it is out of its bounds.
     """
 
     continuation_prompt: str | None = "Go on."
     summary: ClassVar[str] = "the coding agent, on a folder"
+    settings: ClassVar[type[CodingSettings]] = CodingSettings
 
     def __init__(
         self,
@@ -105,12 +113,10 @@ class CodingAgent(InterpreterABC):
         name: str = "coder",
         role: str = AgentName.AGENT_EXECUTOR.value,
         description: str = "",
-        auto_approve: bool = False,
-        max_iterations: int | None = None,
-        approval_timeout: float | None = None,
-        shell: bool = False,
         policy: Any = None,
+        **settings: Unpack[SettingsDict],
     ) -> None:
+        msgspec.convert(settings, CodingSettings)
         self.name = name
         self.role = role
         self.description = description or "reads, changes and runs what is in a folder"
@@ -118,11 +124,8 @@ class CodingAgent(InterpreterABC):
         self._options = {
             "provider": provider,
             "model": model,
-            "auto_approve": auto_approve,
-            "max_iterations": max_iterations,
-            "approval_timeout": approval_timeout,
-            "shell": shell,
             "policy": policy,
+            **settings,
         }
         self._kept: Conversations | None = None
         self._open: dict[str, Conversation] = {}  # by the chat's sessions
@@ -132,6 +135,11 @@ class CodingAgent(InterpreterABC):
         telling = _Telling(turn.confirm)
         prompt = _prompt(message, turn.window, self.name)
         return telling.read(partial(self._answer, prompt, telling, turn))
+
+    def notice(self, session_id: str) -> str:
+        """That nothing holds its commands, once its conversation was begun; see `InterpreterABC`."""
+        conversation = self._open.get(session_id)
+        return "" if conversation is None else conversation.notice
 
     async def ended(self, session_id: str) -> None:
         """Close the conversation; its log stays."""

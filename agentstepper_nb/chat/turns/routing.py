@@ -118,7 +118,8 @@ class Agents:
 
     def info(self, name: str) -> AgentInfo:
         """An agent, as it is told of."""
-        return replace(self._infos[name], run_id=self._run_id(self._agents[name]))
+        agent = self._agents[name]
+        return replace(self._infos[name], run_id=self._run_id(agent), notice=self._notice(agent))
 
     def _run_id(self, agent: InterpreterABC) -> str | None:
         try:
@@ -126,6 +127,13 @@ class Agents:
         except Exception:  # whoever looks at the session is told without it
             log.exception("%s can't say which run is its own.", agent.name)
             return None
+
+    def _notice(self, agent: InterpreterABC) -> str:
+        try:
+            return clean(str(agent.notice(self._session_id)))[:_LONGEST_LINE]
+        except Exception:  # as above
+            log.exception("%s can't say its notice.", agent.name)
+            return ""
 
     def infos(self) -> tuple[AgentInfo, ...]:
         """All of them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .apply_patch import ApplyPatch
 from .edit_file import EditFile
 from .git import GitDiff, GitStatus
+from .git_commit import GitCommit
 from .list_files import ListFiles
 from .read_file import ReadFile
 from .registry import ToolRegistry, add_installed
@@ -16,11 +17,11 @@ from .write_file import WriteFile
 __all__ = ["ToolRegistry", "default_tools"]
 
 
-def default_tools(*, shell: bool = False, images: bool = False) -> ToolRegistry:
+def default_tools(*, shell: bool | None = None, images: bool = False) -> ToolRegistry:
     """The tools that a session has where nobody says otherwise: ours, then those of other packages.
 
     Args:
-        shell: Whether `run_command` may be asked for a shell.
+        shell: Whether a shell reads the commands of `run_command`; None: it does.
         images: Whether pictures can be shown to a person, so that there is `show_image`.
     """
     registry = ToolRegistry()
@@ -31,9 +32,10 @@ def default_tools(*, shell: bool = False, images: bool = False) -> ToolRegistry:
         EditFile(),
         WriteFile(),
         ApplyPatch(),
-        RunCommand(shell=shell),
+        RunCommand() if shell is None else RunCommand(shell=shell),
         GitStatus(),
         GitDiff(),
+        GitCommit(),
     ):
         registry.register(tool)
     if images:

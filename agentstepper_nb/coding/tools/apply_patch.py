@@ -6,10 +6,12 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from ..paths import split
 from ..tool import Risk, ToolContext, ToolPolicy, ToolResult
 from .base import FileTool
 from .patches import FilePatch, PatchError, parse
-from .patching import carry_out, plan
+from .patching import Change, carry_out, plan
+from .write_file import changed, cut_diff
 
 
 class ApplyPatchArgs(Struct):
@@ -25,7 +27,8 @@ class ApplyPatch(FileTool[ApplyPatchArgs]):
     description = (
         "Apply a patch: unified diffs of one file or several, as `git diff` writes them. "
         "`--- /dev/null` creates a file, `+++ /dev/null` deletes one, `rename from` and `rename to` "
-        "rename one. All of it is applied or nothing. Lines of context must stand there exactly."
+        "rename one. All of it is applied or nothing. Lines of context must stand there exactly. Gives "
+        "the changes as a diff."
     )
     policy = ToolPolicy(risk=Risk.MEDIUM)
     arguments = ApplyPatchArgs
@@ -38,7 +41,25 @@ class ApplyPatch(FileTool[ApplyPatchArgs]):
         except PatchError as error:
             return ToolResult.failure(f"Nothing was changed. {error}")
         carry_out(ctx.workspace, changes)
-        return ToolResult.success({"files": [_told(patch) for patch in patches]})
+        files = [_told(patch) for patch in patches]
+        return ToolResult.success({"files": files, "diff": _diff(patches, changes)})
+
+
+def _diff(patches: list[FilePatch], changes: list[Change]) -> str:
+    """What the patch changed, file by file, as the other tools that write show it."""
+    made = {change.path: change for change in changes}
+    pairs = dict.fromkeys((_name(patch.old), _name(patch.new)) for patch in patches)
+    diffs: list[str] = []
+    for before, after in pairs:
+        old, new = made.get(before or ""), made.get(after or "")
+        if old is not None or new is not None:
+            held, holds = old.old if old else None, new.new if new else None
+            diffs.append(changed(after or before or "", held, holds)["diff"])
+    return cut_diff("".join(diffs))
+
+
+def _name(path: str | None) -> str | None:
+    return None if path is None else "/".join(split(path))
 
 
 def _told(patch: FilePatch) -> dict[str, str | None]:

@@ -58,3 +58,8 @@ def binary_kind(data: bytes) -> str | None:
 def shown(name: str) -> str:
     """A name as JSON can carry it: those of the disk may be no UTF-8."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def counted(files: int) -> str:
+    """How many files, in words."""
+    return "1 file" if files == 1 else f"{files:,} files"

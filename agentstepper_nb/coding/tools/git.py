@@ -10,12 +10,14 @@ from msgspec import Meta, Struct
 from ...errors import UnsafePathError, WorkspaceError
 from ...sdk.workspace.command import Git, GitError
 from ..tool import ToolContext, ToolPolicy, ToolResult
-from .base import FileTool, Path
+from .base import FileTool, Path, counted
 from .inside import only_inside
 from .repository import below, repository
 
 #: Bytes of git's answer that are read.
 LIMIT: Final = 4 * 1024 * 1024
+#: Asks for the paths alone, of a renamed file both.
+_NAMES: Final = ("--name-only", "--no-renames", "-z")
 
 
 class GitStatusArgs(Struct):
@@ -65,10 +67,31 @@ class GitDiff(FileTool[GitDiffArgs]):
         if path is None:
             raise UnsafePathError(args.path, "it leads out of the workspace")
         options = ["--relative", *(["--cached"] if args.staged else [])]
-        result = _asked(ctx, ["diff", *options, "--", path], args.base)
-        if result.ok and not args.staged:
-            result.data["diff"] = only_inside(result.data["diff"], ctx.workspace)
+        named = _asked(ctx, ["diff", *options, *_NAMES, "--", path], args.base)
+        if not named.ok or "more" in named.data:
+            return (
+                named if not named.ok else ToolResult.failure("Too many files: ask for one path.")
+            )
+        names = named.data["diff"].split("\0")[:-1]
+        readable = [name for name in names if not ctx.workspace.is_denied(name)]
+        if len(readable) == len(names):
+            return _diff(ctx, args, options, [path])
+        result = _diff(ctx, args, options, readable)
+        if result.ok:
+            result.data["left_out"] = (
+                f"{counted(len(names) - len(readable))}: a rule denies reading."
+            )
         return result
+
+
+def _diff(ctx: ToolContext, args: GitDiffArgs, options: list[str], paths: list[str]) -> ToolResult:
+    """The diff of these paths; of none it is empty, where git would take all."""
+    if not paths:
+        return ToolResult.success({"diff": ""})
+    result = _asked(ctx, ["diff", *options, "--", *paths], args.base)
+    if result.ok and not args.staged:
+        result.data["diff"] = only_inside(result.data["diff"], ctx.workspace)
+    return result
 
 
 def _asked(ctx: ToolContext, command: Sequence[str], base: str | None = None) -> ToolResult:

@@ -19,6 +19,7 @@ from typing import Any, Final
 import regex
 from msgspec import Struct
 
+from ...sdk.workspace.git_environment import search_path
 from ..workspace import Workspace
 from .environment import environment
 
@@ -51,10 +52,16 @@ class SearchTimeoutError(Exception):
     """The search took too long."""
 
 
-def ripgrep() -> str | None:
-    """Where ripgrep is: on PATH, or beside this Python, where its package puts it."""
+def ripgrep(workspace: Path) -> str | None:
+    """Where ripgrep is: on PATH, or beside this Python, where its package puts it.
+
+    Args:
+        workspace: The folder of which no program is run.
+    """
     beside = Path(sys.executable).parent / "rg"
-    return shutil.which("rg") or (str(beside) if os.access(beside, os.X_OK) else None)
+    return shutil.which("rg", path=search_path(workspace)) or (
+        str(beside) if os.access(beside, os.X_OK) else None
+    )
 
 
 class ByRipgrep:

@@ -12,13 +12,16 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from .environment import environment
+from ..sandbox.base import Access, Launch, Sandbox
+from ..sandbox.launching import GRACE_S
 
 #: Bytes of a command's output that are kept, of its begin and of its end.
 HEAD: Final = 512 * 1024
 TAIL: Final = 512 * 1024
-# Seconds to end by itself when asked to, and to wait for what its output's last reader left.
+# Seconds to wait for what its output's last reader left.
 _GRACE: Final = 2.0
+# Seconds that the launcher has to end a command: it gives the command a time of grace, then kills.
+_PATIENCE: Final = GRACE_S + 3.0
 
 _Waiting = Coroutine[Any, Any, Any]
 
@@ -76,13 +79,11 @@ class _Reader(asyncio.Protocol):
         self.over.set()
 
 
-async def run(words: Sequence[str], folder: Path, seconds: float, cancel: asyncio.Event) -> Ended:
-    """Run a command, and end all it started when it ends: what is in the background, too.
-
-    A program that leaves its session by itself, as daemons do, isn't found.
+async def run(launch: Launch, folder: Path, seconds: float, cancel: asyncio.Event) -> Ended:
+    """Run a command. When it ends, all that it started ends: daemons, too.
 
     Args:
-        words: The program and its arguments.
+        launch: How it is started.
         folder: Where it runs.
         seconds: How long it may take.
         cancel: Set: it is ended.
@@ -94,9 +95,10 @@ async def run(words: Sequence[str], folder: Path, seconds: float, cancel: asynci
     async with _reading(kept) as (reader, writable):
         try:
             process = await asyncio.create_subprocess_exec(
-                *words,
+                *launch.argv,
                 cwd=folder,
-                env=environment(),
+                env=launch.env,
+                pass_fds=launch.pass_fds,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=writable,
                 stderr=writable,
@@ -107,17 +109,49 @@ async def run(words: Sequence[str], folder: Path, seconds: float, cancel: asynci
         try:
             by_itself = await _first(seconds, process.wait(), cancel.wait())
             if not by_itself:
-                _signal(process, signal.SIGTERM)
-                await _first(_GRACE, process.wait())
+                _signal(
+                    process, signal.SIGTERM
+                )  # the launcher passes it on, and kills after a while
+                await _first(_PATIENCE, process.wait())
         finally:
-            _signal(process, signal.SIGKILL)
-            code = await process.wait()
-        await _first(_GRACE, reader.over.wait())  # who left the session may hold the pipe for long
+            code = await _end(process)
+        await _first(
+            _GRACE, reader.over.wait()
+        )  # who could not be killed may hold the pipe for long
     return Ended(
         exit_code=code if by_itself else None,
         output=kept.text(),
         timed_out=not by_itself and not cancel.is_set(),
     )
+
+
+@contextlib.asynccontextmanager
+async def prepared(
+    sandbox: Sandbox, words: Sequence[str], folder: Path, access: Access
+) -> AsyncIterator[Launch]:
+    """Prepare a command in a sandbox, on a thread. The context ends when the command has ended.
+
+    Args:
+        sandbox: The sandbox that confines the command.
+        words: The program and its arguments.
+        folder: Where it runs.
+        access: What it may reach.
+
+    Raises:
+        SandboxError: The command can't be confined as `access` says.
+        OSError: It can't be started.
+    """
+    with contextlib.ExitStack() as stack:
+        context = sandbox.command(words, folder, access)
+        entering = asyncio.ensure_future(asyncio.to_thread(stack.enter_context, context))
+        try:
+            yield await asyncio.shield(entering)
+        finally:
+            # Cancelled, the thread still works on it; what it makes is to be freed.
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait({entering})
+                entering.exception()  # is raised above, or of no interest to who cancelled
+            await asyncio.shield(asyncio.to_thread(stack.close))
 
 
 @contextlib.asynccontextmanager
@@ -153,7 +187,16 @@ async def _first(seconds: float, wanted: _Waiting, *instead: _Waiting) -> bool:
             task.cancel()
 
 
+async def _end(process: asyncio.subprocess.Process) -> int:
+    """Kill a command if it still runs; gives its exit code."""
+    if process.returncode is None:
+        _signal(process, signal.SIGQUIT)  # the launcher kills all that is left, and ends
+        await _first(_PATIENCE, process.wait())
+        _signal(process, signal.SIGKILL)
+    return await process.wait()
+
+
 def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
-    """Signal a command's whole group, of which the first may have ended before the others."""
+    """Signal the launcher, which has a group of its own."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)

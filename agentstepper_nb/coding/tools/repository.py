@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from ...sdk.workspace.command import Git
@@ -10,18 +11,24 @@ from ...sdk.workspace.owner import Owner
 from ..workspace import Workspace
 
 
-def repository(workspace: Workspace) -> Git | None:
+def repository(workspace: Workspace, config: Mapping[str, str] | None = None) -> Git | None:
     """The git of the repository the workspace lies in; None where it lies in none.
 
     It runs in the workspace's root. Nothing that the repository brings is run: hooks, filters, file
     system monitors, external diffs, pagers.
+
+    Args:
+        workspace: The workspace.
+        config: Settings beside the disarming ones.
 
     Raises:
         WorkspaceError: git is missing or too old.
         GitError: The repository's settings can't be read.
     """
     owner = Owner.find(workspace.root)
-    return owner.git() if owner else None
+    if owner is None:
+        return None
+    return owner.git().with_config(config or {})
 
 
 def below(workspace: Workspace, path: str) -> str | None:

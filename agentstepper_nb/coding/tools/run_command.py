@@ -2,20 +2,50 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import re
 import shlex
 from collections.abc import Sequence
-from typing import Annotated, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
+from ...errors import RulesError, SandboxError
+from ..sandbox import Access
+from ..sandbox.failures import sandbox_failure
 from ..tool import Risk, StructTool, ToolContext, ToolPolicy, ToolResult
-from .processes import Ended, run
+from .processes import Ended, prepared, run
+
+if TYPE_CHECKING:
+    from ..confinement import Confinement
 
 # Words that mean something to a shell alone: who writes them expects one.
 _OPERATOR = re.compile(r"\|\|?|&&?|;|\d?[<>]{1,2}(&\d)?|\d>&\d")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_SHELL: Final = "/bin/sh"
+#: The shells that read commands: the first that is there.
+_SHELLS: Final = ("/bin/bash", "/bin/sh")
+#: Folders that one call may ask to change.
+_MOST_FOLDERS: Final = 20
+#: The key of a result's diagnostics that tells of a failure on the sandbox.
+SANDBOX: Final = "sandbox"
+
+_DESCRIPTION: Final = (
+    "Run a command in the workspace, and get its exit code and output (both streams as one). It has no "
+    "input, and what it leaves in the background is ended. "
+)
+_SHELL: Final = "A shell reads it: pipes, `&&`, redirections and globs work. "
+_NO_SHELL: Final = (
+    "No shell reads it: there are quotes, but no pipes, `&&`, redirections, variables or globs. "
+)
+_SANDBOX: Final = (
+    "The system prompt says what holds it. If the task needs the network and commands have none, say "
+    "`network: true`; to change a folder outside of the workspace, name it in `writable`. A person is "
+    "asked for both, so ask for no more than the task needs."
+)
+
+Folder = Annotated[str, Meta(min_length=1, max_length=4096)]
 
 
 class RunCommandArgs(Struct):
@@ -24,39 +54,40 @@ class RunCommandArgs(Struct):
     command: Annotated[str, Meta(min_length=1, description="The command line.")]
     folder: Annotated[str, Meta(description="Where to run it, relative to the workspace.")] = "."
     timeout: Annotated[float, Meta(gt=0, description="Seconds that it may take.")] | None = None
-    shell: Annotated[bool, Meta(description="Let a shell read the command line.")] = False
+    network: Annotated[bool, Meta(description="Whether it needs the network.")] = False
+    writable: Annotated[
+        tuple[Folder, ...],
+        Meta(
+            max_length=_MOST_FOLDERS,
+            description="Folders outside of the workspace that it must change: absolute paths.",
+        ),
+    ] = ()
 
 
 class RunCommand(StructTool[RunCommandArgs]):
-    """Runs a command in the workspace.
+    """Runs a command in the workspace, held by the session's sandbox.
 
     Args:
-        shell: Whether the model may ask for a shell.
+        shell: Whether a shell reads the command line; else it is a program and its arguments.
+
+    Attributes:
+        has_shell: Whether a shell reads it.
     """
 
     name = "run_command"
     policy = ToolPolicy(risk=Risk.MEDIUM)
     arguments = RunCommandArgs
 
-    def __init__(self, *, shell: bool = False) -> None:
-        self._shell = shell
-        self.description = (
-            "Run a program in the workspace, and get its exit code and output (both streams as one). It "
-            "has no input, and what it leaves in the background is ended. "
-        ) + (
-            "With `shell` a shell reads the command line."
-            if shell
-            else "No shell reads the command line: there are quotes, but no pipes, `&&`, redirections, "
-            "variables or globs."
-        )
+    def __init__(self, *, shell: bool = True) -> None:
+        self.has_shell = shell
+        self.description = _DESCRIPTION + (_SHELL if shell else _NO_SHELL) + _SANDBOX
 
     async def run(self, args: RunCommandArgs, ctx: ToolContext) -> ToolResult:
         """Run it."""
-        if args.shell and not self._shell:
-            return ToolResult.failure(
-                "A shell isn't allowed here. Run one program at a time, without `shell`."
-            )
-        words = [_SHELL, "-c", args.command] if args.shell else _words(args.command)
+        confinement = ctx.confinement
+        if confinement is None:
+            return ToolResult.failure("This session runs no commands: it has no sandbox for them.")
+        words = _shell_words(args.command) if self.has_shell else _words(args.command)
         if isinstance(words, str):
             return ToolResult.failure(words)
         if any("\0" in word for word in words):
@@ -64,14 +95,43 @@ class RunCommand(StructTool[RunCommandArgs]):
         folder = ctx.workspace.resolve_path(args.folder)
         if folder is None or not folder.is_dir():
             return ToolResult.failure(f"There is no folder {args.folder!r} in the workspace.")
+        writable = _folders(args.writable)
+        if isinstance(writable, str):
+            return ToolResult.failure(writable)
+        return await self._confined(args, words, folder, writable, ctx, confinement)
+
+    async def _confined(
+        self,
+        args: RunCommandArgs,
+        words: Sequence[str],
+        folder: Path,
+        writable: Sequence[Path],
+        ctx: ToolContext,
+        confinement: Confinement,
+    ) -> ToolResult:
         seconds = min(args.timeout or ctx.command_timeout, ctx.command_timeout)
         try:
-            ended = await run(words, folder, seconds, ctx.cancel)
+            access = await asyncio.to_thread(
+                confinement.access, network=args.network, writable=writable
+            )
+            async with prepared(confinement.sandbox, words, folder, access) as launch:
+                ended = await run(launch, folder, seconds, ctx.cancel)
+        except (SandboxError, RulesError) as error:
+            return ToolResult.failure(str(error))
         except FileNotFoundError:
             return ToolResult.failure(f"There is no program {words[0]!r}.")
         except PermissionError:
             return ToolResult.failure(f"{words[0]!r} may not be run: it isn't executable.")
-        return _result(ended, seconds)
+        result = _result(ended, seconds)
+        if result.ok or not ended.exit_code:
+            return result
+        return await asyncio.to_thread(
+            _explained, result, ended.output, folder, access, confinement
+        )
+
+
+def _shell_words(command: str) -> Sequence[str]:
+    return (next(filter(os.path.exists, _SHELLS), _SHELLS[-1]), "-c", command)
 
 
 def _words(command: str) -> Sequence[str] | str:
@@ -94,6 +154,26 @@ def _words(command: str) -> Sequence[str] | str:
     return words
 
 
+def _folders(names: Sequence[str]) -> Sequence[Path] | str:
+    """The folders to be changed, as they were judged and seen; a text says what is wrong with one."""
+    found = []
+    for name in names:
+        path = Path(name)
+        try:
+            is_plain = (
+                path.is_absolute() and path.resolve() == path and str(path) == name.rstrip("/")
+            )
+            is_folder = path.is_dir()
+        except (OSError, ValueError, RuntimeError) as error:
+            return f"`writable`: {name!r} can't be used: {error}."
+        if not is_plain:
+            return f"`writable`: {name!r} is not an absolute path without links and `..`."
+        if not is_folder:
+            return f"`writable`: there is no folder {name!r}. Name the folder above it."
+        found.append(path)
+    return found
+
+
 def _result(ended: Ended, seconds: float) -> ToolResult:
     data: dict[str, Any] = {"exit_code": ended.exit_code, "output": ended.output}
     if ended.exit_code == 0:
@@ -107,3 +187,20 @@ def _result(ended: Ended, seconds: float) -> ToolResult:
     else:
         error = f"It ended with exit code {ended.exit_code}."
     return ToolResult(ok=False, data=data, error=error)
+
+
+def _explained(
+    result: ToolResult, output: str, folder: Path, access: Access, confinement: Confinement
+) -> ToolResult:
+    """A failure, with what the sandbox has to do with it."""
+    found = sandbox_failure(output, folder, access, confinement.sandbox.name)
+    if found is None:
+        return result
+    told = {"cause": found.cause, "advice": found.advice}
+    again = {"again": found.again, "question": found.question} if found.again else {}
+    return ToolResult(
+        ok=False,
+        data=result.data,
+        error=f"{result.error} {found.cause[:1].upper()}{found.cause[1:]}. {found.advice}",
+        diagnostics={SANDBOX: {**told, **again}},
+    )

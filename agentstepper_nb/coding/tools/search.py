@@ -12,7 +12,7 @@ from pathspec import GitIgnoreSpec
 
 from ..tool import ToolContext, ToolPolicy, ToolResult
 from ..workspace import Kind, Workspace
-from .base import FileTool, shown
+from .base import FileTool, counted, shown
 from .listing import Listing, walk
 from .matching import (
     PATIENCE,
@@ -75,8 +75,10 @@ class Search(FileTool[SearchArgs]):
     def work(self, args: SearchArgs, ctx: ToolContext) -> ToolResult:
         """Look for it."""
         wanted = Wanted(pattern=args.pattern, literal=args.literal, ignore_case=args.ignore_case)
+        files = list(islice(_files(args, ctx), FILE_LIMIT))
+        readable = [path for path in files if not ctx.workspace.is_denied(path)]
         try:
-            found = list(islice(_matches(wanted, args, ctx), args.limit + 1))
+            found = list(islice(_matches(wanted, readable, ctx), args.limit + 1))
         except PatternError as error:
             return ToolResult.failure(f"This is no regular expression: {error}. Or set `literal`?")
         except SearchTimeoutError:
@@ -88,14 +90,15 @@ class Search(FileTool[SearchArgs]):
         data: dict[str, Any] = {"matches": min(len(found), args.limit), "text": text}
         if len(found) > args.limit:
             data["more"] = "There are more: look for something rarer, or in fewer files."
+        if left_out := len(files) - len(readable):
+            data["left_out"] = f"{counted(left_out)}: a rule denies reading."
         return ToolResult.success(data)
 
 
-def _matches(wanted: Wanted, args: SearchArgs, ctx: ToolContext) -> Iterator[Match]:
+def _matches(wanted: Wanted, files: list[str], ctx: ToolContext) -> Iterator[Match]:
     """The matches, by ripgrep if it can: it has no look-around and no back references."""
-    files = list(islice(_files(args, ctx), FILE_LIMIT))
     cancelled = ctx.cancel.is_set
-    program = ripgrep()
+    program = ripgrep(ctx.workspace.root)
     if program is not None:
         try:
             found = ByRipgrep(program, ctx.workspace.root).matches(wanted, files, cancelled)

@@ -64,9 +64,14 @@ def changed(path: str, old: bytes | None, new: bytes | None) -> dict[str, Any]:
         diff = unified(path, _text(old), _text(new))
     except UnicodeDecodeError:
         return told | {"diff": "One side is no UTF-8 text."}
-    if len(diff) > _DIFF_LIMIT:
-        diff = f"{diff[:_DIFF_LIMIT]}\n[… {len(diff):,} characters in all]"
-    return told | {"diff": diff}
+    return told | {"diff": cut_diff(diff)}
+
+
+def cut_diff(diff: str) -> str:
+    """A diff as far as it is worth showing."""
+    if len(diff) <= _DIFF_LIMIT:
+        return diff
+    return f"{diff[:_DIFF_LIMIT]}\n[… {len(diff):,} characters in all]"
 
 
 def _text(data: bytes | None) -> str | None:

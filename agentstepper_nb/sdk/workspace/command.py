@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import os
 import signal
@@ -44,6 +45,8 @@ class Git:
         work_tree: The folder it looks at, for the commands that look at one.
         folder: Where to run, below the work tree.
         config: Settings beside the disarming ones.
+        workspace: The folder that an agent may write to, of which no git is run; the work tree by
+            default.
     """
 
     def __init__(
@@ -53,13 +56,21 @@ class Git:
         work_tree: Path | None = None,
         folder: Path | None = None,
         config: Mapping[str, str] | None = None,
+        workspace: Path | None = None,
     ) -> None:
         self.git_dir = git_dir
         self._folder = folder or work_tree or git_dir
+        self._workspace = workspace or work_tree or folder
         self._config = config
         self._variables = {"GIT_DIR": str(git_dir)}
         if work_tree is not None:
             self._variables["GIT_WORK_TREE"] = str(work_tree)
+
+    def with_config(self, config: Mapping[str, str]) -> Git:
+        """The same git with more settings."""
+        git = copy.copy(self)
+        git._config = {**(self._config or {}), **config}
+        return git
 
     def run(
         self,
@@ -118,7 +129,9 @@ class Git:
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Start a command with all three pipes; the caller `end`s it."""
-        return _start(self._folder, arguments, environment_of(self._variables, self._config))
+        return _start(
+            self._folder, arguments, environment_of(self._variables, self._config, self._workspace)
+        )
 
     def failure(self, command: str, status: int, message: bytes) -> GitError:
         """Make an error of what a failed command said."""
@@ -189,7 +202,7 @@ def version() -> str:
 def _start(
     folder: Path, command: Sequence[str], environment: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
-    program = executable()
+    program = executable(environment["PATH"])
     if program is None:
         raise _missing()
     try:
@@ -208,8 +221,8 @@ def _start(
 
 def _missing() -> WorkspaceError:
     return WorkspaceError(
-        "git was not found, and the workspace is watched by it: install git (as `apt install git` "
-        "or `conda install git`), or run without a workspace."
+        "git was not found outside of the workspace, and the workspace is watched by it: install git "
+        "(as `apt install git` or `conda install git`), or run without a workspace."
     )
 
 

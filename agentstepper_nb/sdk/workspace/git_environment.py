@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 #: Settings that win over those of any repository.
@@ -51,6 +53,8 @@ VARIABLES: Final[Mapping[str, str]] = {
     "LC_ALL": "C",
 }
 
+_SYSTEM: Final = ("/usr", "/bin", "/sbin")
+
 _SUBMODULES: Final = "--ignore-submodules=dirty"  # git would call itself to look into them
 _DIFF: Final = (
     "--submodule=short",
@@ -83,28 +87,49 @@ def arguments_of(command: Sequence[str]) -> list[str]:
 
 
 def environment_of(
-    variables: Mapping[str, str], config: Mapping[str, str] | None = None
+    variables: Mapping[str, str],
+    config: Mapping[str, str] | None = None,
+    workspace: Path | None = None,
 ) -> dict[str, str]:
     """Make the whole environment of a call.
 
     Args:
         variables: Variables of the repository, as `GIT_DIR`.
         config: Settings beside `CONFIG`.
+        workspace: The folder of which no program is run.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    kept["PATH"] = search_path()
+    kept["PATH"] = search_path(workspace)
     return {**kept, **VARIABLES, **variables, **_settings({**CONFIG, **(config or {})})}
 
 
-def executable() -> str | None:
-    """Find git on the search path, never in the current folder: that is a workspace."""
-    return shutil.which("git", path=search_path())
+def executable(path: str | None = None) -> str | None:
+    """Find git.
+
+    Args:
+        path: The search path; None: this process's, without relative folders.
+    """
+    return shutil.which("git", path=search_path() if path is None else path)
 
 
-def search_path() -> str:
-    """The search path without relative folders, which would be looked up in the workspace."""
+def search_path(workspace: Path | None = None) -> str:
+    """The search path without relative folders and those of a workspace: an agent may write there.
+
+    Args:
+        workspace: A folder, without links, of which no program is run; None: any may be run.
+    """
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    return os.pathsep.join(filter(os.path.isabs, folders))
+    return os.pathsep.join(folder for folder in folders if _is_trusted(folder, workspace))
+
+
+def _is_trusted(folder: str, workspace: Path | None) -> bool:
+    if not Path(folder).is_absolute():
+        return False
+    real = Path(os.path.realpath(folder))
+    # Who may write to this Python, or to the system, needs no other program.
+    trusted = (*map(os.path.realpath, (sys.prefix, sys.base_prefix)), *_SYSTEM)
+    is_inside = workspace is not None and real.is_relative_to(workspace)
+    return not is_inside or any(real.is_relative_to(each) for each in trusted)
 
 
 def _settings(config: Mapping[str, str]) -> dict[str, str]:

@@ -37,11 +37,12 @@ class Repository:
 
     Args:
         git_dir: Where it lies.
+        folder: The workspace.
     """
 
-    def __init__(self, git_dir: Path) -> None:
+    def __init__(self, git_dir: Path, folder: Path) -> None:
         self.git_dir = git_dir
-        self._git = Git(git_dir)
+        self._git = Git(git_dir, workspace=folder)
 
     @classmethod
     def open(cls, git_dir: Path, folder: Path) -> Repository:
@@ -55,7 +56,7 @@ class Repository:
             _create(git_dir, folder)
         for report in git_dir.glob("fast_import_crash_*"):  # what a killed agent left
             report.unlink(missing_ok=True)
-        return cls(git_dir)
+        return cls(git_dir, folder)
 
     def draft(
         self, branch: str, parent: str | None, message: str, at: float, author: str = NAME
@@ -130,7 +131,9 @@ def _create(git_dir: Path, folder: Path) -> None:
     git_dir.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = Path(tempfile.mkdtemp(prefix=f"{git_dir.name}.new-", dir=git_dir.parent))  # for us alone
     try:
-        Git(new).run("init", "--quiet", "--bare", "--template=", "--object-format=sha1")
+        Git(new, workspace=folder).run(
+            "init", "--quiet", "--bare", "--template=", "--object-format=sha1"
+        )
         with (new / "config").open("a") as config:
             config.write(_CONFIG)
         (new / "info").mkdir()

@@ -9,12 +9,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from .files import Entry
+from agentstepper_nb.errors import WorkspaceError
+
+from .files import STORE_LIMIT, Entry
 from .ignore import IGNORE_FILE, Ignore, Question, Rules, above, extended, lstat
 from .special_files import SpecialFileError, refuse
 
 #: Errors of what was there a moment ago: the agent may be at work. All others hide what is there.
 GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
+
+
+class Most(NamedTuple):
+    """The largest workspace that a look takes on."""
+
+    files: int
+    unread_bytes: int  # of the files that one look reads and stores
 
 
 class Tracked:
@@ -39,6 +48,8 @@ class Scan:
     files: dict[bytes, os.stat_result] = field(default_factory=dict)
     #: Files and folders that couldn't be looked at: what is there is unknown, not gone.
     closed: set[bytes] = field(default_factory=set)
+    #: Bytes of the files that are to be read and stored.
+    unread_bytes: int = 0
 
     def found(self, path: bytes) -> bool:
         """Whether there is such a file."""
@@ -69,12 +80,16 @@ class Scanner:
         root: The workspace.
         ignore: What to leave out.
         skip: Folders to leave out: our own data, where it lies in the workspace.
+        most: The largest workspace that is looked at; None: any.
     """
 
-    def __init__(self, root: bytes, ignore: Ignore, skip: Collection[bytes]) -> None:
+    def __init__(
+        self, root: bytes, ignore: Ignore, skip: Collection[bytes], most: Most | None = None
+    ) -> None:
         self._root = root
         self._ignore = ignore
         self._skip = skip
+        self._most = most
 
     def scan(self, tracked: Tracked, seen: Mapping[bytes, Entry]) -> Scan:
         """Look.
@@ -87,6 +102,7 @@ class Scanner:
             OSError: The workspace itself can't be listed.
             GitError: git can't tell what is ignored.
             SpecialFileError: A `.gitignore` is a pipe.
+            WorkspaceError: The workspace is larger than `most`.
         """
         look = _Look(tracked, seen, self._skip)
         look.list_folder(_Folder(b"", self._root, self._ignore.begin()))
@@ -102,7 +118,20 @@ class Scanner:
             below, look.below = look.below, []
             for folder in below:
                 look.try_folder(folder)
+                self._check_size(look.scan)
+        self._check_size(look.scan)
         return look.scan
+
+    def _check_size(self, scan: Scan) -> None:
+        most = self._most
+        if most is None:
+            return
+        if len(scan.same) + len(scan.files) > most.files or scan.unread_bytes > most.unread_bytes:
+            raise WorkspaceError(
+                f"{os.fsdecode(self._root)} has more than {most.files:,} files or "
+                f"{most.unread_bytes / 1024**3:g} GiB that git doesn't ignore: name what is large in a "
+                "`.gitignore`, or work in a folder below."
+            )
 
 
 class _Look:
@@ -170,6 +199,8 @@ class _Look:
             self.scan.same[path] = seen
         elif _counts(entry):
             self.scan.files[path] = found
+            if found.st_size <= STORE_LIMIT:
+                self.scan.unread_bytes += found.st_size
 
     def _missed(self, path: bytes, error: OSError) -> None:
         if error.errno not in GONE:

@@ -20,13 +20,13 @@ from .cache import Cache
 from .changes import Version, compare
 from .command import GitError
 from .draft import NAME
-from .files import Entry
+from .files import STORE_LIMIT, Entry, Stamp
 from .ignore import Ignore
 from .names import branch_name, steps_branch, valid_text
 from .owner import Owner
 from .reader import Known, Reader
 from .repository import Repository, directory
-from .scan import Scanner, Tracked
+from .scan import Most, Scanner, Tracked
 
 _log = logging.getLogger("agentstepper_nb.workspace")
 
@@ -52,6 +52,7 @@ class Workspace:
         data_dir: Where our data lies; Jupyter's data folder by default.
         require_clean: Refuse when the user's own repository has uncommitted changes in the folder.
         clock: Gives the time of a commit, in POSIX seconds.
+        most: The largest folder that is watched; None: any.
 
     Raises:
         WorkspaceError: The folder can't be watched; it says why and what to do.
@@ -65,10 +66,12 @@ class Workspace:
         data_dir: Path | None = None,
         require_clean: bool = False,
         clock: Callable[[], float] = time.time,
+        most: Most | None = None,
     ) -> None:
-        command.check()
         self.folder = _resolved(folder)
+        command.check()
         self._clock = clock
+        self._most = most
         self._lock = threading.Lock()
         self._closed = False
         data = (data_dir or _default_data_dir()).resolve()
@@ -97,6 +100,16 @@ class Workspace:
     def head(self) -> str:
         """The newest commit of the run's branch."""
         return self._named.commit
+
+    @property
+    def git_dir(self) -> Path:
+        """The private repository."""
+        return self._git_dir
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the watch has ended."""
+        return self._closed
 
     @property
     def steps(self) -> str:
@@ -156,6 +169,41 @@ class Workspace:
         title = titles.title(changes)
         return Commit(id=now.commit, at=at, title=title, snapshot=True, ruled=True, changes=changes)
 
+    def look(self) -> bool:
+        """Store what changed since the workspace was last looked at, without comparing it.
+
+        The next snapshot tells of what follows only, the next commit of these changes too.
+
+        Returns:
+            Whether anything changed; False after `close`.
+
+        Raises:
+            WorkspaceError: As for `snapshot`.
+        """
+        with self._lock, self._failing():
+            if self._closed:
+                return False
+            before = self._seen.commit
+            self._saw(self._look(self._clock()))
+            return self._seen.commit != before
+
+    def holds(self, path: Path) -> bool:
+        """Whether the newest look stored a file or link as it is now.
+
+        Args:
+            path: Its absolute path, the folder's links resolved.
+        """
+        with self._lock:
+            if self._closed or not path.is_relative_to(self.folder):
+                return False
+            entry = self._seen.files.get(os.fsencode(path.relative_to(self.folder)))
+        if entry is None or entry.size > STORE_LIMIT:
+            return False
+        try:
+            return entry.stamp == Stamp.of(path.lstat())
+        except OSError:
+            return False
+
     def close(self) -> None:
         """End the watch. Does nothing the second time, and never touches the workspace."""
         with self._lock:
@@ -172,7 +220,7 @@ class Workspace:
                 ignore = Ignore(git_dir, folder, folder)
         root = os.fsencode(folder)
         own = {os.fsencode(data), os.fsencode(git_dir.parent)}
-        return Reader(root, Scanner(root, ignore, own))
+        return Reader(root, Scanner(root, ignore, own, self._most))
 
     def _start(self, name: str) -> tuple[str, Version]:
         """Commit the baseline on a branch of its own."""

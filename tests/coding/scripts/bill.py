@@ -3,6 +3,10 @@
 from agentstepper_nb.models.scripted import Call, Rule, Script, say, tool_says, turn
 
 TESTS = Call("run_command", {"command": "python -m unittest"})
+#: As models look at things; before there was a sandbox, a person was asked.
+LOOK = Call(
+    "run_command", {"command": "python -c 'from bill import total; print(total([333], tip=10))'"}
+)
 GREEN = tool_says("run_command", r'"exit_code":0')
 
 FILE = '''\
@@ -16,7 +20,7 @@ def total(prices, tip=0):
 '''
 
 RULES = [
-    Rule(turn(0), say("I run the tests.", TESTS)),
+    Rule(turn(0), say("I run the tests.", TESTS, LOOK)),
     Rule(turn(1), say("It is the tip.", Call("read_file", {"path": "bill.py"}))),
     Rule(turn(2), Call("write_file", {"path": "bill.py", "content": FILE})),
     Rule(turn(3), say("Let me see whether that was it.", TESTS)),

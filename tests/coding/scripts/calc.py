@@ -3,6 +3,8 @@
 from agentstepper_nb.models.scripted import Call, Rule, Script, say, tool_says, turn
 
 TESTS = Call("run_command", {"command": "python -m unittest"})
+#: As models look at things; before there was a sandbox, a person was asked.
+LOOK = Call("run_command", {"command": "cd calc && wc -l *.py && cd .. && python -c 'import calc'"})
 GREEN = tool_says("run_command", r'"exit_code":0')
 
 EDIT = {
@@ -12,7 +14,7 @@ EDIT = {
 }
 
 RULES = [
-    Rule(turn(0), say("I run the tests.", TESTS, Call("list_files", {}))),
+    Rule(turn(0), say("I run the tests.", TESTS, LOOK, Call("list_files", {}))),
     Rule(turn(1), say("Where is the order?", Call("search", {"pattern": "STRENGTH"}))),
     Rule(
         turn(2),

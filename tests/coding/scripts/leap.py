@@ -3,6 +3,11 @@
 from agentstepper_nb.models.scripted import Call, Rule, Script, say, tool_says, turn
 
 TESTS = Call("run_command", {"command": "python -m unittest"})
+#: As models look at things; before there was a sandbox, a person was asked.
+LOOK = Call(
+    "run_command",
+    {"command": "python -c 'from calendars import is_leap; print(is_leap(1900))' 2>&1 | tail -n 1"},
+)
 GREEN = tool_says("run_command", r'"exit_code":0')
 
 PATCH = """\
@@ -20,7 +25,7 @@ PATCH = """\
 """
 
 RULES = [
-    Rule(turn(0), say("I run the tests.", TESTS)),
+    Rule(turn(0), say("I run the tests.", TESTS, LOOK)),
     Rule(turn(1), say("1900 fails.", Call("read_file", {"path": "calendars.py"}))),
     Rule(turn(2), Call("apply_patch", {"patch": PATCH})),
     Rule(turn(3), say("Let me see whether that was it.", TESTS)),

@@ -3,10 +3,12 @@
 from agentstepper_nb.models.scripted import Call, Rule, Script, say, tool_says, turn
 
 TESTS = Call("run_command", {"command": "python -m unittest"})
+#: As models look at things; before there was a sandbox, a person was asked.
+LOOK = Call("run_command", {"command": "python -c 'import pages; print(*dir(pages))' | wc -w"})
 GREEN = tool_says("run_command", r'"exit_code":0')
 
 RULES = [
-    Rule(turn(0), say("I run the tests.", TESTS)),
+    Rule(turn(0), say("I run the tests.", TESTS, LOOK)),
     Rule(turn(1), say("A page is missing.", Call("read_file", {"path": "pages.py"}))),
     Rule(
         turn(2),

@@ -11,7 +11,7 @@ import pytest
 import agentstepper_nb
 from agentstepper_nb.doctor.gather import gather
 from tests.coding.desk import Desk
-from tests.sdk.workspace.helpers import Open, make_repository
+from tests.sdk.workspace.helpers import Open, git, make_repository
 from tests.sdk.workspace.recording import Call, RecordingGit
 
 #: Written out here, so that leaving one out of the package is seen.
@@ -48,8 +48,11 @@ OWN = ("GIT_CONFIG_", "GIT_DIR", "GIT_WORK_TREE")
 
 #: All of git's commands that the package uses.
 COMMANDS = {
+    "add",
     "cat-file",
+    "check-attr",
     "check-ignore",
+    "commit",
     "config",
     "diff",
     "diff-tree",
@@ -66,7 +69,10 @@ def carries_all(call: Call) -> None:
     assert call.environment.items() >= VARIABLES.items(), call
     strangers = {name for name in call.environment if name.startswith("GIT_")} - VARIABLES.keys()
     assert all(name.startswith(OWN) for name in strangers), strangers
-    assert call.config.items() >= CONFIG.items(), call
+    # git_commit makes names that others check out: there they may mean `.git`.
+    names = {name for name in CONFIG if not name.startswith("core.protect")}
+    assert all(call.config[name] == CONFIG[name] for name in names), call
+    assert call.config.keys() >= CONFIG.keys()
     assert "--no-pager" in call.arguments
     assert "--literal-pathspecs" in call.arguments or call.command == "check-ignore"
     assert set(call.arguments) >= OPTIONS.get(call.command, set()), call
@@ -78,6 +84,8 @@ def test_each_call_carries_all_options_settings_and_variables(
     make_repository(folder, **{".gitignore": "*.log\n", "a": "a\n"})
     desk = Desk(tmp_path / "coding")
     make_repository(desk.root)
+    for name in ("user.name", "user.email"):
+        git(desk.root, "config", name, "someone")
     recorded = RecordingGit(tmp_path / "bin", monkeypatch)
     for name in ("GIT_EXTERNAL_DIFF", "GIT_SSH_COMMAND", "GIT_ASKPASS", "GIT_TRACE"):
         monkeypatch.setenv(name, "/nonexistent")
@@ -100,9 +108,12 @@ def go_every_way(desk: Desk, folder: Path, watch: Open) -> None:
         ("git_diff", {"base": "HEAD"}),
         ("list_files", {}),
         ("search", {"pattern": "two"}),
+        ("git_commit", {"message": "x", "paths": ["."]}),
     )
+    desk.write("new.txt", "two\n")
     for name, arguments in calls:
-        assert desk.call(name, **arguments).ok, name
+        result = desk.call(name, **arguments)
+        assert result.ok, result.error
     assert gather().here.git
 
 

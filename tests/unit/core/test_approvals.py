@@ -8,7 +8,7 @@ from itertools import permutations
 import pytest
 
 from agentstepper_nb.core import row
-from agentstepper_nb.errors import AgentStepperError, StaleError
+from agentstepper_nb.errors import AgentStepperError, NeedsApprovalError, StaleError
 from agentstepper_nb.protocol.records import BreakpointAnswered, BreakpointEdited
 from agentstepper_nb.protocol.stops import Stop
 from agentstepper_nb.protocol.values import (
@@ -186,11 +186,90 @@ def test_continue_leaves_what_asks_also_where_it_is_named(stage: Stage) -> None:
     assert stage.run().pending == (asked,)
 
 
-def test_step_approves_the_oldest(stage: Stage) -> None:
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("mode", Mode)
+def test_step_never_approves(mode: Mode, named: bool) -> None:
+    stage = Stage()
+    stage.start(mode=mode)
     asked, later = stage.ask(), stage.ask()
+    before = list(stage.records)
+    for _ in range(20):
+        with pytest.raises(NeedsApprovalError, match=r"call ls\(\.\) asks.*approve the call") as no:
+            stage.step(*([asked, 1, EDIT] if named else []))
+        assert (no.value.code, no.value.run, no.value.breakpoint) == (
+            "needs_approval",
+            "run",
+            asked,
+        )
+    assert (stage.records, stage.answers) == (before, [])
+    assert (stage.run().pending, stage.run().mode) == ((asked, later), mode)
+
+
+def test_step_passes_what_asks_over(stage: Stage) -> None:
+    stage.halt()
+    asked = stage.ask()
+    (_, first), (_, second) = stage.query(), stage.query()
     stage.step()
+    assert stage.answers == [Answered(first)]
+    stage.step(second)
+    assert stage.answers == [Answered(first), Answered(second)]
+    assert stage.run().pending == (asked,)
+    with pytest.raises(NeedsApprovalError):
+        stage.step()
+
+
+def test_a_step_that_is_stale_says_so_before_all_else(stage: Stage) -> None:
+    asked = stage.ask()
+    stage.edit(asked, EDIT)
+    with pytest.raises(StaleError):
+        stage.step(asked, 1)
+
+
+def test_a_stop_that_halts_at_what_asks_leaves_the_approval_asked(stage: Stage) -> None:
+    stage.set_stop(Stop(id="s"))
+    asked = stage.ask()
+    with pytest.raises(NeedsApprovalError):
+        stage.step()
+    stage.delete_stop("s")
+    stage.resume()
+    assert (stage.run().pending, stage.answers) == ((asked,), [])
+
+
+def test_an_edit_approves_nothing(stage: Stage) -> None:
+    asked = stage.ask()
+    stage.edit(asked, EDIT)
+    stage.edit(asked, None)
+    stage.halt()
+    assert (stage.run().pending, stage.answers) == ((asked,), [])
+
+
+@pytest.mark.parametrize("edit", [None, EDIT])
+def test_what_is_of_high_risk_is_approved_by_who_confirms(stage: Stage, edit: str | None) -> None:
+    asked = stage.ask(risk=Risk.HIGH)
+    before = list(stage.records)
+    with pytest.raises(AgentStepperError, match=r"The call ls\(\.\) was not approved") as refused:
+        stage.approve(asked, edit=edit, always=True)
+    assert refused.value.code == "needs_confirmation"
+    assert (stage.records, stage.answers, stage.run().pending) == (before, [], (asked,))
+    stage.approve(asked, edit=edit, confirmed=True)
+    assert stage.answers == [Answered(asked, edit=edit)]
+
+
+def test_to_confirm_is_not_to_have_seen(stage: Stage) -> None:
+    asked = stage.ask(risk=Risk.HIGH)
+    stage.edit(asked, EDIT)
+    with pytest.raises(StaleError):
+        stage.approve(asked, 1, confirmed=True)
+    with pytest.raises(AgentStepperError, match="doesn't ask for an approval"):
+        stage.halt()
+        stage.approve(stage.query()[1], confirmed=True)
+
+
+@pytest.mark.parametrize("risk", [Risk.LOW, Risk.MEDIUM])
+def test_lower_risks_need_no_confirmation(stage: Stage, risk: Risk) -> None:
+    asked = stage.ask(risk=risk)
+    stage.approve(asked)
     assert stage.answers == [Answered(asked)]
-    assert (stage.run().pending, stage.run().mode) == ((later,), Mode.STEP)
 
 
 # ---- the agent's own --------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ from agentstepper_nb.protocol.values import (
 )
 from tests.helpers.stage import CALL, Stage, is_point, replayed, stored
 
-ASKED = Approval(risk=Risk.MEDIUM, why="It deletes files.")
+ASKED = {risk: Approval(risk=risk, why="It deletes files.") for risk in Risk}
 RUNS = ("one", "two", "three", "four")
 CALLS = [EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION, EventKind.CUSTOM]
 KINDS = [*CALLS, EventKind.PROGRAM_STARTED, EventKind.DEBUG_MESSAGE]
@@ -80,6 +80,8 @@ class Anything(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.stage = Stage()
+        #: Calls that somebody has approved, here or at the agent.
+        self.approved: set[Named] = set()
 
     def meant(self, point: Named, number: int) -> Named:
         """Mostly a pending breakpoint of that run; now and then the one that was drawn."""
@@ -155,11 +157,17 @@ class Anything(RuleBasedStateMachine):
         point = event and self.tries(self.stage.reach, event, run=run, leased=True, **said)
         return run, point or "none"
 
-    @rule(target=points, run=runs, waits=st.sampled_from([1, 1, 1, 0]), leased=st.booleans())
-    def ask(self, run: str, waits: int, leased: bool) -> Named:
+    @rule(
+        target=points,
+        run=runs,
+        waits=st.sampled_from([1, 1, 1, 0]),
+        leased=st.booleans(),
+        risk=st.sampled_from(Risk),
+    )
+    def ask(self, run: str, waits: int, leased: bool, risk: Risk) -> Named:
         """A call that asks for an approval."""
         event = self.tries(self.stage.begin, EventKind.TOOL_INVOCATION, run)
-        said = {"waits": bool(waits), "leased": leased, "approval": ASKED, "data": CALL}
+        said = {"waits": bool(waits), "leased": leased, "approval": ASKED[risk], "data": CALL}
         point = event and self.tries(self.stage.reach, event, run=run, **said)
         return run, point or "none"
 
@@ -168,7 +176,14 @@ class Anything(RuleBasedStateMachine):
         self, point: Named, number: int, denied: str | None, edit: str | None, always: bool
     ) -> None:
         run, id = self.meant(point, number)
+        answered = len(self.stage.answers)
         self.tries(self.stage.decide, id, denied, edit, run, always=always)
+        self.heed_approval(run, id, answered)
+
+    def heed_approval(self, run: str, id: str, answered: int) -> None:
+        """Note what was approved just now, where more was answered than before."""
+        if len(self.stage.answers) > answered:
+            self.approved.add((run, id))
 
     @rule(point=points, number=few)
     def withdraw(self, point: Named, number: int) -> None:
@@ -226,12 +241,23 @@ class Anything(RuleBasedStateMachine):
         run, id = self.meant(point, number)
         self.tries(self.stage.edit, id, edit, revision, run)
 
-    @rule(point=points, number=few, revision=st.integers(1, 2), edit=edits, always=st.booleans())
+    @rule(
+        point=points,
+        number=few,
+        revision=st.integers(1, 2),
+        edit=edits,
+        said=st.fixed_dictionaries({"always": st.booleans(), "confirmed": st.booleans()}),
+    )
     def approve(
-        self, point: Named, number: int, revision: int, edit: str | None, always: bool
+        self, point: Named, number: int, revision: int, edit: str | None, said: dict[str, bool]
     ) -> None:
         run, id = self.meant(point, number)
-        self.tries(self.stage.approve, id, revision, edit, run, always=always)
+        answered = len(self.stage.answers)
+        self.tries(self.stage.approve, id, revision, edit, run, **said)
+        self.heed_approval(run, id, answered)
+        if len(self.stage.answers) > answered and not said["confirmed"]:
+            approval = self.stage.point(id).approval
+            assert approval is not None and approval.risk is not Risk.HIGH
 
     @rule(point=points, number=few, revision=st.integers(1, 2))
     def deny(self, point: Named, number: int, revision: int) -> None:
@@ -362,6 +388,16 @@ class Anything(RuleBasedStateMachine):
             if isinstance(record, BreakpointSaved) and record.breakpoint.approval is not None:
                 asks = record.breakpoint.waits
                 assert not asks or record.breakpoint.answer in (None, AnswerKind.STOP)
+
+    @invariant()
+    def only_an_approval_approves(self) -> None:
+        asks = set()
+        for record in self.stage.records:
+            match record:
+                case BreakpointSaved(breakpoint=point) if point.approval and not point.answer:
+                    asks.add((point.run, point.id))
+                case BreakpointAnswered(run=run, breakpoint=id, answer=AnswerKind.RESUME):
+                    assert (run, id) not in asks or (run, id) in self.approved
 
     @invariant()
     def only_denials_have_reasons(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from agentstepper_nb.core.states import RULES, Signal, rules, shown_state, state_after
-from agentstepper_nb.errors import AgentStepperError
+from agentstepper_nb.errors import AgentStepperError, NeedsApprovalError
 from agentstepper_nb.protocol.values import (
     AgentState,
     AnswerKind,
@@ -121,7 +121,6 @@ ASKING: dict[Signal, tuple[RunState, tuple[str, ...], dict[str, AnswerKind]]] = 
     Signal.BREAKPOINT: (H, ("first",), {"new": AnswerKind.RESUME}),
     Signal.HIT: (H, ("first", "new"), {}),
     Signal.ASKED: (H, ("first", "new"), {}),
-    Signal.STEP: (S, (), {"first": AnswerKind.RESUME}),
     Signal.CONTINUE: (H, ("first",), {}),
     Signal.APPROVE: (C, (), {"first": AnswerKind.RESUME}),
     Signal.DENY: (C, (), {"first": AnswerKind.DENY}),
@@ -133,7 +132,6 @@ ASKING: dict[Signal, tuple[RunState, tuple[str, ...], dict[str, AnswerKind]]] = 
 #: The mode afterwards, where that isn't as before.
 SETS: dict[Signal, Mode] = {
     Signal.HIT: Mode.STEP,
-    Signal.STEP: Mode.STEP,
     Signal.HALT: Mode.STEP,
 }
 #: What a person decides of one breakpoint, where there is none that they could mean.
@@ -175,6 +173,12 @@ def test_a_signal_in_a_state(state: RunState, signal: Signal) -> None:
 def test_a_signal_while_only_an_approval_is_asked(signal: Signal) -> None:
     stage = asking_state()
     assert (stage.state(), stage.run().mode) == (H, Mode.CONTINUE)
+    if signal is Signal.STEP:
+        before = stage.run(), list(stage.records)
+        with pytest.raises(NeedsApprovalError):
+            SENT[signal](stage)
+        assert (stage.run(), stage.records) == before
+        return
     SENT[signal](stage)
     after, pending, answered = ASKING[signal]
     assert stage.state() is after

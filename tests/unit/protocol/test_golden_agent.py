@@ -70,7 +70,7 @@ A_STOP = (
 FROM_AGENT: dict[str, Struct] = {
     '{"n":1,"type":"hello","body":{"version":2,"sdk":"agentstepper_nb 0.1.0","program":"fix_tests",'
     '"run":"r1","secret":"s","pid":7,"host":"here","boot":"b","workspace":"/tmp/w","mode":"continue",'
-    '"returns":true,"checks":true,"sent":9,'
+    '"returns":true,"checks":true,"notice":"No sandbox: careful","sent":9,'
     '"acknowledged":7,"waiting":["b1"]}}': Hello(
         version=2,
         sdk="agentstepper_nb 0.1.0",
@@ -83,6 +83,7 @@ FROM_AGENT: dict[str, Struct] = {
         workspace="/tmp/w",
         mode=Mode.CONTINUE,
         checks=True,
+        notice="No sandbox: careful",
         sent=9,
         acknowledged=7,
         waiting=("b1",),
@@ -202,7 +203,8 @@ RUN = (
     '{"id":"r1","name":"Run #1 of p","program":"p","started_at":1.5,"ended_at":null,"state":"step",'
     '"agent_state":"running","mode":"step","pending":[],"ending":null,"failure":null,"can_stop":true,'
     '"stopping":false,"rows":0,"commits":0,"workspace":null,"pid":null,"host":null,"tags":[],'
-    '"usage":null,"query_bytes":0,"halted_at":null,"halted_s":null,"detached_at":null,"exit_code":null,"last_event":null,"hits":[]}'
+    '"usage":null,"query_bytes":0,"halted_at":null,"halted_s":null,"detached_at":null,"exit_code":null,"last_event":null,'
+    '"hits":[],"notice":""}'
 )
 the_run = Run(id="r1", name="Run #1 of p", program="p", started_at=1.5)
 STOP = (

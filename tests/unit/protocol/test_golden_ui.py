@@ -91,7 +91,9 @@ FROM_UI: dict[str, Struct] = {
     '{"n":1,"type":"continue","id":"c","body":{"run":"r","breakpoint":"b","revision":1,'
     '"edit":"\\"\\""}}': (ui.Continue(run="r", breakpoint="b", revision=1, edit='""')),
     '{"n":1,"type":"approve","id":"c","body":{"run":"r","breakpoint":"b","revision":2,"edit":"{}",'
-    '"always":true}}': (ui.Approve(run="r", breakpoint="b", revision=2, edit="{}", always=True)),
+    '"always":true,"confirmed":true}}': (
+        ui.Approve(run="r", breakpoint="b", revision=2, edit="{}", always=True, confirmed=True)
+    ),
     '{"n":1,"type":"deny","id":"c","body":{"run":"r","breakpoint":"b","revision":2,'
     '"reason":"Not today."}}': (ui.Deny(run="r", breakpoint="b", revision=2, reason="Not today.")),
     '{"n":1,"type":"halt","id":"c","body":{"run":"r"}}': ui.Halt(run="r"),
@@ -134,7 +136,7 @@ RUN = (
     '"tags":["kept"],"usage":{"input_tokens":3,"output_tokens":4,"cost":0.5,"estimated":false},'
     '"query_bytes":0,"halted_at":null,"halted_s":null,'
     '"detached_at":2.5,"exit_code":-9,"last_event":"tool call ls (row 1)",'
-    '"hits":[{"stop":"s","count":2,"last":1}]}'
+    '"hits":[{"stop":"s","count":2,"last":1}],"notice":""}'
 )
 run = json.loads(RUN)
 ROW = (

@@ -1,0 +1,112 @@
+"""The keys that approve or deny what an agent's call asks a person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from msgspec import Struct
+
+from ..protocol import ui
+from ..protocol.calls import tool_of
+from ..protocol.values import Risk
+from .confirming import confirming_prompt, confirming_words
+from .session import Session
+
+_ALWAYS: Final = "always"
+
+
+class ApprovalKeys:
+    """Carries out `a` and `deny`.
+
+    Args:
+        session: What is known, and the way to the Core.
+        take_next: Gives the next line that is typed to a function.
+    """
+
+    def __init__(
+        self, session: Session, take_next: Callable[[Callable[[str], None]], None]
+    ) -> None:
+        self._session = session
+        self._screen = session.screen
+        self._take_next = take_next
+
+    def approve(self, how: str) -> None:
+        """Approve the call that the run is halted at; of high risk, once the person confirms it.
+
+        Args:
+            how: The words behind the key: nothing, or `always`.
+        """
+        halted = self._session.halted
+        if halted is None or halted.approval is None:
+            self._screen.say("Nothing asks for an approval here. s steps.", "yellow")
+            self._session.prompt()
+        elif how not in ("", _ALWAYS):
+            self._screen.say("a approves; “a always” also from now on.", "yellow")
+            self._session.prompt()
+        elif halted.approval.risk is Risk.HIGH:
+            self._confirm(halted, always=how == _ALWAYS)
+        else:
+            self._send_approval(halted, always=how == _ALWAYS)
+
+    def _confirm(self, halted: ui.MessageBody, *, always: bool) -> None:
+        """Ask once more, for another gesture than the key."""
+        words = confirming_words(tool_of(halted.data if halted.edit is None else halted.edit) or "")
+
+        def take(line: str) -> None:
+            if self._session.halted is not halted:
+                self._screen.say("The call was answered or edited meanwhile.", "yellow")
+            elif line.strip() == words:
+                self._send_approval(halted, always=always, confirmed=True)
+                return
+            self._screen.say("Nothing was approved.")
+            self._session.prompt()
+
+        self._take_next(take)
+        self._screen.ask(confirming_prompt(words))
+
+    def _send_approval(
+        self, halted: ui.MessageBody, *, always: bool, confirmed: bool = False
+    ) -> None:
+        command = ui.Approve(
+            run=halted.run,
+            breakpoint=halted.message,
+            revision=halted.revision,
+            always=always,
+            confirmed=confirmed,
+        )
+        self._session.ask(command, _nothing)
+
+    def deny(self, reason: str) -> None:
+        """Deny the call that the run is halted at.
+
+        Args:
+            reason: What the agent is told; "" asks the person for it.
+        """
+        if self._session.halted is None:
+            self._screen.say("Only a call that the agent is halted at can be denied.", "yellow")
+        elif reason:
+            self._send_denial(reason)
+        else:
+            self._take_next(self._send_denial)
+            self._screen.ask("Why not? The agent reads it; an empty line denies nothing: ")
+
+    def _send_denial(self, reason: str) -> None:
+        run, halted = self._session.run, self._session.halted
+        if run is None or halted is None:
+            self._screen.say("The agent went on meanwhile. Nothing was denied.", "yellow")
+        elif not reason.strip():
+            self._screen.say("Nothing was denied.")
+            self._session.prompt()
+        else:
+            command = ui.Deny(
+                run=run.id,
+                breakpoint=halted.message,
+                revision=halted.revision,
+                reason=reason.strip(),
+            )
+            self._session.ask(command, _nothing)
+
+
+def _nothing(_: Struct) -> None:
+    """The answer says nothing that isn't pushed as well."""

@@ -1,0 +1,254 @@
+"""What holds a session's commands: its sandbox, its mode, its private home, what a person granted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from ..discover import private_folders
+from ..errors import SandboxError
+from ..protocol.coding import SandboxReport
+from .folders import Folders
+from .policy.denied import read_only, unreadable
+from .policy.rulebook import RuleBook
+from .sandbox import Access, ResourceLimits, Sandbox, SandboxChoice, SandboxMode, SessionGrants
+from .sandbox.choice import Chosen, choose
+from .sandbox.home import PrivateHome
+from .sandbox.landlock import SIGNALS
+from .sandbox.unconfined import Unconfined
+
+_UNPROTECTED: Final = (
+    "approvals are no protection against a command itself: it does what you can do, and may read the "
+    "control token and answer approvals."
+)
+
+
+class SandboxSettings(Struct, frozen=True, kw_only=True):
+    """What a person sets of a session's sandbox.
+
+    Args:
+        mode: What commands and tools may do without asking.
+        choice: Which sandbox holds commands.
+        network: Whether commands have the network without asking.
+        readable: Folders outside of the workspace that commands see, absolute and without links.
+        writable: Folders outside of the workspace that commands may change, absolute and without links.
+        limits: What one command may use.
+    """
+
+    mode: SandboxMode = SandboxMode.WORKSPACE_WRITE
+    choice: SandboxChoice = "auto"
+    network: bool = False
+    readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
+    limits: ResourceLimits = ResourceLimits()
+
+
+def sandbox_settings(given: Mapping[str, Any]) -> SandboxSettings:
+    """The settings among the options of a session.
+
+    Args:
+        given: The options by name, checked; None is left out.
+
+    Raises:
+        SandboxError: There is no such folder.
+    """
+    options = {name: value for name, value in given.items() if value is not None}
+    default = ResourceLimits()
+    return SandboxSettings(
+        mode=SandboxMode(options.get("sandbox_mode", SandboxMode.WORKSPACE_WRITE)),
+        choice=options.get("sandbox", "auto"),
+        network=options.get("network", False),
+        readable=_folders(options.get("readable", ()), "readable"),
+        writable=_folders(options.get("writable", ()), "writable"),
+        limits=ResourceLimits(
+            memory_bytes=options.get("memory_bytes", default.memory_bytes),
+            processes=options.get("processes", default.processes),
+        ),
+    )
+
+
+class Confinement:
+    """What one session's commands may reach.
+
+    Made by `open`, or of parts. `close` removes the private home.
+
+    Args:
+        sandbox: The sandbox.
+        workspace: The workspace, without links.
+        home: The private home, which is removed with the session.
+        settings: What a person set.
+        hidden: Folders that commands never see.
+        rules: The book whose deny rules keep files from commands; None: there is none.
+        why_not: Why better sandboxes don't work here, each a sentence.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        workspace: Path,
+        home: PrivateHome,
+        settings: SandboxSettings,
+        *,
+        hidden: tuple[Path, ...] = (),
+        rules: RuleBook | None = None,
+        why_not: tuple[str, ...] = (),
+    ) -> None:
+        self.sandbox = sandbox
+        self.mode = settings.mode
+        self.grants = SessionGrants(network=settings.network, writable=settings.writable)
+        self._workspace = workspace
+        self._home = home
+        self._settings = settings
+        self._hidden = hidden
+        self._rules = rules
+        self._why_not = why_not
+
+    @classmethod
+    def open(
+        cls,
+        settings: SandboxSettings,
+        workspace: Path,
+        data_dir: Path,
+        session_id: str,
+        rules: RuleBook | None = None,
+    ) -> Confinement:
+        """Choose a session's sandbox, and make its private home. Blocking: call it on a thread.
+
+        Args:
+            settings: What a person set.
+            workspace: The workspace, without links.
+            data_dir: The folder that keeps sessions.
+            session_id: The session's id.
+            rules: The book whose deny rules keep files from commands.
+
+        Raises:
+            SandboxError: The chosen sandbox doesn't work here, or can't hide what must be hidden.
+        """
+        is_full_access = settings.mode is SandboxMode.DANGER_FULL_ACCESS
+        if is_full_access and settings.choice not in ("auto", "none"):
+            raise SandboxError(
+                f"The mode {settings.mode} has no sandbox, so that {settings.choice} can't be one: "
+                "leave one of the two out."
+            )
+        chosen = (
+            Chosen(Unconfined(settings.limits))
+            if is_full_access
+            else choose(settings.choice, settings.limits)
+        )
+        private = private_folders()
+        if chosen.sandbox.name != "none":
+            _check_visible(workspace, private)
+        hidden = tuple(dict.fromkeys((*private, *_around(workspace, data_dir.resolve()))))
+        try:
+            home = PrivateHome(Folders(data_dir.resolve()).sandboxes, session_id)
+        except OSError as error:
+            raise SandboxError(
+                f"The session's private home below {data_dir} can't be made: {error}."
+            ) from None
+        return cls(
+            chosen.sandbox,
+            workspace,
+            home,
+            settings,
+            hidden=hidden,
+            rules=rules,
+            why_not=chosen.why_not,
+        )
+
+    @property
+    def is_confined(self) -> bool:
+        """Whether a sandbox holds commands."""
+        return self.sandbox.name != "none"
+
+    @property
+    def sends_signals(self) -> bool:
+        """Whether commands may signal processes outside of the sandbox."""
+        return SIGNALS in self.sandbox.gaps
+
+    def access(self, *, network: bool = False, writable: Sequence[Path] = ()) -> Access:
+        """What one command may reach. Blocking: deny rules are matched with the workspace's files.
+
+        Args:
+            network: Whether the call has the network of its own.
+            writable: Folders outside of the workspace that the call may change.
+
+        Raises:
+            RulesError: The book of rules can't be read.
+        """
+        settings, rules = self._settings, self._rules
+        return Access(
+            workspace=self._workspace,
+            home=self._home.home,
+            temporary=self._home.temporary,
+            is_workspace_writable=self.mode is not SandboxMode.READ_ONLY,
+            has_network=network or self.grants.network,
+            readable=settings.readable,
+            writable=tuple(dict.fromkeys((*self.grants.writable, *writable))),
+            hidden=self._hidden,
+            unreadable=() if rules is None else unreadable(rules, self._workspace),
+            read_only=() if rules is None else read_only(rules, self._workspace),
+        )
+
+    def report(self) -> SandboxReport:
+        """What is said of it at the start of a session."""
+        return SandboxReport(
+            mode=self.mode.value,
+            name=self.sandbox.name,
+            network=not self.is_confined or self.grants.network,
+            gaps=self.sandbox.gaps,
+            limits=self.sandbox.limits,
+            why_not=self._why_not,
+            warning=self._warning(),
+        )
+
+    def close(self) -> None:
+        """Remove the private home. Idempotent. Blocking."""
+        self._home.close()
+
+    def _warning(self) -> str:
+        if self.mode is SandboxMode.DANGER_FULL_ACCESS:
+            return f"Full access: {_UNPROTECTED}"
+        return "" if self.is_confined else f"No sandbox: {_UNPROTECTED}"
+
+
+def report_lines(report: SandboxReport) -> list[str]:
+    """A report as lines for a person; the first says which sandbox there is."""
+    first = [f"Sandbox: {report.name}", report.mode, "network" if report.network else "no network"]
+    lines = [" · ".join(first)]
+    lines += [report.warning] if report.warning else [f"Not held: {gap}" for gap in report.gaps]
+    lines += [f"Limit: {limit}" for limit in report.limits]
+    return lines + [f"Why not a better sandbox: {why}" for why in report.why_not]
+
+
+def _folders(given: Sequence[str | Path], setting: str) -> tuple[Path, ...]:
+    found = []
+    for each in given:
+        try:
+            path = Path(each).expanduser().resolve(strict=True)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise SandboxError(f"The setting {setting} names {str(each)!r}: {error}.") from None
+        if setting == "writable" and not path.is_dir():
+            raise SandboxError(f"The setting writable names {path}, which is no folder.")
+        found.append(path)
+    return tuple(found)
+
+
+def _around(workspace: Path, data_dir: Path) -> list[Path]:
+    """The data folder; of one that the workspace lies in, the folders beside the way there."""
+    if not workspace.is_relative_to(data_dir):
+        return [data_dir]
+    way = [each for each in (workspace, *workspace.parents) if each.is_relative_to(data_dir)]
+    beside = (each for folder in way[1:] for each in folder.iterdir())
+    return [each for each in beside if each not in way and each.is_dir()]
+
+
+def _check_visible(workspace: Path, hidden: Sequence[Path]) -> None:
+    for folder in hidden:
+        if workspace.is_relative_to(folder):
+            raise SandboxError(
+                f"The workspace {workspace} lies in {folder}, which commands never see. Choose another "
+                "workspace."
+            )

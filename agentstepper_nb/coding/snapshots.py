@@ -1,0 +1,100 @@
+"""Snapshots of the workspace before a command or a tool changes it, so that lost work comes back."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Final
+
+from ..errors import WorkspaceError
+from ..sdk.workspace import Workspace
+from ..sdk.workspace.repository import directory
+from ..sdk.workspace.scan import Most
+from .policy.unsaved import Committed
+
+#: The largest workspace that a session takes snapshots of by itself.
+MOST: Final = Most(files=100_000, unread_bytes=2 * 1024**3)
+#: What the snapshots' branches are named for.
+_PROGRAM: Final = "code"
+
+
+class Snapshots:
+    """Stores the files of a workspace as they were before they are changed.
+
+    The files go to the private repository of docs/design/0004. Where a debugger watches the folder, its
+    snapshots are continued, so that each change is stored once. Blocking; may be called from any thread.
+
+    Args:
+        folder: The workspace, without links.
+        data_dir: The folder that keeps private repositories.
+        most: The largest workspace of which snapshots are taken.
+    """
+
+    def __init__(self, folder: Path, data_dir: Path, most: Most = MOST) -> None:
+        self._folder = folder
+        self._data_dir = data_dir
+        self._most = most
+        self._lock = threading.Lock()
+        self._debuggers: Workspace | None = None
+        self._own: Workspace | None = None
+        self._why_not: str | None = None
+        self._closed = False
+
+    @property
+    def git_dir(self) -> Path:
+        """The private repository that has the session's own snapshots, once there is one."""
+        return directory(self._data_dir.resolve(), self._folder)
+
+    @property
+    def why_not(self) -> str | None:
+        """Why the newest look stored nothing; None where it did."""
+        return self._why_not
+
+    def follow(self, workspace: Workspace | None) -> None:
+        """Continue the snapshots of a debugger's run; None: it has ended, or watches another folder."""
+        with self._lock:
+            self._debuggers = workspace
+
+    def look(self) -> Workspace | None:
+        """Store what changed since the last look.
+
+        Returns:
+            The workspace that stored it; None where nothing can be stored: `why_not` says why.
+        """
+        with self._lock:
+            if self._closed:
+                return None
+            try:
+                workspace = self._watching()
+                workspace.look()
+            except WorkspaceError as error:
+                self._why_not = str(error)
+                return None
+            self._why_not = None
+            return workspace
+
+    def is_saved(self, path: Path) -> bool:
+        """Whether a commit or a snapshot holds a file as it is now; see `policy.unsaved.Saved`.
+
+        What changed since the last look is stored first. Without snapshots only a commit of the user's
+        repository counts.
+        """
+        workspace = self.look()
+        if workspace is not None:
+            return workspace.holds(path)
+        return Committed(self._folder).is_saved(path)
+
+    def close(self) -> None:
+        """End the session's own watch. Idempotent."""
+        with self._lock:
+            self._closed = True
+            own, self._own = self._own, None
+            if own is not None:
+                own.close()
+
+    def _watching(self) -> Workspace:
+        if self._debuggers is not None and not self._debuggers.is_closed:
+            return self._debuggers
+        if self._own is None:
+            self._own = Workspace(self._folder, _PROGRAM, data_dir=self._data_dir, most=self._most)
+        return self._own

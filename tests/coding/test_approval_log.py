@@ -1,0 +1,143 @@
+"""A session's log says why each call was asked for, who decided, and in which words."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.cli.code_asking import TerminalApprover
+from agentstepper_nb.cli.code_screen import FlowScreen
+from agentstepper_nb.coding.answering import HttpApprover
+from agentstepper_nb.coding.approvals import ApprovalRequest, Decision
+from agentstepper_nb.coding.folders import Folders
+from agentstepper_nb.coding.policy import RuleBook
+from agentstepper_nb.coding.session import CodingSession
+from agentstepper_nb.protocol.coding import ApprovalRequired, Approve, ServerEvent
+from tests.coding.playing import Answering, Playing, calls, says
+from tests.helpers.loops import on_loop
+
+REMOVE = ("1", "run_command", {"command": "rm -rf build"})
+
+
+async def decided(folder: Path, call: Any = REMOVE, **options: Any) -> list[dict[str, Any]]:
+    """What the log has of approvals after a prompt whose answer makes a call."""
+    (folder / "repo" / "build").mkdir(parents=True)
+    session = await CodingSession.create(
+        workspace=folder / "repo",
+        provider=Playing(calls(call), says("I see.")),
+        model="m",
+        data_dir=folder / "data",
+        mode="run",
+        debugger=False,
+        **options,
+    )
+    async with session:
+        assert (await session.run("Clean up.")).reason == "done"
+    lines = Folders(folder / "data").log(session.id).read_text().splitlines()
+    entries = [json.loads(line)["data"] for line in lines]
+    return [entry for entry in entries if entry["type"] == "approval"]
+
+
+class Typed:
+    """Lines that somebody has typed."""
+
+    def __init__(self, *lines: str) -> None:
+        self._lines = list(lines)
+
+    def forget(self) -> None:
+        pass
+
+    async def line(self) -> str | None:
+        return self._lines.pop(0)
+
+
+@on_loop
+async def test_a_denial_in_the_terminal_with_its_words(tmp_path: Path) -> None:
+    screen = FlowScreen(io.StringIO(), colour=False, terminal=False)
+    typed: Any = Typed("n keep the build")
+    person = TerminalApprover(screen, typed, lambda text: text)
+    (entry,) = await decided(tmp_path, approver=person)
+    assert entry.pop("why").startswith("`rm -rf build` ")
+    assert entry == {
+        "type": "approval",
+        "callId": "1",
+        "decision": "denied",
+        "reason": "keep the build",
+        "risk": entry["risk"],
+        "by": "terminal",
+    }
+
+
+@pytest.mark.parametrize("approved", [True, False])
+@on_loop
+async def test_an_answer_over_http_with_its_words(tmp_path: Path, approved: bool) -> None:
+    asked: list[str] = []
+
+    def hear(event: ServerEvent) -> None:
+        assert isinstance(event, ApprovalRequired)
+        asked.append(event.why)
+        answer = Approve(approved=approved, confirmed=True, reason="as agreed")
+        loop.call_soon(person.answer, "s", event.call_id, answer)
+
+    loop, person = asyncio.get_running_loop(), HttpApprover(hear)
+    (entry,) = await decided(tmp_path, approver=person)
+    assert (entry["decision"], entry["reason"], entry["by"]) == (
+        "approved" if approved else "denied",
+        "as agreed",
+        "http",
+    )
+    assert [entry["why"]] == asked
+
+
+@on_loop
+async def test_what_was_allowed_from_then_on(tmp_path: Path) -> None:
+    requests: list[ApprovalRequest] = []
+
+    class Always:
+        async def ask(self, request: ApprovalRequest) -> Decision:
+            requests.append(request)
+            return Decision(approved=True, always=True)
+
+    (entry,) = await decided(tmp_path, approver=Always())
+    assert (entry["by"], entry["always"]) == ("approver", requests[0].rule)
+    assert entry["always"]
+
+
+@on_loop
+async def test_nobody_and_too_late(tmp_path: Path) -> None:
+    (nobody,) = await decided(tmp_path / "a")
+    assert (nobody["decision"], nobody["by"]) == ("denied", "nobody")
+    assert "nobody can be asked" in nobody["reason"]
+    (late,) = await decided(tmp_path / "b", approver=Answering(None), approval_timeout=0.01)
+    assert (late["decision"], late["by"]) == ("denied", "timeout")
+    assert late["reason"] == "Nobody answered within 0.01 seconds."
+
+
+@on_loop
+async def test_what_is_approved_unseen_is_logged_as_that(tmp_path: Path) -> None:
+    (entry,) = await decided(tmp_path, auto_approve=True)
+    assert (entry["decision"], entry["reason"], entry["by"]) == ("approved", "", "auto_approve")
+    assert "`rm -rf build`" in entry["why"]
+
+
+@pytest.mark.parametrize(("effect", "decision"), [("allow", "approved"), ("deny", "denied")])
+@on_loop
+async def test_what_a_rule_decides(tmp_path: Path, effect: str, decision: str) -> None:
+    rules = RuleBook(Folders(tmp_path / "data").rules)
+    if effect == "allow":
+        rules.allow(command="rm -rf build")
+    else:
+        rules.deny(command="rm")
+    (entry,) = await decided(tmp_path)
+    assert (entry["decision"], entry["by"]) == (decision, "rule")
+    assert entry["why"].startswith("A rule says: ")
+
+
+@on_loop
+async def test_what_nobody_has_to_decide_is_not_there(tmp_path: Path) -> None:
+    assert await decided(tmp_path, ("1", "list_files", {})) == []

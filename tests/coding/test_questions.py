@@ -1,0 +1,119 @@
+"""How often a person is asked while a model works as models do: with pipes, `cd` and redirections.
+
+The commands are those that coding models write over and over. `BEFORE` has how often the same sessions
+asked when commands ran without a sandbox and a shell was allowed: 35 times, in place of 12.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from agentstepper_nb.coding.approvals import ApprovalRequest, Decision
+from agentstepper_nb.coding.session import CodingSession
+from tests.coding import scenes
+from tests.coding.playing import Playing, calls, says
+from tests.coding.test_repos import unpacked
+
+#: In every repository: looking around, running tests, cleaning up.
+EVERYWHERE: Final = (
+    "ls -la && git status 2>/dev/null | head -20",
+    "find . -name '*.py' -not -path './build/*' | xargs wc -l | sort -n | tail -20",
+    "python -m unittest 2>&1 | tail -30",
+    'python -c "import sys; print(sys.version)"',
+    "grep -rn 'def ' --include=*.py . | head -40",
+    'for f in *.py; do echo "== $f"; head -5 "$f"; done',
+    "python -m unittest -v > /tmp/before.txt 2>&1; tail -5 /tmp/before.txt",
+    "cat > /tmp/try.py <<'EOF'\nimport os\nprint(sorted(os.listdir('.')))\nEOF\npython /tmp/try.py",
+    "python - <<'EOF'\nimport pathlib\nprint(pathlib.Path('.').resolve().name)\nEOF",
+    "awk 'NR<=3 {print FILENAME\": \"$0}' *.py",
+    "find . -name '__pycache__' -type d -prune -exec rm -rf {} +",
+    "rm -rf build/cache",
+)
+#: In one alone.
+HERE: Final = {
+    "bill": (
+        "python -c \"from bill import *; print([n for n in dir() if n[0] != '_'])\"",
+        "sed -n '1,40p' bill.py",
+    ),
+    "calc": (
+        "cd calc && grep -n 'STRENGTH' *.py",
+        "python -c \"from calc import evaluate; print(evaluate('2+3*4'))\"",
+    ),
+    "leap": ('python -c "import calendars; print(calendars.__file__)"', "cat calendars.py | nl"),
+    "names": (
+        "diff <(sort people.py) <(sort lists.py) | head",
+        "python -W error -c 'import people, lists'",
+    ),
+    "pages": (
+        "tmp=$(mktemp -d) && cp -r . $tmp/copy && ls $tmp/copy",
+        "python -m pydoc pages | head -30",
+    ),
+    "colorama": (
+        "python -m unittest colorama.tests.ansi_test 2>&1 | tail -5",
+        "ls /nowhere || echo missing",
+        "python -c \"import ast, sys; ast.parse(open('colorama/ansi.py').read())\"",
+    ),
+}
+#: The same sessions before commands ran in a sandbox.
+BEFORE: Final = {"bill": 6, "calc": 6, "leap": 5, "names": 6, "pages": 6, "colorama": 6}
+#: What SPEC's list asks about: deleting folders, and `find -exec`.
+EXPECTED: Final = 2
+
+
+class Counting:
+    """Approves whatever is asked, and keeps it."""
+
+    def __init__(self) -> None:
+        self.asked: list[ApprovalRequest] = []
+
+    async def ask(self, request: ApprovalRequest) -> Decision:
+        self.asked.append(request)
+        return Decision(approved=True)
+
+
+@pytest.mark.parametrize(
+    "repo",
+    [pytest.param(repo, marks=pytest.mark.soak if repo == "colorama" else []) for repo in HERE],
+)
+def test_fewer_than_before(repo: str, tmp_path: Path) -> None:
+    copy = prepared(repo, tmp_path)
+    approver = asyncio.run(asked(copy, [*EVERYWHERE, *HERE[repo]], tmp_path / "data"))
+    commands = [request.args["command"] for request in approver.asked]
+    assert len(commands) == EXPECTED, commands
+    assert len(commands) < BEFORE[repo]
+
+
+def prepared(repo: str, folder: Path) -> Path:
+    """A copy of a repository, in which git knows what is committed."""
+    if repo != "colorama":
+        return scenes.prepare(repo, folder)
+    copy = unpacked(folder)
+    scenes.dirty(copy)
+    return copy
+
+
+async def asked(copy: Path, commands: list[str], data: Path) -> Counting:
+    """Have a session run commands, one a turn."""
+    turns = [
+        calls((str(number), "run_command", {"command": command}))
+        for number, command in enumerate(commands)
+    ]
+    approver = Counting()
+    session = await CodingSession.create(
+        workspace=copy,
+        provider=Playing(*turns, says("Done.")),
+        model="any",
+        data_dir=data,
+        mode="run",
+        approver=approver,
+        debugger=False,
+        max_iterations=len(turns) + 1,
+    )
+    async with session:
+        result = await session.run("Look around.")
+    assert result.reason == "done", result
+    return approver

@@ -1,0 +1,44 @@
+"""A worker with coding sessions that a test leads, in the test's own loop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Any
+
+from agentstepper_nb.coding.service import CodingService
+from agentstepper_nb.protocol.worker import WORKER_VERSION, WorkerHello, WorkerWelcome, both_ways
+from agentstepper_nb.worker.line import Line
+from agentstepper_nb.worker.service import ServiceContext
+from tests.helpers.conversing import Leader
+
+LOG = logging.getLogger("agentstepper_nb.test")
+
+
+class Worker:
+    """A worker on a real socket."""
+
+    def __init__(self, socket: Any, leader: Leader, data_dir: Path) -> None:
+        self.socket = socket
+        service = CodingService(leader, ServiceContext(data_dir, LOG))
+        self.line = Line(
+            lambda text: self._writing.append(socket.write_message(text)), {"coding": service}, LOG
+        )
+        self._writing: list[Any] = []
+
+    async def serve(self) -> None:
+        hello = WorkerHello(version=WORKER_VERSION, worker="test", pid=7, services=("coding",))
+        await self.socket.write_message(both_ways.encode(hello, 1))
+        _, welcome = both_ways.decode(await self.socket.read_message())
+        assert isinstance(welcome, WorkerWelcome)
+        self.reading = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        while (message := await self.socket.read_message()) is not None:
+            self.line.receive(message)
+        self.line.lost("gone")
+
+    async def die(self) -> None:
+        self.socket.close()
+        await self.reading
