@@ -3,8 +3,8 @@
     export JUPYTER_TOKEN=...
     python coding_client.py http://127.0.0.1:8888/ --workspace repo --model gpt-5-mini
 
-It opens a session, or with --resume ID one that was kept, and sends each line that you type. It prints
-what the agent says and does, asks you where a call needs an approval, and finds back after a break.
+It opens a session, or with --resume one that was kept (--list shows them), sends what you type, prints
+what the agent does, asks you where a call needs an approval, and finds back after a break.
 """
 
 import argparse
@@ -22,11 +22,10 @@ class Client:
         self.sessions = server.rstrip("/") + "/agentstepper/api/coding/sessions"
         self.headers = {"Authorization": f"token {token}", "Content-Type": "application/json"}
 
-    def post(self, path, **body):
-        """Send, and give the answer; a refusal is an HTTPError."""
-        data = json.dumps(body).encode()
-        request = Request(self.sessions + path, data, self.headers, method="POST")
-        with urlopen(request, timeout=120) as answer:
+    def ask(self, path, **body):
+        """GET, or POST a body, and give the answer; a refusal is an HTTPError."""
+        data = json.dumps(body).encode() if body else None
+        with urlopen(Request(self.sessions + path, data, self.headers), timeout=120) as answer:
             return json.loads(answer.read() or b"null")
 
     def events(self, session):
@@ -41,37 +40,34 @@ class Client:
                         name, _, value = line.decode().rstrip("\n").partition(": ")
                         if name:
                             fields[name] = value
-                            continue
-                        if "id" in fields:  # by which the server knows where we were
+                        elif "id" in fields:  # by which the server knows where we were
                             last = {"Last-Event-ID": fields["id"]}
-                        if "event" in fields:
-                            yield fields["event"], json.loads(fields["data"])
-                        fields = {}
+                            yield fields.get("event"), json.loads(fields.get("data", "null"))
+                            fields = {}
             except (OSError, HTTPException) as cut:  # off: again, from where we were
-                if getattr(cut, "code", None) == 404:
-                    return  # the session is closed
+                if getattr(cut, "code", None) == 404:  # the session is closed
+                    return
             time.sleep(0.5)
-
-
-def why(refusal):
-    return json.loads(refusal.read())["message"]
 
 
 def approve(client, session, call):
     """Ask a person about a call, and send the answer."""
     print(f"\n? {call['name']} {json.dumps(call['args'])}: {call['why']} ({call['risk']} risk)")
     said = input("  y, n REASON, or JSON to run instead: ").strip()
-    answer = {"approved": not said.startswith("n"), "reason": said[1:].strip()}
-    if said.startswith("{"):
-        answer = {"approved": True, "editedArgs": json.loads(said)}
+    args = json.loads(said) if said.startswith("{") else None
+    reason = said[1:].strip() if args is None else ""
+    answer = {"approved": said == "y" or bool(args), "reason": reason, "editedArgs": args}
+    if answer["approved"] and call["risk"] == "high":  # a second gesture, which no habit makes
+        is_typed = input(f"  Type {call['name']} to confirm: ") == call["name"]
+        answer |= {"approved": is_typed, "confirmed": is_typed}
     try:
-        client.post(f"/{session}/approvals/{quote(call['callId'], safe='')}", **answer)
+        client.ask(f"/{session}/approvals/{quote(call['callId'], safe='')}", **answer)
     except HTTPError as refusal:  # decided in the debugger meanwhile, say
-        print(" ", why(refusal))
+        print(" ", refusal.read().decode())
 
 
 def follow(client, session, events):
-    """Show what happens until the message is answered. False: the session is gone."""
+    """Show what happens until the message is answered."""
     for happened in events:
         match happened:
             case "text_delta", data:
@@ -86,32 +82,38 @@ def follow(client, session, events):
                 print(f"\n! {data['message']}")
             case "completed", data:
                 print(f"\n[{data['reason']}]")
-                return True
-    return False
+                return
+    raise SystemExit(f"The session is gone: --resume {session} goes on with it.")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("server", help="the Jupyter server's address")
-    parser.add_argument("--workspace", default=".", help="a folder below the server's root")
-    parser.add_argument("--provider", default="openai")
-    parser.add_argument("--model", required=True)
-    parser.add_argument("--resume", metavar="ID", help="a session that was kept")
+    usual = {"--workspace": ".", "--provider": "openai", "--model": "", "--resume": ""}
+    for name, default in usual.items():
+        parser.add_argument(name, default=default)
+    parser.add_argument("--list", action="store_true", help="list the sessions")
     options = parser.parse_args()
     client = Client(options.server, os.environ["JUPYTER_TOKEN"])  # arguments are seen by others
     how = {"workspacePath": options.workspace, "provider": options.provider, "model": options.model}
     try:
-        session = client.post(f"/{options.resume}/resume" if options.resume else "", **how)["id"]
+        if options.list:
+            for each in client.ask("")["sessions"]:
+                print(each["id"], each["problem"] or each["state"], each["prompt"][:60], sep="  ")
+            return
+        session = client.ask(f"/{options.resume}/resume" if options.resume else "", **how)["id"]
         print("session", session)
+        if options.resume:
+            shown = client.ask(f"/{session}?messages=20")
+            print(f"… {shown['earlier']} earlier messages")
+            for message in shown["messages"]:
+                print(message["role"], message["content"][:500], sep=": ")
         events = client.events(session)
         while message := input("you: "):
-            client.post(f"/{session}/chat", message=message)
-            if not follow(client, session, events):
-                return print(f"The session is gone: --resume {session} goes on with it.")
-    except (EOFError, KeyboardInterrupt):
-        print()
-    except HTTPError as refusal:
-        print("!", why(refusal))
+            client.ask(f"/{session}/chat", message=message)
+            follow(client, session, events)
+    except (EOFError, KeyboardInterrupt, HTTPError) as end:
+        print("!", end.read().decode() if isinstance(end, HTTPError) else "The session stays open.")
 
 
 if __name__ == "__main__":

@@ -123,7 +123,14 @@ class Driver:
             for name in path:
                 argument = argument[name]
             argument[last] = value
-        self._go_on(body.run, body.message, body.revision, json.dumps(call))
+        if body.approval is None:
+            self._go_on(body.run, body.message, body.revision, json.dumps(call))
+        else:
+            self._approve(body, json.dumps(call))
+
+    def _approve(self, body: ui.MessageBody, edit: str) -> None:
+        meant = {"run": body.run, "breakpoint": body.message, "revision": body.revision}
+        self._send(ui.Approve(**meant, edit=edit, confirmed=True))
 
     def _go_on(self, run: str, breakpoint: str, revision: int, edit: str | None = None) -> None:
         """Press Continue where the tutorial says so, else Step."""

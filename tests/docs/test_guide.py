@@ -39,8 +39,8 @@ PROGRAMS = {
     ("attach", "async_agent.py"): ("Good day.", 3),
     ("attach", "wrapped.py"): ("You said: Hello 5", 5),
     ("changes", "writer.py"): ("", 3),
-    # The person steps, which approves; from there on it halts.
-    ("stops", "approvals.py"): ("ran rm -r build this once", 2),
+    # It halts at what asks alone.
+    ("stops", "approvals.py"): ("ran rm -r build this once", 1),
 }
 #: Pages whose files other tests run.
 ELSEWHERE = {

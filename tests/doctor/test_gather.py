@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb import __version__, discover, doctor
+from agentstepper_nb.coding.sandbox import ResourceLimits
+from agentstepper_nb.coding.sandbox.choice import choose
 from agentstepper_nb.doctor import folders, jupyter
 from agentstepper_nb.doctor.facts import Folder
 from agentstepper_nb.doctor.gather import gather
@@ -50,6 +52,8 @@ def test_nothing_runs() -> None:
     assert (facts.choice.url, "`agentstepper serve`" in facts.choice.why) == ("", True)
     assert facts.here.package == __version__
     assert facts.here.git
+    assert facts.sandbox is not None
+    assert facts.sandbox.name == choose("auto", ResourceLimits()).sandbox.name
 
 
 def test_a_core_that_answers_is_asked_without_a_run() -> None:

@@ -15,6 +15,7 @@ from agentstepper_nb.doctor.facts import (
     Here,
     Jupyter,
     Kernel,
+    Sandbox,
     Variables,
 )
 from agentstepper_nb.doctor.findings import Finding, Sign, any_wrong
@@ -31,6 +32,7 @@ WELL = Facts(
     control_mode=0o600,
     worker_mode=0o600,
     kernel=Kernel("ipykernel 7.4.0", subshells=True, server="ws://here"),
+    sandbox=Sandbox("bubblewrap"),
 )
 JUPYTER = WELL.jupyter
 KERNEL = WELL.kernel
@@ -49,6 +51,7 @@ def test_where_all_is_well_all_is_said() -> None:
         "✓ agentstepper_nb 1.0 on Python 3.11.7.",
         "✓ The view's JavaScript is built.",
         "✓ git 2.39.5 can watch a workspace.",
+        "✓ The coding agent's commands run in bubblewrap.",
         "✓ JupyterLab 4.6.6 and Notebook 7.6.5 beside this Python.",
         "✓ The server extension is enabled.",
         "✓ The JupyterLab extension 1.0 is installed and enabled.",
@@ -153,6 +156,19 @@ NOTES = {
     ),
     "asyncio": (replace(WELL, kernel=replace(KERNEL, nested=True)), "anyio.run doesn't."),
 }
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("landlock", "holds less than bubblewrap"), ("none", "Nothing confines")]
+)
+def test_a_weaker_sandbox_is_said_with_the_reason(name: str, said: str) -> None:
+    facts = replace(WELL, sandbox=Sandbox(name, ("bubblewrap: no user namespaces",)))
+    (found,) = about(facts, "sandbox")
+    assert found.sign is Sign.NOTE
+    assert said in found.text
+    assert "no user namespaces" in found.text
+    assert "install.md" in found.advice
+    assert about(replace(WELL, sandbox=None), "sandbox") == []
 
 
 @pytest.mark.parametrize("what", NOTES)

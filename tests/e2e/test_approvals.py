@@ -53,6 +53,15 @@ def asking(jupyter: Jupyter, program: str) -> Iterator[Iterator[Any]]:
         process.communicate()
 
 
+def approve(bar: Locator, name: str) -> None:
+    """Approve what is of high risk: once more than a double click does."""
+    first = bar.get_by_role("button", name=name)
+    expect(first).not_to_have_attribute("aria-disabled", "true")
+    first.dblclick()
+    expect(bar.get_by_role("group", name="Confirm the approval")).to_contain_text("High risk")
+    bar.get_by_role("button", name="Yes, approve remove").click()
+
+
 def expect_asked(view: DebuggerView, folder: str) -> Locator:
     """It waits for an approval to remove a folder; gives the bar that asks."""
     view.expect_state("Waiting for approval")
@@ -61,7 +70,7 @@ def expect_asked(view: DebuggerView, folder: str) -> Locator:
     expect(halted.get_by_role("img", name="asks for approval")).to_be_visible()
     bar = view.root.get_by_role("region", name="Approval")
     expect(bar).to_contain_text("It deletes a folder and all in it.")
-    expect(bar).to_contain_text(f"Always allow this here: remove {folder}")
+    expect(bar).to_contain_text(f"Also allow from now on: remove {folder}")
     return bar
 
 
@@ -93,7 +102,7 @@ def test_a_call_is_edited_denied_and_allowed_for_good(
         view.root.locator(".as-mod-halted").focus()
         page.keyboard.press("e")
         view.root.get_by_label("folder").fill("build/old")
-        bar.get_by_role("button", name="Approve edited").click()
+        approve(bar, "Approve edited…")
         assert next(came) == [{"folder": "build/old"}, False]
 
         bar = expect_asked(view, "src")
@@ -110,11 +119,11 @@ def test_a_call_is_edited_denied_and_allowed_for_good(
 
         bar = expect_asked(view, "dist")
         bar.get_by_role("checkbox").check()
-        bar.get_by_role("button", name="Approve").click()
+        approve(bar, "Approve…")
         assert next(came) == [{"folder": "dist"}, True]
         view.expect_state("Finished")
         assert page.evaluate(PLACES) == places
 
         view.root.get_by_role("img", name="approved").last.click()
-        expect(bar).to_contain_text("Approved, and always from now on")
+        expect(bar).to_contain_text("Approved, and allowed from now on: remove dist")
         page.screenshot(path=screenshots / f"answered-{width}-{theme}.png")

@@ -137,6 +137,7 @@ def test_a_coding_agent_step_by_step(open_tutorial: Open) -> None:
     expect(asked).to_be_visible(timeout=60_000)
     edit_field(view, "rm -rf build", "rm -rf build/cache")
     asked.get_by_role("button", name="Approve edited").click()
+    asked.get_by_role("button", name="Yes, approve run_command").click()
     tutorial.expect_done(run)
     tutorial.run_until(len(tutorial.sources), after=run)
     expect(tutorial.lab.outputs(tutorial.find("tests_pass(), ["))).to_contain_text("['notes.txt']")

@@ -63,6 +63,7 @@ def test_a_chat_and_its_run_in_the_debugger(lab: Lab, pictures: Pictures) -> Non
     expect(chat.root.locator(".as-Log-end")).to_have_count(0)
     pictures.take(chat.root, "chat-light")
     chat.press("Allow")
+    chat.press("Yes, call it")
     expect(chat.said("old is gone")).to_be_visible()
     run(lab, ALLOW)
     expect(lab.outputs(ALLOW)).to_contain_text("plot.py week.png week.txt")

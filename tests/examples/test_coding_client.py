@@ -39,6 +39,12 @@ def client(live: Live, *more: str) -> pexpect.spawn[str]:
     )
 
 
+def confirm(child: pexpect.spawn[str]) -> None:
+    """Confirm a call where it is of high risk."""
+    if child.expect(["Type run_command to confirm: ", "< "]) == 0:
+        child.sendline("run_command")
+
+
 def test_it_fits_on_a_screen_or_two() -> None:
     assert len(CLIENT.read_text().splitlines()) <= 120
 
@@ -56,6 +62,7 @@ def test_a_person_talks_to_the_agent(live: Live) -> None:
     child.expect(re.escape('? run_command {"command": "rm -rf build"}'))
     child.expect("instead: ")
     child.sendline('{"command": "echo kept"}')
+    confirm(child)
     child.expect(r'"output": "kept\\n"')
     child.expect("you: ")
     child.sendline("run rm -rf build")
@@ -68,7 +75,13 @@ def test_a_person_talks_to_the_agent(live: Live) -> None:
     child.close()
 
     live.close_session(session)
+    child = client(live, "--list")
+    child.expect(f"{session}  kept  hello")
+    child.expect(pexpect.EOF)
+    child.close()
     child = client(live, "--resume", session)
+    child.expect("… 0 earlier messages")
+    child.expect("user: hello\r\nassistant: Hello to you.")
     child.expect("you: ")
     child.sendline("count")
     child.expect(r"\d+ messages\.")

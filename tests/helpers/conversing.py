@@ -12,6 +12,7 @@ from agentstepper_nb.coding.tool import Risk
 from agentstepper_nb.errors import CommandError, ModelError
 from agentstepper_nb.llm_wire.conversation import ChatMessage, UserMessage
 from agentstepper_nb.llm_wire.events import AgentEvent, TextDelta
+from agentstepper_nb.protocol.coding import SandboxReport
 from agentstepper_nb.protocol.values import Usage
 
 
@@ -19,6 +20,9 @@ from agentstepper_nb.protocol.values import Usage
 class Result:
     reason: str = "done"
     usage: Usage | None = None
+
+
+SANDBOX = SandboxReport(mode="workspace-write", name="bubblewrap")
 
 
 @dataclass
@@ -38,6 +42,8 @@ class Led:
     elsewhere: asyncio.Event = field(default_factory=asyncio.Event)
     over: asyncio.Event = field(default_factory=asyncio.Event)
     closed: bool = False
+    sandbox: SandboxReport = SANDBOX
+    risk: Risk = Risk.HIGH  # of what it asks for
 
     def say(self, *events: AgentEvent) -> None:
         for event in events:
@@ -64,7 +70,7 @@ class Led:
             call_id=call,
             tool="run_command",
             args={"command": "rm -r build"},
-            risk=Risk.HIGH,
+            risk=self.risk,
             why="it deletes files",
         )
         asking = asyncio.ensure_future(self.opening.approver.ask(request))

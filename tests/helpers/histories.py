@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agentstepper_nb.errors import NeedsApprovalError
 from agentstepper_nb.protocol.records import Record, RunHistory
 from agentstepper_nb.protocol.values import (
     AgentState,
@@ -97,7 +98,10 @@ class _Chance:
 
     def _release(self) -> None:
         while self._stage.run(self._run).pending:
-            self._stage.step(run=self._run)
+            try:
+                self._stage.step(run=self._run)
+            except NeedsApprovalError as asks:
+                self._stage.deny(asks.breakpoint, run=self._run)
 
     def _query(self) -> None:
         event = self._stage.begin(EventKind.LLM_QUERY, self._run, name="model")
@@ -153,6 +157,7 @@ def with_every_field() -> RunHistory:
         id="r",
         name="Night run",
         program="solver",
+        notice="Full access: nothing holds its commands.",
         started_at=1.5,
         ended_at=9.25,
         state=RunState.IDLE,

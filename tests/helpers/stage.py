@@ -222,10 +222,10 @@ class Stage:
         run: str = "run",
         *,
         always: bool = False,
+        confirmed: bool = False,
     ) -> None:
-        self.perform(
-            self.debugger.approve(run, self.now, breakpoint, revision, edit, always=always)
-        )
+        said = {"always": always, "confirmed": confirmed}
+        self.perform(self.debugger.approve(run, self.now, breakpoint, revision, edit, **said))
 
     def deny(
         self, breakpoint: str, revision: int = 1, reason: str = "Not today.", run: str = "run"

@@ -24,6 +24,22 @@ def test_a_step_and_an_edit(front: Front) -> None:
     assert not [kind for kind, _ in ran.outputs if kind == "display_data"]  # no view
 
 
+def test_high_risk_is_approved_by_the_key_and_the_tools_name(front: Front) -> None:
+    call = 'dbg.tool("shell", "rm", approval=agentstepper_nb.Approval("It deletes.", "high"))'
+    source = f"import agentstepper_nb\nwith {call} as t:\n    t.result = 'ran'\nt.result"
+    cell = front.start(f"%%step --input\n{source}")
+    for stray in ("", " ", "s", "n", "step", "c"):
+        assert front.answer(stray).startswith("[a]pprove")
+    for wrong in ("", "a", "s"):
+        front.answer("a")
+        assert front.answer(wrong).startswith("High risk: type “shell” and Enter")
+    front.answer("a")
+    front.answer("shell")
+    ran = front.ended(cell)
+    assert (ran.status, ran.value) == ("ok", "'ran'")
+    assert ran.text.count("Nothing was approved.") == 3
+
+
 def test_what_means_nothing(front: Front) -> None:
     cell = front.start(f"%%step --input\n{ASK}")
     for typed in ("", "walk", "?", "v", "c"):

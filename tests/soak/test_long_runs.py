@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from typing import Final
 
+import pytest
+
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.values import Row
 from bench.leased import LeasedAgent, Person, plugged
@@ -15,6 +17,7 @@ BREAKPOINTS: Final = 100_000
 ROWS: Final = BREAKPOINTS + 1
 
 
+@pytest.mark.timeout(600)  # the time is the agent's: it reaches 100,000 breakpoints
 def test_a_run_of_100_000_breakpoints_is_read_through_a_window() -> None:
     with core() as (process, agents, uis), plugged(agents) as socket, plugged(uis) as view:
         agent, person = LeasedAgent(socket, SIZE), Person(view)

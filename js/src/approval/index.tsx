@@ -16,7 +16,11 @@ export interface ApprovalProps {
 export function Approval({ model, row, body }: ApprovalProps) {
   if (!body) return <div class="as-Foot as-Asks" />;
   if (!row.pending) return <Decided row={row} body={body} />;
-  if (body.approval) return <Question model={model} row={row} approval={body.approval} />;
+  if (body.approval) {
+    // Anew for each revision: a button that has the focus isn't the next question's.
+    const key = `${row.id} ${row.revision}`;
+    return <Question key={key} model={model} row={row} body={body} approval={body.approval} />;
+  }
   return (
     <section class="as-Foot" aria-label="Deny">
       <Denial model={model} row={row} />

@@ -17,9 +17,12 @@ const OUTCOMES: Partial<Record<AnswerKind, string>> = {
 /** What became of what was asked. */
 export function outcome(
   answer: AnswerKind | null,
-  { reason, always }: Pick<MessageBody, "reason" | "always">,
+  { reason, always, approval }: Pick<MessageBody, "reason" | "always" | "approval">,
 ): string {
   if (answer === "deny") return reason ? `Denied: ${visible(reason)}` : "Denied, without a reason";
-  if (answer === "resume" && always) return "Approved, and always from now on";
+  if (answer === "resume" && always) {
+    const rule = approval?.rule;
+    return `Approved, and allowed from now on${rule ? `: ${visible(rule)}` : ""}`;
+  }
   return (answer && OUTCOMES[answer]) ?? "Answered";
 }

@@ -49,9 +49,11 @@ interface AgentProps {
 /** One that has a run of its own leads to it. */
 function Agent({ agent, speaks, works, usual, onOpen }: AgentProps) {
   const { name, role, description, run_id } = agent;
+  const notice = visible(agent.notice);
   const lines = [
     `${visible(name)}: ${visible(role)}, ${typeWords(agent)}`,
     description && visible(description),
+    notice,
     usual && "Messages are for it where nobody else is chosen",
     run_id !== null && "Open its own run in the debugger",
   ];
@@ -61,6 +63,12 @@ function Agent({ agent, speaks, works, usual, onOpen }: AgentProps) {
       <Icon name={busy ? "spin" : "agent"} small spin={busy} />
       <span class="as-Ellipsis">{visible(name)}</span>
       <span class="as-ChatAgent-role as-Muted">{roleWord(role)}</span>
+      {notice && (
+        <span class="as-ChatAgent-notice">
+          {notice.split(":")[0]}
+          <span class="as-Hidden">{notice.slice(notice.split(":")[0]?.length)}</span>
+        </span>
+      )}
       {speaks && <span class="as-Hidden">speaks</span>}
     </>
   );

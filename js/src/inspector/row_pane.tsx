@@ -25,6 +25,10 @@ interface RowPaneProps {
 export function RowPane({ model, row, wanted, onWanted }: RowPaneProps) {
   const loading = useBody(model, row);
   useEffect(Contents.fetch, []); // while the contents themselves are on their way
+  // What may be edited brings its editor: who types after `e` would lose the first letters.
+  useEffect(() => {
+    if (row.pending) LazyEditor.fetch();
+  }, [row.pending]);
   const asked = useRef(false);
   const shape = shapeOf(row);
   const body = loading.kind === "ready" ? loading.body : undefined;

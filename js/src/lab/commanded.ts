@@ -1,4 +1,5 @@
 /** Which run the commands and keys are for: the panel's, else that of a view under a cell that is shown. */
+import { isUsable } from "../model/controls";
 import type { RunControl } from "../model/run_control";
 import { onViews, type ShownView, shownViews } from "../shells/views";
 
@@ -73,5 +74,5 @@ export function isSeen({ element }: ShownView): boolean {
 
 function lives(control: RunControl): boolean {
   const { step, resume, halt } = control.possible();
-  return [step, resume, halt].some(({ held }) => held === null);
+  return [step, resume, halt].some(isUsable);
 }

@@ -1,5 +1,5 @@
 /** The debugger's commands. Their keys and their place in the Run menu stand in `schema/panel.json`. */
-import type { Controls } from "../model/controls";
+import { type Controls, isUsable } from "../model/controls";
 import type { RunControl } from "../model/run_control";
 import { pageUrl } from "../shells/server";
 import type { Command, Commands, Palette, Shell } from "./jupyterlab";
@@ -53,7 +53,7 @@ export function addCommands(
     add(id, {
       label,
       caption: () => held(run, name) ?? caption,
-      isEnabled: () => held(run, name) === null,
+      isEnabled: () => isUsable(run.control?.possible()[name]),
       execute: () => run.control?.[name](),
     });
   }

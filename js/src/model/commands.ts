@@ -1,7 +1,7 @@
 /** What the person orders of the shown run. A refusal is put beside the controls, never thrown. */
 import { type Client, CommandError, LinkLost } from "../client/client";
 import type { Debugger } from "./debugger";
-import type { Row, Run } from "./model";
+import type { Approving, Row, Run } from "./model";
 
 /** The fields by which a command names what it answers. */
 interface Aim {
@@ -19,16 +19,18 @@ export class Commands {
     this.#client = client;
   }
 
-  /** Answer the target. With none there is nothing to do: a running agent is halted by `halt`. */
+  /**
+   * Answer the target; where that asks for an approval, lead the person there: a step approves nothing.
+   * With no target there is nothing to do: a running agent is halted by `halt`.
+   */
   async step(): Promise<void> {
     const target = this.#model.target.peek();
     if (!target) {
       await this.#bring();
       return;
     }
-    // Nobody approves what they haven't seen.
-    if (target.approval && !this.#model.shows(target)) {
-      this.#model.reveal(target.id);
+    if (target.approval) {
+      this.#model.lead(target);
       return;
     }
     await this.#answer([target], (run, aim) =>
@@ -36,9 +38,9 @@ export class Commands {
     );
   }
 
-  async approve(row: Row, always: boolean): Promise<void> {
+  async approve(row: Row, how: Approving): Promise<void> {
     await this.#answer([row], (run, aim) =>
-      this.#client.request("approve", { run: run.id, ...aim, always }),
+      this.#client.request("approve", { run: run.id, ...aim, ...how }),
     );
   }
 

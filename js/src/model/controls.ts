@@ -5,6 +5,8 @@ import type { Connection, Row, Run } from "./model";
 export interface Control {
   /** Why it is impossible now; null where it is possible. */
   held: string | null;
+  /** Whether it leads to the approval that holds it instead. */
+  leads?: boolean;
   /** The one filled button. */
   primary?: boolean;
 }
@@ -22,9 +24,11 @@ interface Situation {
   run: Run | null;
   /** What is wrong with the edit that Step would send. */
   draftError: string | null;
+  /** Whether what Step would answer asks for an approval. */
+  asks: boolean;
 }
 
-export function controls({ connection, run, draftError }: Situation): Controls {
+export function controls({ connection, run, draftError, asks }: Situation): Controls {
   const shut = closed(connection, run);
   const stop = !run || run.can_stop;
   if (shut !== null || !run) {
@@ -32,18 +36,24 @@ export function controls({ connection, run, draftError }: Situation): Controls {
     // An ended run has no next step: nothing is filled.
     return { step: held, resume: held, halt: held, stop: stop ? held : null };
   }
-  return { ...running(run, draftError), stop: stop ? stopping(run) : null };
+  return { ...running(run, draftError, asks), stop: stop ? stopping(run) : null };
 }
 
-function running(run: Run, draftError: string | null): Omit<Controls, "stop"> {
+const ASKS = "This call asks for approval: approve or deny it";
+
+/** Whether a control does anything now. */
+export const isUsable = (control: Control | null | undefined): boolean =>
+  control != null && (control.held === null || control.leads === true);
+
+function running(run: Run, draftError: string | null, asks: boolean): Omit<Controls, "stop"> {
   if (stateIfHere(run) === "halted") {
     const held = draftError === null ? null : `The edit isn’t valid JSON: ${draftError}`;
     // In CONTINUE nothing waits but what asks for an approval.
-    const asks = run.mode === "continue";
+    const goesOn = run.mode === "continue";
     return {
-      step: { held, primary: true },
-      resume: { held: asks ? "Runs on once what is asked is answered" : held },
-      halt: { held: asks ? null : "Already halted" },
+      step: asks ? { held: ASKS, leads: true } : { held, primary: true },
+      resume: { held: goesOn ? "Runs on once what is asked is answered" : held },
+      halt: { held: goesOn ? null : "Already halted" },
     };
   }
   if (run.mode === "continue") {

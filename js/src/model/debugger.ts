@@ -8,10 +8,11 @@ import type { CoreHello, RunOpened, StoreInfo, ToUi, WriteNote } from "../protoc
 import { Commands } from "./commands";
 import { entriesOf, filesOfEvents } from "./commits";
 import { type ContentPush, Contents, runOf } from "./contents";
+import { controls } from "./controls";
 import { Drafts } from "./drafts";
 import type { HistoryOptions } from "./history";
 import { Inbox, nextFrame, type Schedule } from "./inbox";
-import type { Comparison, Draft, Model, Problem, Row, Run } from "./model";
+import type { Approving, Comparison, Draft, Model, Problem, Row, Run } from "./model";
 import { Notes } from "./notes";
 import { Reader } from "./reader";
 import { RunList } from "./run_list";
@@ -102,7 +103,7 @@ export class Debugger extends Whereabouts implements Model, Listener {
   /** Whether Step would send an edit. */
   readonly drafted = computed(() => {
     const target = this.target.value;
-    return target !== null && this.draft(target.id).value !== null;
+    return target !== null && !target.approval && this.draft(target.id).value !== null;
   });
   /** Whether Continue would send edits: it answers all but what asks for an approval. */
   readonly resumesDrafted = computed(() =>
@@ -113,6 +114,16 @@ export class Debugger extends Whereabouts implements Model, Listener {
   /** What is wrong with the edit that Step would send, as far as the editor has said. */
   readonly heldBy = computed(() =>
     this.target.value?.id === this.selectedRow.value ? this.draftError.value : null,
+  );
+
+  /** What can be done now, and why the rest can't. */
+  readonly possible = computed(() =>
+    controls({
+      connection: this.connection.value,
+      run: this.run.value,
+      draftError: this.heldBy.value,
+      asks: this.target.value?.approval ?? false,
+    }),
   );
 
   constructor(options: DebuggerOptions) {
@@ -189,7 +200,7 @@ export class Debugger extends Whereabouts implements Model, Listener {
   resume = () => this.#commands.resume();
   halt = () => this.#commands.halt();
   stop = () => this.#commands.stop();
-  approve = (row: Row, always: boolean) => this.#commands.approve(row, always);
+  approve = (row: Row, how: Approving) => this.#commands.approve(row, how);
   deny = (row: Row, reason: string) => this.#commands.deny(row, reason);
   rename = (name: string, id?: string) => this.#commands.rename(name, id);
   remove = (id?: string) => this.#commands.remove(id);

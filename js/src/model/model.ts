@@ -52,6 +52,23 @@ export interface Comparison {
   right: string;
 }
 
+/** How a call is approved. */
+export interface Approving {
+  /** Whether its rule is to allow the like from now on. */
+  always: boolean;
+  /** Whether the person has confirmed it a second time: of high risk the Core takes nothing else. */
+  confirmed: boolean;
+}
+
+/** An approval that waits to be confirmed: exactly what the person saw. */
+export interface Confirming {
+  row: string;
+  revision: number;
+  always: boolean;
+  /** The draft that would be sent; null: none. */
+  draft: string | null;
+}
+
 export interface Model {
   readonly connection: ReadonlySignal<Connection>;
   /** Whether this login may step and edit, and the Core hears us now. */
@@ -105,6 +122,10 @@ export interface Model {
   readonly draftError: Signal<string | null>;
   /** The row whose denial is being written (key `d`); put back when the selection moves. */
   readonly denying: Signal<string | null>;
+  /** What of high risk is to be approved once it is confirmed; put back when the selection moves. */
+  readonly confirming: Signal<Confirming | null>;
+  /** The row whose approval a person was led to by what doesn't answer it: a new object each time. */
+  readonly led: ReadonlySignal<{ row: string } | null>;
   /** Breakpoints that were answered from here; the Core has yet to say so. */
   readonly sent: ReadonlySignal<ReadonlySet<string>>;
   /** Stops in words, by their ids. */
@@ -141,18 +162,14 @@ export interface Model {
 
   /** Show another run; resolves once it is shown, or the problem says why it can't be. */
   openRun(id: string): Promise<void>;
-  /** Answer the target, with its draft as the edit where there is one; approve what it asks. */
+  /** Answer the target, with its draft as the edit where there is one; lead to it where it asks. */
   step(): Promise<void>;
   /** Continue, with the drafts of pending rows as edits; what asks for an approval still waits. */
   resume(): Promise<void>;
   halt(): Promise<void>;
   stop(): Promise<void>;
-  /**
-   * Approve what a row asks, with its draft as the edit where there is one.
-   *
-   * @param always Whether its rule is to allow the like from now on.
-   */
-  approve(row: Row, always: boolean): Promise<void>;
+  /** Approve what a row asks, with its draft as the edit where there is one. */
+  approve(row: Row, how: Approving): Promise<void>;
   /**
    * Don't let the call happen that a row begins.
    *

@@ -1,6 +1,6 @@
 /** The shown run in the hands of a shell: the commands of a notebook's menus, for one. */
-import { computed, effect } from "@preact/signals";
-import { type Controls, controls } from "./controls";
+import { effect } from "@preact/signals";
+import { type Controls, isUsable } from "./controls";
 import type { Debugger } from "./debugger";
 
 /** What can be asked of the shown run, without a signal or a model in sight. */
@@ -20,7 +20,7 @@ export interface RunControl {
    * @returns Ends it.
    */
   watch(changed: (possible: Controls) => void): () => void;
-  /** These do nothing where they are impossible. */
+  /** These do nothing where they are impossible; step leads to what asks for an approval. */
   step(): void;
   resume(): void;
   halt(): void;
@@ -29,12 +29,9 @@ export interface RunControl {
 
 /** The controls of the run that a model shows. */
 export function runControl(model: Debugger): RunControl {
-  const possible = computed(() => {
-    const draftError = model.heldBy.value;
-    return controls({ connection: model.connection.value, run: model.run.value, draftError });
-  });
+  const { possible } = model;
   const order = (name: keyof Controls) => () => {
-    if (possible.peek()[name]?.held === null) void model[name]();
+    if (isUsable(possible.peek()[name])) void model[name]();
   };
   return {
     run: () => model.run.peek()?.id ?? "",

@@ -1,6 +1,6 @@
 /** Where the person is in the shown run: what is selected, followed, filtered and edited. It stays here. */
 import { batch, computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import type { Draft, Row, SelectedFile, Tab } from "./model";
+import type { Confirming, Draft, Row, SelectedFile, Tab } from "./model";
 import type { Notes } from "./notes";
 import { reselect } from "./selection";
 import type { Window } from "./window";
@@ -17,6 +17,8 @@ export abstract class Whereabouts {
   readonly showOriginal = signal(false);
   readonly draftError = signal<string | null>(null);
   readonly denying = signal<string | null>(null);
+  readonly confirming = signal<Confirming | null>(null);
+  readonly led = signal<{ row: string } | null>(null);
   /** That the shown run is searched: a new object each time it is asked for; null: it isn't. */
   readonly searched = signal<object | null>(null);
   /** The rows whose files are folded away. */
@@ -68,6 +70,14 @@ export abstract class Whereabouts {
       this.selectedCommit.value = commit;
       this.selectedPath.value = path;
       this.tab.value = "changes";
+    });
+  }
+
+  /** Lead the person to what a row asks: it is shown, and its question gets the focus. */
+  lead(row: Row): void {
+    batch(() => {
+      if (!this.shows(row)) this.reveal(row.id);
+      this.led.value = { row: row.id };
     });
   }
 
@@ -159,6 +169,8 @@ export abstract class Whereabouts {
       this.selectedRow.value = id;
       this.notes.writing.value = null;
       this.denying.value = null;
+      this.confirming.value = null;
+      this.led.value = null;
       this.draftError.value = null;
       this.showOriginal.value = false;
       const waits = this.pending.peek().some((row) => row.id === id);

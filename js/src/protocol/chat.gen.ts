@@ -150,6 +150,7 @@ export interface AgentInfo {
   phase: Phase;
   description: string;
   run_id: string | null;
+  notice: string;
 }
 /**
  * One message of a conversation. Which fields its type needs: `chat.kinds`.

@@ -167,8 +167,9 @@ export interface GetChange {
 /**
  * Answer the named breakpoint, or the oldest pending one; in CONTINUE: halt at the next.
  *
- *     With `breakpoint` and `revision`, the command is refused as stale where they aren't current. What
- *     asks for an approval is approved by it.
+ *     With `breakpoint` and `revision`, the command is refused as stale where they aren't current. A
+ *     breakpoint that asks for an approval is never answered by it: named, or where nothing else is
+ *     pending, the command is refused by `needs_approval`.
  */
 export interface Step {
   run: string;
@@ -189,6 +190,8 @@ export interface Continue {
 }
 /**
  * Approve what a pending breakpoint asks; the run's mode stays.
+ *
+ *     Where that is of high risk, the command is refused by `needs_confirmation` unless `confirmed`.
  */
 export interface Approve {
   run: string;
@@ -196,6 +199,7 @@ export interface Approve {
   revision: number;
   edit?: string | null;
   always?: boolean;
+  confirmed?: boolean;
 }
 /**
  * Don't let the call happen that a pending breakpoint begins; the run's mode stays.
@@ -435,6 +439,7 @@ export interface Run {
   exit_code: number | null;
   last_event: string | null;
   hits: StopHits[];
+  notice: string;
 }
 /**
  * An exception, as far as it travels.

@@ -9,12 +9,16 @@ interface ButtonProps {
   hint: string;
   /** Why it is impossible now. */
   held?: string | null;
+  /** Whether a press acts all the same: it leads to what holds it back. */
+  leads?: boolean;
   primary?: boolean;
   outline?: boolean;
   pressed?: boolean;
   class?: string | undefined;
-  /** The name for assistive technology where the label shown is shorter. */
+  /** The name for assistive technology where the label shown is another. */
   name?: string;
+  /** Its key, shown beside the label; with it goes a `name`. */
+  chord?: string;
   onClick(event: MouseEvent): void;
   children?: ComponentChildren;
 }
@@ -34,12 +38,14 @@ export function Button(props: ButtonProps) {
       aria-label={props.name ?? (children ? undefined : hint)}
       aria-disabled={held ? true : undefined}
       aria-pressed={props.pressed}
+      aria-keyshortcuts={props.chord}
       onClick={(event) => {
-        if (!held) props.onClick(event);
+        if (!held || props.leads) props.onClick(event);
       }}
     >
       {icon && <Icon name={icon} />}
       {children}
+      {props.chord && <span class="as-Kbd" data-chord={props.chord} />}
     </button>
   );
 }

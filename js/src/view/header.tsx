@@ -59,10 +59,14 @@ function State({ model, run, pending }: PartProps) {
 
 function Controls({ model, place, run }: HeaderProps & PartProps) {
   const connection = model.connection.value;
-  const possible = controls({ connection, run, draftError: model.heldBy.value });
+  const possible = controls({
+    connection,
+    run,
+    draftError: model.heldBy.value,
+    asks: model.target.value?.approval ?? false,
+  });
   const drafted = model.drafted.value;
   const resumesDrafted = model.resumesDrafted.value;
-  const asks = model.target.value?.approval;
   const waits = model.pending.value.some(({ approval }) => approval);
   const roving = useRoving<HTMLDivElement>();
   return (
@@ -82,9 +86,8 @@ function Controls({ model, place, run }: HeaderProps & PartProps) {
       <Button
         {...(drafted ? {} : { icon: "step" })}
         name={drafted ? "Step with edit" : "Step"}
-        hint={`${asks ? "Approve this and step" : drafted ? "Step, sending your edit" : "Step to the next breakpoint"} (F10)`}
+        hint={`${drafted ? "Step, sending your edit" : "Step to the next breakpoint"} (F10)`}
         {...possible.step}
-        {...(asks && { primary: false })}
         onClick={() => void model.step()}
       >
         {drafted && <Icon name="step" class="as-x-narrow" />}

@@ -1,9 +1,10 @@
 /** The keys of the view. They act only while the focus is inside it, and leave text fields alone. */
-import { controls, deniable } from "../model/controls";
+import { deniable, isUsable } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import { rowOf } from "../model/fold";
 import type { Row, Tab } from "../model/model";
 import { stopLike } from "../model/stops";
+import { isInSight } from "./in_sight";
 import { isTextField } from "./jupyter_keys";
 import type { Place } from "./place";
 
@@ -11,10 +12,10 @@ type Act = (model: Debugger, place: Place, root: HTMLElement) => void;
 
 /** As in JupyterLab's debugger; in text fields too. */
 const FUNCTION_KEYS: Record<string, Act> = {
-  F10: (model) => possible(model).step.held === null && void model.step(),
-  F9: (model) => possible(model).resume.held === null && void model.resume(),
-  F6: (model) => possible(model).halt.held === null && void model.halt(),
-  "Shift+F9": (model) => possible(model).stop?.held === null && void model.stop(),
+  F10: (model) => isUsable(model.possible.peek().step) && void model.step(),
+  F9: (model) => isUsable(model.possible.peek().resume) && void model.resume(),
+  F6: (model) => isUsable(model.possible.peek().halt) && void model.halt(),
+  "Shift+F9": (model) => isUsable(model.possible.peek().stop) && void model.stop(),
 };
 
 const LETTERS: Record<string, Act> = {
@@ -25,12 +26,6 @@ const LETTERS: Record<string, Act> = {
   },
   e: (model) => {
     if (toTarget(model)) model.editing.value = true;
-  },
-  a: (model, _, root) => {
-    const target = model.target.peek();
-    const seen = target !== null && model.shows(target);
-    // The button knows what is ticked beside it, and whether it is possible.
-    if (toTarget(model) && seen) root.querySelector<HTMLElement>(".as-Approve")?.click();
   },
   d: (model) => {
     const target = toTarget(model);
@@ -81,13 +76,58 @@ export function onKey(
 function actOf(event: KeyboardEvent, model: Debugger, place: Place, root: HTMLElement): Act | null {
   if (event.isComposing) return null;
   if (event.ctrlKey || event.metaKey) return isFind(event) ? find : null;
-  // By its place on the keyboard: with Alt it may write another character. In text fields too.
-  if (event.altKey) return LETTERS[/^Digit([1-4])$/.exec(event.code)?.[1] ?? ""] ?? null;
+  if (event.altKey) return chordOf(event);
   const name = event.shiftKey && event.key.length > 1 ? `Shift+${event.key}` : event.key;
   const always = FUNCTION_KEYS[name];
   if (always) return always;
   if (event.key === "Escape") return back(event, model, place, root);
-  return isTextField(event.target) ? null : (LETTERS[name] ?? null);
+  if (isTextField(event.target)) return null;
+  return opensEditor(model, root) ? () => undefined : (LETTERS[name] ?? null);
+}
+
+/** What Alt and a key do: the digits in text fields too, where the letters would write on a Mac. */
+function chordOf(event: KeyboardEvent): Act | null {
+  // By its place on the keyboard: with Alt it may write another character.
+  const digit = /^Digit([1-4])$/.exec(event.code)?.[1];
+  if (digit) return LETTERS[digit] ?? null;
+  if (event.shiftKey || isTextField(event.target)) return null;
+  const act = ANSWERS[letterOf(event)];
+  // A key that is held down answers nothing: the next question may stand there by then.
+  return act && event.repeat ? () => undefined : (act ?? null);
+}
+
+/** What the letters a and y write with Option, on a Mac. */
+const OPTION: Record<string, string> = { å: "a", æ: "a", "¥": "y", Ú: "y" };
+
+/** The Latin letter of a chord, also on keyboards that have none. */
+function letterOf({ key, code }: KeyboardEvent): string {
+  const letter = OPTION[key] ?? key.toLowerCase();
+  return /^[a-z]$/.test(letter) ? letter : code.replace("Key", "").toLowerCase();
+}
+
+/** Press a button that answers an approval; where the person doesn't see it, lead there instead. */
+function answer(selector: string): Act {
+  return (model, _, root) => {
+    const target = model.target.peek();
+    if (!target?.approval || !model.control.peek()) return;
+    const button = root.querySelector<HTMLElement>(selector);
+    // The button knows what is ticked beside it, and whether it is possible.
+    const question = button?.closest(".as-Asks")?.querySelector("p");
+    const seen = button && question && isInSight(button) && isInSight(question);
+    if (model.shows(target) && seen) button.click();
+    else model.lead(target);
+  };
+}
+
+/** Approving has keys of its own; no letter alone does it, which may be JupyterLab's a moment before. */
+const ANSWERS: Record<string, Act> = { a: answer(".as-Approve"), y: answer(".as-Confirm-yes") };
+
+/** Whether the editor was asked for and isn't here yet: what is typed is meant for it. */
+function opensEditor(model: Debugger, root: HTMLElement): boolean {
+  if (!model.editing.peek()) return false;
+  const pane = root.querySelector(".as-Inspector");
+  // Where it can't be loaded, that is said in its place.
+  return !pane?.querySelector(".as-Edit, .as-Empty");
 }
 
 /** Ctrl+F; the editor has a search of its own. */
@@ -132,9 +172,4 @@ function writeNote(model: Debugger): void {
   if (row === null || !model.control.peek() || model.tab.peek() !== "timeline") return;
   model.selectedFile.value = null;
   model.notes.writing.value = row;
-}
-
-function possible(model: Debugger) {
-  const connection = model.connection.peek();
-  return controls({ connection, run: model.run.peek(), draftError: model.heldBy.peek() });
 }

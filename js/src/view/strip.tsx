@@ -4,6 +4,7 @@ import type { Run, Tab } from "../model/model";
 import { obstacle } from "../model/status";
 import { Button } from "./button";
 import { cx } from "./classes";
+import { RunNotice } from "./notice";
 import { useNow } from "./now";
 import type { Place, Via } from "./place";
 import { Totals } from "./totals";
@@ -141,8 +142,19 @@ function awayWords({ detached_at }: Run): string {
   return detached_at === null ? "Agent away" : `Agent away since ${when(detached_at)}`;
 }
 
-/** What the server or the Core refused is said in place of the figures: nothing moves for it. */
+/** What stands beside the tabs: a warning about the run, which stays, and what is told of it. */
 function Beside({ model, via }: BesideProps) {
+  const notice = model.run.value?.notice;
+  return (
+    <>
+      {notice && <RunNotice notice={notice} />}
+      <Told model={model} via={via} />
+    </>
+  );
+}
+
+/** What the server or the Core refused is said in place of the figures: nothing moves for it. */
+function Told({ model, via }: BesideProps) {
   const connection = model.connection.value;
   const problem = model.problem.value;
   const apart = obstacle(connection);

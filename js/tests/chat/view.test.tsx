@@ -93,6 +93,15 @@ test("who takes part is listed with their roles, and who speaks is told apart", 
   expect(opened).toEqual(["r2"]);
 });
 
+test("an agent's notice warns beside its name, and explains where one looks", async () => {
+  const notice = "No sandbox: approvals are no protection.";
+  const { one, all } = await shown(only({ agents: [anAgent("coder", { notice }), anAgent("b")] }));
+  expect(one(".as-ChatAgent-notice").firstChild?.textContent).toBe("No sandbox");
+  expect(one(".as-ChatAgent").textContent).toContain(notice);
+  expect(one(".as-ChatAgent").title).toContain(notice);
+  expect(all(".as-ChatAgent-notice")).toHaveLength(1);
+});
+
 test("what agents are called is text, with what hides made visible", async () => {
   const name = "<img src=x onerror=alert(1)>\u202e";
   const { host, one } = await shown(

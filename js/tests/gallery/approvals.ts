@@ -7,25 +7,52 @@ import type { Story } from "./story";
 const COMMAND = { command: "rm -rf build dist && git push --force origin main", timeout: 60 };
 const WHY =
   "rm -rf deletes files, and git push --force rewrites what others have: nothing here can undo them.";
-const RULE = "run_command git push --force";
+const RULE = "the command `git push --force` in this workspace";
+const AGAIN = "`npm ci` failed: the sandbox has no network. Run it again with the network?";
+const NO_SANDBOX =
+  "No sandbox: approvals are no protection against a command itself, which may do all that you may.";
 const NOT_SO = "Never force: make a branch and push that.";
 
 /** A call that is asked about. */
 const asking = (): Story => beginning().calls("run_command", COMMAND).wants("high", WHY, RULE);
+/** One that failed in the sandbox, and may leave it. */
+const again = (): Story =>
+  beginning()
+    .calls("run_command", { command: "npm ci", network: true })
+    .wants("medium", AGAIN, "the network in this session");
+const writing = (): Story =>
+  beginning().calls("write_file", { path: "notes.md", text: "Done.\n" }).wants("low", "It writes.");
+const read = (hand: Hand) => hand.read();
 /** It waits in CONTINUE: nothing else is halted. */
 const ON = { mode: "continue" } as const;
 const edit = async (hand: Hand) => {
   await hand.key("e");
   await hand.type(".as-Field .as-Input", "rm -rf build dist");
+  await hand.read();
 };
 
 export const APPROVALS: Record<string, Scene> = {
-  approval: () => shows(asking().halted(ON)),
+  approval: () => shows(asking().halted(ON), read),
+  "approval-low": () => shows(writing().halted(), read),
+  "approval-again": () => shows(again().halted(ON), read),
+  "approval-led": () =>
+    shows(asking().halted(), async (hand) => {
+      await hand.read();
+      await hand.key("F10");
+    }),
+  "approval-confirm": () =>
+    shows(asking().halted(ON), async (hand) => {
+      await hand.pick(".as-Always input");
+      await hand.press("Approve…");
+      await hand.read();
+    }),
+  "approval-no-sandbox": () => shows(asking().halted({ ...ON, notice: NO_SANDBOX }), read),
   "approval-edit": () => shows(asking().halted(ON), edit),
   "approval-draft": () =>
     shows(asking().halted(ON), async (hand) => {
       await edit(hand);
       await hand.key("Escape");
+      await hand.read();
     }),
   "approval-deny": () =>
     shows(asking().halted(ON), async (hand) => {
@@ -38,6 +65,7 @@ export const APPROVALS: Record<string, Scene> = {
         .calls("write_file", { path: "../notes.md", text: "Done.\n" })
         .wants("medium", "It writes outside the workspace.")
         .halted(ON, 2),
+      read,
     ),
   "approval-watching": () => shows(asking().halted(ON), undefined, { control: false }),
   "approval-long": () =>
@@ -46,6 +74,7 @@ export const APPROVALS: Record<string, Scene> = {
         .calls("run_command", COMMAND)
         .wants("low", `${WHY} `.repeat(10), `run_command ${"unbroken".repeat(30)}`)
         .halted(ON),
+      read,
     ),
   "approval-denied": () => shows(asking().denied(NOT_SO).is(ON)),
   "approval-approved": () =>

@@ -297,6 +297,11 @@ async function readsFurtherUp(hand: Hand, chat: FakeChat): Promise<void> {
 
 export const CHAT_SCENES: Record<string, () => ChatMade> = {
   chat: () => made({ messages: all() }, (hand) => hand.still()),
+  "chat-no-sandbox": () => {
+    const notice = "No sandbox: approvals are no protection against a command itself.";
+    const agents = AGENTS.map((each) => (each.name === "coder" ? { ...each, notice } : each));
+    return made({ messages: all(), session: { agents } }, (hand) => hand.still());
+  },
   "chat-work": () => made({ messages: all().slice(0, 6) }),
   "chat-call": () =>
     made({ messages: all().slice(0, 3) }, (hand) => hand.pick(".as-FunctionCall-line")),

@@ -9,14 +9,22 @@ export class Hand {
     this.#box = box;
   }
 
-  /** Press what has this name: a button, a tab, a line of a list. */
+  /** Press what has this name, once it can be pressed: a button, a tab, a line of a list. */
   async press(name: string): Promise<void> {
+    const kinds = "button, [role=tab], [role=option], [role=treeitem]";
     const element = await this.find(
-      () => this.#all("button, [role=tab], [role=option], [role=treeitem]").find(named(name)),
+      () => this.#all(kinds).find((each) => named(name)(each) && !isHeld(each)),
       name,
     );
     element.focus();
     element.click();
+    await this.still();
+  }
+
+  /** Wait until a question has stood for long enough to be answered. */
+  async read(): Promise<void> {
+    const answers = ".as-Approve, .as-Confirm-yes";
+    await this.find(() => this.#all(answers).find((each) => !isHeld(each)), "question");
     await this.still();
   }
 
@@ -76,6 +84,8 @@ export class Hand {
     return [...this.#box.querySelectorAll<HTMLElement>(selector)].filter(shown);
   }
 }
+
+const isHeld = (element: HTMLElement) => element.getAttribute("aria-disabled") === "true";
 
 const named = (name: string) => (element: HTMLElement) =>
   element.getAttribute("aria-label") === name ||

@@ -47,6 +47,7 @@ export function anAgent(name: string, changes: Partial<AgentInfo> = {}): AgentIn
     phase: "created",
     description: "",
     run_id: null,
+    notice: "",
     ...changes,
   };
 }

@@ -44,6 +44,7 @@ export function aRun(id: string, fields: Partial<Run> = {}): Run {
     exit_code: null,
     last_event: null,
     hits: [],
+    notice: "",
     ...fields,
   };
 }

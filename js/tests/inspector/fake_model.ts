@@ -76,6 +76,8 @@ export function fakeModel(laid: [Row, Content][] = []): FakeModel {
     compare: signal(null),
     draftError: signal<string | null>(null),
     denying: signal<string | null>(null),
+    confirming: signal(null),
+    led: signal(null),
     stops: { named: (ids) => ids.map((id) => `“${id}”`).join(", ") },
     sent: signal<ReadonlySet<string>>(new Set()),
     draft(id) {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { controls, deniable } from "../../src/model/controls";
 import type { Row } from "../../src/model/model";
+import { runControl } from "../../src/model/run_control";
 import { runStatus } from "../../src/model/status";
 import { showing } from "../helpers/debugger";
 import { aBody, aRow, haltedRun, pendingRow, rowsTo } from "../helpers/values";
@@ -18,19 +19,19 @@ const asked = (...rows: Row[]) => {
 test("approve names the row and its revision, and sends its draft", async () => {
   const { model, peer } = await asked(asking(1, { revision: 3 }));
   const row = model.rows.value[0] as Row;
-  void model.approve(row, false);
+  void model.approve(row, { always: false, confirmed: false });
   const plain = peer.take("approve");
   const aim = { run: "a", breakpoint: "r1", revision: 3 };
-  expect(plain.body).toEqual({ ...aim, edit: null, always: false });
+  expect(plain.body).toEqual({ ...aim, edit: null, always: false, confirmed: false });
   expect(model.target.value).toBeNull(); // answered, as far as the person is concerned
   await peer.refuse(plain, "stale", "Another view was faster.");
   expect(model.target.value?.id).toBe("r1");
   expect(model.problem.value?.code).toBe("stale");
 
   model.draft("r1").value = { text: "[1]", revision: 3 };
-  void model.approve(row, true);
+  void model.approve(row, { always: true, confirmed: true });
   const edited = peer.take("approve");
-  expect(edited.body).toEqual({ ...aim, edit: "[1]", always: true });
+  expect(edited.body).toEqual({ ...aim, edit: "[1]", always: true, confirmed: true });
   await peer.answer(edited, "ok", {});
   expect(model.draft("r1").value).toBeNull();
 });
@@ -38,7 +39,7 @@ test("approve names the row and its revision, and sends its draft", async () => 
 test("approve sends no draft that isn't JSON", async () => {
   const { model, peer } = await asked(asking(1));
   model.draft("r1").value = { text: "{", revision: 1 };
-  await model.approve(model.rows.value[0] as Row, false);
+  await model.approve(model.rows.value[0] as Row, { always: false, confirmed: false });
   expect(peer.inbox).toEqual([]);
   expect(model.editing.value).toBe(true);
 });
@@ -53,18 +54,39 @@ test("deny sends the reason, whatever was edited", async () => {
   expect(model.draft("r1").value).toBeNull();
 });
 
-test("step approves what is selected; what isn't is shown first", async () => {
+test("step never approves: it leads to what is asked, wherever the person looks", async () => {
   const { model, peer } = await asked(...rowsTo(2), asking(3));
+  model.draft("r3").value = { text: "[1]", revision: 1 };
+  expect(model.drafted.value).toBe(false);
   model.select("r1");
   await model.step();
-  expect(peer.inbox).toEqual([]);
   expect(model.selectedRow.value).toBe("r3");
   model.tab.value = "runs";
   await model.step();
-  expect(peer.inbox).toEqual([]);
   expect(model.tab.value).toBe("timeline");
+  const first = model.led.value;
+  expect(first).toEqual({ row: "r3" });
+  for (let times = 0; times < 20; times += 1) await model.step();
+  expect(model.led.value).not.toBe(first); // led there again
+  expect(peer.inbox).toEqual([]);
+  model.select("r1");
+  expect(model.led.value).toBeNull();
+});
+
+test("step answers what doesn't ask, beside what does", async () => {
+  const { model, peer } = await showing(haltedRun("a", "r1", "r2"), [asking(1), pendingRow(2)]);
+  model.select("r2");
   void model.step();
-  expect(peer.take("step").body).toMatchObject({ breakpoint: "r3", revision: 1 });
+  expect(peer.take("step").body).toMatchObject({ breakpoint: "r2" });
+});
+
+test("what a shell steps by never approves either, and leads there", async () => {
+  const { model, peer } = await asked(asking(1));
+  const control = runControl(model);
+  for (let times = 0; times < 20; times += 1) control.step();
+  control.resume();
+  expect(peer.inbox).toEqual([]);
+  expect(model.led.value).toEqual({ row: "r1" });
 });
 
 test("continue answers all but what asks, whichever is selected", async () => {
@@ -96,10 +118,12 @@ test("where all that waits asks, continue names nothing", async () => {
 test("in CONTINUE, Halt is possible while something asks, and Continue has nothing to do", () => {
   const connection = { kind: "open", control: true, core: "" } as const;
   const run = haltedRun("a", "r1");
-  const stepping = controls({ connection, run, draftError: null });
+  const asks = { connection, draftError: null, asks: true };
+  const stepping = controls({ ...asks, run });
   expect([stepping.resume.held, stepping.halt.held]).toEqual([null, "Already halted"]);
-  const on = controls({ connection, run: { ...run, mode: "continue" }, draftError: null });
-  expect([on.step.held, on.halt.held]).toEqual([null, null]);
+  const on = controls({ ...asks, run: { ...run, mode: "continue" } });
+  expect([on.step.held, on.halt.held]).toEqual([expect.stringContaining("approve or deny"), null]);
+  expect([on.step.leads, on.step.primary]).toEqual([true, undefined]);
   expect(on.resume.held).toContain("Runs on once");
 });
 

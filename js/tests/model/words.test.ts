@@ -105,7 +105,7 @@ test("the link's state comes before the run's", () => {
 });
 
 function held(run: Run | null, { connection = OPEN, draftError = null as string | null } = {}) {
-  const now = controls({ connection, run, draftError });
+  const now = controls({ connection, run, draftError, asks: false });
   const open = [now.step, now.resume, now.halt, now.stop].map((each) => each && each.held === null);
   const primary = Object.entries(now).filter(([, control]) => control?.primary);
   return [open, primary.map(([name]) => name)];
@@ -151,7 +151,7 @@ test("a draft that isn't JSON holds Step and Continue back", () => {
 
 test("who watches can press nothing, and is told why", () => {
   const connection: Connection = { kind: "open", control: false, core: "" };
-  const now = controls({ connection, run: haltedRun("a", "r1"), draftError: null });
+  const now = controls({ connection, run: haltedRun("a", "r1"), draftError: null, asks: false });
   expect(now.step.held).toMatch(/watch/);
   expect(held(haltedRun("a"), { connection })[0]).toEqual([false, false, false, false]);
 });

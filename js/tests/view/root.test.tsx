@@ -95,11 +95,29 @@ describe("keys", () => {
   test("Esc closes what lies over the view first", async () => {
     const { model, place } = await draw(await halted());
     await focusRow("r2");
-    model.editing.value = true;
     await press("?");
     expect((await dialog()).textContent).toContain("Step");
+    model.editing.value = true;
     await press("Escape");
     expect([place.overlay.value, model.editing.value]).toEqual([null, true]);
+  });
+
+  test("letters typed while the editor is on its way do nothing: they are meant for it", async () => {
+    const { model, place, peer } = await draw(await halted());
+    await focusRow("r2");
+    await press("e");
+    expect(model.editing.value).toBe(true);
+    peer.inbox.length = 0;
+    for (const key of ["d", "n", "s", "2", "r", "o", "?", "e"]) await press(key);
+    expect([model.tab.value, model.denying.value, model.notes.writing.value]).toEqual([
+      "timeline",
+      null,
+      null,
+    ]);
+    expect([place.overlay.value, model.showOriginal.value, peer.inbox]).toEqual([null, false, []]);
+    await press("Escape");
+    await press("2");
+    expect(model.tab.value).toBe("changes");
   });
 
   test("the focus stays in the view when what had it goes", async () => {
