@@ -81,6 +81,32 @@ def test_what_runs_ends_with_it(thread: LoopThread) -> None:
     thread.close()
 
 
+def test_what_was_cancelled_before_may_close_what_it_has(thread: LoopThread) -> None:
+    closing, closed = threading.Event(), threading.Event()
+
+    async def connection() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            closing.set()
+            await asyncio.sleep(0.05)  # a closing handshake, which a second cancellation would break
+            closed.set()
+
+    async def begin() -> asyncio.Task[None]:
+        task = asyncio.create_task(connection())
+        await asyncio.sleep(0)
+        return task
+
+    async def cancel(task: asyncio.Task[None]) -> None:
+        task.cancel()
+
+    task = thread.run(begin)
+    thread.run(lambda: cancel(task))
+    closing.wait()
+    thread.close()
+    assert closed.is_set()
+
+
 def test_it_may_be_closed_on_itself(thread: LoopThread) -> None:
     """As a garbage collection there does."""
 

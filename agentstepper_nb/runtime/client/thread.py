@@ -100,6 +100,17 @@ class LoopThread:
     async def _wait(self) -> None:
         self._started.set_result(asyncio.get_running_loop())
         await self._over.wait()
+        await _end_all()
+
+
+async def _end_all() -> None:
+    """Cancel what runs beside, once: a second cancellation would leave a connection half closed."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        if not task.cancelling():
+            task.cancel()
+    if others:
+        await asyncio.wait(others)
 
 
 class _Running(Generic[T]):
