@@ -89,7 +89,7 @@ def test_what_was_cancelled_before_may_close_what_it_has(thread: LoopThread) -> 
             await asyncio.Event().wait()
         finally:
             closing.set()
-            await asyncio.sleep(0.05)  # a closing handshake, which a second cancellation would break
+            await asyncio.sleep(0.05)  # the closing handshake
             closed.set()
 
     async def begin() -> asyncio.Task[None]:
