@@ -5,7 +5,6 @@ import { Button } from "../view/button";
 import { visible } from "../view/visible";
 import { heldApproving, UNREAD, useRead } from "./held";
 import type { QuestionProps } from "./question";
-import { Rule } from "./rule";
 
 interface ConfirmProps extends QuestionProps {
   confirming: Confirming;
@@ -65,5 +64,15 @@ export function Confirm({ model, row, body, approval, confirming }: ConfirmProps
         </Button>
       </div>
     </div>
+  );
+}
+
+// ---- What would be allowed from now on, as the agent words it: what stands between backticks
+// is code.
+
+export function Rule({ rule }: { rule: string }) {
+  const parts = visible(rule).split("`");
+  return (
+    <bdi>{parts.map((part, at) => (at % 2 === 1 ? <code key={part}>{part}</code> : part))}</bdi>
   );
 }

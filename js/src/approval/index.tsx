@@ -1,8 +1,7 @@
 /** What a row asks a person and how it is answered; the field of a denial. Below: nothing moves for it. */
 import type { MessageBody, Model, Row } from "../model/model";
-import { Decided } from "./decided";
-import { Denial } from "./denial";
-import { Question } from "./question";
+import { Denial } from "./answers";
+import { Decided, Question } from "./question";
 
 export { default as styles } from "../styles/approval.css";
 

@@ -1,11 +1,37 @@
 /** What a halted call asks, and what answers it. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "../icons/icon";
-import type { MessageBody, Model, Row } from "../model/model";
-import type { Approval } from "../protocol/types.gen";
+import type { Model, Row } from "../model/model";
+import type { AnswerKind, Approval, MessageBody, Risk } from "../protocol/types.gen";
 import { visible } from "../view/visible";
 import { Answers } from "./answers";
-import { RISKS } from "./words";
+
+// ---- How approvals are said. Pure.
+
+const RISKS: Record<Risk, string> = {
+  low: "low risk",
+  medium: "medium risk",
+  high: "high risk",
+};
+
+const OUTCOMES: Partial<Record<AnswerKind, string>> = {
+  resume: "Approved",
+  stop: "The agent was stopped instead of an answer",
+  withdrawn: "Withdrawn: the agent no longer waited for an answer",
+};
+
+/** What became of what was asked. */
+export function outcome(
+  answer: AnswerKind | null,
+  { reason, always, approval }: Pick<MessageBody, "reason" | "always" | "approval">,
+): string {
+  if (answer === "deny") return reason ? `Denied: ${visible(reason)}` : "Denied, without a reason";
+  if (answer === "resume" && always) {
+    const rule = approval?.rule;
+    return `Approved, and allowed from now on${rule ? `: ${visible(rule)}` : ""}`;
+  }
+  return (answer && OUTCOMES[answer]) ?? "Answered";
+}
 
 export interface QuestionProps {
   model: Model;
@@ -55,4 +81,24 @@ function useLed(model: Model, row: Row, section: { current: HTMLElement | null }
     section.current?.focus({ preventScroll: true });
   }, [here]);
   return here !== null;
+}
+
+// ---- What was asked, once it is answered; and what was denied unasked.
+
+export function Decided({ row, body }: { row: Row; body: MessageBody }) {
+  const { approval } = body;
+  const denied = row.answer === "deny";
+  return (
+    <section class="as-Foot as-Decided" aria-label="Approval">
+      <p>
+        <Icon name={denied ? "cross" : "check"} class={denied ? "as-Bad" : "as-Good"} />
+        <bdi>{outcome(row.answer, body)}</bdi>
+      </p>
+      {approval && (
+        <p class="as-Muted as-Small">
+          Asked for approval, {RISKS[approval.risk]}: <bdi>{visible(approval.why)}</bdi>
+        </p>
+      )}
+    </section>
+  );
 }

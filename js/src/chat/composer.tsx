@@ -1,7 +1,7 @@
 /** Where a person writes: Enter sends, also what was written while an answer was coming. */
 import { useRef } from "preact/hooks";
 import { Button } from "../view/button";
-import { useOwnId } from "../view/own_id";
+import { useOwnId } from "../view/hooks";
 import { visible } from "../view/visible";
 import type { ChatModel } from "./model";
 import { heldSending } from "./status";

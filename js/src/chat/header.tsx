@@ -4,8 +4,6 @@ import { Button } from "../view/button";
 import { cx } from "../view/classes";
 import { RetryNow } from "../view/retry_now";
 import { useRoving } from "../view/roving";
-import { AutoChat } from "./auto";
-import { ListIcon } from "./icon";
 import type { ChatModel } from "./model";
 import { chatStatus } from "./status";
 
@@ -112,4 +110,50 @@ function heldStop(model: ChatModel): string | null {
 
 function heldRun({ info }: ChatModel): string {
   return info.value?.no_debugger ?? "It has no run yet: that begins with the first answer";
+}
+
+// ---- AutoChat's switch, with how far it has gone on by itself.
+
+export function AutoChat({ model }: { model: ChatModel }) {
+  const info = model.info.value;
+  const on = info?.auto_chat ?? false;
+  const most = info?.auto_chat_max ?? 0;
+  const held = model.barred.value ?? (info === null ? "The conversation is being opened" : null);
+  const turns = `${info?.auto_turns ?? 0} of ${most}`;
+  return (
+    <button
+      type="button"
+      class={cx("as-Button as-ChatAuto", on && "as-mod-on")}
+      role="switch"
+      aria-checked={on}
+      aria-disabled={held !== null ? true : undefined}
+      aria-label={`AutoChat, ${turns}`}
+      title={held ?? means(most)}
+      onClick={() => {
+        if (held === null) void model.set({ auto_chat: !on });
+      }}
+    >
+      <span class="as-ChatAuto-track" aria-hidden="true" />
+      <span class="as-ChatLabel">AutoChat</span>
+      <span class="as-ChatAuto-short">Auto</span>
+      <span class="as-ChatAuto-turns as-Small">{turns}</span>
+    </button>
+  );
+}
+
+function means(most: number): string {
+  const times = most === 1 ? "once" : `${most.toLocaleString("en-US")} times`;
+  return (
+    `AutoChat: after an answer the agent is asked to go on by itself, at most ${times} until you say ` +
+    "something. A question to you, an error, or Stop ends it."
+  );
+}
+
+/** The icons that only a chat needs, drawn as the view's: a 16 px grid, strokes of 1.4, no fill. */
+function ListIcon() {
+  return (
+    <svg class="as-Icon" viewBox="0 0 16 16" aria-hidden="true">
+      <path d="M2.5 3h11v7.5h-5L5.5 13v-2.5h-3zM5 5.6h6M5 8h4" />
+    </svg>
+  );
 }

@@ -6,14 +6,65 @@ import type { Transport } from "../client/transport";
 import { browserMemory, type Memory } from "../model/storage";
 import type { SetSession, Told } from "../protocol/chat.gen";
 import { Conversation } from "./conversation";
-import { Drafts } from "./drafts";
 import { decodeExactly } from "./exact";
-import { browserFrames, type OnFrame } from "./frames";
 import { ChatLine, SERVICE } from "./line";
 import { Sessions } from "./sessions";
 import type { Picture, SessionInfo, ShownMessage, Source, TranscriptModel } from "./types";
 
-export interface ChatOptions {
+// ---- What is being written, by session: it outlives a drawing anew, a look elsewhere, and a
+// reload.
+
+/** Letters that are kept over a reload: a tab's storage is small. */
+const KEPT = 100_000;
+const key = (session: string) => `chat-draft:${session}`;
+
+export class Drafts {
+  readonly #memory: Memory;
+  readonly #texts = signal<ReadonlyMap<string, string>>(new Map());
+
+  constructor(memory: Memory = browserMemory(() => sessionStorage)) {
+    this.#memory = memory;
+  }
+
+  /** The draft of a session; read in a drawing, it is drawn anew when it changes. */
+  of(session: string): string {
+    return this.#texts.value.get(session) ?? this.#memory.get(key(session)) ?? "";
+  }
+
+  peek(session: string): string {
+    return this.#texts.peek().get(session) ?? this.#memory.get(key(session)) ?? "";
+  }
+
+  set(session: string, text: string): void {
+    this.#texts.value = new Map([...this.#texts.peek(), [session, text]]);
+    if (text === "" || text.length > KEPT) this.#memory.remove(key(session));
+    else this.#memory.set(key(session), text);
+  }
+}
+
+// ---- Once before the next drawing, however much comes until then.
+
+/** Call once, soon; gives back how to cancel. */
+export type OnFrame = (then: () => void) => () => void;
+
+/** A page that isn't shown draws no frames, and goes on hearing. */
+const HIDDEN_MS = 250;
+
+export const browserFrames: OnFrame = (then) => {
+  const cancel = () => {
+    cancelAnimationFrame(frame);
+    clearTimeout(timer);
+  };
+  const once = () => {
+    cancel();
+    then();
+  };
+  const frame = requestAnimationFrame(once);
+  const timer = setTimeout(once, HIDDEN_MS);
+  return cancel;
+};
+
+interface ChatOptions {
   transport: Transport;
   /** The view's name and version. */
   name: string;

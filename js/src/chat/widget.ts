@@ -4,7 +4,7 @@
  */
 import { browserTimers, type Timers } from "../client/backoff";
 import { type CommModel, commTransport } from "../client/comm";
-import { type CoreTraits, reachOf } from "../shells/reach";
+import { type CoreTraits, reachOf } from "../shells/opening";
 import { Views } from "../shells/standing";
 import { dress, onPageChange } from "../shells/theme";
 import { addStyles, mountChat } from "./mount";

@@ -4,7 +4,7 @@ import { Icon } from "../icons/icon";
 import type { Comparison, Model, Run } from "../model/model";
 import { runStatus } from "../model/status";
 import { tokensFigure, tokensOf, tokensTitle } from "../view/figures";
-import { useNow } from "../view/now";
+import { useNow } from "../view/hooks";
 import { visible } from "../view/visible";
 import { count, elapsed, when } from "../view/words";
 import type { BothRuns } from "./loading";

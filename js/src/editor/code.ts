@@ -27,8 +27,7 @@ import {
   lineNumbers,
 } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
-import type { Problem } from "../inspector/json/problem";
-import { replacement } from "./text_sync";
+import type { Problem } from "../inspector/json/node";
 
 /** A change that came from the fields: not to be told to them again. */
 const fromOutside = Annotation.define<boolean>();
@@ -101,7 +100,7 @@ function marksOf(state: EditorState, problem: Problem | null): DecorationSet {
   return Decoration.set(marks);
 }
 
-export interface CodeOptions {
+interface CodeOptions {
   parent: HTMLElement;
   text: string;
   label: string;
@@ -156,4 +155,28 @@ export function show(view: EditorView, text: string, problem: Problem | null): v
     ...(changes && { changes, annotations: fromOutside.of(true) }),
     effects: setProblem.of(problem),
   });
+}
+
+// ---- The smallest replacement that makes one text another: keeps cursor and history where
+// they were.
+
+interface Replacement {
+  readonly from: number;
+  readonly to: number;
+  readonly insert: string;
+}
+
+export function replacement(before: string, after: string): Replacement | null {
+  if (before === after) return null;
+  const most = Math.min(before.length, after.length);
+  let start = 0;
+  while (start < most && before.charCodeAt(start) === after.charCodeAt(start)) start += 1;
+  let end = 0;
+  while (
+    end < most - start &&
+    before.charCodeAt(before.length - 1 - end) === after.charCodeAt(after.length - 1 - end)
+  ) {
+    end += 1;
+  }
+  return { from: start, to: before.length - end, insert: after.slice(start, after.length - end) };
 }

@@ -1,5 +1,7 @@
 /** The editor of a pending breakpoint: the chunk that holds CodeMirror, fetched when it is first needed. */
-import { useEffect, useRef, useState } from "preact/hooks";
+
+import type { RefObject } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Conflict } from "../inspector/drafted";
 import { HaltReason } from "../inspector/halt_reason";
 import { OriginalButton } from "../inspector/pane_bar";
@@ -10,7 +12,6 @@ import { NOUNS, Title } from "../inspector/title";
 import type { MessageBody, Model, Row } from "../model/model";
 import contents from "../styles/contents.css";
 import editor from "../styles/editor.css";
-import { useFocusBack } from "./focus_back";
 import { Foot } from "./foot";
 import { Form } from "./form";
 import { JsonPane } from "./json_pane";
@@ -154,4 +155,23 @@ function begin(model: Model, row: Row, body: MessageBody, shape: Shape): EditSes
     body.edit ?? body.data,
     model.draft(row.id).peek()?.text,
   );
+}
+
+// ---- Where the focus goes when the editor takes it away with it: to what stands in its place.
+
+export function useFocusBack(editor: RefObject<HTMLElement | null>): void {
+  useLayoutEffect(() => {
+    const element = editor.current;
+    const pane = element?.closest<HTMLElement>(".as-Inspector");
+    if (!element || !pane) return;
+    const root = element.getRootNode() as Document | ShadowRoot;
+    return () => {
+      // Still in the document here: who was focused elsewhere stays there.
+      if (!element.contains(root.activeElement)) return;
+      requestAnimationFrame(() => {
+        const next = pane.querySelector<HTMLElement>(".as-EditButton, .as-Scroll[tabindex]");
+        if (root.activeElement === null || root.activeElement === document.body) next?.focus();
+      });
+    };
+  }, []);
 }

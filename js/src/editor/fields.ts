@@ -4,10 +4,9 @@
  * A field is changed by replacing its own token range and nothing else, so that 1.0 and large integers
  * beside it stay as the agent wrote them.
  */
-import { encode, type JsonNode, Value } from "../inspector/json/node";
+import { encode, type JsonNode, sameJson, Value } from "../inspector/json/node";
 import { parse } from "../inspector/json/parse";
 import { pretty } from "../inspector/json/print";
-import { sameJson } from "../inspector/json/same";
 import { markOf } from "../inspector/marks";
 import type { Shape } from "../inspector/shape";
 

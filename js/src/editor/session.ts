@@ -1,11 +1,9 @@
 /** One edit: the JSON text, its fields, what is wrong with it, and the draft that it leaves behind. */
 import { batch, computed, signal } from "@preact/signals";
 import { problemOf } from "../inspector/edit_problem";
-import { Value } from "../inspector/json/node";
+import { type Problem, sameJson, Value } from "../inspector/json/node";
 import { parse } from "../inspector/json/parse";
 import { pretty } from "../inspector/json/print";
-import type { Problem } from "../inspector/json/problem";
-import { sameJson } from "../inspector/json/same";
 import { markOf } from "../inspector/marks";
 import type { Shape } from "../inspector/shape";
 import { type Field, fieldsOf, literalOf, replaced, sameField } from "./fields";

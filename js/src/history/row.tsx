@@ -7,7 +7,7 @@ import type { Run } from "../model/model";
 import { runStatus } from "../model/status";
 import { Button } from "../view/button";
 import { tokensFigure, tokensOf, tokensTitle } from "../view/figures";
-import { useNow } from "../view/now";
+import { useNow } from "../view/hooks";
 import { visible } from "../view/visible";
 import { clock, count, elapsed, when } from "../view/words";
 import type { EditKind } from "./edit";

@@ -6,7 +6,7 @@ import { Button } from "../view/button";
 import { CopyButton } from "./copy";
 import { shownText } from "./document";
 import { problemOf } from "./edit_problem";
-import { sameJson } from "./json/same";
+import { sameJson } from "./json/node";
 import type { Shape } from "./shape";
 import { NOUNS } from "./title";
 

@@ -1,7 +1,6 @@
 /** What the Core would refuse an edit for. */
-import { type Member, Value } from "./json/node";
+import { type Member, Problem, Value } from "./json/node";
 import { type Parsed, parse } from "./json/parse";
-import { Problem } from "./json/problem";
 import { markProblem } from "./marks";
 import type { Shape } from "./shape";
 

@@ -1,9 +1,44 @@
 /** The inspector: the selected row's contents, to read, compare and edit. */
 import { useEffect, useMemo, useState } from "preact/hooks";
+import type { FileViewProps } from "../changes/file_view";
 import { rowOf } from "../model/fold";
 import type { Model } from "../model/model";
-import { filePane } from "./file_pane";
+import { lazy, withStyles } from "../view/lazy";
 import { RowPane, type Wanted } from "./row_pane";
+
+// ---- A file that stands under the selected row, in the inspector's place.
+
+/** The bar is there at once, so that nothing moves when the file comes. */
+const FileView = lazy<FileViewProps>(
+  async () => {
+    const { FileView, styles } = await import("../changes");
+    return withStyles(FileView, "changes", styles);
+  },
+  <div class="as-PaneBar" />,
+);
+
+/** Nothing where no file is selected, or its commit isn't known. */
+function filePane(model: Model) {
+  const selected = model.selectedFile.value;
+  if (!selected) return null;
+  const commit = model.commits.value.find(({ id }) => id === selected.commit);
+  const change = commit?.changes.find(({ path }) => path === selected.path);
+  if (!commit || !change) return null;
+  return (
+    <FileView
+      key={`${commit.id} ${change.path}`}
+      model={model}
+      commit={commit}
+      change={change}
+      link={{
+        also: "show in ",
+        text: "Changes",
+        hint: "Show this file among all that the agent changed",
+        onClick: () => model.openCommit(commit.id, change.path),
+      }}
+    />
+  );
+}
 
 export function Inspector({ model }: { model: Model }) {
   // Which view is wanted stays when the row changes: who reads Raw goes on reading Raw.

@@ -1,9 +1,8 @@
 /** Marks: values that JSON can't carry, shown by their repr. They are read-only: protocol/marks.py has the rule. */
-import { Value } from "./json/node";
+import { Problem, Value } from "./json/node";
 import { parse } from "./json/parse";
-import { Problem } from "./json/problem";
 
-export interface Mark {
+interface Mark {
   /** The object's repr. */
   readonly text: string;
   /** Why it can't be edited. */

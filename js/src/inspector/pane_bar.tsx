@@ -3,7 +3,7 @@ import { deniable } from "../model/controls";
 import type { MessageBody, Model, Row } from "../model/model";
 import { Button } from "../view/button";
 import { CopyButton } from "./copy";
-import { copiedText } from "./lazy_contents";
+import { copiedText } from "./lazy";
 import { NoteButton } from "./row_note";
 import type { Wanted } from "./row_pane";
 import { type Segment, Segments } from "./segments";

@@ -1,13 +1,9 @@
 /** One row: its title, the views of its contents, and its editor while it waits. */
-import { useEffect, useRef } from "preact/hooks";
-import type { Model, Row } from "../model/model";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { MessageBody, Model, Row } from "../model/model";
 import { size } from "../view/words";
-import { type Loading, useBody } from "./body";
 import { HaltReason } from "./halt_reason";
-import { Approval } from "./lazy_approval";
-import { Contents } from "./lazy_contents";
-import { Conflict, EditFoot } from "./lazy_drafted";
-import { LazyEditor } from "./lazy_editor";
+import { Approval, Conflict, Contents, EditFoot, LazyEditor } from "./lazy";
 import { PaneBar } from "./pane_bar";
 import { RowNote } from "./row_note";
 import { type Shape, shapeOf } from "./shape";
@@ -119,4 +115,38 @@ function NotYet({ row, loading }: { row: Row; loading: Loading }) {
       </div>
     </div>
   );
+}
+
+// ---- The contents of the selected row: asked for, kept while they are on their way, tried
+// again.
+
+export type Loading =
+  | { readonly kind: "loading" }
+  | { readonly kind: "ready"; readonly body: MessageBody }
+  | { readonly kind: "failed"; readonly message: string; again(): void };
+
+/** A row's body; the last known one stays while a newer revision is on its way. */
+function useBody(model: Model, row: Row | undefined): Loading {
+  const [found, setFound] = useState<{ id: string; state: Loading } | null>(null);
+  const [tries, setTries] = useState(0);
+  // A link that comes back is a reason to ask again.
+  const open = model.connection.value.kind === "open";
+
+  useEffect(() => {
+    if (!row) return;
+    let wanted = true;
+    const take = (state: Loading) => wanted && setFound({ id: row.id, state });
+    model.body(row).then(
+      (body) => take({ kind: "ready", body }),
+      (error: unknown) => {
+        const message = error instanceof Error ? error.message : String(error);
+        take({ kind: "failed", message, again: () => setTries(tries + 1) });
+      },
+    );
+    return () => {
+      wanted = false;
+    };
+  }, [model, row?.id, row?.revision, row?.approval && row.answer, tries, open]);
+
+  return found && found.id === row?.id ? found.state : { kind: "loading" };
 }

@@ -2,13 +2,46 @@
 import { onOpenRun } from "../shells/opening";
 import { Commanded, isSeen } from "./commanded";
 import { addCommands, notify } from "./commands";
-import { ICON } from "./icon";
 import type { App, LayoutRestorer, Palette, Plugin, StatusBar } from "./jupyterlab";
 import { KEPT } from "./kept_view";
 import { makePanel, type Panel } from "./panel";
 import { makeReminder } from "./reminder";
-import { reopen } from "./reopen";
 import { type ShareScope, take } from "./share_scope";
+
+/** The debugger's icon, in the manner of JupyterLab's: 16 px, its colour that of the theme. */
+const ICON = `
+<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 16 16">
+  <g class="jp-icon3" style="fill: none" stroke="#616161" stroke-width="1.4"
+     stroke-linecap="round" stroke-linejoin="round">
+    <path d="M2.5 7a5.5 5.5 0 0 1 10-2.6"/>
+    <path d="M13 1.7v3h-3"/>
+    <rect x="4" y="8.6" width="8" height="5.2" rx="1.4"/>
+    <path d="M6.6 10.7v1M9.4 10.7v1"/>
+  </g>
+</svg>`;
+
+// ---- Brings the panel back after a reload where nobody else does: Notebook 7 has no layout
+// restorer.
+
+/** Of this tab: another notebook opens as the person leaves it. */
+const KEY = "agentstepper:panel";
+
+/** Show the panel again, if it was there when the page was left; gives what notes that. */
+export function reopen({ shell, restored }: App, panel: Panel): { note(visible: boolean): void } {
+  const wasThere = sessionStorage.getItem(KEY) !== null;
+  let back = !wasThere;
+  void restored.then(() => {
+    back = true;
+    if (wasThere) shell.activateById(panel.id);
+  });
+  return {
+    note(visible) {
+      // Until it is back, that it isn't there says nothing.
+      if (visible) sessionStorage.setItem(KEY, "shown");
+      else if (back) sessionStorage.removeItem(KEY);
+    },
+  };
+}
 
 /** Below JupyterLab's own debugger, above what has no rank. */
 const RANK = 500;

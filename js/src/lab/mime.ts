@@ -5,7 +5,6 @@
 import type { MimeExtension, MimeModel, Renderer, WidgetClass } from "./jupyterlab";
 import { keepView } from "./kept_view";
 import { type Presence, present } from "./presence";
-import { keepScroll } from "./scroll";
 import { type ShareScope, take } from "./share_scope";
 import { MIME, readViewData, sameView, type ViewData } from "./view_data";
 
@@ -134,4 +133,16 @@ function note(text: string): HTMLElement {
   line.style.cssText =
     "margin: 0 0 8px; color: var(--jp-ui-font-color2); font: 13px/19px var(--jp-ui-font-family)";
   return line;
+}
+
+// ---- Elements forget how far they were scrolled when they leave the document.
+
+/** Note how far the scrollers of a view are scrolled; gives what puts them back. */
+function keepScroll(element: HTMLElement): () => void {
+  const places = [...element.querySelectorAll(".as-Scroll")].map(
+    (scroller) => [scroller, scroller.scrollTop] as const,
+  );
+  return () => {
+    for (const [scroller, top] of places) scroller.scrollTop = top;
+  };
 }

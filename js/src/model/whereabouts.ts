@@ -1,8 +1,8 @@
 /** Where the person is in the shown run: what is selected, followed, filtered and edited. It stays here. */
 import { batch, computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import { rowOf } from "./fold";
 import type { Confirming, Draft, Row, SelectedFile, Tab } from "./model";
 import type { Notes } from "./notes";
-import { reselect } from "./selection";
 import type { Window } from "./window";
 
 export abstract class Whereabouts {
@@ -178,4 +178,33 @@ export abstract class Whereabouts {
       this.editing.value = id !== null && waits && this.draft(id).peek() !== null;
     });
   }
+}
+
+// ---- Which row is selected when rows arrive: never one that takes a person away from what
+// they do.
+
+interface Selection {
+  row: string | null;
+  /** Whether the person moved it away from the end themselves. */
+  picked: boolean;
+}
+
+interface Situation {
+  rows: readonly Row[];
+  /** Rows that wait, oldest first. */
+  pending: readonly Row[];
+  selection: Selection;
+  follow: boolean;
+  /** Whether the selected row has an unsent edit, or a note is being written beside it. */
+  drafted: boolean;
+}
+
+/** The selection after rows have changed. */
+export function reselect({ rows, pending, selection, follow, drafted }: Situation): Selection {
+  const current = rowOf(rows, selection.row);
+  const halted = pending[0];
+  if (!current) return { row: (halted ?? rows.at(-1))?.id ?? null, picked: false };
+  if (!halted || current.pending || drafted) return selection;
+  if (selection.picked && !follow) return selection;
+  return { row: halted.id, picked: false };
 }

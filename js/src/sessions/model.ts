@@ -6,8 +6,7 @@ import type { Transport } from "../client/transport";
 import type { AgentState, Conversation, Notice } from "../protocol/runtime.gen";
 import { Followed } from "./followed";
 import { RuntimeLine, SERVICE } from "./line";
-import { Once } from "./once";
-import { Orders } from "./orders";
+import { Once, Orders } from "./orders";
 import { type Column, FIRST, type Filter, turned } from "./sorting";
 import { type Order, refusedBy } from "./status";
 import { Talk } from "./talk";
@@ -23,7 +22,7 @@ export interface Asking {
 
 export type Side = "steps" | "conversations";
 
-export interface SessionsOptions {
+interface SessionsOptions {
   transport: Transport;
   /** The view's name and version. */
   name: string;

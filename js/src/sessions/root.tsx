@@ -14,9 +14,9 @@ import { Ask } from "./ask";
 import { Bar } from "./bar";
 import { emptyState } from "./empty";
 import { Header, heldOpening } from "./header";
-import { useLines } from "./lines";
 import type { SessionsModel } from "./model";
 import { Side } from "./side";
+import { matches, type Order, sorted } from "./sorting";
 import { oneLine } from "./status";
 import { Table } from "./table";
 
@@ -133,4 +133,29 @@ function onKey(event: KeyboardEvent): void {
   (currentTarget as HTMLElement).querySelector<HTMLElement>(".as-SessSearch")?.focus();
   event.preventDefault();
   event.stopPropagation();
+}
+
+// ---- The sessions of the list, in an order that stands still while somebody looks.
+
+interface Kept {
+  order: Order;
+  /** The sessions that there were. */
+  n: number;
+  ids: readonly string[];
+}
+
+/**
+ * The sessions to show. They are sorted anew when sessions come, or when the person asks for another
+ * order: one whose figures grow keeps its place.
+ */
+export function useLines(model: SessionsModel): readonly AgentState[] {
+  const kept = useRef<Kept | null>(null);
+  const states = model.states.value; // sessions come, and never go
+  const order = model.order.value;
+  const filter = model.filter.value;
+  if (kept.current?.order !== order || kept.current.n !== states.size) {
+    const ids = sorted(states.values(), order).map(({ session_id }) => session_id);
+    kept.current = { order, n: states.size, ids };
+  }
+  return model.statesOf(kept.current.ids).filter((state) => matches(state, filter));
 }

@@ -7,7 +7,7 @@ import { browserTimers, type Timers } from "../client/backoff";
 import { type CommModel, commTransport } from "../client/comm";
 import type { Transport } from "../client/transport";
 import { serverTransport } from "../client/websocket";
-import { ownServer, reachOf } from "../shells/reach";
+import { ownServer, reachOf } from "../shells/opening";
 import { pageConfig } from "../shells/server";
 import { Views } from "../shells/standing";
 import { dress, onPageChange } from "../shells/theme";

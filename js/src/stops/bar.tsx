@@ -5,7 +5,7 @@ import type { Debugger } from "../model/debugger";
 import type { Problem } from "../model/model";
 import type { Stop } from "../protocol/types.gen";
 import { Button } from "../view/button";
-import { draftLike, freshDraft, isLack, type StopDraft, stopOf } from "./draft";
+import { draftLike, freshDraft, heldSetting, isLack, type StopDraft, stopOf } from "./draft";
 import {
   ConditionField,
   NameField,
@@ -15,7 +15,6 @@ import {
   WatchField,
   WhereField,
 } from "./fields";
-import { heldSetting } from "./held";
 import { PastButton, PastRuns, usePast } from "./past";
 import { Preview } from "./preview";
 import { useTrial } from "./trial";

@@ -1,4 +1,6 @@
 /** The stop that is being written, as its fields hold it: it needn't make sense yet. Pure. */
+
+import type { Debugger } from "../model/debugger";
 import { literally } from "../model/globs";
 import type { Reaction, Row, Run, Stop } from "../protocol/types.gen";
 
@@ -23,7 +25,7 @@ export interface StopDraft extends Pick<Stop, "id" | "kind" | "side" | "on_error
 }
 
 /** A draft can't be a stop: the field to look at, and why. */
-export interface Lack {
+interface Lack {
   field: "amount" | "nth" | "name" | "condition";
   why: string;
 }
@@ -149,4 +151,19 @@ function dollars(text: string): number | null {
   const digits = text.replace(/[$,_\s]/g, "");
   const number = Number(digits);
   return /^(\d+\.?\d*|\.\d+)$/.test(digits) && number < 1e12 ? number : null;
+}
+
+// ---- From a stop's hit to the row where it was.
+
+/** Show a row of a run by its number; the strip says why where the run can't be shown. */
+export async function goTo(model: Debugger, run: string, seq: number): Promise<void> {
+  if (model.run.peek()?.id !== run) await model.openRun(run);
+  if (model.run.peek()?.id === run) model.reveal(seq);
+}
+
+// ---- Why stops can't be changed from here now.
+
+export function heldSetting(model: Debugger): string | null {
+  if (model.connection.value.kind !== "open") return "Not connected to the Core";
+  return model.control.value ? null : "This login may watch, not control";
 }

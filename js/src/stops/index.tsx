@@ -6,8 +6,8 @@ import { Button } from "../view/button";
 import { useNarrow } from "../view/split";
 import { visible } from "../view/visible";
 import { Bar } from "./bar";
+import { heldSetting } from "./draft";
 import { NoStops } from "./empty";
-import { heldSetting } from "./held";
 import { Table } from "./table";
 
 export { default as styles } from "../styles/stops.css";

@@ -7,7 +7,7 @@ import type { Stop, StopTrial } from "../protocol/types.gen";
 import { Button } from "../view/button";
 import { visible } from "../view/visible";
 import { count, when } from "../view/words";
-import { goTo } from "./going";
+import { goTo } from "./draft";
 import { HitLinks } from "./preview";
 import { asOn } from "./trial";
 

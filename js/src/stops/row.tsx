@@ -3,6 +3,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import type { Debugger } from "../model/debugger";
 import { literalOf } from "../model/globs";
+import type { Run } from "../model/model";
 import {
   aroundName,
   oftenWords,
@@ -15,9 +16,26 @@ import type { Stop } from "../protocol/types.gen";
 import { Button } from "../view/button";
 import { cx } from "../view/classes";
 import { visible } from "../view/visible";
-import { goTo } from "./going";
-import { heldSetting } from "./held";
-import { hitsOf } from "./hits";
+import { goTo, heldSetting } from "./draft";
+
+// ---- Where a stop has hit: in the shown run, else in the newest other one. Pure.
+
+export interface Hits {
+  /** In the shown run. */
+  count: number;
+  /** The last one of all; null where there is none. */
+  last: { run: Run; seq: number; here: boolean } | null;
+}
+
+function hitsOf(stop: string, shown: Run | null, runs: readonly Run[]): Hits {
+  const here = shown && hitsIn(stop, shown);
+  if (here) return { count: here.count, last: { run: shown, seq: here.last, here: true } };
+  const run = runs.findLast((each) => hitsIn(stop, each));
+  const hit = run && hitsIn(stop, run);
+  return { count: 0, last: hit ? { run, seq: hit.last, here: false } : null };
+}
+
+const hitsIn = (stop: string, { hits }: Run) => hits.find((each) => each.stop === stop);
 
 export interface RowProps {
   model: Debugger;

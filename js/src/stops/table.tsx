@@ -6,8 +6,7 @@ import type { Problem } from "../model/model";
 import { stopWords } from "../model/stop_words";
 import type { Stop } from "../protocol/types.gen";
 import { Button } from "../view/button";
-import { copyOf, draftOf } from "./draft";
-import { heldSetting } from "./held";
+import { copyOf, draftOf, heldSetting } from "./draft";
 import { StopRow } from "./row";
 
 interface TableProps {

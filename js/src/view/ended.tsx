@@ -1,8 +1,8 @@
 /** How a run ended: well, or by what; a chunk of its own. */
 import { Icon } from "../icons/icon";
 import type { Debugger } from "../model/debugger";
-import { causeOf, wasRaised } from "../model/ending";
 import type { Row, Run } from "../model/model";
+import { causeOf, wasRaised } from "../model/status";
 import { Outcome } from "./outcome";
 import { visible } from "./visible";
 

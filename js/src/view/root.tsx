@@ -1,28 +1,21 @@
 /** The whole view: header, strip, the tabs, what lies over them. */
 import type { ComponentChildren, VNode } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Inspector } from "../inspector";
 import type { Debugger } from "../model/debugger";
 import type { Tab } from "../model/model";
-import { Banner } from "./banner";
-import { ChangesTab } from "./changes_tab";
-import { CompareTab } from "./compare_tab";
+import { Banner, StopTrouble, StoreTrouble } from "./banners";
 import { Edge, useHeight } from "./edge";
 import { emptyState } from "./empty";
-import { useHaltInSight } from "./halt_in_sight";
 import { Header } from "./header";
 import { useSharedKeys } from "./jupyter_keys";
 import { useKeepFocus } from "./keep_focus";
 import { onKey } from "./keys";
-import { Help } from "./keys_help";
 import type { Place } from "./place";
-import { RunsTab } from "./runs_tab";
 import { ShellName, Split } from "./split";
-import { StopTrouble } from "./stop_trouble";
-import { StopsTab } from "./stops_tab";
 import { Strip } from "./strip";
+import { ChangesTab, CompareTab, Help, RunsTab, StopsTab } from "./tabs";
 import { Timeline } from "./timeline/timeline";
-import { StoreTrouble } from "./trouble";
 
 interface RootProps {
   model: Debugger;
@@ -144,3 +137,22 @@ function Panel({ shown, label, children }: PanelProps) {
     </div>
   );
 }
+
+/** Under a cell the run control may stand below the window when the agent first halts: scroll there. */
+function useHaltInSight(
+  model: Debugger,
+  { shell }: Place,
+  root: { current: HTMLElement | null },
+): void {
+  const halted = (model.run.value?.pending.length ?? 0) > 0;
+  const run = model.run.value?.id;
+  // At the first halt of a run alone: later the person may be reading elsewhere.
+  useEffect(() => {
+    if (!halted || shell !== "inline" || seen.has(run ?? "")) return;
+    seen.add(run ?? "");
+    root.current?.querySelector(".as-Header")?.scrollIntoView({ block: "nearest" });
+  }, [halted, run]);
+}
+
+/** Runs whose first halt was shown on this page. */
+const seen = new Set<string>();

@@ -1,13 +1,15 @@
 /** The strip under the header: tabs, and on the same line the run's figures or what was refused. */
+
+import { Icon } from "../icons/icon";
 import type { Debugger } from "../model/debugger";
 import type { Run, Tab } from "../model/model";
 import { obstacle } from "../model/status";
 import { Button } from "./button";
 import { cx } from "./classes";
-import { RunNotice } from "./notice";
-import { useNow } from "./now";
+import { costFigure, tokensFigure, tokensOf, tokensTitle } from "./figures";
+import { useNow } from "./hooks";
 import type { Place, Via } from "./place";
-import { Totals } from "./totals";
+import { visible } from "./visible";
 import { clock, elapsed, when } from "./words";
 
 interface StripProps {
@@ -180,5 +182,35 @@ function Notice({ text, code, onDismiss }: NoticeProps) {
       </span>
       {onDismiss && <Button icon="close" hint="Dismiss" onClick={onDismiss} />}
     </div>
+  );
+}
+
+// ---- What a person must know of the whole run, in its agent's words: that its commands have
+// no sandbox, say.
+
+function RunNotice({ notice }: { notice: string }) {
+  const text = visible(notice);
+  const [warning, ...rest] = text.split(":");
+  if (!warning) return null;
+  return (
+    <span class="as-Tag as-RunNotice" title={text}>
+      <Icon name="warn" small />
+      <span class="as-Ellipsis">{warning}</span>
+      {rest.length > 0 && <span class="as-Hidden">{`:${rest.join(":")}`}</span>}
+    </span>
+  );
+}
+
+// ---- What a run has used so far: its tokens and what they cost.
+
+export function Totals({ run }: { run: Run }) {
+  const tokens = tokensOf(run);
+  if (!tokens) return null;
+  const cost = costFigure(run.usage);
+  return (
+    <span class="as-Totals as-x-narrow" title={tokensTitle(run)}>
+      <b>{tokensFigure(tokens)}</b> tokens
+      {cost && <b class="as-Totals-cost">{cost}</b>}
+    </span>
   );
 }

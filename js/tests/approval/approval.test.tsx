@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import { render } from "preact";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { READ_MS } from "../../src/approval/held";
-import { outcome } from "../../src/approval/words";
+import { outcome } from "../../src/approval/question";
 import type { MessageBody, Row, Run } from "../../src/model/model";
 import type { Place } from "../../src/view/place";
 import { Root } from "../../src/view/root";

@@ -1,6 +1,6 @@
 /** Once before the next drawing; where nothing is drawn, soon all the same. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { browserFrames } from "../../src/chat/frames";
+import { browserFrames } from "../../src/chat/model";
 
 let frames: Map<number, FrameRequestCallback>;
 

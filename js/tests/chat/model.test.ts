@@ -1,7 +1,6 @@
 /** What the view of a chat knows: events folded, pieces joined, what is missing asked for anew. */
 import { expect, test } from "vitest";
-import type { OnFrame } from "../../src/chat/frames";
-import { ChatModel } from "../../src/chat/model";
+import { ChatModel, type OnFrame } from "../../src/chat/model";
 import { FakeChat, FakeMemory, type Session, said, session } from "../helpers/chat";
 import { settled, TestTimers } from "../helpers/peer";
 import { anAgent } from "../helpers/said";

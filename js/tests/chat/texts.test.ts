@@ -2,9 +2,9 @@
 import { expect, test } from "vitest";
 import { decodeExactly, exactly } from "../../src/chat/exact";
 import { blocksOf, spansOf, within } from "../../src/chat/messages/blocks";
-import { earlierFrom, tailFrom } from "../../src/chat/messages/folding";
-import { briefly, literal } from "../../src/chat/messages/literal";
-import { printed } from "../../src/chat/messages/terminal";
+import { earlierFrom, tailFrom } from "../../src/chat/messages/code_box";
+import { printed } from "../../src/chat/messages/console";
+import { briefly, literal } from "../../src/chat/messages/json";
 
 const read = (text: string) =>
   blocksOf(text).map(({ kind, info, start, end }) => [kind, info, text.slice(start, end)]);

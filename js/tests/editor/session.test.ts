@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { replacement } from "../../src/editor/code";
 import { type Field, fieldsOf, inputText } from "../../src/editor/fields";
 import { EditSession } from "../../src/editor/session";
-import { replacement } from "../../src/editor/text_sync";
 import { Value } from "../../src/inspector/json/node";
 import { parse } from "../../src/inspector/json/parse";
 import type { Shape } from "../../src/inspector/shape";

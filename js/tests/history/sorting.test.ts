@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { grouped } from "../../src/history/grouping";
+import { grouped } from "../../src/history/results";
 import { durationOf, matches, outcomeOf, sorted, tagsOf } from "../../src/history/sorting";
 import type { Hit, Run } from "../../src/protocol/types.gen";
 import { aRun, aUsage, endedRun, haltedRun } from "../helpers/values";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { promptsBefore } from "../../src/inspector/delta";
 import { countLines, cut, FIRST, MORE, moreWords } from "../../src/inspector/fold";
 import { oneLine } from "../../src/inspector/json/print";
-import { promptsBefore } from "../../src/inspector/news";
 import { textBytes } from "../../src/inspector/words";
 import { row } from "./fake_model";
 import { randomJson, seeded } from "./random_json";

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { type JsonNode, Value } from "../../src/inspector/json/node";
+import { type JsonNode, sameJson, Value } from "../../src/inspector/json/node";
 import { parse } from "../../src/inspector/json/parse";
 import { pretty } from "../../src/inspector/json/print";
-import { sameJson } from "../../src/inspector/json/same";
 import { compact } from "./compact";
 import { pick, randomJson, seeded } from "./random_json";
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { addCommands, notify } from "../../src/lab/commands";
+import { reopen } from "../../src/lab/extension";
 import type { Command, Shell } from "../../src/lab/jupyterlab";
 import { makePanel, type Panel } from "../../src/lab/panel";
-import { reopen } from "../../src/lab/reopen";
 import { fakeApp, HALTED } from "../helpers/fake_app";
 import { type Played, Widget } from "../helpers/lumino";
 import { settled } from "../helpers/peer";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { reselect } from "../../src/model/selection";
+import { reselect } from "../../src/model/whereabouts";
 import { aRow, pendingRow, rowsTo } from "../helpers/values";
 
 const situation = {

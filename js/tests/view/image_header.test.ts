@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { imageHeader } from "../../src/view/image_header";
+import { imageHeader } from "../../src/view/images";
 
 const bytes = (base64: string) => Uint8Array.from(atob(base64), (one) => one.charCodeAt(0));
 

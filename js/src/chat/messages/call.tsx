@@ -2,11 +2,10 @@
 import { useMemo, useState } from "preact/hooks";
 import { Icon, type IconName } from "../../icons/icon";
 import { cx } from "../../view/classes";
-import { useOwnId } from "../../view/own_id";
+import { useOwnId } from "../../view/hooks";
 import { visible } from "../../view/visible";
 import type { ShownMessage } from "../types";
-import { Json } from "./json";
-import { briefly, short } from "./literal";
+import { briefly, Json, short } from "./json";
 
 type Standing = "running" | "ok" | "failed" | "none";
 

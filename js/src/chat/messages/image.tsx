@@ -1,12 +1,27 @@
 /** IMAGE: its bytes come through the kernel, never from an address that an agent names. */
 import { useMemo, useState } from "preact/hooks";
-import { useAddress } from "../../view/blob_address";
+import { useAddress } from "../../view/images";
 import { visible } from "../../view/visible";
 import { size } from "../../view/words";
 import type { Picture, ShownMessage, TranscriptModel } from "../types";
 import { NotHere } from "./code";
 import { useFetched } from "./fetched";
-import { bytesOf } from "./pictures";
+
+// ---- Bytes to something that an `img` may show. Nothing else than these four types ever
+// becomes one.
+
+const SHOWN: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+
+/** The picture's bytes; null where they are none that may be shown. */
+export function bytesOf({ media_type, data }: Picture): Blob | null {
+  if (!SHOWN.has(media_type)) return null;
+  try {
+    const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
+    return bytes.length > 0 ? new Blob([bytes], { type: media_type }) : null;
+  } catch {
+    return null;
+  }
+}
 
 interface ImageProps {
   model: TranscriptModel;

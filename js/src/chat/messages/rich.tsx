@@ -3,9 +3,16 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import { cut, type Limit, MORE, moreWords } from "../../inspector/fold";
 import { visible } from "../../view/visible";
 import { type Block, blocksOf, spansOf, within } from "./blocks";
-import { Caret } from "./caret";
-import { CodeBox } from "./code_box";
-import { beforeWords, earlierFrom, headTo, MESSAGE, TAIL, tailFrom } from "./folding";
+import {
+  beforeWords,
+  Caret,
+  CodeBox,
+  earlierFrom,
+  headTo,
+  MESSAGE,
+  TAIL,
+  tailFrom,
+} from "./code_box";
 
 interface RichProps {
   text: string;

@@ -1,11 +1,12 @@
 /** What was said in a session: the messages, where agents read from, and what comes now. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../../icons/icon";
+import { Button } from "../../view/button";
 import { cx } from "../../view/classes";
+import { useAddress } from "../../view/images";
 import { visible } from "../../view/visible";
 import { count } from "../../view/words";
 import type { AgentInfo, SessionInfo, TranscriptModel } from "../types";
-import { Large } from "./enlarged";
 import type { Enlarged } from "./image";
 import { Message } from "./message";
 import { useReading } from "./reading";
@@ -177,6 +178,53 @@ function Nothing({ agents }: { agents: readonly AgentInfo[] }) {
           </li>
         ))}
       </ul>
+    </div>
+  );
+}
+
+// ---- A picture over the transcript, as large as there is room.
+
+interface LargeProps {
+  picture: Enlarged;
+  onClose(): void;
+}
+
+export function Large({ picture: { blob, alt }, onClose }: LargeProps) {
+  const address = useAddress(blob);
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const before = document.activeElement;
+    box.current?.querySelector<HTMLElement>(".as-Large-head button")?.focus();
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+    };
+  }, []);
+  return (
+    <div
+      ref={box}
+      class="as-Large"
+      role="dialog"
+      aria-label={alt}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape") return;
+        event.stopPropagation();
+        onClose();
+      }}
+    >
+      <div class="as-Large-head">
+        <b class="as-Ellipsis">{alt}</b>
+        <span class="as-Spring" />
+        <Button icon="close" hint="Close (Esc)" onClick={onClose} />
+      </div>
+      <button
+        type="button"
+        class="as-Large-room"
+        aria-label="Close"
+        tabIndex={-1}
+        onClick={onClose}
+      >
+        {address && <img src={address} alt={alt} />}
+      </button>
     </div>
   );
 }

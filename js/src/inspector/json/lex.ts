@@ -1,6 +1,5 @@
 /** Strings, numbers and words of JSON: where each ends, or what is wrong with it. */
-
-import { Problem, quoted } from "./problem";
+import { Problem, quoted } from "./node";
 
 export const QUOTE = 0x22;
 export const BACKSLASH = 0x5c;

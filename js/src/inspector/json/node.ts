@@ -4,6 +4,37 @@
  * Nothing here holds a decoded number: a body's literals (1.0, 12345678901234567890, a key that stands
  * there twice) are looked at where they stand, so that showing or editing one value can't change another.
  */
+import { type Token, tokens } from "./print";
+
+/** What is wrong with a JSON text, in words a person can act on. */
+export class Problem {
+  constructor(
+    /** Where to mark it. */
+    readonly at: number,
+    readonly end: number,
+    /** A sentence without its line: "a comma is missing after the value of “x”". */
+    readonly words: string,
+  ) {}
+
+  /** The whole sentence, as it is shown. */
+  sentence(text: string): string {
+    return `Line ${lineOf(text, this.at)}: ${this.words}.`;
+  }
+}
+
+/** The number of the line, from 1, that an offset is on. */
+export function lineOf(text: string, offset: number): number {
+  let line = 1;
+  for (let at = text.indexOf("\n"); at !== -1 && at < offset; at = text.indexOf("\n", at + 1)) {
+    line += 1;
+  }
+  return line;
+}
+
+/** A name as it is quoted in a sentence. */
+export function quoted(name: string): string {
+  return `“${name.length > 40 ? `${name.slice(0, 39)}…` : name}”`;
+}
 
 /** Where something stands: from `start` up to, not including, `end`. */
 export interface Span {
@@ -11,7 +42,7 @@ export interface Span {
   readonly end: number;
 }
 
-export interface Scalar extends Span {
+interface Scalar extends Span {
   readonly kind: "string" | "number" | "literal";
 }
 
@@ -26,7 +57,7 @@ export interface Member {
   readonly value: JsonNode;
 }
 
-export interface Dict extends Span {
+interface Dict extends Span {
   readonly kind: "object";
   readonly members: readonly Member[];
 }
@@ -85,4 +116,35 @@ export function decode(literal: string): string {
 /** The JSON string that stands for a text. */
 export function encode(text: string): string {
   return JSON.stringify(text);
+}
+
+// ---- Whether two JSON texts say the same: white space and the spelling of characters aside.
+
+/** 1 and 1.0 differ here, and so do orders of keys: the agent may see the difference. */
+export function sameJson(a: string, b: string): boolean {
+  if (a === b) return true;
+  const left = tokens(a);
+  const right = tokens(b);
+  for (;;) {
+    const one = left.next();
+    const other = right.next();
+    if (one.done || other.done) return Boolean(one.done && other.done);
+    if (!sameToken(a, one.value, b, other.value)) return false;
+  }
+}
+
+function sameToken(a: string, one: Token, b: string, other: Token): boolean {
+  if (one.kind !== other.kind) return false;
+  const left = a.slice(one.start, one.end);
+  const right = b.slice(other.start, other.end);
+  return left === right || (one.kind === "string" && sameString(left, right));
+}
+
+function sameString(left: string, right: string): boolean {
+  if (!left.includes("\\") && !right.includes("\\")) return false; // nothing to spell otherwise
+  try {
+    return decode(left) === decode(right);
+  } catch {
+    return false;
+  }
 }

@@ -1,5 +1,4 @@
 /** Strict JSON to a tree of places, or to the first problem in words. */
-
 import {
   isSpace,
   numberEnd,
@@ -10,8 +9,7 @@ import {
   wordAt,
   wordEnd,
 } from "./lex";
-import { decode, type JsonNode, type Member } from "./node";
-import { lineOf, Problem, quoted } from "./problem";
+import { decode, type JsonNode, lineOf, type Member, Problem, quoted } from "./node";
 
 export type Parsed = { readonly root: JsonNode } | { readonly problem: Problem };
 

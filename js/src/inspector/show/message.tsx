@@ -6,8 +6,7 @@ import { visible } from "../../view/visible";
 import { size } from "../../view/words";
 import type { Message } from "../read/types";
 import { textBytes } from "../words";
-import { Parts } from "./part";
-import { looksMarked } from "./prose";
+import { looksMarked, Parts } from "./part";
 
 /** Orange is kept for the person at this view: a message of the user's is the program's own. */
 const LOOKS: Record<string, { icon: IconName; actor: string }> = {

@@ -1,5 +1,6 @@
 /** One part of a message: text, a tool call, its result, or what is only named. */
 import { Icon } from "../../icons/icon";
+import { lazy, withStyles } from "../../view/lazy";
 import { visible } from "../../view/visible";
 import { size } from "../../view/words";
 import { pretty } from "../json/print";
@@ -8,8 +9,24 @@ import { textBytes } from "../words";
 import { FoldRow } from "./fold_row";
 import { LongText } from "./long_text";
 import { Picture } from "./picture";
-import { looksMarked, Markdown } from "./prose";
 import { ShownArguments } from "./value";
+
+// ---- Texts that may be Markdown: whether one looks so, and what shows it.
+
+/** A longer one is shown as text alone: it would be laid out whole. */
+const LONGEST = 100_000;
+
+const SIGNS = /^\s{0,3}(#{1,6}\s|[-*+]\s|\d+[.)]\s|>|```|~~~|\|.*\|)|\*\*\S|__\S|`[^`\n]+`|\]\(/m;
+
+/** Whether a text has signs of Markdown. */
+export function looksMarked(text: string): boolean {
+  return text.length <= LONGEST && SIGNS.test(text);
+}
+
+export const Markdown = lazy<{ text: string }>(async () => {
+  const { Markdown, styles } = await import("../markdown");
+  return withStyles(Markdown, "markdown", styles);
+});
 
 interface PartProps {
   part: Part;
@@ -19,7 +36,7 @@ interface PartProps {
   marked?: boolean;
 }
 
-export function ShownPart({ part, code, marked }: PartProps) {
+function ShownPart({ part, code, marked }: PartProps) {
   switch (part.kind) {
     case "text":
       if (marked && looksMarked(part.text)) return <Markdown text={part.text} />;

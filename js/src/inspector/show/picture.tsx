@@ -1,7 +1,6 @@
 /** An image of a message, from the bytes in the message alone: nothing is ever fetched. */
 import { useMemo, useState } from "preact/hooks";
-import { useAddress } from "../../view/blob_address";
-import { type ImageHeader, imageHeader } from "../../view/image_header";
+import { type ImageHeader, imageHeader, useAddress } from "../../view/images";
 import { size } from "../../view/words";
 
 /** Larger ones are only named: a browser would take seconds, or all memory, to show them. */

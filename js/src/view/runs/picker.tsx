@@ -4,9 +4,17 @@ import { Icon } from "../../icons/icon";
 import { stateIfHere } from "../../model/controls";
 import type { Debugger } from "../../model/debugger";
 import type { Run } from "../../model/model";
+import { lazy, withStyles } from "../lazy";
 import type { Place } from "../place";
 import { visible } from "../visible";
-import { RunList } from "./lazy_list";
+import type { ListProps } from "./list";
+
+// ---- The list of runs under its button, a chunk of its own.
+
+export const RunList = lazy<ListProps>(async () => {
+  const { RunList, styles } = await import("./list");
+  return withStyles(RunList, "picker", styles);
+});
 
 interface PickerProps {
   model: Debugger;

@@ -8,7 +8,50 @@ import { cx } from "../classes";
 import { tokenFigure, usageWords } from "../figures";
 import { visible } from "../visible";
 import { actorIcon, actorLabel, clock, count, duration } from "../words";
-import { hasStopMark, StopMarks } from "./stop_mark";
+
+// ---- What stops made of a row: that one halted there, that it was only logged, or that its
+// condition failed.
+
+interface StopMarkProps {
+  row: Row;
+  stops: Stops;
+}
+
+const hasStopMark = ({ stops, stop_error }: Row): boolean =>
+  stops.length > 0 || stop_error !== null;
+
+function StopMarks({ row, stops }: StopMarkProps) {
+  return (
+    <>
+      {row.stops.length > 0 && <Hit ids={row.stops} stops={stops} />}
+      {row.stop_error !== null && (
+        <span
+          class="as-Bad"
+          role="img"
+          aria-label="a stop’s condition failed"
+          title={`A stop’s condition failed here: ${visible(row.stop_error)}`}
+        >
+          <Icon name="warn" small />
+        </span>
+      )}
+    </>
+  );
+}
+
+function Hit({ ids, stops }: { ids: readonly string[]; stops: Stops }) {
+  const logged = stops.onlyLog(ids);
+  const noun = ids.length === 1 ? "stop" : "stops";
+  return (
+    <span
+      class={logged ? "as-Muted" : "as-You"}
+      role="img"
+      aria-label={logged ? "logged by a stop" : "hit by a stop"}
+      title={`${logged ? "Logged by" : "Hit by"} the ${noun} ${stops.named(ids)}`}
+    >
+      <Icon name={logged ? "system" : "halted"} small />
+    </span>
+  );
+}
 
 /** Deeper than this the guides would crowd out the words. */
 const MOST_GUIDES = 5;

@@ -3,14 +3,13 @@ import { useComputed, useSignalEffect } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Debugger } from "../../model/debugger";
 import { rowOf } from "../../model/fold";
+import { nextFrame } from "../../model/inbox";
 import type { Row, SelectedFile } from "../../model/model";
 import { stopLike } from "../../model/stops";
-import { askedTokens } from "./asked";
 import { FileRow, MoreRow } from "./file_row";
 import type { Line, Lines } from "./lines";
 import { BlankRow, RowLine } from "./row";
 import { type Scroller, useScroller, useStay, useStick } from "./scroll";
-import { useSight } from "./sight";
 import { ROW, useVirtual } from "./virtual";
 
 interface RowsProps {
@@ -220,4 +219,35 @@ function useShow(model: Debugger, lines: Lines, selected: string | null, scrolle
   useLayoutEffect(() => {
     if (model.follow.peek()) show(model.selectedRow.peek(), model.selectedFile.peek());
   }, [selected]);
+}
+
+// ---- How many tokens each prompt was, as its answer told. Pure.
+
+/** Tokens by the event that they were sent in, as far as its answer is here and tells them. */
+function askedTokens(rows: readonly Row[]): ReadonlyMap<string, number> {
+  const asked = new Map<string, number>();
+  for (const { event, usage } of rows) {
+    if (usage?.input_tokens != null) asked.set(event, usage.input_tokens);
+  }
+  return asked;
+}
+
+// ---- The rows that are in sight are asked for, and those a little above and below.
+
+/** @param indexes Of the lines that are drawn. */
+function useSight(model: Debugger, lines: Lines, indexes: readonly number[]): void {
+  const latest = useRef({ lines, indexes });
+  latest.current = { lines, indexes };
+  const asked = useRef(false);
+  useLayoutEffect(() => {
+    if (asked.current) return;
+    asked.current = true;
+    // When the timeline stands where it will be seen: the first lines drawn aren't, where it begins at its end.
+    nextFrame(() => {
+      asked.current = false;
+      const { lines, indexes } = latest.current;
+      const seqs = new Set(indexes.flatMap((index) => lines.at(index)?.seq ?? []));
+      model.window.see({ seqs: [...seqs], dense: lines.filter === "" });
+    });
+  });
 }

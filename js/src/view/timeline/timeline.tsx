@@ -4,11 +4,30 @@ import { useRef } from "preact/hooks";
 import { Icon } from "../../icons/icon";
 import type { Debugger } from "../../model/debugger";
 import { Button } from "../button";
+import { lazy, withStyles } from "../lazy";
 import { count } from "../words";
 import { type Left, leftBy } from "./filter";
-import { FindBar } from "./find_bar";
 import { filesOfRows, Lines } from "./lines";
 import { Rows } from "./rows";
+
+// ---- The search in a run, a chunk of its own.
+
+/** Something has the place and the focus at once: what is below moves once, and no key acts as another's. */
+const FindBar = lazy<{ model: Debugger }>(
+  async () => {
+    const { Find, styles } = await import("../../find");
+    return withStyles(Find, "find", styles);
+  },
+  <div class="as-PaneBar">
+    <input
+      ref={(input) => input?.focus()}
+      class="as-Input"
+      readOnly
+      aria-label="Find in this run"
+      placeholder="Find in this run"
+    />
+  </div>,
+);
 
 export function Timeline({ model }: { model: Debugger }) {
   const shown = useShown(model);

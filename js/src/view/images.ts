@@ -1,4 +1,5 @@
 /** What the first bytes of an image say of it: a browser is given none that they don't vouch for. */
+import { useEffect, useState } from "preact/hooks";
 
 export interface ImageHeader {
   /** PNG, JPEG, GIF or WebP; nothing else is ever shown. */
@@ -65,4 +66,21 @@ function jpeg(view: DataView): ImageHeader | null {
 
 function text(view: DataView, at: number, length: number): string {
   return Array.from({ length }, (_, n) => String.fromCharCode(view.getUint8(at + n))).join("");
+}
+
+// ---- Addresses of bytes that are at hand.
+
+/** An address for the blob, as long as it is shown. */
+export function useAddress(blob: Blob | null): string | null {
+  const [address, setAddress] = useState<string | null>(null);
+  useEffect(() => {
+    if (!blob) return;
+    const made = URL.createObjectURL(blob);
+    setAddress(made);
+    return () => {
+      setAddress(null);
+      URL.revokeObjectURL(made);
+    };
+  }, [blob]);
+  return address;
 }

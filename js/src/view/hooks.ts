@@ -1,4 +1,4 @@
-/** The time, for figures that go on by themselves. */
+/** Hooks that several parts of the view use. */
 import { useEffect, useState } from "preact/hooks";
 
 /** The time in seconds; it goes on by itself while `ticking`. */
@@ -10,4 +10,13 @@ export function useNow(ticking: boolean): number {
     return () => clearInterval(timer);
   }, [ticking]);
   return now;
+}
+
+/**
+ * An id that nothing else on the page has. Preact's own are counted in each tree, and a page may hold
+ * several views, each drawn by a script of its own.
+ */
+export function useOwnId(): string {
+  const [id] = useState(() => `as-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`);
+  return id;
 }
