@@ -2,8 +2,9 @@
 
 A chat in a notebook or a program is `agentstepper_nb.Chat`. Here are the parts that agents, backends and
 clients are made of, each imported when it is first asked for: an agent's `InterpreterABC`, `Turn` and
-`HandOn`, what shows a chat, `Backend`, with `UserInput`, and the clients from outside, `ChatClient` and
-`AsyncChatClient`. The pieces of answers are in `pieces`, the agents that come with it in `connectors`.
+`HandOn`, what shows a chat, `Backend`, with `UserInput`, the clients from outside, `ChatClient` and
+`AsyncChatClient`, and for a program with an event loop of its own the `Interpreter`, with what it works
+by. The pieces of answers are in `pieces`, the agents that come with it in `connectors`.
 """
 
 from __future__ import annotations
@@ -12,33 +13,67 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..protocol.chat import (
+        MAX_MESSAGE_LENGTH,
+        AgentName,
+        AgentType,
+        Message,
+        MessageType,
+        State,
+    )
+    from ..protocol.chat import MessageType as MessageTypeEnum
+    from .allowed_paths import AllowedPaths
     from .backend import Backend, UserInput
     from .connector import HandOn, InterpreterABC, Turn
-    from .outside.blocking import ChatClient
-    from .outside.client import AsyncChatClient
+    from .converter import MappingRule, RequestConverter
+    from .interpreter import Interpreter
+    from .memory import Memory
+    from .outside.client import AsyncChatClient, ChatClient
+    from .streams import StreamWrapper
 
 __all__ = [
+    "MAX_MESSAGE_LENGTH",
+    "AgentName",
+    "AgentType",
+    "AllowedPaths",
     "AsyncChatClient",
     "Backend",
     "ChatClient",
     "HandOn",
+    "Interpreter",
     "InterpreterABC",
+    "MappingRule",
+    "Memory",
+    "Message",
+    "MessageType",
+    "MessageTypeEnum",
+    "RequestConverter",
+    "State",
+    "StreamWrapper",
     "Turn",
     "UserInput",
 ]
 
+#: Where each name lives; all others of `__all__` are of the protocol.
 _HOMES = {
+    "AllowedPaths": ".allowed_paths",
     "AsyncChatClient": ".outside.client",
     "Backend": ".backend",
-    "ChatClient": ".outside.blocking",
+    "ChatClient": ".outside.client",
     "HandOn": ".connector",
+    "Interpreter": ".interpreter",
     "InterpreterABC": ".connector",
+    "MappingRule": ".converter",
+    "Memory": ".memory",
+    "RequestConverter": ".converter",
+    "StreamWrapper": ".streams",
     "Turn": ".connector",
     "UserInput": ".backend",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name], __name__), name)
+    own = name.removesuffix("Enum")  # MessageTypeEnum is what others call it
+    return getattr(import_module(_HOMES.get(name, "..protocol.chat"), __name__), own)

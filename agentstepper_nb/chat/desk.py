@@ -13,13 +13,11 @@ from ..discover import data_dir as default_data_dir
 from ..errors import CommandError
 from ..protocol.chat import AUTO_CHAT_MAX, WINDOW, ChatEvent, Message, SessionInfo, State
 from .allowed_paths import AllowedPaths
-from .answers import Answers, Mirror, rests
 from .backend import Backend, UserInput
 from .connector import InterpreterABC
 from .feed import Feed, Listener
-from .home import Home
-from .sent import Sent
-from .service import ChatService, Right
+from .home import Answers, Home, Mirror, rests
+from .service import ChatService, Right, Sent
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
@@ -383,8 +381,7 @@ class Chat:
 
 
 def _made(agent: Agent) -> InterpreterABC:
-    from .connectors.installed import installed
-    from .connectors.registry import connector
+    from .connectors.registry import connector, installed
 
     return installed(agent) if isinstance(agent, str) else connector(agent)
 

@@ -23,20 +23,15 @@ from ..protocol.chat import (
     SessionList,
     Source,
 )
-from .allowed_paths import AllowedPaths
-from .backend import Backend, UserInput
+from .agents import check_agents, let_go
+from .allowed_paths import AllowedPaths, picture_of, source_of
+from .backend import Backend, Listener, UserInput
 from .connector import InterpreterABC
-from .files import picture_of, source_of
-from .leaving import let_go
-from .listeners import Listener
 from .memory import Memory
 from .session import House, Session
 from .sessions import MAX_TITLE, SessionId, Sessions
-from .streams.stream import StreamWrapper
-from .turns.auto import next_agent, refusal
-from .turns.prompts import continuation, said_by_user
-from .turns.routing import check_agents
-from .turns.turns import Turn
+from .streams import StreamWrapper
+from .turn import Turn, continuation, next_agent, refusal, said_by_user
 
 _log: Final = logging.getLogger("agentstepper_nb.chat")
 

@@ -1,8 +1,15 @@
-"""What is held of a conversation: its newest messages, of which an agent is given the last few."""
+"""The messages of a session: the newest are in memory, all are in the transcript."""
 
 from __future__ import annotations
 
-from ..protocol.chat import MAX_MESSAGE_LENGTH, WINDOW, Message
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from msgspec.structs import replace
+
+from ..errors import CommandError
+from ..protocol.chat import MAX_MESSAGE_LENGTH, WINDOW, ChatEvent, Delta, Message, MessageType, Said
+from .transcripts import Transcript
 
 
 class Memory:
@@ -86,3 +93,136 @@ class Memory:
         self.dropped += 1
         if not oldest.final:
             self._gone_open.add(oldest.id)
+
+
+#: Characters and bytes that are held in memory together, beside the newest messages.
+MOST_HELD: Final = 64 * 1024 * 1024
+
+
+class Conversation:
+    """What was said.
+
+    Args:
+        memory: Holds the newest.
+        transcript: Keeps all.
+        tell: Tells who listens.
+        failed: Called, once, with why the transcript can't be written.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        transcript: Transcript,
+        tell: Callable[[ChatEvent], None],
+        failed: Callable[[OSError], None],
+    ) -> None:
+        self.memory = memory
+        self.transcript = transcript
+        self._tell = tell
+        self._failed = failed
+        self._has_failed = False
+        #: What came since of messages that aren't whole: joined where somebody looks.
+        self._growing: dict[str, list[str]] = {}
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """Those in memory, as they are so far."""
+        for message_id, parts in self._growing.items():
+            self._join(message_id, parts)
+        return self.memory.messages
+
+    def window_for(self, message: Message) -> tuple[Message, ...]:
+        """What an agent is given with a message: those before it; and of one that is handed on as it
+        is, what others said to it, too.
+        """
+        if message.id == next(reversed(self.memory.messages), message).id:
+            return self.memory.window_before(message.id)
+        beside = [each for each in self.messages if each.final and each.id != message.id]
+        return tuple(beside[-self.memory.window :])
+
+    def find(self, message_id: str) -> Message:
+        """A message, as it is so far, wherever it is.
+
+        Raises:
+            CommandError: `unknown_message_id`.
+        """
+        self._join(message_id, self._growing.get(message_id, []))
+        found = self.memory.get(message_id) or self.transcript.read(message_id)
+        if found is None:
+            raise CommandError(
+                "unknown_message_id", f"This conversation has no message {message_id[:100]!r}."
+            )
+        return found
+
+    def take(self, message: Message) -> bool:
+        """Something is said, as `Gathering` gives it.
+
+        Args:
+            message: Whole; or the beginning of one, or a piece of its content.
+
+        Returns:
+            Whether it was more than a piece.
+        """
+        parts = self._growing.get(message.id)
+        if not message.final and parts is not None:
+            parts.append(message.content)
+            self._tell(
+                Delta(session_id=message.session_id, message_id=message.id, text=message.content)
+            )
+            return False
+        if message.final:
+            self._growing.pop(message.id, None)
+        else:
+            self._growing[message.id] = []
+        if self.memory.get(message.id) is not None or message.id not in self.transcript:
+            self.memory.put(message)  # else it went long ago, and is edited now
+        self._make_room()
+        error = None
+        if message.final or message.type == MessageType.CONFIRMATION:
+            error = _tried(lambda: self.transcript.say(message))
+        self._tell(Said(message=message))
+        self._complain(error)
+        return True
+
+    def remove(self, gone: Iterable[str]) -> None:
+        """Messages are gone."""
+        ids = tuple(gone)
+        for message_id in ids:
+            self._growing.pop(message_id, None)
+            self.memory.remove(message_id)
+        self.keep(lambda: self.transcript.drop(ids))
+
+    def keep(self, write: Callable[[], None]) -> None:
+        """Write to the transcript; the conversation goes on where that fails."""
+        self._complain(_tried(write))
+
+    def _complain(self, error: OSError | None) -> None:
+        if error is not None and not self._has_failed:
+            self._has_failed = True
+            self._failed(error)
+
+    def _make_room(self) -> None:
+        """Let the oldest go where pictures and long texts are too much together."""
+        held = sum(map(size, self.memory.messages))
+        while held > MOST_HELD and len(self.memory) > self.memory.window:
+            held -= size(self.memory.messages[0])
+            self.memory.drop_oldest()
+
+    def _join(self, message_id: str, parts: list[str]) -> None:
+        message = self.memory.get(message_id)
+        if parts and message is not None:
+            self.memory.put(replace(message, content="".join((message.content, *parts))))
+            parts.clear()
+
+
+def size(message: Message) -> int:
+    """About how much memory a message takes."""
+    return len(message.content) + len(message.data or b"")
+
+
+def _tried(write: Callable[[], None]) -> OSError | None:
+    try:
+        write()
+    except OSError as error:
+        return error
+    return None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..protocol.chat import AgentName
-from .words.registry import Registry
+from .registry import Registry
 
 
 @dataclass(frozen=True)

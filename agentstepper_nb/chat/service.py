@@ -8,18 +8,17 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
 
 from ..errors import CommandError, ProtocolError
 from ..protocol import chat as wire
+from ..protocol.chat import Message
 from ..protocol.forms import wrong_form
 from .backend import UserInput
-from .feed import Attach, Feed, Listener
-from .sent import Sent
-from .telling import Telling, newest, ready
+from .feed import Attach, Feed, Listener, Telling, newest, ready
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
@@ -242,3 +241,34 @@ def read(params: Raw, kind: type[Params]) -> Params:
 
 def _unknown(method: str) -> CommandError:
     return CommandError("unknown_service", f"The chat has no {method[:80]!r}.")
+
+
+#: Keys that are known again, the newest.
+MOST_KEYS: Final = 256
+
+
+class Sent:
+    """Says what comes with a key once, however often it comes."""
+
+    def __init__(self) -> None:
+        self._messages: dict[tuple[str, str], Message] = {}  # oldest first
+
+    def once(self, session: str, key: str | None, say: Callable[[], Message]) -> Message:
+        """Say something, unless it was said.
+
+        Args:
+            session: Where.
+            key: What tells it from all else that its sender sends; None: it is said in any case.
+            say: Says it. What it refuses wasn't said, and may be tried again.
+
+        Returns:
+            The message, as it was said the first time.
+        """
+        if key is None:
+            return say()
+        known = self._messages.get((session, key))
+        if known is None:
+            known = self._messages[session, key] = say()
+            if len(self._messages) > MOST_KEYS:
+                del self._messages[next(iter(self._messages))]
+        return known

@@ -24,20 +24,17 @@ from ..protocol.chat import (
     SessionChanged,
     SessionInfo,
 )
-from .backend import Backend
+from .agents import Agents, let_go
+from .backend import Backend, Listener, Listeners
 from .connector import InterpreterABC
-from .conversation import Conversation
-from .leaving import let_go
-from .listeners import Listener, Listeners
-from .memory import Memory
+from .gathering import says_nothing
+from .memory import Conversation, Memory
+from .recording import Recording
 from .states import AutoChat, Machine
-from .streams.gathering import says_nothing
-from .transcripts.transcript import Transcript
-from .turns.recording import Recording
-from .turns.routing import Agents
+from .transcripts import Transcript
 
 if TYPE_CHECKING:
-    from .turns.turns import Turn
+    from .turn import Turn
 
 #: Characters of a title that is taken from the first message.
 _TITLE: Final = 60

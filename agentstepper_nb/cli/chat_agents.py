@@ -14,8 +14,7 @@ from typing import Any
 import msgspec
 
 from ..chat.connector import InterpreterABC
-from ..chat.connectors.installed import VARIABLES, lacking, usual
-from ..chat.connectors.registry import Factory, connector, connectors
+from ..chat.connectors.registry import VARIABLES, Factory, connector, connectors, lacking, usual
 
 
 class UsageError(Exception):

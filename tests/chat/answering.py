@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from agentstepper_nb.chat.connector import InterpreterABC, Turn
-from agentstepper_nb.chat.streams.gathered import Gathered
-from agentstepper_nb.chat.streams.items import items
+from agentstepper_nb.chat.gathering import Gathered
+from agentstepper_nb.chat.streams import items
 from agentstepper_nb.protocol.chat import AgentInfo, Message
 from agentstepper_nb.sdk.aclient import AsyncAgentStepper
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.chat.streams.stream import StreamWrapper
+from agentstepper_nb.chat.streams import StreamWrapper
 
 GIVEN = ["one", "two", "three"]
 

@@ -14,7 +14,7 @@ import pytest
 
 from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.connector import Turn
-from agentstepper_nb.chat.replies import Replies
+from agentstepper_nb.chat.outside.client import Replies
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.chat import Begin, Message, Said, SessionChanged

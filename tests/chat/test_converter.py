@@ -14,9 +14,10 @@ from agentstepper_nb.chat.converter import (
     DEFAULT_RULES,
     MappingRule,
     RequestConverter,
+    flatten,
     piece_of,
+    value_at,
 )
-from agentstepper_nb.chat.flattening import flatten, value_at
 from agentstepper_nb.chat.kinds import check
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.chat import Piece

@@ -10,7 +10,7 @@ import pytest
 
 from agentstepper_nb.chat.connector import Replace
 from agentstepper_nb.chat.connectors.endpoint import Endpoint
-from agentstepper_nb.chat.streams.items import items
+from agentstepper_nb.chat.streams import items
 from agentstepper_nb.errors import ModelError
 from agentstepper_nb.llm_wire.conversation import AssistantMessage, UserMessage
 from agentstepper_nb.llm_wire.events import ResponseCompleted, TextDelta

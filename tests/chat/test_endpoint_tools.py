@@ -10,7 +10,7 @@ import pytest
 
 from agentstepper_nb.chat.connectors.calling import LONGEST
 from agentstepper_nb.chat.connectors.endpoint import Endpoint
-from agentstepper_nb.chat.streams.items import items
+from agentstepper_nb.chat.streams import items
 from agentstepper_nb.errors import ModelError
 from tests.chat.answering import Person, a_turn, answered, said, whole
 from tests.chat.endpoints import an_endpoint, fail, greet, look, results, says

@@ -15,7 +15,7 @@ import pytest
 from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.connector import HandOn, Turn
 from agentstepper_nb.chat.connectors.function import FunctionAgent
-from agentstepper_nb.chat.streams.items import items
+from agentstepper_nb.chat.streams import items
 from agentstepper_nb.protocol.chat import Message, Piece
 from tests.chat.answering import a_turn, answered, said
 from tests.helpers.loops import on_loop

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 
 from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.connector import Replace
-from agentstepper_nb.chat.streams.gathered import Gathered
-from agentstepper_nb.chat.streams.gathering import MAX_CALLS, MAX_CONTENT, Gathering
+from agentstepper_nb.chat.gathering import MAX_CALLS, MAX_CONTENT, Gathered, Gathering
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.protocol.chat import Message, Piece
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from agentstepper_nb.chat.turns.halting import Halting
+from agentstepper_nb.chat.recording import Halting
 from agentstepper_nb.protocol.chat import Ending
 from tests.chat.house import Actor, House, house
 from tests.coding.debugged import View

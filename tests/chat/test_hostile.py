@@ -159,7 +159,7 @@ async def test_many_messages_are_few_in_memory_and_all_in_the_transcript() -> No
 async def test_an_agent_that_hangs_as_it_is_closed_can_be_stopped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("agentstepper_nb.chat.turns.turns.GRACE_S", 0.01)
+    monkeypatch.setattr("agentstepper_nb.chat.turn.GRACE_S", 0.01)
     leave, hangs = asyncio.Event(), asyncio.Event()
 
     async def clings(message: Message, turn: Turn) -> AsyncIterator[Any]:

@@ -14,8 +14,7 @@ from uuid import uuid4
 
 import pytest
 
-from agentstepper_nb.chat import pieces
-from agentstepper_nb.chat.transcripts import file as transcript_file
+from agentstepper_nb.chat import pieces, transcript_file
 from agentstepper_nb.protocol.chat import (
     Ending,
     Message,
@@ -76,7 +75,7 @@ async def test_only_the_newest_messages_are_held_and_all_are_kept(tmp_path: Path
 async def test_what_is_too_large_together_is_not_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agentstepper_nb.chat.conversation.MOST_HELD", 5000)
+    monkeypatch.setattr("agentstepper_nb.chat.memory.MOST_HELD", 5000)
     answer = [pieces.image(PNG + b"x" * 1000, alt=str(n)) for n in range(20)]
     async with house(tmp_path, Actor(answer), window=2) as home:
         await home.ask()

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from agentstepper_nb import AsyncAgents
-from agentstepper_nb.chat.connectors.queue import QueueSession
-from agentstepper_nb.chat.connectors.steps import Waiting, pieces
+from agentstepper_nb.chat.connectors.queue import QueueSession, Waiting, said_by
 from agentstepper_nb.protocol.chat import Piece
 from agentstepper_nb.protocol.runtime import (
     Action,
@@ -42,25 +41,25 @@ def a_step(**given: Any) -> AgentStep:
 
 
 def test_data_is_shown_where_there_is_no_text() -> None:
-    assert pieces(a_step(text="Hi.", data={"x": 1})) == [text("Hi.")]
-    (shown,) = pieces(a_step(data={"x": [1]}))
+    assert said_by(a_step(text="Hi.", data={"x": 1})) == [text("Hi.")]
+    (shown,) = said_by(a_step(data={"x": [1]}))
     assert (shown.type, shown.language, shown.format) == ("CODE", "json", "result")
     assert shown.content == '{\n  "x": [\n    1\n  ]\n}'
-    (large,) = pieces(a_step(data="x" * 300_000))
+    (large,) = said_by(a_step(data="x" * 300_000))
     assert large.content.endswith("[… 300,002 characters in all]")
 
 
 def test_a_step_that_says_nothing_or_ends_the_session_is_told() -> None:
-    (note,) = pieces(a_step(notes="It waits."))
+    (note,) = said_by(a_step(notes="It waits."))
     assert (note.role, note.content) == ("system", "The step 4 said nothing. It waits.")
-    said, ended = pieces(a_step(text="Bye.", status="done", notes="All is done."))
+    said, ended = said_by(a_step(text="Bye.", status="done", notes="All is done."))
     assert said == text("Bye.")
     assert ended.content == "With this the session has ended (done). All is done."
 
 
 def test_a_step_that_failed_is_an_error() -> None:
     with refused("session_over", "step 4 failed.*No key"):
-        pieces(a_step(status="error", error="No key."))
+        said_by(a_step(status="error", error="No key."))
 
 
 # ---- where it is edited, or something was missed -----------------------------------------------------

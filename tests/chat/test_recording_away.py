@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import AgentStepperCore, AsyncAgentStepper
-from agentstepper_nb.chat.turns import recording
+from agentstepper_nb.chat import recording
 from agentstepper_nb.protocol.chat import Ending
 from agentstepper_nb.protocol.values import Ending as RunEnding
 from agentstepper_nb.protocol.values import Side

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.chat import pieces
-from agentstepper_nb.chat.answers import Answers
 from agentstepper_nb.chat.connector import HandOn
+from agentstepper_nb.chat.home import Answers
 from agentstepper_nb.protocol.chat import Begin, Ending
 from tests.chat.debugged import SAME, debugged, shown, through
 from tests.chat.house import Actor

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.connector import Item, Turn
-from agentstepper_nb.chat.terminal.flow import Flow
+from agentstepper_nb.chat.terminal.view import Flow
 from agentstepper_nb.cli.code_screen import FlowScreen
 from agentstepper_nb.protocol.chat import Message
 from tests.chat.making import PNG, message

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.chat import roles
+from agentstepper_nb.chat import registry, roles
 from agentstepper_nb.chat.roles import RoleSpec, add_role, role, role_names
-from agentstepper_nb.chat.words import registry as words
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.chat import AgentName
 
@@ -22,7 +21,7 @@ CRITIC = RoleSpec("CRITIC", instructions="Find what is wrong.")
 def as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test adds goes with it, and nothing was loaded yet."""
     monkeypatch.setattr(roles.roles, "_entries", dict(roles.roles._entries))
-    monkeypatch.setattr(words, "_extensions", words._Extensions())
+    monkeypatch.setattr(registry, "_extensions", registry._Extensions())
 
 
 def installed(monkeypatch: pytest.MonkeyPatch, *points: tuple[str, Any]) -> None:
@@ -32,8 +31,10 @@ def installed(monkeypatch: pytest.MonkeyPatch, *points: tuple[str, Any]) -> None
         def load(self) -> Any:
             return dict(points)[self.name]
 
-    found = [Point(name, "a:b", words.GROUP) for name, _ in points]
-    monkeypatch.setattr(words, "entry_points", lambda group: found if group == words.GROUP else [])
+    found = [Point(name, "a:b", registry.GROUP) for name, _ in points]
+    monkeypatch.setattr(
+        registry, "entry_points", lambda group: found if group == registry.GROUP else []
+    )
 
 
 @pytest.mark.parametrize("name", list(AgentName))

@@ -9,10 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from agentstepper_nb.chat import sent as sent_module
 from agentstepper_nb.chat.connector import Item, Turn
-from agentstepper_nb.chat.sent import Sent
-from agentstepper_nb.chat.service import ChatService, Right
+from agentstepper_nb.chat.service import MOST_KEYS, ChatService, Right, Sent
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.protocol.chat import Begin, Message, MessageType, SessionChanged, State, Told
 from tests.chat.making import message
@@ -76,12 +74,12 @@ def test_so_many_keys_are_known_again_and_no_more() -> None:
         said.append(message("Hi"))
         return said[-1]
 
-    for key in [*map(str, range(sent_module.MOST + 1)), "1"]:
+    for key in [*map(str, range(MOST_KEYS + 1)), "1"]:
         sent.once("s", key, say)
-    assert len(said) == sent_module.MOST + 1
+    assert len(said) == MOST_KEYS + 1
     for session, key in (("s", "0"), ("other", "1"), ("s", None), ("s", None)):
         sent.once(session, key, say)
-    assert len(said) == sent_module.MOST + 5
+    assert len(said) == MOST_KEYS + 5
 
 
 @on_loop

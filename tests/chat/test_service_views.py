@@ -13,9 +13,9 @@ import pytest
 from agentstepper_nb.chat import kinds, pieces
 from agentstepper_nb.chat.allowed_paths import AllowedPaths
 from agentstepper_nb.chat.connector import Item, Turn
+from agentstepper_nb.chat.feed import newest, ready
 from agentstepper_nb.chat.kinds import Kind, add_kind
 from agentstepper_nb.chat.service import ChatService, Right
-from agentstepper_nb.chat.telling import newest, ready
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.chat import Message, MessageType, Picture, Piece, Said
 from tests.chat.making import PNG, message

@@ -9,7 +9,6 @@ from uuid import UUID
 
 import pytest
 
-from agentstepper_nb.chat import leaving
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.chat import (
     SessionRemoved,
@@ -81,8 +80,8 @@ async def test_closing_ends_everything_and_twice_is_once() -> None:
 async def test_a_connector_that_does_not_let_go_holds_nothing_up(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(leaving, "PATIENCE_S", 0.01)
-    monkeypatch.setattr(leaving, "LAST_S", 0.01)
+    monkeypatch.setattr("agentstepper_nb.chat.agents.PATIENCE_S", 0.01)
+    monkeypatch.setattr("agentstepper_nb.chat.agents.LAST_S", 0.01)
     leave = asyncio.Event()
 
     class Clings(Actor):

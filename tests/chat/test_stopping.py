@@ -123,7 +123,7 @@ async def test_a_function_that_blocks_does_not_hold_up_stop() -> None:
 async def test_an_agent_that_does_not_let_itself_be_cancelled_is_left_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("agentstepper_nb.chat.turns.turns.GRACE_S", 0.01)
+    monkeypatch.setattr("agentstepper_nb.chat.turn.GRACE_S", 0.01)
     leave, left = asyncio.Event(), asyncio.Event()
 
     async def stubborn(message: Message, turn: Turn) -> AsyncIterator[str]:

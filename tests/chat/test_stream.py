@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.chat.streams.stream import StreamWrapper
+from agentstepper_nb.chat.streams import StreamWrapper
 from agentstepper_nb.protocol.chat import Message
 from tests.chat.sources import (
     GIVEN,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.chat.streams.stream import StreamWrapper
+from agentstepper_nb.chat.streams import StreamWrapper
 from tests.chat.sources import GIVEN, AWatched, Source, Watched, both_readers, both_sources, read
 from tests.helpers.loops import on_loop
 

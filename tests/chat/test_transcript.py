@@ -14,9 +14,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.chat.transcripts import file as transcript_file
-from agentstepper_nb.chat.transcripts.file import FileLines, MemoryLines
-from agentstepper_nb.chat.transcripts.transcript import Transcript
+from agentstepper_nb.chat import transcript_file
+from agentstepper_nb.chat.transcript_file import FileLines, MemoryLines
+from agentstepper_nb.chat.transcripts import Transcript
 from tests.chat.house import refused
 from tests.chat.making import PNG, message, numbered, session
 
@@ -120,11 +120,11 @@ def test_no_more_is_read_at_once_than_fits(
 ) -> None:
     for each in numbered(10):
         made.say(msgspec.structs.replace(each, content="x" * 1000))
-    monkeypatch.setattr("agentstepper_nb.chat.transcripts.transcript.MOST_READ", 5000)
+    monkeypatch.setattr("agentstepper_nb.chat.transcripts.MOST_READ", 5000)
     page = made.before("m9", 9)
     assert ([each.id for each in page.messages], page.more) == (["m6", "m7", "m8"], True)
     assert [each.id for each in made.newest(9)] == ["m7", "m8", "m9"]
-    monkeypatch.setattr("agentstepper_nb.chat.transcripts.transcript.MOST_READ", 1)
+    monkeypatch.setattr("agentstepper_nb.chat.transcripts.MOST_READ", 1)
     assert [each.id for each in made.newest(9)] == ["m9"]
 
 

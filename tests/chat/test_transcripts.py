@@ -13,8 +13,8 @@ from uuid import uuid4
 import msgspec
 import pytest
 
-from agentstepper_nb.chat.transcripts import file as transcript_file
-from agentstepper_nb.chat.transcripts.folder import Transcripts
+from agentstepper_nb.chat import transcript_file
+from agentstepper_nb.chat.transcripts import Transcripts
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.chat import (
     AgentInfo,
@@ -73,7 +73,7 @@ def test_a_list_looks_at_what_changed_alone(
     opened = []
     real = os.open
     monkeypatch.setattr(
-        "agentstepper_nb.chat.transcripts.folder.os.open",
+        "agentstepper_nb.chat.transcripts.os.open",
         lambda path, *given: opened.append(path) or real(path, *given),
     )
     kept.kept()

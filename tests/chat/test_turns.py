@@ -73,7 +73,7 @@ async def test_who_reads_late_has_what_waited_as_one() -> None:
 
 @on_loop
 async def test_of_very_much_the_newest_waits_for_who_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agentstepper_nb.chat.turns.outlet.MOST", 3 * 501)
+    monkeypatch.setattr("agentstepper_nb.chat.turn.MOST_UNREAD", 3 * 501)
     async with kept_nowhere(Actor([pieces.code(str(n), f"l{n}") for n in range(9)])) as home:
         stream = home.send("Go.")
         await home.rests(Ending.DONE)

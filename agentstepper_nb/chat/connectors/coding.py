@@ -21,8 +21,8 @@ from ...protocol.chat import AgentName, Message, Piece
 from ...protocol.coding_settings import CodingSettings, SettingsDict
 from .. import kinds
 from ..connector import Answer, InterpreterABC, Replace, Turn
+from ..streams import Saying
 from .prompting import shortened
-from .saying import Saying
 
 if TYPE_CHECKING:
     from ...models.base import ModelProvider

@@ -12,9 +12,9 @@ from ...protocol.chat import AgentName, AgentType, Message
 from ...runtime.monikers.asking import SILENCE_S
 from ...sdk.pumps import in_thread
 from ..connector import Answer, InterpreterABC, Turn
+from ..streams import Saying
+from .calling import FunctionTool
 from .rounds import HAND_ON, Rounds, Settings
-from .saying import Saying
-from .tools import FunctionTool
 
 if TYPE_CHECKING:
     from ...models.base import ModelProvider

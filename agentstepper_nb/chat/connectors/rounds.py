@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from ...errors import ModelError
 from ...llm_wire.conversation import (
@@ -25,11 +27,9 @@ from ...runtime.monikers.asking import ask
 from .. import pieces
 from ..connector import HandOn, Replace, Turn
 from ..roles import role
-from . import structured
-from .calling import Calling, Outcome
+from ..streams import Saying
+from .calling import Calling, FunctionTool, Outcome
 from .prompting import conversation, system_prompt
-from .saying import Saying
-from .tools import FunctionTool
 
 #: The tool by which a model hands on.
 HAND_ON: Final = "hand_on"
@@ -127,25 +127,25 @@ class Rounds:
         answer = await self._ask(heard)
         self._messages.append(AssistantMessage(content=answer.content))
         try:
-            action = structured.action_of(answer.content)
-        except structured.ActionError as error:
+            action = action_of(answer.content)
+        except ActionError as error:
             heard.complain(answer)
             if self._repaired:
                 text = f"The model's answer names no action, nor did its first: {error}"
                 raise ModelError("invalid", text) from None
             self._repaired = True
-            self._messages.append(UserMessage(content=structured.complaint(error)))
+            self._messages.append(UserMessage(content=complaint(error)))
             return True
         self._repaired = False
-        if action.action == structured.FINAL:
-            self._saying.say(structured.answer_of(action))
+        if action.action == FINAL:
+            self._saying.say(answer_of(action))
             return False
         arguments = {} if action.action_input is None else action.action_input
         args_json = msgspec.json.encode(arguments).decode()
         call = ToolCall(call_id="", name=action.action, args_json=args_json)
         if (outcome := await self._carried_out(call)) is None:
             return False
-        told = structured.observation(call.name, outcome.ok, outcome.text)
+        told = observation(call.name, outcome.ok, outcome.text)
         self._messages.append(UserMessage(content=told))
         return True
 
@@ -156,7 +156,7 @@ class Rounds:
         specs = self._specs()
         system = settings.system or system_prompt(settings.name, settings.role)
         if settings.structured:
-            system = f"{system}\n\n{structured.instructions(specs)}"
+            system = f"{system}\n\n{instructions(specs)}"
         request = ModelRequest(
             model=settings.model,
             messages=tuple(self._messages),
@@ -268,3 +268,89 @@ def _hand_on_spec(others: tuple[AgentInfo, ...]) -> ToolSpec:
             "additionalProperties": False,
         },
     )
+
+
+#: The action that is no tool: its input is what the person reads.
+FINAL: Final = "answer"
+
+_INSTRUCTIONS: Final = """\
+Answer with one JSON object and nothing beside it:
+
+{"action": "NAME", "action_input": INPUT}
+
+It names the next action. To say something to the person, and end with that, NAME is "answer" and \
+INPUT a text. To use a tool, NAME is the tool's and INPUT an object by its schema; you are then told \
+what came of it, and choose the next action."""
+_WRONG: Final = (
+    "That can't be used: {why} Answer again, with one JSON object and nothing beside it: "
+    '{{"action": "NAME", "action_input": INPUT}}.'
+)
+_FENCE: Final = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
+
+
+class Action(Struct, frozen=True):
+    """What a model wants to be done."""
+
+    action: str
+    action_input: Any = None
+
+
+class ActionError(ValueError):
+    """What a model said names no action; says to it what is wrong."""
+
+
+def instructions(tools: Sequence[ToolSpec]) -> str:
+    """What a model is told beside its other instructions.
+
+    Args:
+        tools: What it may use.
+    """
+    if not tools:
+        return f"{_INSTRUCTIONS}\n\nThere are no tools."
+    listed = "\n".join(
+        f"- {tool.name}: {tool.description or 'says nothing of itself'}\n"
+        f"  schema: {msgspec.json.encode(tool.input_schema).decode()}"
+        for tool in tools
+    )
+    return f"{_INSTRUCTIONS}\n\nThe tools:\n{listed}"
+
+
+def action_of(text: str) -> Action:
+    """What a model wants, of all that it said: it may think aloud around its JSON, or fence it.
+
+    Args:
+        text: Its answer.
+
+    Raises:
+        ActionError: It names no action, or no single one.
+    """
+    text = text.strip()
+    between = text[text.find("{") : text.rfind("}") + 1]
+    candidates = [text, *reversed([found.strip() for found in _FENCE.findall(text)]), between]
+    why = "there is no JSON object in it."
+    for candidate in candidates:
+        if not candidate.startswith("{"):
+            continue
+        try:
+            return msgspec.json.decode(candidate, type=Action)
+        except (ValueError, RecursionError) as error:
+            why = f"{error}."
+    raise ActionError(why)
+
+
+def answer_of(action: Action) -> str:
+    """What the person reads of a final action."""
+    value = action.action_input
+    if isinstance(value, str):
+        return value
+    return "" if value is None else msgspec.json.encode(value).decode()
+
+
+def complaint(why: object) -> str:
+    """What a model is told whose answer names no action."""
+    return _WRONG.format(why=why)
+
+
+def observation(name: str, ok: bool, result: str) -> str:
+    """What a model is told of an action's result."""
+    return f"[{name} {'gave' if ok else 'failed'}] {result}"

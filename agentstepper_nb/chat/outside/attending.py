@@ -12,10 +12,10 @@ from typing import Final
 from ... import discover
 from ...errors import AgentStepperError, CommandError
 from ...protocol.chat import Asked, Attend, Chosen, Done, Give, MessageType, Piece
+from ..agents import explained
 from ..connector import HandOn, InterpreterABC, Turn
-from ..streams.gathering import as_piece
-from ..streams.items import items
-from ..turns.failing import explained
+from ..gathering import as_piece
+from ..streams import items
 from .line import ChatLine
 
 _log: Final = logging.getLogger("agentstepper_nb.chat.outside.client")

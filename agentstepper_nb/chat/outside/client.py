@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing
+from functools import partial
 from typing import Any, Final, Self
 from uuid import uuid4
 
@@ -18,12 +19,16 @@ from ...protocol.chat import (
     Messages,
     OneMessage,
     Picture,
+    Said,
     Send,
+    SessionChanged,
     SessionInfo,
+    SessionRemoved,
+    State,
     Told,
 )
+from ...runtime.client.waiter import Waiter, blocking
 from ..connector import InterpreterABC
-from ..replies import Replies
 from .attending import Attending
 from .line import ChatLine
 
@@ -217,3 +222,125 @@ class AsyncChatClient:
                 if replies.take(event):
                     break
         return replies.messages
+
+
+class ChatClient(Waiter[AsyncChatClient]):
+    """One session of a chat, by its token, from anywhere. Made by `connect`; see `AsyncChatClient`.
+
+    ::
+
+        with ChatClient.connect(address, token) as chat:
+            for message in chat.send("How far are you?"):
+                print(message.agent_name, message.content)
+
+    It has a thread of its own, which ends with `close`, with the last reference to it, or with the
+    process. It may be used from any thread; an interrupt ends what is waited for.
+    """
+
+    @classmethod
+    def connect(cls, address: str, token: str, *, patience: float = PATIENCE) -> Self:
+        """Connect to a session; see `AsyncChatClient.connect`."""
+        how = partial(AsyncChatClient.connect, address, token, patience=patience)
+        return cls._connected("agentstepper-chat-client", how)
+
+    @property
+    def session_id(self) -> str:
+        """The session that the token is for."""
+        return self._client.session_id
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """What the token is for: some of `watch`, `talk` and `answer`."""
+        return self._client.scope
+
+    @property
+    def agent_name(self) -> str | None:
+        """The agent that this program may be, where the scope has `answer`."""
+        return self._client.agent_name
+
+    @property
+    def expires_at(self) -> float:
+        """When the token ends, POSIX seconds."""
+        return self._client.expires_at
+
+    send = blocking(AsyncChatClient.send)
+    choose = blocking(AsyncChatClient.choose)
+    stop = blocking(AsyncChatClient.stop)
+    info = blocking(AsyncChatClient.info)
+    messages = blocking(AsyncChatClient.messages)
+    earlier = blocking(AsyncChatClient.earlier)
+    picture = blocking(AsyncChatClient.picture)
+
+    def attend(self, agent: InterpreterABC | Callable[..., Any] | str, **options: Any) -> None:
+        """Be an agent of the session until an interrupt; see `AsyncChatClient.attend`."""
+        self._thread.run(partial(self._client.attend, agent, **options))
+
+    def watch(self) -> Iterator[ChatEvent]:
+        """What happens, as it happens; see `AsyncChatClient.watch`. Closing the iterator ends it."""
+        return self._items(self._client.watch())
+
+
+_USER: Final = "user"
+
+
+class Replies:
+    """Collects what follows a message, until it is a person's turn again.
+
+    Args:
+        message: The message, as it was answered to who sent it; or a CONFIRMATION with its choice.
+    """
+
+    def __init__(self, message: Message) -> None:
+        self._message = message
+        self._seen = False
+        self._said: dict[str, Message] = {}
+
+    @property
+    def messages(self) -> list[Message]:
+        """What was said so far, without what people said."""
+        return [each for each in self._said.values() if each.role != _USER]
+
+    def take(self, event: ChatEvent) -> bool:
+        """Take in what the session tells.
+
+        Args:
+            event: What.
+
+        Returns:
+            Whether this was all: nobody answers any more, or another CONFIRMATION waits.
+        """
+        match event:
+            case Begin(session=session, messages=messages):
+                self._begin(messages)
+                return self._rests(session)
+            case Said(message=message):
+                self._put(message)
+            case SessionChanged(session=session):
+                return self._rests(session)
+            case SessionRemoved():
+                return True
+        return False
+
+    def _begin(self, messages: tuple[Message, ...]) -> None:
+        """How it is now: what isn't there any more was removed, or is older than what is told."""
+        oldest = min((each.created_at for each in messages), default=0.0)
+        self._said = {id: each for id, each in self._said.items() if each.created_at < oldest}
+        if oldest > self._message.created_at:
+            self._seen = True  # so much has followed it that it isn't among the newest any more
+        for message in messages:
+            if message.created_at >= self._message.created_at:
+                self._put(message)
+
+    def _put(self, message: Message) -> None:
+        if message.id == self._message.id:
+            # A confirmation is the same message before its choice was made.
+            self._seen = self._seen or message.final
+        elif self._seen:
+            self._said[message.id] = message
+
+    def _rests(self, session: SessionInfo) -> bool:
+        if not self._seen:
+            return False
+        if session.waiting is not None:
+            return session.waiting in self._said
+        return session.state is not State.STATE_RUNNING

@@ -13,8 +13,7 @@ from msgspec import Raw, Struct
 from ...errors import AgentStepperError, CommandError, ProtocolError
 from ...protocol.chat import Admitted, Asked, Attend, Chosen, Done, Forwarded, Give
 from .. import kinds, roles
-from ..sent import Sent
-from ..service import ChatService, Right, read
+from ..service import ChatService, Right, Sent, read
 from .agent import OutsideAgent
 from .tokens import ANSWER, TALK, WATCH, Grant, TokenDesk
 

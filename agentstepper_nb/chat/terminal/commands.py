@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...errors import CommandError
 from ...protocol.chat import MOST_AUTO
-from . import view as view
+from . import view
 
 if TYPE_CHECKING:
     from .repl import Repl

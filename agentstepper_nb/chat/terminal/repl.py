@@ -22,9 +22,9 @@ from ...protocol.chat import (
 )
 from ..backend import Backend, UserInput
 from ..desk import Chat
-from ..telling import known
-from . import view as view
-from .flow import Flow, Screen
+from ..feed import known
+from . import view
+from .view import Flow, Screen
 
 #: Messages of an opened conversation that are shown.
 _SHOWN: Final = 20

@@ -1,25 +1,41 @@
-"""One stream for every source and every reader, sync or async, and what was said, put together."""
+"""One stream for every source and every reader: sync or async, on a thread or a loop."""
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
     AsyncIterator,
     Callable,
+    Coroutine,
     Generator,
     Iterable,
     Iterator,
+    Mapping,
+    Sequence,
 )
-from typing import Final, Generic, Protocol, Self, TypeVar
+from contextlib import aclosing, suppress
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
-from ...protocol.chat import Message
-from ...runtime.client.thread import LoopThread
-from ...sdk.pumps import in_thread, result
-from .gathered import Gathered
-from .pulling import OVER, HerePuller, LoopPuller, Puller, ThreadPuller
+from ..protocol.chat import Message
+from ..runtime.client.thread import LoopThread
+from ..sdk.pumps import in_thread, result
+from .connector import Confirm, Item
+from .gathering import Gathered
+from .pulling import (
+    ENDED,
+    OVER,
+    HerePuller,
+    LoopPuller,
+    Puller,
+    ThreadPuller,
+    aclose,
+    apart,
+    next_of,
+)
 
 T = TypeVar("T")
 Taken = TypeVar("Taken", contravariant=True)
@@ -194,3 +210,123 @@ class StreamWrapper(Generic[T]):
 
 async def _running_loop() -> asyncio.AbstractEventLoop:
     return asyncio.get_running_loop()
+
+
+#: What is iterable, and yet one item.
+_ITEMS: Final = (str, bytes, Mapping)
+
+
+def items(answer: object) -> AsyncGenerator[Any, object]:
+    """The items of an answer, whoever gives it; what this is sent, the answer is sent where it stands.
+
+    An async answer runs within the task that reads, a sync one on a thread, to which cancelling doesn't
+    reach: it is closed where it yields next, and nobody hears it.
+
+    Args:
+        answer: Sync or async, a single item, or a coroutine that gives any of these.
+
+    Raises:
+        RuntimeError: What gives it wants to end the process.
+    """
+    return begun(lambda: answer)
+
+
+async def begun(begin: Callable[[], object]) -> AsyncGenerator[Any, object]:
+    """As `items`, of an answer that begins when the first item is asked for.
+
+    Args:
+        begin: Gives the answer.
+    """
+    sent: object = None
+    try:
+        answer = begin()
+        while inspect.isawaitable(answer):
+            answer = await answer
+        async with aclosing(_given(answer)) as given:
+            with suppress(StopAsyncIteration):
+                while True:
+                    sent = yield await given.asend(sent)
+    except SystemExit as error:  # which would end the loop
+        raise RuntimeError(ENDED.format(error=error)) from None
+
+
+def _given(answer: object) -> AsyncGenerator[Any, object]:
+    if isinstance(answer, AsyncIterable):
+        return _within(answer)
+    if isinstance(answer, Iterable) and not isinstance(answer, _ITEMS):
+        return _beside(answer)
+    return _alone(answer)
+
+
+async def _alone(answer: object) -> AsyncGenerator[Any, object]:
+    if answer is not None:
+        yield answer
+
+
+async def _within(source: AsyncIterable[Any]) -> AsyncGenerator[Any, object]:
+    iterator = aiter(source)
+    sent: object = None
+    try:
+        with suppress(StopAsyncIteration):
+            while True:
+                sent = yield await next_of(iterator, sent)
+    finally:
+        for each in apart((iterator, source)):
+            await aclose(each)
+
+
+async def _beside(source: Iterable[Any]) -> AsyncGenerator[Any, object]:
+    puller = ThreadPuller(source)
+    sent: object = None
+    try:
+        while (item := await asyncio.wrap_future(puller.pull(sent))) is not OVER:
+            sent = yield item
+    except asyncio.CancelledError:
+        puller.stop()
+        raise
+    except GeneratorExit:
+        await asyncio.wrap_future(puller.stop())
+        raise
+    await asyncio.wrap_future(puller.stop())
+
+
+class Saying:
+    """Carries what a task says to who reads the answer, in its order.
+
+    Args:
+        confirm: Asks the person.
+    """
+
+    def __init__(self, confirm: Confirm) -> None:
+        self._said: asyncio.Queue[Item | None] = asyncio.Queue()  # None: that was all
+        self._confirm = confirm
+
+    def say(self, item: Item) -> None:
+        """There is more of the answer."""
+        self._said.put_nowait(item)
+
+    async def ask(self, text: str, choices: Sequence[str], details: Any = None) -> str:
+        """Ask the person, once all that was said before is told; gives the choice."""
+        await self._said.join()
+        return await self._confirm(text, choices, details=details)
+
+    async def read(
+        self, work: Callable[[], Coroutine[Any, Any, None]]
+    ) -> AsyncGenerator[Item, None]:
+        """The answer, as it is said; at last the error that ended the work. Closing it cancels the work.
+
+        Args:
+            work: Begins it, once the first item is asked for.
+        """
+        task = asyncio.create_task(work())
+        task.add_done_callback(lambda _: self._said.put_nowait(None))
+        try:
+            while (item := await self._said.get()) is not None:
+                yield item
+                self._said.task_done()
+            task.result()
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+            if not task.cancelled():
+                task.exception()  # heard, where nobody waits for it any more

@@ -17,7 +17,7 @@ import threading
 from importlib.metadata import entry_points
 from typing import Final, Generic, Protocol, TypeVar
 
-from ...errors import ProtocolError
+from ..errors import ProtocolError
 
 #: The entry points of packages that bring words.
 GROUP: Final = "agentstepper_nb.chat_words"

@@ -8,26 +8,19 @@ from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ...errors import CommandError, ProtocolError
-from ...protocol.chat import Message, MessageType, Piece
-from ..connector import HandOn, InterpreterABC, Turn
-from ..conversation import MOST_HELD, size
-from ..session import Asked, House, Session
-from ..streams.gathering import Gathering, as_piece, says_nothing
-from ..streams.items import items
-from ..streams.pulling import OVER
-from .editing import (
-    Given,
-    Part,
-    given_as_json,
-    given_from_json,
-    part_as_json,
-    part_from_json,
-)
-from .failing import explained, is_stop, was_cancelled
+from ..errors import CommandError, ProtocolError
+from ..protocol.chat import Message, MessageType, Piece
+from .agents import explained, is_stop, was_cancelled
+from .connector import HandOn, InterpreterABC, Turn
+from .editing import Given, Part, given_as_json, given_from_json, part_as_json, part_from_json
+from .gathering import Gathering, as_piece, says_nothing
+from .memory import MOST_HELD, size
+from .pulling import OVER
+from .session import Asked, House, Session
+from .streams import items
 
 if TYPE_CHECKING:
-    from ...sdk.aclient import AsyncAgentStepper
+    from ..sdk.aclient import AsyncAgentStepper
 
 #: Messages of a part that are in its result in the debugger: the newest.
 MOST_SHOWN: Final = 200

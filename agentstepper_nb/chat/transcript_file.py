@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import Final, Protocol
 
-from ...errors import CommandError
+from ..errors import CommandError
 
 #: Bytes of lines that go with the process, up to which they are in memory.
 MOST_IN_MEMORY: Final = 64 * 1024 * 1024

@@ -1,18 +1,20 @@
-"""Whose turn it is: the agents of a session, and who may hand on to whom."""
+"""The agents of a session: who answers, who may hand on, how they fail and are let go."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Final
 
 from msgspec.structs import replace
 
-from ...errors import CommandError, ProtocolError
-from ...llm_wire.answers import clean
-from ...protocol.chat import AgentInfo, AgentName, AgentType, Phase
-from ..connector import HandOn, InterpreterABC
-from ..roles import role
+from ..errors import AgentStepperError, AgentStopped, CommandError, ProtocolError
+from ..llm_wire.answers import clean
+from ..protocol.chat import AgentInfo, AgentName, AgentType, Phase
+from .connector import HandOn, InterpreterABC
+from .pulling import told
+from .roles import role
 
 #: Hand-ons within a turn.
 MOST_HAND_ONS: Final = 8
@@ -226,3 +228,74 @@ def check_agents(agents: Iterable[InterpreterABC], default: str | None) -> None:
 
 def _refused(why: str) -> CommandError:
     return CommandError("may_not_hand_on", f"The message can't be handed on: {why}.")
+
+
+#: Characters of an error that are told.
+_LONGEST_ERROR: Final = 2000
+
+
+def explained(error: BaseException) -> str:
+    """An error in a conversation: an `AgentStepperError` as it is, others by type and text."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    if isinstance(error, asyncio.CancelledError):
+        return "What the agent waited for was cancelled, by something of its own."
+    if isinstance(error, SystemExit):
+        return f"The agent wanted to end its process: SystemExit({error.code!r})."
+    name = type(error).__name__
+    try:
+        text = clean(str(error))
+    except Exception:  # an agent's own class may fail at that, too
+        return f"{name}, which can't say what it is about."
+    if not isinstance(error, AgentStepperError):
+        text = f"{name}: {text}" if text else f"{name}."
+    return text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]}…"
+
+
+def is_stop(error: BaseException) -> bool:
+    """Whether a person pressed Stop in the debugger."""
+    if isinstance(error, BaseExceptionGroup):
+        return error.subgroup(AgentStopped) is not None
+    return isinstance(error, AgentStopped)
+
+
+def was_cancelled() -> bool:
+    """Whether this task was cancelled, and not something that an agent waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+#: Seconds that a connector has to let go.
+PATIENCE_S: Final = 1.0
+#: Seconds that it has to end, once it was cancelled.
+LAST_S: Final = 0.2
+
+
+async def let_go(leave: Callable[[], Awaitable[None]], what: str, log: logging.Logger) -> None:
+    """Let a connector go; one that doesn't end is left alone. What it does wrong is logged.
+
+    Args:
+        leave: Its part of it.
+        what: Said in the log: what it didn't do.
+        log: The interpreter's.
+    """
+    leaving = asyncio.create_task(_guarded(leave))
+    for patience in (PATIENCE_S, LAST_S):
+        if (await asyncio.wait({leaving}, timeout=patience))[0]:
+            break
+        leaving.cancel()
+    else:
+        log.error("%s It doesn't end, though it was cancelled; it is left alone.", what)
+        return
+    if leaving.cancelled():
+        log.error("%s It was cancelled.", what)
+    elif (error := leaving.exception()) is not None:
+        log.error("%s", what, exc_info=error)
+
+
+async def _guarded(leave: Callable[[], Awaitable[None]]) -> None:
+    """Do it; what would end the loop is an error like others."""
+    try:
+        await leave()
+    except BaseException as error:
+        raise told(error) from None

@@ -9,10 +9,10 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from ...errors import ProtocolError
-from ...protocol.chat import Message, MessageType
-from .. import kinds
-from ..connector import HandOn
+from ..errors import ProtocolError
+from ..protocol.chat import Message, MessageType
+from . import kinds
+from .connector import HandOn
 
 #: What a message has that isn't a person's to edit.
 _OWN: Final = ("id", "session_id", "created_at", "final", "data")

@@ -1,1 +1,0 @@
-"""Whole conversations, kept line by line in the data folder."""

@@ -1,0 +1,337 @@
+"""A turn: a message is answered, by one agent or by several that hand it on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from ..errors import CommandError
+from ..llm_wire.answers import clean
+from ..protocol.chat import Ending, Message
+from . import kinds
+from .agents import HandOns, explained, is_stop, was_cancelled
+from .backend import UserInput
+from .connector import InterpreterABC
+from .gathering import MAX_CONTENT
+from .memory import MOST_HELD, size
+from .part import AgentsPart
+from .session import House, Session
+
+#: Seconds that a turn which was cancelled has to end, before it is cancelled again.
+GRACE_S: Final = 2.0
+#: How often it is cancelled before it is left alone.
+CANCELS: Final = 2
+
+
+class Turn:
+    """One turn of a session, which has begun. It ends once, whatever its agents do.
+
+    Args:
+        session: The session.
+        house: What it shares with others.
+        message: What is to be answered; it was said.
+        agent: Whom it is for.
+        ended: Called once it has ended, and the session stands in STOP.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        house: House,
+        message: Message,
+        agent: InterpreterABC,
+        ended: Callable[[Turn], None],
+    ) -> None:
+        self.session = session
+        self.agent = agent
+        self.had_confirmation = False
+        self._house = house
+        self._message = message
+        self._ended = ended
+        self._outlets: list[Outlet] = []
+        self._part: AgentsPart | None = None
+        self._over = False
+        name = f"chat session {session.id}"
+        # In the interpreter's own context: what surrounds who said something isn't the turn's.
+        self._task = asyncio.create_task(self._run(), name=name, context=house.context.copy())
+        self._task.add_done_callback(lambda _: self._finish(Ending.STOPPED))
+
+    def outlet(self) -> Outlet:
+        """What is said from now on."""
+        outlet = Outlet(self.cancel)
+        self._outlets.append(outlet)
+        return outlet
+
+    def say(self, message: Message) -> None:
+        """Something is said; once the turn is over, it isn't."""
+        if self._over:
+            return
+        self.session.say(message)
+        for outlet in self._outlets:
+            outlet.put(message)
+
+    def cancel(self) -> None:
+        """End it, as soon as it lets itself be ended: what it does at its end isn't disturbed."""
+        if not self._task.cancelling():
+            self._task.cancel()
+
+    async def stop(self, grace_s: float | None = None) -> None:
+        """End it, and wait until it has; one that doesn't end is left alone, and says nothing more.
+
+        Args:
+            grace_s: Seconds that it has to end, each time it is cancelled; None: `GRACE_S`.
+        """
+        self.cancel()
+        if self._task is asyncio.current_task():
+            return
+        grace = GRACE_S if grace_s is None else grace_s
+        for _ in range(CANCELS):
+            if (await asyncio.wait({self._task}, timeout=grace))[0]:
+                break
+            self._task.cancel()
+        else:
+            self._house.log.error(
+                "chat session %s: its turn doesn't end, though it was cancelled; it is left alone",
+                self.session.id,
+            )
+        self._finish(Ending.STOPPED)
+
+    async def _run(self) -> None:
+        try:
+            await self._answer()
+        except BaseException as error:
+            self._finish(await self._failed(error))
+        else:  # an agent may go on to its end over being cancelled
+            self._finish(Ending.STOPPED if was_cancelled() else Ending.DONE)
+
+    async def _answer(self) -> None:
+        agent = self.agent
+        hand_ons = HandOns(self.session.agents, self.agent)
+        message = self._message
+        await self.session.recording.begin_turn()
+        while True:
+            part = self._part = AgentsPart(self.session, self._house, agent, message, self.say)
+            try:
+                hand_on = await part.run()
+            finally:
+                self.had_confirmation = self.had_confirmation or part.had_confirmation
+            if hand_on is None or self._over or was_cancelled():
+                return
+            agent = hand_ons.follow(agent, hand_on)
+            if hand_on.text is not None:
+                message = kinds.check(part.blank(content=hand_on.text))
+                self.say(message)
+
+    async def _failed(self, error: BaseException) -> Ending:
+        if self._over or was_cancelled():
+            if isinstance(error, Exception):
+                self._house.log.warning(
+                    "%s failed as it was stopped.", self.agent.name, exc_info=error
+                )
+            return Ending.STOPPED
+        if is_stop(error):
+            await self.session.recording.stopped()
+            return Ending.STOPPED
+        # A person reads it in the conversation; where the code failed, who wants to know.
+        self._house.log.info("A turn of %s failed.", self.agent.name, exc_info=error)
+        self.say(
+            Message(
+                id=self._house.new_id(),
+                session_id=self.session.id,
+                role="system",
+                content=explained(error),
+                format="error",
+                created_at=self._house.clock(),
+            )
+        )
+        return Ending.ERROR
+
+    def _finish(self, ending: Ending) -> None:
+        if self._over:
+            return
+        if self._part is not None:
+            self._part.close()
+        self._over = True
+        if ending is not Ending.DONE:
+            self.session.recording.withdraw()
+        self.session.end(ending)
+        for outlet in self._outlets:
+            outlet.end()
+        self._part, self._outlets = None, []
+        self._ended(self)
+
+
+#: What waits for a reader, in characters and bytes; of more, the oldest messages go.
+MOST_UNREAD: Final = MOST_HELD
+#: What a message takes beside that.
+_LEAST: Final = 500
+
+
+class Outlet:
+    """Messages as they are said: pieces with `final` false, and at last each whole.
+
+    Pieces that nobody has read yet are one; a whole message stands in the place of its unread pieces. So
+    who doesn't read holds nothing up, and costs little. All of it is the interpreter's event loop's.
+
+    Args:
+        cancel: Ends the turn.
+    """
+
+    def __init__(self, cancel: Callable[[], None]) -> None:
+        self._cancel = cancel
+        self._unread: OrderedDict[str, _Unread] = OrderedDict()
+        self._held = 0
+        self._over = False
+        self._there = asyncio.Event()
+
+    # ---- the turn's side ----------------------------------------------------------------------------
+
+    def put(self, message: Message) -> None:
+        """Something is said."""
+        if self._over:
+            return
+        unread = self._unread.get(message.id)
+        if unread is None or message.final:
+            self._held -= 0 if unread is None else unread.held
+            unread = self._unread[message.id] = _Unread(message)  # in the place that it had
+            self._held += unread.held
+        else:
+            self._held += unread.grow(message)
+        while self._held > MOST_UNREAD and len(self._unread) > 1:
+            self._take()
+        self._there.set()
+
+    def end(self) -> None:
+        """The turn has ended: what is unread may still be read. Idempotent."""
+        self._over = True
+        self._there.set()
+
+    # ---- the reader's -------------------------------------------------------------------------------
+
+    def __aiter__(self) -> AsyncIterator[Message]:
+        return self
+
+    async def __anext__(self) -> Message:
+        while not self._unread:
+            if self._over:
+                raise StopAsyncIteration
+            self._there.clear()
+            await self._there.wait()
+        return self._take().whole()
+
+    async def aclose(self) -> None:
+        """Nobody wants the rest: the turn ends, where it hasn't. Idempotent."""
+        over = self._over
+        self._unread.clear()
+        self.end()
+        if not over:
+            self._cancel()
+
+    def _take(self) -> _Unread:
+        _, unread = self._unread.popitem(last=False)
+        self._held -= unread.held
+        return unread
+
+
+class _Unread:
+    """A message that nobody has read: whole, or some pieces of it.
+
+    Args:
+        message: It, or its first piece.
+    """
+
+    def __init__(self, message: Message) -> None:
+        self.held = _LEAST + size(message)
+        self._message = message
+        self._parts = [message.content]
+
+    def grow(self, piece: Message) -> int:
+        """There is another piece; gives what it takes."""
+        self._parts.append(piece.content)
+        self.held += size(piece)
+        return size(piece)
+
+    def whole(self) -> Message:
+        """What is there of it, as one."""
+        if len(self._parts) == 1:
+            return self._message
+        return replace(self._message, content="".join(self._parts))
+
+
+def said_by_user(message: str | UserInput | Message, session: Session, house: House) -> Message:
+    """What a user says, as a message of a session.
+
+    Args:
+        message: A text, with or without whom it is for; or a message of any type, from anywhere.
+        session: The session.
+        house: What it shares with others.
+
+    Raises:
+        ProtocolError: `invalid_message`: it is no message.
+    """
+    own: dict[str, Any] = {
+        "id": house.new_id(),
+        "session_id": session.id,
+        "created_at": house.clock(),
+    }
+    if isinstance(message, Message):
+        return kinds.check(replace(message, role="user", final=True, **own))
+    if isinstance(message, str):
+        message = UserInput(content=message)
+    return kinds.check(
+        Message(role="user", content=message.content, agent_name=message.agent_name, **own)
+    )
+
+
+def continuation(agent: InterpreterABC, session: Session, house: House) -> Message:
+    """What an agent is told to go on: the interpreter says it.
+
+    Args:
+        agent: The agent.
+        session: The session.
+        house: What it shares with others.
+    """
+    return Message(
+        id=house.new_id(),
+        session_id=session.id,
+        role="system",
+        content=clean(agent.continuation_prompt or "")[:MAX_CONTENT],
+        agent_name=agent.name,
+        created_at=house.clock(),
+    )
+
+
+def next_agent(session: Session) -> InterpreterABC:
+    """Who is told to go on: whoever the last turn's message was for, if it is still there.
+
+    Where a SUPERVISOR handed on, that is the SUPERVISOR: it sees what came of it, and decides.
+
+    Raises:
+        CommandError: `unknown_agent`: there is none.
+    """
+    turn = session.had_turn
+    if turn is not None and turn.agent in session.agents:
+        return turn.agent
+    return session.agents.named(None)
+
+
+def refusal(session: Session) -> str | None:
+    """Why a session may not go on by itself now; None where it may."""
+    machine, turn = session.machine, session.had_turn
+    why = session.auto.may_continue(
+        machine.state, machine.ending, turn is not None and turn.had_confirmation
+    )
+    if why is not None:
+        return why
+    try:
+        agent = next_agent(session)
+    except CommandError as error:
+        return error.message
+    prompt: object = agent.continuation_prompt
+    if not isinstance(prompt, str) or not prompt.strip():
+        return f"{agent.name} has nothing to continue: say something yourself"
+    return None

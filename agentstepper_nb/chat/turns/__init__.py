@@ -1,1 +1,0 @@
-"""A turn: whose it is, how it goes on, and how the debugger shows it."""
