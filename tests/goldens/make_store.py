@@ -1,0 +1,279 @@
+"""Write the golden store and the golden run files, as the Core of issue 17's beginning wrote them.
+
+Not to be run again for the same folders: later Cores have to open what an earlier one wrote.
+
+    python -m tests.goldens.make_store tests/goldens
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import shutil
+import sys
+import zlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from agentstepper_nb.protocol.records import Record, RunHistory, RunImported, RunStarted
+from agentstepper_nb.protocol.runtime import ConversationStatus, Cursor, SessionStatus
+from agentstepper_nb.protocol.runtime_asks import (
+    ActionQuery,
+    Actions,
+    ConversationQuery,
+    Conversations,
+    CursorAt,
+    CursorQuery,
+    MessageQuery,
+    Messages,
+    ParticipantQuery,
+    Participants,
+    Post,
+    StateQuery,
+    States,
+    StepQuery,
+    Steps,
+)
+from agentstepper_nb.protocol.stops import (
+    CostBudget,
+    Price,
+    Reaction,
+    Repeated,
+    Stop,
+    TokenBudget,
+    Touched,
+)
+from agentstepper_nb.protocol.v1 import runfile
+from agentstepper_nb.protocol.values import (
+    ChangeKind,
+    Ending,
+    EventKind,
+    Failure,
+    FileBody,
+    FileChange,
+    Run,
+    Side,
+    Usage,
+)
+from agentstepper_nb.store import archive, open_store
+from agentstepper_nb.store.runtime.base import RuntimeStore
+from agentstepper_nb.store.runtime.conformance import suite
+from agentstepper_nb.store.runtime.opening import open_runtime_store
+from tests.helpers.histories import records_by_chance, with_every_field
+from tests.helpers.stage import Stage
+
+STORE = "store"
+TRUTH = "truth.json"
+#: A content above the bound up to which contents stand in their row.
+LONG = " ".join(f"sentence {number} of a long text" for number in range(60))
+SYSTEM = f"You are a solver. {LONG}"
+
+
+class Agents(Struct, frozen=True, kw_only=True):
+    """Everything that a runtime's store answers."""
+
+    actions: Actions
+    states: States
+    steps: Steps
+    conversations: Conversations
+    participants: Participants
+    messages: Messages
+    cursor: CursorAt
+
+
+class Truth(Struct, frozen=True, kw_only=True):
+    """What is in the golden store and in the golden files."""
+
+    runs: tuple[Run, ...]  # as the Core shows them once it has replayed
+    stops: tuple[Stop, ...]
+    prices: tuple[Price, ...]
+    histories: tuple[RunHistory, ...]
+    sentences: dict[str, str]
+    agents: Agents
+    files: dict[str, RunHistory]  # by the file's name
+
+
+async def read_agents(store: RuntimeStore) -> Agents:
+    """Read everything in a runtime's store."""
+    return Agents(
+        actions=await store.actions(ActionQuery()),
+        states=await store.states(StateQuery()),
+        steps=await store.steps(StepQuery()),
+        conversations=await store.conversations(ConversationQuery()),
+        participants=await store.participants(ParticipantQuery(conversation_id="c")),
+        messages=await store.messages(MessageQuery(conversation_id="c")),
+        cursor=await store.cursor(CursorQuery(session_id="s", conversation_id="c")),
+    )
+
+
+# ---- what there is in them --------------------------------------------------------------------------
+
+
+def records(stage: Stage) -> list[Record]:
+    """Runs that ended, one that is deleted, one that is halted, and what holds for all."""
+    _rules(stage)
+    _ended(stage)
+    _halted(stage)
+    _deleted(stage)
+    by_chance = [r for seed in (1, 2, 3) for r in records_by_chance(seed, f"chance-{seed}", 12)]
+    return [*stage.records, *by_chance, RunImported(history=with_every_field())]
+
+
+def _rules(stage: Stage) -> None:
+    stage.set_stop(Stop(id="tokens", watch=TokenBudget(limit=10**6), enabled=False))
+    stage.set_stop(Stop(id="cost", watch=CostBudget(limit=2.5), then=Reaction.LOG))
+    stage.set_stop(Stop(id="again", watch=Repeated(times=4, in_a_row=False), once=True))
+    stage.set_stop(Stop(id="file", watch=Touched(path="*.py"), program="solve*"))
+    condition = "data.Tool == 'rm'"
+    call, begin = EventKind.TOOL_INVOCATION, Side.BEGIN
+    stage.set_stop(Stop(id="rm", kind=call, side=begin, name="r*", condition=condition, nth=2))
+    stage.set_stop(Stop(id="gone"))
+    stage.delete_stop("gone")
+    stage.set_prices(
+        Price(model="gpt-*", input=1.25, output=10.0), Price(model="*", input=0, output=0)
+    )
+
+
+def _prompt(turns: int) -> str:
+    said = [{"role": "system", "content": SYSTEM}]
+    said += [{"role": "user", "content": f"Turn {turn}: {LONG}"} for turn in range(turns)]
+    return json.dumps({"model": "m", "messages": said})
+
+
+def _turn(stage: Stage, run: str, turn: int) -> None:
+    event = stage.begin(EventKind.LLM_QUERY, run, name="gpt-x")
+    asked = stage.reach(event, data=_prompt(turn + 1), run=run)
+    if turn == 1:
+        stage.step(asked, 1, json.dumps({"edited": 1.0, "text": LONG}), run)
+    else:
+        stage.step(asked, run=run)
+    stage.now += 1
+    usage = Usage(input_tokens=900, output_tokens=50 + turn)
+    said = stage.reach(event, Side.END, json.dumps(f"Answer {turn}"), run, usage=usage)
+    stage.step(said, run=run)
+
+
+def _ended(stage: Stage) -> None:
+    run = stage.start("ended", "solver", workspace="/projects/solver", pid=7, host="host")
+    for turn in range(3):
+        stage.now += 1
+        _turn(stage, run, turn)
+    said = stage.say('"Look at größe 😀"', run)
+    denied = stage.ask(run)
+    stage.deny(denied, reason="Not that folder.", run=run)
+    body = FileBody(diff=f"+{LONG}\n", content=f"{LONG}\n", previous_content="old\n")
+    stage.commit(
+        run, "c0ffee", changes=(FileChange(path="a.py", kind=ChangeKind.CHANGED, body=body),)
+    )
+    stage.commit(run, "decade", snapshot=True)
+    stage.note(said, "Why there?", run)
+    stage.rename("Night run", run)
+    stage.tag("blue", "größe", run=run)
+    stage.sentence(stage.point(denied), "It asks to list a folder.")
+    stage.hear(40, run)
+    stage.finish(run, Ending.CRASHED, Failure(type="ValueError", message="no"), exit_code=1)
+
+
+def _halted(stage: Stage) -> None:
+    run = stage.start("halted", "solver", workspace="/projects/solver", pid=8, host="host")
+    _turn(stage, run, 0)
+    stage.now += 1
+    event = stage.begin(EventKind.LLM_QUERY, run, name="gpt-x")
+    asked = stage.reach(event, data=_prompt(2), run=run)
+    stage.edit(asked, json.dumps({"text": f"in the middle of an edit: {LONG}"}), 1, run)
+    stage.hear(11, run)
+
+
+def _deleted(stage: Stage) -> None:
+    run = stage.start("deleted", "solver")
+    stage.say('"xylophone"', run)
+    stage.finish(run)
+    stage.delete(run)
+
+
+async def write_agents(store: RuntimeStore) -> None:
+    """Two sessions, their steps and actions, and a conversation."""
+    await store.save_conversation(suite.conversation(tags=("t",), status=ConversationStatus.OPEN))
+    await store.join(suite.participant("p"))
+    await suite.begin(store, "done", status=SessionStatus.DONE, result={"text": LONG})
+    standing = await suite.begin(store, conversation_id="c", config={"subject": "größe"})
+    rows = tuple(suite.step(iteration=n, data={"n": n}, guidance="none yet") for n in range(3))
+    heard = suite.message("m0", data={"a": [1, None]})
+    changed = msgspec.structs.replace(standing, iteration=3, state={"seen": [LONG]})
+    await suite.write(store, state=changed, steps=rows, messages=(heard,))
+    await suite.enqueue(store, suite.action("later", payload=LONG, urgency=2, idem_key="key"))
+    await store.post(Post(message=suite.message("m1", 1.0), actions=(suite.action("told"),)))
+    await store.advance(Cursor(session_id="s", conversation_id="c", last_message_id="m0"))
+
+
+# ---- writing ----------------------------------------------------------------------------------------
+
+
+async def _store(folder: Path, all_of_it: list[Record]) -> tuple[tuple[RunHistory, ...], Agents]:
+    runs = open_store(folder)
+    list(runs.load())
+    done = asyncio.Event()
+    runs.append(all_of_it, done.set, durable=True)
+    await done.wait()
+    await runs.search("sentence")
+    started = {record.run.id for record in all_of_it if isinstance(record, RunStarted)}
+    names = sorted((started | {"r"}) - {"deleted"})
+    histories = tuple([await runs.history(name) for name in names])
+    agents = open_runtime_store(folder)
+    await write_agents(agents)
+    told = await read_agents(agents)
+    await agents.close()
+    runs.close()
+    (folder / "lock").unlink()
+    return histories, told
+
+
+def _bare(data: bytes) -> bytes:
+    return zlib.decompress(base64.b64decode(data))
+
+
+def files(recorded: bytes, histories: tuple[RunHistory, ...]) -> dict[str, bytes]:
+    """A run's file of each form, by its name."""
+    ended = next(each for each in histories if each.run.id == "ended")
+    whole = archive.dump(with_every_field())
+    return {
+        "original.run": recorded,
+        "packed.run": runfile.dump(ended),
+        "bare.run": _bare(runfile.dump(ended)),
+        "every_field.run": runfile.dump(with_every_field()),
+        "whole.agentstepper.zip": whole,
+        "in_base64.run": base64.b64encode(whole),
+    }
+
+
+def main(folder: Path) -> None:
+    """Write all of it below a folder."""
+    stage = Stage()
+    all_of_it = records(stage)
+    store = folder / STORE
+    shutil.rmtree(store, ignore_errors=True)
+    histories, agents = asyncio.run(_store(store, all_of_it))
+    replayed = Stage()
+    replayed.debugger.replay(all_of_it)
+    written = files((folder.parent / "wire" / "recorded.run").read_bytes(), histories)
+    for name, data in written.items():
+        (folder / name).write_bytes(data)
+    truth = Truth(
+        runs=tuple(replayed.debugger.runs),
+        stops=replayed.debugger.stops,
+        prices=replayed.debugger.prices,
+        histories=histories,
+        sentences={"key of It asks to list a folder.": "It asks to list a folder."},
+        agents=agents,
+        files={name: archive.load_any(data) for name, data in written.items()},
+    )
+    text: Any = msgspec.json.format(msgspec.json.encode(truth), indent=1)
+    (folder / TRUTH).write_bytes(text + b"\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
