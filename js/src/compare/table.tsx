@@ -1,8 +1,10 @@
 /** The rows of both runs, pair by pair: a grid of which only the part in sight is in the document. */
+
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import type { Row } from "../model/model";
 import { cx } from "../view/classes";
+import { pageOf, targetOf } from "../view/list/moving";
 import { Guides } from "../view/timeline/row";
 import { ROW, useVirtual } from "../view/timeline/virtual";
 import { visible } from "../view/visible";
@@ -30,8 +32,8 @@ export function PairTable({ pairs, verdicts, only, selected, onSelect }: PairTab
   useShown(scroller, at);
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const page = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 0) / ROW) - 1);
-    const to = target(event.key, active, page);
+    const page = pageOf(scroller.current, ROW, 1);
+    const to = targetOf(event.key, active, page);
     const line = to === undefined ? undefined : lines[Math.max(0, Math.min(lines.length - 1, to))];
     if (!line) return;
     onSelect(line.id);
@@ -87,18 +89,6 @@ function linesOf(
     verdict: verdicts[at] ?? "same",
   }));
   return only ? lines.filter((line) => line.verdict !== "same" || line.id === selected) : lines;
-}
-
-function target(key: string, at: number, page: number): number | undefined {
-  const by: Record<string, number> = {
-    ArrowUp: at - 1,
-    ArrowDown: at + 1,
-    PageUp: at - page,
-    PageDown: at + page,
-    Home: 0,
-    End: Number.POSITIVE_INFINITY,
-  };
-  return by[key];
 }
 
 /** The selected line stays in sight, and has the focus where a line had it. */

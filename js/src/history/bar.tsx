@@ -7,7 +7,7 @@ import { historyOf } from "../model/history";
 import { Button } from "../view/button";
 import { visible } from "../view/visible";
 import { wireText } from "./files";
-import { OrderMenu } from "./head";
+import { RunsOrder } from "./head";
 import { heldReading, heldWriting } from "./held";
 import { OUTCOME_WORDS, tagsOf } from "./sorting";
 
@@ -42,7 +42,7 @@ export function Bar({ model, narrow }: BarProps) {
       </div>
       <div class="as-RunsBar-line">
         <FilterField model={model} />
-        <OrderMenu history={historyOf(model)} />
+        <RunsOrder history={historyOf(model)} />
       </div>
       <div class="as-RunsBar-line">
         <Menus model={model} />

@@ -1,8 +1,11 @@
 /** All runs: listed, searched, named, tagged, compared, taken in and out. */
+
 import { useEffect, useRef } from "preact/hooks";
 import type { Debugger } from "../model/debugger";
 import { historyOf, type Order } from "../model/history";
 import type { Run } from "../model/model";
+import history from "../styles/history.css";
+import list from "../styles/list.css";
 import { Button } from "../view/button";
 import { useNarrow } from "../view/split";
 import { Bar, Import } from "./bar";
@@ -11,7 +14,7 @@ import { Results } from "./results";
 import { matches, sorted } from "./sorting";
 import { Table } from "./table";
 
-export { default as styles } from "../styles/history.css";
+export const styles = list + history;
 
 export function Runs({ model }: { model: Debugger }) {
   const pane = useRef<HTMLElement>(null);

@@ -4,13 +4,13 @@ import { useRef, useState } from "preact/hooks";
 import type { Debugger } from "../model/debugger";
 import { historyOf } from "../model/history";
 import type { Run } from "../model/model";
+import { pageOf, scrollTo, targetOf, useAnchor } from "../view/list/moving";
 import { useVirtual } from "../view/timeline/virtual";
 import { type EditKind, RunEdit } from "./edit";
 import { useActive, useFocus, useSummons } from "./following";
 import { Head } from "./head";
 import { heldReading, heldWriting } from "./held";
 import { heldDeleting, RunRow } from "./row";
-import { scrollTo, useAnchor } from "./scrolling";
 
 /** The heights of a line, of one in two lines, and of the head above: those of history.css. */
 const LINE = 28;
@@ -33,7 +33,13 @@ export function Table({ model, lines, narrow, hidden }: TableProps) {
   const head = narrow ? 0 : HEAD;
   const { at, setActive } = useActive(model, lines);
   const indexes = useVirtual({ scroller, count: lines.length, active: at, height });
-  useAnchor(scroller, lines, height, `${JSON.stringify(history.filter.value)} ${order(model)}`);
+  useAnchor(
+    scroller,
+    lines,
+    ({ id }) => id,
+    height,
+    `${JSON.stringify(history.filter.value)} ${order(model)}`,
+  );
   const focus = useFocus(scroller, lines, (index) => scrollTo(scroller, index, height, head));
   useSummons(model, (run) => {
     setEdit(null);
@@ -66,7 +72,7 @@ export function Table({ model, lines, narrow, hidden }: TableProps) {
     const run = lines[from];
     if (!row || !run || event.altKey || event.ctrlKey || event.metaKey) return;
     const kind = EDITS[event.key];
-    const to = target(event.key, from, pageOf(scroller.current, height));
+    const to = targetOf(event.key, from, pageOf(scroller.current, height, 2));
     const by = SIDEWAYS[event.key];
     if (to !== undefined) go(to);
     else if (kind) begin(run, kind);
@@ -151,20 +157,4 @@ function sideways(row: Element, by: number): void {
   const stops = [row, ...row.querySelectorAll("button")] as HTMLElement[];
   const at = stops.indexOf(document.activeElement as HTMLElement);
   stops[Math.min(stops.length - 1, Math.max(0, at + by))]?.focus({ preventScroll: true });
-}
-
-function pageOf(element: HTMLElement | null, height: number): number {
-  return Math.max(1, Math.floor((element?.clientHeight ?? 0) / height) - 2);
-}
-
-function target(key: string, at: number, page: number): number | undefined {
-  const to: Record<string, number> = {
-    ArrowUp: at - 1,
-    ArrowDown: at + 1,
-    PageUp: at - page,
-    PageDown: at + page,
-    Home: 0,
-    End: Number.POSITIVE_INFINITY,
-  };
-  return to[key];
 }

@@ -1,7 +1,7 @@
 /** Above the list: show fewer of the sessions, and, where columns have no heads, sort them. */
 import { Icon } from "../icons/icon";
 import { cx } from "../view/classes";
-import { ChooseAll, OrderMenu } from "./head";
+import { ChooseAll, SessionsOrder } from "./head";
 import type { SessionsModel } from "./model";
 import type { StateFilter } from "./sorting";
 import { STATUSES } from "./status";
@@ -49,7 +49,7 @@ export function Bar({ model, narrow, ids }: BarProps) {
           </option>
         ))}
       </select>
-      {narrow && <OrderMenu model={model} />}
+      {narrow && <SessionsOrder model={model} />}
     </div>
   );
 }

@@ -1,10 +1,10 @@
-/** What the list can be sorted by: the heads of its columns, or a menu where there are none. */
-import { Icon } from "../icons/icon";
+/** The columns of the sessions, and what the list can be sorted by. */
+import { type Column, ColumnHeads, OrderMenu } from "../view/list/columns";
 import { useRoving } from "../view/roving";
 import type { SessionsModel } from "./model";
-import type { Column } from "./sorting";
+import type { Column as SessionColumn } from "./sorting";
 
-const COLUMNS: { by: Column | null; label: string; long?: string; figure?: boolean }[] = [
+const COLUMNS: readonly Column<SessionColumn>[] = [
   { by: "state", label: "State" },
   { by: "agent", label: "Agent" },
   { by: "moniker", label: "Moniker" },
@@ -22,13 +22,11 @@ interface HeadProps {
 export function Head({ model, ids }: HeadProps) {
   const roving = useRoving<HTMLDivElement>();
   return (
-    <div class="as-SessHead" role="row" aria-rowindex={1} {...roving}>
+    <div class="as-ListHead as-SessHead" role="row" aria-rowindex={1} {...roving}>
       <span class="as-SessRow-pick" role="columnheader">
         <ChooseAll model={model} ids={ids} />
       </span>
-      {COLUMNS.map((column) => (
-        <ColumnHead key={column.label} model={model} {...column} />
-      ))}
+      <ColumnHeads {...sortingOf(model)} />
     </div>
   );
 }
@@ -50,69 +48,15 @@ export function ChooseAll({ model, ids }: HeadProps) {
   );
 }
 
-interface ColumnHeadProps {
-  model: SessionsModel;
-  by: Column | null;
-  label: string;
-  figure?: boolean;
-}
-
-function ColumnHead({ model, by, label, figure }: ColumnHeadProps) {
-  const place = figure ? "as-SessRow-figure" : "";
-  if (by === null) {
-    return (
-      <span class={place} role="columnheader">
-        {label}
-      </span>
-    );
-  }
-  const order = model.order.value;
-  const mine = order.by === by;
-  const direction = order.down ? "descending" : "ascending";
-  return (
-    <span class={place} role="columnheader" aria-sort={mine ? direction : undefined}>
-      <button
-        type="button"
-        class="as-SessHead-sort"
-        title={`Sort by ${label.toLowerCase()}`}
-        onClick={() => model.sort(by)}
-      >
-        {label}
-        {mine && <Icon name="down" small class={order.down ? "" : "as-mod-up"} />}
-      </button>
-    </span>
-  );
-}
-
 /** The same as a menu, in the list's narrow form. */
-export function OrderMenu({ model }: { model: SessionsModel }) {
-  const order = model.order.value;
-  return (
-    <>
-      <select
-        class="as-Input as-Select"
-        aria-label="Sort by"
-        value={order.by}
-        onChange={({ currentTarget }) => model.sort(currentTarget.value as Column)}
-      >
-        {COLUMNS.map(
-          ({ by, label }) =>
-            by && (
-              <option key={by} value={by}>
-                {label}
-              </option>
-            ),
-        )}
-      </select>
-      <button
-        type="button"
-        class="as-Button as-mod-icon"
-        title={order.down ? "The largest or newest first" : "The smallest or oldest first"}
-        aria-label="Turn the order around"
-        onClick={() => model.sort(order.by)}
-      >
-        <Icon name="down" class={order.down ? "" : "as-mod-up"} />
-      </button>
-    </>
-  );
+export function SessionsOrder({ model }: { model: SessionsModel }) {
+  return <OrderMenu {...sortingOf(model)} />;
+}
+
+function sortingOf(model: SessionsModel) {
+  return {
+    columns: COLUMNS,
+    order: model.order.value,
+    sort: (by: SessionColumn) => model.sort(by),
+  };
 }

@@ -1,4 +1,5 @@
 /** What a key means in the list of sessions. Pure. */
+import { targetOf } from "../view/list/moving";
 import type { Order } from "./status";
 
 export type KeyAct =
@@ -39,16 +40,4 @@ export function keyAct(
   if (order) return { kind: "order", order };
   const kind = ACTS[key];
   return kind ? { kind } : null;
-}
-
-function targetOf(key: string, at: number, page: number): number | undefined {
-  const to: Record<string, number> = {
-    ArrowUp: at - 1,
-    ArrowDown: at + 1,
-    PageUp: at - page,
-    PageDown: at + page,
-    Home: 0,
-    End: Number.POSITIVE_INFINITY,
-  };
-  return to[key];
 }

@@ -8,6 +8,7 @@ import { putStyle } from "../styles";
 import base from "../styles/base.css";
 import header from "../styles/header.css";
 import layout from "../styles/layout.css";
+import list from "../styles/list.css";
 import states from "../styles/states.css";
 import timeline from "../styles/timeline.css";
 import tokens from "../styles/tokens.css";
@@ -28,6 +29,7 @@ const STYLES = [
   timeline,
   states,
   layout,
+  list,
   sessions,
   conversations,
   widths,

@@ -1,8 +1,9 @@
 /** The sessions as a grid, of which only the part in sight is in the document. */
 import { useRef } from "preact/hooks";
 import type { AgentState } from "../protocol/runtime.gen";
+import { pageOf, scrollTo, useAnchor } from "../view/list/moving";
 import { useVirtual } from "../view/timeline/virtual";
-import { scrollTo, useActive, useAnchor, useFocus } from "./focus";
+import { useActive, useFocus } from "./focus";
 import { Head } from "./head";
 import { type KeyAct, keyAct } from "./keys";
 import type { SessionsModel } from "./model";
@@ -27,7 +28,13 @@ export function Table({ model, lines, narrow, onOpen }: TableProps) {
   const selected = model.followed.id.value;
   const { at, setActive } = useActive(lines, selected);
   const indexes = useVirtual({ scroller, count: lines.length, active: at, height });
-  useAnchor(scroller, lines, height, JSON.stringify([model.filter.value, model.order.value]));
+  useAnchor(
+    scroller,
+    lines,
+    ({ session_id }) => session_id,
+    height,
+    JSON.stringify([model.filter.value, model.order.value]),
+  );
   const focus = useFocus(scroller, lines, (index) => scrollTo(scroller, index, height, head));
   const ids = lines.map(({ session_id }) => session_id);
   const under = model.orders.under.value;
@@ -51,8 +58,8 @@ export function Table({ model, lines, narrow, onOpen }: TableProps) {
     const row = rowOf(event.target);
     const state = lines.find(({ session_id }) => session_id === row?.dataset.session);
     if (!row || !state) return;
-    const page = Math.floor((scroller.current?.clientHeight ?? 0) / height) - 2;
-    const act = keyAct(event, ids.indexOf(state.session_id), Math.max(1, page));
+    const page = pageOf(scroller.current, height, 2);
+    const act = keyAct(event, ids.indexOf(state.session_id), page);
     if (!act) return;
     event.preventDefault();
     event.stopPropagation();

@@ -1,4 +1,5 @@
 /** The lines themselves: a tree grid of which only the part in sight is in the document. */
+
 import { useComputed, useSignalEffect } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Debugger } from "../../model/debugger";
@@ -6,6 +7,7 @@ import { rowOf } from "../../model/fold";
 import { nextFrame } from "../../model/inbox";
 import type { Row, SelectedFile } from "../../model/model";
 import { stopLike } from "../../model/stops";
+import { pageOf, targetOf } from "../list/moving";
 import { FileRow, MoreRow } from "./file_row";
 import type { Line, Lines } from "./lines";
 import { BlankRow, RowLine } from "./row";
@@ -52,7 +54,8 @@ export function Rows({ model, lines }: RowsProps) {
   const onKeyDown = (event: KeyboardEvent) => {
     const line = lines.at(active);
     if (!line || event.altKey || event.ctrlKey || event.metaKey) return;
-    const to = target(event.key, active, pageOf(scroller.current)) ?? sideways(event.key, active);
+    const to =
+      targetOf(event.key, active, pageOf(scroller.current, ROW, 1)) ?? sideways(event.key, active);
     if (to !== undefined) go(to);
     else if (line.kind === "row" && line.files > 0 && FOLDS[event.key] !== undefined)
       fold(line, FOLDS[event.key] === true);
@@ -160,23 +163,7 @@ function numberColumn(last: number): Record<string, string> {
   return digits > 4 ? { "--as-number": `${digits * 7 + 17}px` } : {};
 }
 
-function pageOf(element: HTMLElement | null): number {
-  return Math.max(1, Math.floor((element?.clientHeight ?? 0) / ROW) - 1);
-}
-
 const FOLDS: Record<string, boolean> = { ArrowLeft: false, ArrowRight: true };
-
-function target(key: string, at: number, page: number): number | undefined {
-  const by: Record<string, number> = {
-    ArrowUp: at - 1,
-    ArrowDown: at + 1,
-    PageUp: at - page,
-    PageDown: at + page,
-    Home: 0,
-    End: Number.POSITIVE_INFINITY,
-  };
-  return by[key];
-}
 
 /** Give the focus to a line once it is drawn; from line to line it goes along with the active one. */
 function useFocus(scroller: { current: HTMLElement | null }, active: string | null) {
