@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Final
 
 from .._version import __version__
@@ -29,28 +30,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     own, program = _split(sys.argv[1:] if arguments is None else list(arguments))
     options = _parser().parse_args(own)
-    if options.command == "serve":
-        from .serve import run
-    elif options.command == "run":
-        from .run import run
-
+    if options.command == "run":
         options.program = program
-    elif options.command == "doctor":
-        from .doctor import run
-    elif options.command == "export":
-        from .export import run
-    elif options.command == "code":
-        from .code import run
-    elif options.command == "chat":
-        from .chat import run
-    elif options.command == "policy":
-        from .policy import run
-    elif options.command == "worker":
-        from .worker import run
-    else:
-        from .step import run
+    command = import_module(f".{options.command}", __package__)
     try:
-        code = run(options)
+        code: int = command.run(options)
         sys.stdout.flush()
     except BrokenPipeError:  # who read it has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -72,10 +56,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"agentstepper_nb {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    from .agent_arguments import add_chat, add_code, add_policy
     from .arguments import add_doctor, add_export, add_run, add_serve, add_step, add_worker
-    from .chat_arguments import add_chat
-    from .code_arguments import add_code
-    from .policy_arguments import add_policy
 
     add_serve(commands)
     add_step(commands)

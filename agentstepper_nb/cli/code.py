@@ -20,15 +20,13 @@ from ..discover import data_dir
 from ..errors import AgentStepperError
 from ..models.base import MODEL_VARIABLE
 from . import FAILED, INTERRUPTED, OK, USAGE
+from .agent_arguments import settings_of
 from .code_asking import TerminalApprover
-from .code_lines import end_line, session_line
-from .code_past import past_lines
 from .code_reader import Reader
 from .code_screen import FlowScreen
-from .code_settings import settings_of
 from .code_talk import Talk
 from .code_typed import Typed
-from .code_view import CodeView
+from .code_view import CodeView, end_line, past_lines, session_line
 from .editing import edit
 from .screen import wants_colour
 from .text import inert

@@ -11,10 +11,10 @@ import msgspec
 
 from ..coding.approvals import ApprovalRequest, Decision
 from ..coding.tool import Risk
-from .code_lines import call_line, proposed_lines
+from .approvals import confirming_prompt, confirming_words
 from .code_screen import FlowScreen
 from .code_typed import Typed
-from .confirming import confirming_prompt, confirming_words
+from .code_view import call_line, proposed_lines
 from .editing import EditorError
 from .text import complaint, folded, pretty
 

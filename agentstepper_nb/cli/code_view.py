@@ -1,10 +1,16 @@
-"""What a session does, as it is shown in a terminal."""
+"""What a coding session says and does, as lines of a terminal."""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
+from ..coding.orchestrator import RunResult
+from ..coding.session_list import KeptSession
 from ..coding.tool import ToolResult
+from ..coding.tools.diffs import unified
+from ..llm_wire.conversation import AssistantMessage, ChatMessage, ToolResultMessage, UserMessage
 from ..llm_wire.events import (
     AgentEvent,
     ResponseCompleted,
@@ -13,8 +19,9 @@ from ..llm_wire.events import (
     ToolResultEvent,
     TraceEvent,
 )
-from .code_lines import call_line, result_lines, written_call_line
 from .code_screen import FlowScreen
+from .lines import usage_figures
+from .text import inert
 
 
 class CodeView:
@@ -70,3 +77,156 @@ def _edited(data: dict[str, Any]) -> str:
         case "prompt":
             return "  The prompt was edited in the debugger."
     return "  The result was edited in the debugger."
+
+
+#: Messages that are shown, and lines of each text.
+MESSAGES: Final = 20
+_LINES: Final = 20
+
+
+def past_lines(messages: Sequence[ChatMessage]) -> Iterator[Line]:
+    """The newest messages of a conversation; first how many there are before these.
+
+    Args:
+        messages: The conversation.
+    """
+    earlier = max(0, len(messages) - MESSAGES)
+    if earlier:
+        yield f"… {earlier} earlier {'message' if earlier == 1 else 'messages'}", "dim"
+    for message in messages[earlier:]:
+        yield from _lines(message)
+
+
+def _lines(message: ChatMessage) -> Iterator[Line]:
+    match message:
+        case UserMessage(content=content):
+            yield from _text(content, "> ", "bold")
+        case AssistantMessage(content=content, tool_calls=calls):
+            yield from _text(content, "", "")
+            for call in calls:
+                yield inert(f"→ {written_call_line(call.name, call.args_json)}"), "cyan"
+        case ToolResultMessage(content=content, ok=ok):
+            yield inert(f"  {'✓' if ok else '✗'} {cut(content)}"), "dim" if ok else "red"
+
+
+def _text(text: str, begin: str, style: str) -> Iterator[Line]:
+    lines = text.splitlines()
+    for line in lines[:_LINES]:
+        yield inert(f"{begin}{line}"), style
+    if len(lines) > _LINES:
+        yield f"… {len(lines) - _LINES} more lines", "dim"
+
+
+#: Characters of a call or an error in a line.
+WIDTH: Final = 160
+#: Lines of a diff, and of a command's output, that are shown.
+DIFF_LINES: Final = 60
+OUTPUT_LINES: Final = 8
+_PROMPT: Final = 60
+
+Line = tuple[str, str]  # a text and its style
+_DIFF_STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
+_ENDS: Final = {
+    "done": "Done",
+    "max_iterations": "Stopped at the limit of iterations; say “go on” to go on",
+    "cancelled": "Cancelled",
+    "error": "Failed",
+}
+
+
+def call_line(name: str, args: Any) -> str:
+    """A call as one line: its tool, and its arguments as far as they fit."""
+    if isinstance(args, dict):
+        shown = ", ".join(f"{key}={_short(value)}" for key, value in args.items())
+    else:
+        shown = _short(args)
+    return cut(f"{name}({shown})")
+
+
+def written_call_line(name: str, args_json: str) -> str:
+    """`call_line` of arguments as a model wrote them."""
+    try:
+        return call_line(name, json.loads(args_json or "{}"))
+    except (ValueError, RecursionError):
+        return cut(f"{name}({args_json})")
+
+
+def result_lines(result: ToolResult) -> Iterator[Line]:
+    """What a call came to: whether it did what it should, and its diff or the end of its output."""
+    if result.ok:
+        yield "  ✓", "green"
+    else:
+        yield f"  ✗ {cut(result.error or 'It failed.')}", "red"
+    if isinstance(result.data, dict):
+        diff, output = result.data.get("diff"), result.data.get("output")
+        if isinstance(diff, str):
+            yield from _diff(diff)
+        if isinstance(output, str):
+            yield from _output(output)
+
+
+def proposed_lines(name: str, args: Any) -> Iterator[Line]:
+    """What a call would change, as a diff; nothing for other tools, or where the arguments don't fit."""
+    match name, args:
+        case "apply_patch", {"patch": str() as patch}:
+            yield from _diff(patch)
+        case "edit_file", {"path": str() as path, "old": str() as old, "new": str() as new}:
+            # Where they stand in the file, and whether at its end, isn't known here.
+            lines = unified(path, old, new).splitlines()
+            known = (line for line in lines if not line.startswith(("@@ ", "\\")))
+            yield from _diff("\n".join(known))
+        case "write_file", {"path": str() as path, "content": str() as content}:
+            yield from _diff(unified(path, None, content))
+
+
+def end_line(result: RunResult) -> str:
+    """How a prompt was answered, and what that took."""
+    queries = "1 query" if result.iterations == 1 else f"{result.iterations} queries"
+    figures = [_ENDS[result.reason], queries, usage_figures(result.usage)]
+    return " · ".join(figure for figure in figures if figure)
+
+
+def session_line(kept: KeptSession) -> str:
+    """A session as one line: when it was used, its id, whether it is open or can't be resumed, what it
+    was asked first, where, and whom.
+    """
+    session = kept.summary
+    when = session.latest[:16].replace("T", " ")
+    prompt = _one_line(session.prompt)
+    prompt = prompt if len(prompt) <= _PROMPT else f"{prompt[: _PROMPT - 1]}…"
+    model = f"{session.provider} {session.model}"
+    state = "open" if kept.is_open else "kept"
+    problem = f"  {kept.problem}" if kept.problem and not kept.is_open else ""
+    return f"{when}  {session.id}  {state}  {prompt}  ({session.workspace}, {model}){problem}"
+
+
+def cut(text: str) -> str:
+    """A text as one line that isn't too long."""
+    text = _one_line(text)
+    return text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}…"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, str):
+        return cut(value) if value == _one_line(value) else json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _diff(diff: str) -> Iterator[Line]:
+    lines = diff.splitlines()
+    for line in lines[:DIFF_LINES]:
+        yield f"  {line}", _DIFF_STYLES.get(line[:1], "")
+    if len(lines) > DIFF_LINES:
+        yield f"  … {len(lines) - DIFF_LINES} more lines", "dim"
+
+
+def _output(output: str) -> Iterator[Line]:
+    lines = output.rstrip().splitlines()
+    if len(lines) > OUTPUT_LINES:
+        yield f"  … {len(lines) - OUTPUT_LINES} lines before", "dim"
+    for line in lines[-OUTPUT_LINES:]:
+        yield f"  {line[:WIDTH]}", "dim"

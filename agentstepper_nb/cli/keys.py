@@ -14,7 +14,7 @@ from ..protocol import ui
 from ..protocol.marks import is_mark
 from ..protocol.values import Commit, Mode, Row, Run, RunState
 from ..suggestions import did_you_mean
-from .approval_keys import ApprovalKeys
+from .approvals import ApprovalKeys
 from .editing import EditorError
 from .lines import change_line, commit_line, run_line, way
 from .session import Session

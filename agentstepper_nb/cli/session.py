@@ -207,20 +207,25 @@ class Session:
         match message:
             case ui.UiError():
                 self._refused(message)
-            case ui.RunChanged(run=run):
-                self._run_changed(run)
             case ui.StopChanged(stop=stop):
                 self._stops[stop.id] = stop
             case ui.StopGone(stop=stop_id):
                 self._stops.pop(stop_id, None)
+            case ui.RunChanged() | ui.RunGone() | ui.RowChanged() | ui.CommitAdded():
+                self._pushed(message)
+            case _ if answer:
+                answer(message)
+
+    def _pushed(self, message: ui.RunChanged | ui.RunGone | ui.RowChanged | ui.CommitAdded) -> None:
+        match message:
+            case ui.RunChanged(run=run):
+                self._run_changed(run)
             case ui.RunGone(run=run_id):
                 self._run_gone(run_id)
             case ui.RowChanged(run=run_id, row=row) if run_id == self.current:
                 self._row(row)
             case ui.CommitAdded(run=run_id, commit=commit) if run_id == self.current:
                 self._commit(commit)
-            case _ if answer:
-                answer(message)
 
     def _refused(self, error: ui.UiError) -> None:
         """A command was refused: the person decides anew, on what is there now."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
+import sys
 import unicodedata
 from typing import Final, NoReturn
 
 import msgspec
 
 from ..protocol.marks import edited_mark, marks_in
-from ..protocol.visible import escaped, shown
+from ..protocol.visible import escaped, on_one_line, shown
 
 #: Lines of a message that are shown at a halt, and how many of them are its last.
 LINES: Final = 40
@@ -123,3 +125,23 @@ def read_only_edited(text: str, edit: str) -> str | None:
 
 def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON number")
+
+
+def log_to_stderr(level: str, form: str) -> None:
+    """Let all loggers write to stderr.
+
+    Args:
+        level: As `--log-level` has it.
+        form: As `logging.Formatter` takes it.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LineFormatter(form))
+    logging.basicConfig(level=level.upper(), handlers=[handler])
+
+
+class LineFormatter(logging.Formatter):
+    """A record is one line, whatever names stand in it; the traceback below it is as it is."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """Format a record without its traceback."""
+        return on_one_line(super().formatMessage(record))

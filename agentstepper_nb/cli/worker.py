@@ -18,7 +18,7 @@ from ..worker.redialing import Find
 from ..worker.run import work
 from ..worker.service import ServiceContext, load_services
 from . import FAILED, INTERRUPTED, OK
-from .log_lines import log_to_stderr
+from .text import log_to_stderr
 
 
 def run(given: Namespace) -> int:

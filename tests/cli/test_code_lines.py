@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.cli.code_lines import (
+from agentstepper_nb.cli.code_reader import Reader
+from agentstepper_nb.cli.code_screen import FlowScreen
+from agentstepper_nb.cli.code_view import (
+    CodeView,
     call_line,
     end_line,
     proposed_lines,
     result_lines,
     written_call_line,
 )
-from agentstepper_nb.cli.code_reader import Reader
-from agentstepper_nb.cli.code_screen import FlowScreen
-from agentstepper_nb.cli.code_view import CodeView
 from agentstepper_nb.coding.orchestrator import RunResult
 from agentstepper_nb.coding.tool import ToolResult
 from agentstepper_nb.llm_wire.events import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentstepper_nb.cli.code_past import MESSAGES, past_lines
+from agentstepper_nb.cli.code_view import MESSAGES, past_lines
 from agentstepper_nb.llm_wire.conversation import (
     AssistantMessage,
     ChatMessage,

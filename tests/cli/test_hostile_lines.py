@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from agentstepper_nb.cli.lines import change_line, commit_line, row_line, run_line
-from agentstepper_nb.cli.log_lines import LineFormatter
+from agentstepper_nb.cli.text import LineFormatter
 from agentstepper_nb.core import row
 from agentstepper_nb.protocol.values import (
     ChangeKind,

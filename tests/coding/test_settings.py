@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from agentstepper_nb.chat.connectors.coding import CodingAgent
-from agentstepper_nb.cli.code_settings import add_settings, settings_of
+from agentstepper_nb.cli.agent_arguments import add_settings, settings_of
 from agentstepper_nb.coding.limits import Limits, limited
 from agentstepper_nb.coding.session import CodingSession
 from agentstepper_nb.errors import SessionError

@@ -15,7 +15,7 @@ from agentstepper_nb.chat.kinds import kinds
 from agentstepper_nb.chat.outside import tokens
 from agentstepper_nb.chat.roles import role_names
 from agentstepper_nb.chat.terminal.commands import COMMANDS
-from agentstepper_nb.cli.chat_arguments import add_chat
+from agentstepper_nb.cli.agent_arguments import add_chat
 from agentstepper_nb.models.scripted import Call, Rule, Script, ScriptedServer, say, turn
 from agentstepper_nb.protocol.chat import Message, State
 from tests.docs.conftest import Serve, shell, stranger

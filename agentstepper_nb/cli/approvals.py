@@ -1,7 +1,8 @@
-"""The keys that approve or deny what an agent's call asks a person."""
+"""How a person at a terminal approves or denies what an agent's call asks."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Final
 
@@ -10,7 +11,6 @@ from msgspec import Struct
 from ..protocol import ui
 from ..protocol.calls import tool_of
 from ..protocol.values import Risk
-from .confirming import confirming_prompt, confirming_words
 from .session import Session
 
 _ALWAYS: Final = "always"
@@ -110,3 +110,25 @@ class ApprovalKeys:
 
 def _nothing(_: Struct) -> None:
     """The answer says nothing that isn't pushed as well."""
+
+
+#: Names that are easily typed, and that no answer to a question is.
+_TYPEABLE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{2,39}")
+_ANSWERS: Final = frozenset(
+    {"yes", "always", "approve", "deny", "edit", "step", "next", "continue"}
+)
+_ELSE: Final = "I approve"
+
+
+def confirming_words(tool: str) -> str:
+    """What a person types to approve a call of high risk: no key, and no word that answers otherwise.
+
+    Args:
+        tool: The tool's name; where that can't be typed well, the words are the same for all such tools.
+    """
+    return tool if _TYPEABLE.fullmatch(tool) and tool.lower() not in _ANSWERS else _ELSE
+
+
+def confirming_prompt(words: str) -> str:
+    """What a person is asked once more."""
+    return f"High risk: type “{words}” and Enter to approve it; anything else doesn't: "

@@ -1,0 +1,275 @@
+"""What `agentstepper code`, `chat` and `policy` take."""
+
+from __future__ import annotations
+
+import argparse
+from argparse import ArgumentParser
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from msgspec import inspect
+
+from ..protocol.coding_settings import DEFAULTS, FIELDS, CodingSettings
+from .arguments import number
+
+if TYPE_CHECKING:
+    from .arguments import Commands
+
+_CODE: Final = """\
+A coding agent for the repository in this folder. With a PROMPT it does that and ends; without one it
+asks for prompts, or takes the one that comes through a pipe. Each step is in the debugger that is found
+here, where it can be halted and edited; without a debugger it works as well.
+"""
+_CODE_EXITS: Final = """\
+exit codes: 0 done, 1 failed, 2 called wrongly, 3 stopped at the limit of iterations, 130 cancelled or
+stopped in the debugger; a conversation ends with 0
+"""
+
+
+def add_code(commands: Commands) -> None:
+    """Describe `agentstepper code`."""
+    parser = commands.add_parser(
+        "code",
+        help="let a model work on the repository in this folder",
+        description=_CODE,
+        epilog=_CODE_EXITS,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("prompt", metavar="PROMPT", nargs="?", help="what it is to do")
+    add("--provider", help="who serves the model (AGENTSTEPPER_PROVIDER, or openai)")
+    add("--model", help="the model's name there (AGENTSTEPPER_MODEL)")
+    add("--workspace", metavar="DIR", help="the repository, in place of this folder")
+    add(
+        "--resume",
+        metavar="ID",
+        nargs="?",
+        const="",
+        help="go on with a session: how its id begins; without one the last of this workspace",
+    )
+    add("--list", action="store_true", help="list the sessions that are kept, and end")
+    add_settings(parser)
+    add("--step", action="store_true", help="begin stepping in the debugger")
+    add("--no-debugger", action="store_true", help="don't look for a debugger")
+    add("--data", metavar="DIR", help="where sessions are kept (agentstepper/ in Jupyter's data)")
+
+
+_CHAT: Final = """\
+A conversation with agents, in this terminal or through pipes: a line is a message. AGENT is an
+installed connector (--list names them) or MODULE:ATTRIBUTE, a function or connector that is imported
+from here. Several agents may share the conversation; messages are for the first until /to names another.
+Each turn is in the debugger that is found here; without a debugger it works as well.
+"""
+_CHAT_EXITS: Final = """\
+exit codes: 0 well, 1 it can't begin, or what came through a pipe ended in an error, 2 called wrongly,
+130 interrupted
+"""
+
+
+def add_chat(commands: Commands) -> None:
+    """Describe `agentstepper chat`."""
+    parser = commands.add_parser(
+        "chat",
+        help="talk with agents",
+        description=_CHAT,
+        epilog=_CHAT_EXITS,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("agents", metavar="AGENT", nargs="*", help="who answers")
+    add("--workspace", metavar="DIR", help="the folder that is worked in, in place of this one")
+    add("--provider", help="who serves the model (AGENTSTEPPER_PROVIDER, or openai)")
+    add("--model", help="the model's name there (AGENTSTEPPER_MODEL)")
+    add("--system", metavar="TEXT", help="what an endpoint's model is told first")
+    add(
+        "-o",
+        "--option",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        dest="options",
+        help="what else a connector takes; VALUE is JSON or a text",
+    )
+    add("--session", metavar="ID", help="go on with a conversation: how its id begins")
+    add("--title", default="", help="what the conversation is called")
+    add(
+        "--auto",
+        type=number(0, 1000),
+        metavar="N",
+        help="let it go on by itself, N turns at most",
+    )
+    add(
+        "--allow",
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="a further folder whose pictures and files may be shown",
+    )
+    add("--step", action="store_true", help="begin stepping in the debugger")
+    add("--no-debugger", action="store_true", help="don't look for a debugger")
+    add("--list", action="store_true", help="list connectors and conversations, and end")
+    add(
+        "--data-dir",
+        metavar="DIR",
+        help="where conversations are kept (agentstepper/ in Jupyter's data)",
+    )
+
+
+_POLICY: Final = """\
+Rules of what the coding agent may do: what they allow runs without asking, what they deny never runs.
+They hold in this folder, or --everywhere. In patterns, * is anything, also /.
+"""
+_ALLOW: Final = """\
+Allows a command, or calls of a tool, without asking. A command is allowed as it is written, whole; it
+gets the network, and folders outside of the workspace, only where the rule names them.
+"""
+_DENY: Final = """\
+Denies commands that begin so, wherever they stand in what is run; files, to tools and to commands; or
+tools. With --tool read_file files can't be read; with --tool write_file they can be read, not changed.
+"""
+
+
+def add_policy(commands: Commands) -> None:
+    """Describe `agentstepper policy`."""
+    parser = commands.add_parser(
+        "policy",
+        help="list, add and remove rules of what the coding agent may do",
+        description=_POLICY,
+        allow_abbrev=False,
+    )
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, summary, description in (
+        ("list", "list the rules: their ids, what they are about, and where they hold", None),
+        ("allow", "allow without asking", _ALLOW),
+        ("deny", "deny", _DENY),
+        ("remove", "remove rules", None),
+    ):
+        action = actions.add_parser(
+            name,
+            help=summary,
+            description=description or f"{summary.capitalize()}.",
+            allow_abbrev=False,
+        )
+        _ACTIONS[name](action)
+        action.add_argument(
+            "--data", metavar="DIR", help="where rules are kept (agentstepper/ in Jupyter's data)"
+        )
+
+
+def _add_list(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--workspace", metavar="DIR", help="only the rules that hold in this folder"
+    )
+
+
+def _add_allow(parser: ArgumentParser) -> None:
+    _add_rule(parser)
+    add = parser.add_argument
+    add("--network", action="store_true", help="with --command: the command may use the network")
+    add(
+        "--writable",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="with --command: the command may change this folder outside of the workspace",
+    )
+
+
+def _add_rule(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--command", dest="text", metavar="COMMAND", help="a command, as 'git push'")
+    add("--path", metavar="PATTERN", help="files, as '*.env' or 'secrets/*'")
+    add("--tool", metavar="PATTERN", help="tools, as write_file or 'write_*'")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--workspace", metavar="DIR", help="the folder it holds in (this folder)")
+    where.add_argument("--everywhere", action="store_true", help="it holds in each folder")
+
+
+def _add_remove(parser: ArgumentParser) -> None:
+    parser.add_argument("ids", metavar="ID", nargs="+", help="a rule's id, as `list` shows it")
+
+
+_ACTIONS: Final = {
+    "list": _add_list,
+    "allow": _add_allow,
+    "deny": _add_rule,
+    "remove": _add_remove,
+}
+
+
+#: Options that aren't called as their settings are.
+_FLAGS: Final = {"auto_approve": "--yes"}
+_UNITS: Final = {"timeout": "SECONDS", "limit": "BYTES", "bytes": "BYTES"}
+
+
+def add_settings(parser: ArgumentParser) -> None:
+    """Add an option for each setting. One that isn't given is None.
+
+    Args:
+        parser: Describes a command.
+    """
+    described = inspect.type_info(CodingSettings)
+    assert isinstance(described, inspect.StructType)
+    for field in described.fields:
+        _add(parser, field.name, field.type)
+
+
+def settings_of(given: argparse.Namespace) -> CodingSettings:
+    """The settings that a command line gives.
+
+    Args:
+        given: What the command line says.
+    """
+    values = {name: getattr(given, name) for name in FIELDS}
+    lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+    return CodingSettings(**values | lists)
+
+
+def _add(parser: ArgumentParser, name: str, kind: inspect.Type) -> None:
+    description, plain = _described(kind)
+    flag = _FLAGS.get(name, "--" + name.replace("_", "-"))
+    default = getattr(DEFAULTS, name)
+    shown = f"{default:g}" if isinstance(default, float) else default
+    said: dict[str, Any] = {"dest": name, "default": None, "help": description}
+    if default is not None and default is not False:
+        said["help"] = f"{description} ({shown})"
+    if isinstance(plain, inspect.BoolType):
+        is_switch = name in _FLAGS
+        action = "store_true" if is_switch else argparse.BooleanOptionalAction
+        parser.add_argument(flag, action=action, **said)
+    elif isinstance(plain, inspect.LiteralType):
+        parser.add_argument(flag, choices=plain.values, **said)
+    elif isinstance(plain, inspect.VarTupleType):
+        parser.add_argument(flag, action="append", metavar="PATH", **said)
+    else:
+        parser.add_argument(flag, type=_parser(name), metavar=_metavar(name, plain), **said)
+
+
+def _described(kind: inspect.Type) -> tuple[str, inspect.Type]:
+    """A setting's description, and its type where it is not left out."""
+    description = ""
+    while isinstance(kind, inspect.Metadata | inspect.UnionType):
+        if isinstance(kind, inspect.Metadata):
+            description = (kind.extra_json_schema or {}).get("description", description)
+            kind = kind.type
+        else:
+            kind = next(each for each in kind.types if not isinstance(each, inspect.NoneType))
+    return description, kind
+
+
+def _metavar(name: str, kind: inspect.Type) -> str:
+    unit = _UNITS.get(name.rpartition("_")[2])
+    return unit or ("NAME" if isinstance(kind, inspect.StrType) else "N")
+
+
+def _parser(name: str) -> Callable[[str], Any]:
+    """Reads a setting's value."""
+
+    def parse(text: str) -> Any:
+        try:
+            return msgspec.convert(text, FIELDS[name].type, strict=False)
+        except msgspec.ValidationError as error:
+            raise argparse.ArgumentTypeError(f"{text[:80]!r} can't be: {error}") from None
+
+    return parse
