@@ -31,13 +31,13 @@ from agentstepper_nb.protocol.runtime import (
 )
 from agentstepper_nb.protocol.runtime_asks import Claim, Create, Enqueue, Finish, Write
 from agentstepper_nb.protocol.runtime_wire import SERVICE, Acted, NewAction
+from agentstepper_nb.rpc.dialing import open_line
+from agentstepper_nb.rpc.reconnecting import Door
 from agentstepper_nb.runtime.dispatcher import Dispatcher
 from agentstepper_nb.runtime.remote_queue import RemoteQueue
 from agentstepper_nb.store.lance.store import LanceRuntimeStore
 from agentstepper_nb.store.runtime import RuntimeStore
 from agentstepper_nb.store.runtime.opening import open_runtime_store
-from agentstepper_nb.worker.dialing import open_line
-from agentstepper_nb.worker.door import Door
 
 from .access import TOKENS
 from .arms import process

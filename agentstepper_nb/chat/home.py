@@ -21,7 +21,7 @@ from ..protocol.chat import (
     SessionRemoved,
     State,
 )
-from ..runtime.client.thread import LoopThread
+from ..rpc.loop_thread import LoopThread
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter

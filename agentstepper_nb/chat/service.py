@@ -51,7 +51,7 @@ class _Method(Generic[Params]):
 
 
 class ChatService:
-    """Serves an interpreter's sessions, on its event loop; see `worker.service.Service`.
+    """Serves an interpreter's sessions, on its event loop; see `rpc.line.Service`.
 
     Pictures' bytes never come with a message: `picture` gives them. A reader that is slow is given a new
     `Begin` in place of what it missed.

@@ -21,7 +21,7 @@ from contextlib import aclosing, suppress
 from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 from ..protocol.chat import Message
-from ..runtime.client.thread import LoopThread
+from ..rpc.loop_thread import LoopThread
 from ..sdk.pumps import in_thread, result
 from .connector import Confirm, Item
 from .gathering import Gathered

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from .. import discover
 from ..errors import ConnectionLostError, DiscoveryError
-from ..worker.door import Door
-from ..worker.redialing import Find
+from ..rpc.reconnecting import Door, Find
 from ..worker.run import work
 from ..worker.service import ServiceContext, load_services
 from . import FAILED, INTERRUPTED, OK

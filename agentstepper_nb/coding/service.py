@@ -15,7 +15,8 @@ from msgspec import Raw, Struct
 from ..errors import AgentStepperError, CommandError, ProtocolError, SessionError
 from ..models import registry
 from ..protocol import coding as wire
-from ..worker.service import Service, ServiceContext
+from ..rpc.line import Service
+from ..worker.service import ServiceContext
 from .folders import is_session_id
 from .hosted import Conversation, Hosted, Opener, Opening
 

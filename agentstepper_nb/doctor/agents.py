@@ -44,8 +44,8 @@ def agents(core: RuntimeFile) -> Agents:
 
 async def _ask(endpoint: Endpoint) -> RuntimeStatus:
     from ..protocol.runtime_wire import SERVICE, AskStatus, RuntimeStatus
-    from ..worker.dialing import open_line
-    from ..worker.door import Door
+    from ..rpc.dialing import open_line
+    from ..rpc.reconnecting import Door
 
     async with asyncio.timeout(PATIENCE):
         opened = await open_line(endpoint, {}, _log)

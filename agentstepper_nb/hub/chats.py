@@ -17,7 +17,7 @@ from msgspec import Raw, Struct
 
 from ..errors import CommandError
 from ..protocol.chat import MOST_ASKED, SERVICE, Forwarded, outside_service
-from ..worker.line import Line
+from ..rpc.line import Line
 from .connection import Connection
 from .lines import LineSession
 from .workers import Workers
@@ -115,7 +115,7 @@ class Chats:
 
 
 class ForwardedChat:
-    """A chat, as one client asks it; see `worker.service.Service`.
+    """A chat, as one client asks it; see `rpc.line.Service`.
 
     Args:
         workers: The Core's workers.

@@ -89,11 +89,11 @@ class Offer:
         self._gone = False
 
     async def call(self, method: str, params: Raw) -> Struct | None:
-        """Answer once; see `worker.service.Service`."""
+        """Answer once; see `rpc.line.Service`."""
         return await self._service.call(method, params)
 
     def stream(self, method: str, params: Raw) -> AsyncIterator[Struct]:
-        """Answer with items; see `worker.service.Service`."""
+        """Answer with items; see `rpc.line.Service`."""
         if method != _WAKES:
             return self._service.stream(method, params)
         return self._wakes(params)

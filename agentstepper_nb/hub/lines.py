@@ -9,8 +9,7 @@ from .._version import __version__
 from ..core.summaries import one_line
 from ..errors import ProtocolError
 from ..protocol.worker import WORKER_VERSION, WorkerHello, WorkerWelcome, both_ways
-from ..worker.line import Line
-from ..worker.service import Service
+from ..rpc.line import Line, Service
 from .connection import Connection
 
 

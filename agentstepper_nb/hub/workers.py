@@ -18,8 +18,7 @@ from msgspec import Struct
 from ..core.summaries import one_line
 from ..errors import CommandError
 from ..protocol.worker import WorkerHello
-from ..worker.line import Line
-from ..worker.service import Service
+from ..rpc.line import Line, Service
 from .connection import Connection
 from .lines import LineSession
 

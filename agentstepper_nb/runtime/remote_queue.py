@@ -22,7 +22,7 @@ from ..protocol.runtime_asks import (
     Written,
 )
 from ..protocol.runtime_wire import SERVICE, Wake, Wakes
-from ..worker.service import CoreDoor
+from ..rpc.line import CoreDoor
 
 #: There was no connection, or it broke before the answer: nobody knows whether it was done.
 _LOST: Final = "worker_lost"

@@ -12,7 +12,8 @@ from msgspec import Raw, Struct
 
 from ..errors import CommandError
 from ..protocol.runtime_wire import SERVICE
-from ..worker.service import Service, ServiceContext
+from ..rpc.line import Service
+from ..worker.service import ServiceContext
 from .dispatcher import Dispatcher
 from .handlers import Handlers
 from .recording import Surroundings

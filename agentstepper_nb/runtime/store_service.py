@@ -12,9 +12,10 @@ from typing import Final
 from msgspec import Raw, Struct
 
 from ..errors import CommandError, StoreError
+from ..rpc.line import Service
 from ..store.runtime import RuntimeStore
 from ..store.runtime.remote import answer
-from ..worker.service import Service, ServiceContext
+from ..worker.service import ServiceContext
 
 #: Says which store: `lance:FOLDER`. The Core sets it for the workers that it starts.
 VARIABLE: Final = "AGENTSTEPPER_RUNTIME_STORE"

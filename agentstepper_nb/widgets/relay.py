@@ -13,8 +13,8 @@ from websockets.exceptions import ConnectionClosed
 from ..discover import Endpoint
 from ..errors import ConnectionLostError, DiscoveryError
 from ..hub import Connection, Session
-from ..runtime.client.thread import LoopThread
-from ..worker.dialing import NotTakenError, dial
+from ..rpc.dialing import NotTakenError, dial
+from ..rpc.loop_thread import LoopThread
 
 # WebSocket's codes, which the view knows. After 1008 it doesn't try again by itself.
 _REFUSED: Final = 1008

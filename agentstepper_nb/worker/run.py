@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
-from .door import Door
-from .redialing import Find, stay_connected
-from .service import Service
+from ..rpc.line import Service
+from ..rpc.reconnecting import Door, Find, stay_connected
 
 #: Seconds that services have to close.
 _CLOSING: Final = 3.0

@@ -1,75 +1,18 @@
-"""What a worker serves, and how it is found."""
+"""What a worker serves: how its services are found, and what each is given."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Final, Protocol, TypeVar
+from typing import Final
 
-from msgspec import Raw, Struct
+from ..rpc.line import CoreDoor, Service
 
 #: The entry points of installed services; each names a function that makes one.
 GROUP: Final = "agentstepper_nb.services"
-
-Value = TypeVar("Value")
-
-
-class Service(Protocol):
-    """Answers requests, on the worker's event loop, which it mustn't block.
-
-    A `CommandError` or `ProtocolError` that it raises goes to who asked; anything else is logged.
-    """
-
-    async def call(self, method: str, params: Raw) -> Struct | Raw | None:
-        """Answer once; a `Raw` is JSON already. Cancelled where nobody wants the answer any more.
-
-        Args:
-            method: What is asked.
-            params: With what, as JSON.
-        """
-
-    def stream(self, method: str, params: Raw) -> AsyncIterator[Struct | Raw]:
-        """Answer with items: an async generator. It is taken from only as far as its reader has room,
-        and closed where its reader is gone.
-
-        Args:
-            method: What is asked.
-            params: With what, as JSON.
-        """
-
-    async def close(self) -> None:
-        """The worker ends."""
-
-
-class CoreDoor(Protocol):
-    """By which a service asks the Core, over whatever connection of this worker stands."""
-
-    async def connected(self) -> None:
-        """Wait until there is a connection; at once where there is one."""
-
-    async def call(
-        self, service: str, method: str, params: Struct | None, kind: type[Value]
-    ) -> Value:
-        """Ask for a result.
-
-        Args:
-            service: A service of the Core's.
-            method: What.
-            params: With what.
-            kind: The answer's class; `type(None)` where there is none.
-
-        Raises:
-            CommandError: It was refused; `worker_lost`: there is no connection, or it broke before the
-                answer came, so that nobody knows whether it was done.
-        """
-
-    def stream(
-        self, service: str, method: str, params: Struct | None, kind: type[Value]
-    ) -> AsyncGenerator[Value, None]:
-        """Ask for a stream of items; closing it cancels. Arguments and errors as `call`."""
 
 
 @dataclass(frozen=True)

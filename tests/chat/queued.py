@@ -19,7 +19,7 @@ from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub.runtime import Right, RuntimeService
 from agentstepper_nb.protocol.chat import Message, Piece
 from agentstepper_nb.protocol.runtime import AgentState
-from agentstepper_nb.runtime.client.line import ClientLine
+from agentstepper_nb.rpc.client import ClientLine
 from agentstepper_nb.runtime.service import create
 from agentstepper_nb.worker.service import ServiceContext
 from tests.runtime.doors import Doorway

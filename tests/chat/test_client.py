@@ -18,7 +18,7 @@ from agentstepper_nb.chat.outside.client import Replies
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.chat import Begin, Message, Said, SessionChanged
-from agentstepper_nb.worker import redialing
+from agentstepper_nb.rpc import reconnecting
 from tests.chat.making import PNG
 from tests.chat.outsiders import a_core, inn, texts
 from tests.chat.talking import Agent, Held, interpreter, soon
@@ -27,7 +27,7 @@ from tests.helpers.loops import on_loop
 
 @pytest.fixture
 def core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentStepperCore]:
-    monkeypatch.setattr(redialing, "_FIRST_WAIT", 0.01)
+    monkeypatch.setattr(reconnecting, "_FIRST_WAIT", 0.01)
     yield from a_core(tmp_path, monkeypatch)
 
 

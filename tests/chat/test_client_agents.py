@@ -15,7 +15,7 @@ from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.connector import HandOn, InterpreterABC, Turn
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.chat import Message, Said
-from agentstepper_nb.worker import redialing
+from agentstepper_nb.rpc import reconnecting
 from tests.chat.outsiders import a_core, inn, texts
 from tests.chat.talking import Held, soon
 from tests.helpers.loops import on_loop
@@ -23,7 +23,7 @@ from tests.helpers.loops import on_loop
 
 @pytest.fixture
 def core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentStepperCore]:
-    monkeypatch.setattr(redialing, "_FIRST_WAIT", 0.01)
+    monkeypatch.setattr(reconnecting, "_FIRST_WAIT", 0.01)
     yield from a_core(tmp_path, monkeypatch)
 
 

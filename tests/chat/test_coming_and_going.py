@@ -25,7 +25,7 @@ from agentstepper_nb.protocol.chat import (
     State,
     Told,
 )
-from agentstepper_nb.worker import redialing
+from agentstepper_nb.rpc import reconnecting
 from tests.chat.outsiders import a_core, found, inn, no_core, running, texts
 from tests.chat.talking import soon
 from tests.helpers.loops import on_loop
@@ -34,7 +34,7 @@ from tests.worker.cores import Core as ForeignCore
 
 @pytest.fixture
 def core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentStepperCore]:
-    monkeypatch.setattr(redialing, "_FIRST_WAIT", 0.01)
+    monkeypatch.setattr(reconnecting, "_FIRST_WAIT", 0.01)
     yield from a_core(tmp_path, monkeypatch)
 
 
@@ -172,7 +172,7 @@ class Breaking:
 @on_loop
 async def test_what_changes_something_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What only reads is asked again where the connection broke."""
-    monkeypatch.setattr(redialing, "_FIRST_WAIT", 0.01)
+    monkeypatch.setattr(reconnecting, "_FIRST_WAIT", 0.01)
     breaking = Breaking()
     async with ForeignCore({"chat": breaking}) as breaking.core:
         client = await soon(AsyncChatClient.connect(breaking.core.endpoint.url, "t"))
@@ -188,7 +188,7 @@ async def test_what_changes_something_is_asked_once(monkeypatch: pytest.MonkeyPa
 @on_loop
 async def test_a_message_is_sent_again_and_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The connection breaks before it is answered: the chat knows it again by its key."""
-    monkeypatch.setattr(redialing, "_FIRST_WAIT", 0.01)
+    monkeypatch.setattr(reconnecting, "_FIRST_WAIT", 0.01)
     breaking = Breaking()
     async with ForeignCore({"chat": breaking}) as breaking.core:
         client = await soon(AsyncChatClient.connect(breaking.core.endpoint.url, "t"))

@@ -17,7 +17,7 @@ from agentstepper_nb.chat.outside.client import AsyncChatClient
 from agentstepper_nb.chat.outside.tokens import TokenDesk
 from agentstepper_nb.errors import CommandError, ConnectionLostError
 from agentstepper_nb.hub import AgentStepperCore, chats
-from agentstepper_nb.worker import redialing
+from agentstepper_nb.rpc import reconnecting
 from tests.chat.outsiders import Inn, a_core, inn, texts
 from tests.chat.talking import soon
 from tests.helpers.loops import on_loop
@@ -25,7 +25,7 @@ from tests.helpers.loops import on_loop
 
 @pytest.fixture
 def core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentStepperCore]:
-    monkeypatch.setattr(redialing, "_FIRST_WAIT", 0.01)
+    monkeypatch.setattr(reconnecting, "_FIRST_WAIT", 0.01)
     yield from a_core(tmp_path, monkeypatch)
 
 

@@ -19,8 +19,7 @@ from agentstepper_nb.protocol.runtime_asks import ActionQuery, Claim, Claimed, R
 from agentstepper_nb.protocol.runtime_wire import Acted, NewAction, Wake, Wakes
 from agentstepper_nb.protocol.values import Durability
 from agentstepper_nb.protocol.worker import WORKER_VERSION, WorkerHello, WorkerWelcome, both_ways
-from agentstepper_nb.worker.line import Line
-from agentstepper_nb.worker.service import Service
+from agentstepper_nb.rpc.line import Line, Service
 from tests.worker.joined import Wire
 
 LOG = logging.getLogger("agentstepper_nb.test")

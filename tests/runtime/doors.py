@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from agentstepper_nb.worker.door import Door
-from agentstepper_nb.worker.line import Line
-from agentstepper_nb.worker.service import Service
+from agentstepper_nb.rpc.line import Line, Service
+from agentstepper_nb.rpc.reconnecting import Door
 
 LOG = logging.getLogger("agentstepper_nb.test")
 

@@ -30,10 +30,10 @@ from agentstepper_nb.protocol.runtime import (
     SessionStatus,
 )
 from agentstepper_nb.protocol.runtime_asks import Finish, Write
+from agentstepper_nb.rpc.reconnecting import Door
 from agentstepper_nb.runtime.dispatcher import Dispatcher
 from agentstepper_nb.runtime.remote_queue import RemoteQueue
 from agentstepper_nb.runtime.service import owner_name
-from agentstepper_nb.worker.door import Door
 from agentstepper_nb.worker.run import work
 from tests.runtime.queues import LOG
 

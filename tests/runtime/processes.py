@@ -29,8 +29,7 @@ from agentstepper_nb.protocol.runtime_asks import (
     Steps,
 )
 from agentstepper_nb.protocol.runtime_wire import SERVICE, Acted, NewAction, Notice, WatchTopic
-from agentstepper_nb.worker.door import Door
-from agentstepper_nb.worker.redialing import stay_connected
+from agentstepper_nb.rpc.reconnecting import Door, stay_connected
 from tests.helpers.served import Served
 from tests.runtime.queues import LOG
 

@@ -28,8 +28,8 @@ from agentstepper_nb.protocol.runtime import (
     SenderType,
     SessionStatus,
 )
-from agentstepper_nb.worker import redialing
-from agentstepper_nb.worker.service import Service
+from agentstepper_nb.rpc import reconnecting
+from agentstepper_nb.rpc.line import Service
 from tests.helpers.announced import announce_core
 from tests.hub.runtime.desk import opened
 from tests.runtime.remote import Hand
@@ -42,7 +42,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
     for name in ("URL", "TOKEN", "CONTROL_TOKEN"):
         monkeypatch.delenv(f"AGENTSTEPPER_{name}", raising=False)
-    monkeypatch.setattr(redialing, "_FIRST_WAIT", 0.01)
+    monkeypatch.setattr(reconnecting, "_FIRST_WAIT", 0.01)
     return tmp_path
 
 

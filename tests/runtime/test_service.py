@@ -13,8 +13,9 @@ from agentstepper_nb import discover
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub.runtime import Right, RuntimeService
 from agentstepper_nb.protocol.runtime import ActionKind, SessionStatus
+from agentstepper_nb.rpc.line import Service
 from agentstepper_nb.runtime.service import WorkerInfo, create
-from agentstepper_nb.worker.service import Service, ServiceContext, load_services
+from agentstepper_nb.worker.service import ServiceContext, load_services
 from tests.runtime.doors import Doorway
 from tests.runtime.house import a_core
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from agentstepper_nb.coding.service import CodingService
 from agentstepper_nb.protocol.worker import WORKER_VERSION, WorkerHello, WorkerWelcome, both_ways
-from agentstepper_nb.worker.line import Line
+from agentstepper_nb.rpc.line import Line
 from agentstepper_nb.worker.service import ServiceContext
 from tests.helpers.conversing import Leader
 

@@ -50,7 +50,7 @@ TABLE = {
     # Where the built JavaScript lies.
     "static_files": Row(),
     "sdk": Row(
-        rooms=("protocol", "core.stops", "discover", "llm_wire"),
+        rooms=("protocol", "core.stops", "discover", "llm_wire", "rpc.backoff"),
         on_use=("models.base",),
         packages={"websockets": "", "wrapt": "", "uuid_utils": ""},
     ),
@@ -69,8 +69,7 @@ TABLE = {
             "store",
             "discover",
             "models.base",
-            "worker.line",
-            "worker.service",
+            "rpc",
         ),
         packages={"websockets": "", "uuid_utils": ""},
     ),
@@ -84,16 +83,18 @@ TABLE = {
     # The public door to what extensions need.
     "extend": Row(rooms=("protocol", "core", "hub")),
     "runtime": Row(
-        rooms=("protocol", "sdk", "store", "models", "llm_wire", "worker", "discover"),
+        rooms=("protocol", "sdk", "store", "models", "llm_wire", "rpc", "worker", "discover"),
     ),
     # Processes that dial in and serve what the Core's own must not run.
-    "worker": Row(rooms=("protocol", "discover"), packages={"websockets": ""}),
+    "worker": Row(rooms=("protocol", "discover", "rpc")),
+    # Requests both ways over one connection: for workers and for clients.
+    "rpc": Row(rooms=("protocol", "discover"), packages={"websockets": ""}),
     "coding": Row(
-        rooms=("protocol", "sdk", "models", "llm_wire", "worker", "runtime", "discover"),
+        rooms=("protocol", "sdk", "models", "llm_wire", "rpc", "worker", "runtime", "discover"),
         packages={"regex": "coding.tools.matching", "pathspec": "coding.tools.search"},
     ),
     "chat": Row(
-        rooms=("protocol", "sdk", "models", "llm_wire", "worker", "runtime", "discover"),
+        rooms=("protocol", "sdk", "models", "llm_wire", "rpc", "worker", "runtime", "discover"),
         packages={"jwt": "chat.outside.tokens"},
     ),
     # traitlets is how the Jupyter server and widgets are configured and synced.
@@ -108,7 +109,7 @@ TABLE = {
             "discover",
             "static_files",
             "hub",
-            "worker.dialing",
+            "rpc",
             "runtime.client",
             "chat",
         ),

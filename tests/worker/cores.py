@@ -14,7 +14,7 @@ from agentstepper_nb.discover import Endpoint
 from agentstepper_nb.hub.fair_turns import FairTurns
 from agentstepper_nb.hub.lines import LineSession
 from agentstepper_nb.hub.sockets import SocketConnection, converse
-from agentstepper_nb.worker.service import Service
+from agentstepper_nb.rpc.line import Service
 from tests.worker.joined import LOG, Echo
 
 #: What a test's Core answers a handshake with; None: it takes it.

@@ -13,8 +13,7 @@ from msgspec import Raw, Struct
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub.workers import Workers, WorkerSession
 from agentstepper_nb.protocol.worker import WORKER_VERSION, WorkerHello, WorkerWelcome, both_ways
-from agentstepper_nb.worker.line import Line
-from agentstepper_nb.worker.service import Service
+from agentstepper_nb.rpc.line import Line, Service
 
 LOG = logging.getLogger("agentstepper_nb.test")
 

@@ -12,7 +12,7 @@ import pytest
 
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub.workers import Workers
-from agentstepper_nb.worker.peer import WINDOW
+from agentstepper_nb.rpc.peer import WINDOW
 from tests.worker.joined import LOG, Echo, Said, Wire
 
 

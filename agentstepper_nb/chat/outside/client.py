@@ -27,7 +27,7 @@ from ...protocol.chat import (
     State,
     Told,
 )
-from ...runtime.client.waiter import Waiter, blocking
+from ...rpc.loop_thread import Waiter, blocking
 from ..connector import InterpreterABC
 from .attending import Attending
 from .line import ChatLine

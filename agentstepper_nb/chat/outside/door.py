@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from ... import discover
 from ...protocol.chat import outside_service
-from ...worker.dialing import OpenLine, open_line
-from ...worker.door import Door
-from ...worker.redialing import stay_connected
+from ...rpc.dialing import open_line
+from ...rpc.reconnecting import KeptConnection
 from .service import OutsideService
 from .tokens import TokenDesk
 
@@ -51,10 +50,8 @@ class Outside:
         self._log = log
         self._id = secrets.token_urlsafe(_ID_BYTES)
         self._services = {outside_service(self._id): OutsideService(interpreter, tokens)}
-        self._door = Door()
         self._address: str | None = None
-        self._life: asyncio.Task[None] | None = None
-        self._opened: OpenLine | None = None
+        self._connection: KeptConnection | None = None
         self._opening = asyncio.Lock()
 
     @property
@@ -73,7 +70,7 @@ class Outside:
             ConnectionLostError: It can't be reached now, or doesn't take this connection.
         """
         async with self._opening:
-            if self._address is None or self._life is None or self._life.done():
+            if self._connection is None or self._connection.life.done():
                 await self._dial()
             assert self._address is not None
             return self._address
@@ -81,27 +78,21 @@ class Outside:
     async def close(self) -> None:
         """Let nobody in any more, and end what clients have under way. Idempotent."""
         async with self._opening:
-            life, self._life = self._life, None
-            opened, self._opened = self._opened, None
+            connection, self._connection = self._connection, None
             self._address = None
-            if life is not None:
-                life.cancel()
-                await asyncio.wait((life,))
-            if opened is not None:  # a life that was cancelled before it began has closed nothing
-                await opened.close()
+            if connection is not None:
+                await connection.close()
 
     async def _dial(self) -> None:
         first = _endpoint(discover.worker_endpoint())
-        self._opened = opened = await open_line(first, self._services, self._log)
+        opened = await open_line(first, self._services, self._log)
 
         def find() -> discover.Endpoint:
             """Where it is, by the token of today: it may have been started again."""
             return _endpoint(discover.worker_endpoint(first.url))
 
-        self._life = asyncio.create_task(
-            stay_connected(find, self._services, self._door, self._log, opened)
-        )
-        self._life.add_done_callback(self._ended)
+        self._connection = KeptConnection(opened, find, self._services, self._log)
+        self._connection.life.add_done_callback(self._ended)
         self._address = discover.chat_url(first.url, self._id)
 
     def _ended(self, life: asyncio.Task[None]) -> None:

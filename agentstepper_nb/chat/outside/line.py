@@ -12,7 +12,8 @@ from msgspec import Struct
 from ...discover import Endpoint, websocket_url
 from ...errors import CommandError, ConnectionLostError
 from ...protocol.chat import SERVICE, Admitted
-from ...runtime.client.line import ClientLine
+from ...rpc.backoff import Backoff
+from ...rpc.client import ClientLine
 
 Value = TypeVar("Value")
 
@@ -101,20 +102,20 @@ class ChatLine:
             ConnectionLostError: The chat is away.
         """
         clock = asyncio.get_running_loop().time
-        away, wait = clock(), _FIRST_WAIT
+        away, backoff = clock(), Backoff(_FIRST_WAIT, _LONGEST_WAIT)
         while True:
             try:
                 async with aclosing(self._line.stream(method, params, kind)) as items:
                     async for item in items:
                         yield item
-                        away, wait = clock(), _FIRST_WAIT
+                        away = clock()
+                        backoff.reset()
             except CommandError as error:
                 if error.code not in _AWAY:
                     raise
                 if clock() - away > self._patience:
                     raise ConnectionLostError(error.message) from None
-            await asyncio.sleep(wait)
-            wait = min(2 * wait, _LONGEST_WAIT)
+            await asyncio.sleep(backoff.wait())
 
     async def close(self) -> None:
         """Close the connection. Idempotent."""

@@ -25,7 +25,7 @@ _SPEAKERS = ("assistant", "computer")
 
 
 class OutsideService:
-    """Serves clients by their tokens, on the interpreter's loop; see `worker.service.Service`.
+    """Serves clients by their tokens, on the interpreter's loop; see `rpc.line.Service`.
 
     A token of scope `watch` or `talk` may what `ChatService` lets it in its session; one of scope
     `answer` may `attend` as its agent, `give` pieces of answers, and say that one is `done`.

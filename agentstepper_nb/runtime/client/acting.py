@@ -8,7 +8,7 @@ from msgspec import Struct
 from ...protocol.runtime import Action, ActionKind, ActionStatus, Delivery, Json, Limits
 from ...protocol.runtime_asks import DEFAULT_LIMIT, ActionQuery, Actions
 from ...protocol.runtime_wire import Acted, CreateAgent, Destroy, Input, Interrupt, NewAction
-from .line import ClientLine
+from ...rpc.client import ClientLine
 from .words import member, new_id
 
 

@@ -6,8 +6,8 @@ from collections.abc import Generator
 from typing import Any, Self
 
 from ...discover import Endpoint
+from ...rpc.client import PATIENCE, ClientLine
 from .acting import Acting
-from .line import PATIENCE, ClientLine
 from .reading import Reading
 from .talking import Talking
 from .watching import Watching

@@ -8,9 +8,9 @@ from typing import Self
 
 from ...discover import Endpoint
 from ...protocol.runtime_wire import Notice
+from ...rpc.client import PATIENCE
+from ...rpc.loop_thread import Waiter, blocking
 from .agents import AsyncAgents
-from .line import PATIENCE
-from .waiter import Waiter, blocking
 
 
 class Agents(Waiter[AsyncAgents]):

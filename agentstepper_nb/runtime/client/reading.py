@@ -15,7 +15,7 @@ from ...protocol.runtime_asks import (
     StepQuery,
     Steps,
 )
-from .line import ClientLine
+from ...rpc.client import ClientLine
 from .words import statuses
 
 

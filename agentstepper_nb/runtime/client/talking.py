@@ -34,7 +34,7 @@ from ...protocol.runtime_wire import (
     NewParticipant,
     SetConversation,
 )
-from .line import ClientLine
+from ...rpc.client import ClientLine
 from .words import member, new_id
 
 

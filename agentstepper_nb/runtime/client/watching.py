@@ -9,7 +9,7 @@ from contextlib import aclosing
 from ...errors import CommandError
 from ...protocol.runtime import LIVE, AgentState
 from ...protocol.runtime_wire import Notice, WatchTopic
-from .line import ClientLine
+from ...rpc.client import ClientLine
 from .words import statuses
 
 #: Says of a session's snapshot whether it is as one waits for.

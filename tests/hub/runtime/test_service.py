@@ -17,7 +17,7 @@ from agentstepper_nb.protocol import runtime as rows
 from agentstepper_nb.protocol import runtime_asks as asks
 from agentstepper_nb.protocol import runtime_wire as wire
 from agentstepper_nb.protocol.runtime import SessionStatus
-from agentstepper_nb.worker.line import Line
+from agentstepper_nb.rpc.line import Line
 from tests.hub.runtime.desk import LOG, Desk, opened, refused
 
 Answer = TypeVar("Answer")

@@ -1,13 +1,13 @@
-"""A worker's connection on an event loop: the same at the Core's end and at the worker's."""
+"""A connection on an event loop, the same at both ends: what it serves, and what it asks."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from functools import partial
-from typing import Final, cast
+from typing import Final, Protocol, TypeVar, cast
 
 import msgspec
 from msgspec import Raw, Struct
@@ -28,7 +28,8 @@ from .peer import (
     Refused,
     Room,
 )
-from .service import Service
+
+Value = TypeVar("Value")
 
 #: Bytes of a value that still fit into a message, with the envelope.
 _LARGEST: Final = MAX_MESSAGE - 4096
@@ -39,6 +40,61 @@ _CANCELLED: Final = Failed(code="cancelled", message="It was cancelled before it
 
 #: What ends a stream that is read here: its result or an error, after its last item.
 _Arrival = Came | Answered | Broke
+
+
+class Service(Protocol):
+    """Answers requests, on the worker's event loop, which it mustn't block.
+
+    A `CommandError` or `ProtocolError` that it raises goes to who asked; anything else is logged.
+    """
+
+    async def call(self, method: str, params: Raw) -> Struct | Raw | None:
+        """Answer once; a `Raw` is JSON already. Cancelled where nobody wants the answer any more.
+
+        Args:
+            method: What is asked.
+            params: With what, as JSON.
+        """
+
+    def stream(self, method: str, params: Raw) -> AsyncIterator[Struct | Raw]:
+        """Answer with items: an async generator. It is taken from only as far as its reader has room,
+        and closed where its reader is gone.
+
+        Args:
+            method: What is asked.
+            params: With what, as JSON.
+        """
+
+    async def close(self) -> None:
+        """The worker ends."""
+
+
+class CoreDoor(Protocol):
+    """By which a service asks the Core, over whatever connection of this worker stands."""
+
+    async def connected(self) -> None:
+        """Wait until there is a connection; at once where there is one."""
+
+    async def call(
+        self, service: str, method: str, params: Struct | None, kind: type[Value]
+    ) -> Value:
+        """Ask for a result.
+
+        Args:
+            service: A service of the Core's.
+            method: What.
+            params: With what.
+            kind: The answer's class; `type(None)` where there is none.
+
+        Raises:
+            CommandError: It was refused; `worker_lost`: there is no connection, or it broke before the
+                answer came, so that nobody knows whether it was done.
+        """
+
+    def stream(
+        self, service: str, method: str, params: Struct | None, kind: type[Value]
+    ) -> AsyncGenerator[Value, None]:
+        """Ask for a stream of items; closing it cancels. Arguments and errors as `call`."""
 
 
 class Line:

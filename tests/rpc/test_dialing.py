@@ -11,10 +11,9 @@ import pytest
 
 from agentstepper_nb.discover import Endpoint
 from agentstepper_nb.errors import CommandError, ConnectionLostError, ProtocolError
-from agentstepper_nb.worker import redialing
-from agentstepper_nb.worker.dialing import NotTakenError, open_line
-from agentstepper_nb.worker.door import Door
-from agentstepper_nb.worker.redialing import Find, stay_connected
+from agentstepper_nb.rpc import reconnecting
+from agentstepper_nb.rpc.dialing import NotTakenError, open_line
+from agentstepper_nb.rpc.reconnecting import Door, Find, stay_connected
 from tests.worker.cores import Core, refuse
 from tests.worker.joined import LOG, Echo, Said
 
@@ -22,7 +21,7 @@ from tests.worker.joined import LOG, Echo, Said
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Who dials again does so at once."""
-    monkeypatch.setattr(redialing, "_FIRST_WAIT", 0.0)
+    monkeypatch.setattr(reconnecting, "_FIRST_WAIT", 0.0)
     yield
 
 
@@ -185,7 +184,7 @@ def test_a_core_that_starts_again_may_refuse_for_a_while(monkeypatch: pytest.Mon
                 await refused.wait()
                 await door.connected()
                 assert await echo(door) == Said("hello")
-                monkeypatch.setattr(redialing, "_RESTARTING", -1.0)
+                monkeypatch.setattr(reconnecting, "_RESTARTING", -1.0)
                 core.sessions[-1].connection.close(1001, "")
                 await core.connected()
                 core.refuse = refuse(401, "no more")

@@ -1,4 +1,4 @@
-"""How clients ask the Core: over a connection that comes back by itself."""
+"""How clients ask one service of the Core: over a connection that comes back by itself."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
-from ... import discover
-from ...errors import CommandError, ConnectionLostError
-from ...protocol.runtime_wire import SERVICE
-from ...worker.dialing import OpenLine, open_line
-from ...worker.door import Door
-from ...worker.redialing import Find, stay_connected
+from .. import discover
+from ..errors import CommandError, ConnectionLostError
+from ..protocol.runtime_wire import SERVICE
+from .dialing import OpenLine, open_line
+from .reconnecting import Find, KeptConnection
 
 Value = TypeVar("Value")
 
@@ -54,10 +53,8 @@ class ClientLine:
         self.find = find
         self._service = service
         self._patience = patience
-        self._door = Door()
-        self._door.open(opened.line)
-        self._first = opened
-        self._life = asyncio.create_task(stay_connected(find, {}, self._door, _log, opened))
+        self._connection = KeptConnection(opened, find, {}, _log)
+        self._door = self._connection.door
         self._closed = False
 
     @classmethod
@@ -141,9 +138,7 @@ class ClientLine:
     async def close(self) -> None:
         """Close the connection. Idempotent."""
         self._closed = True
-        self._life.cancel()
-        await asyncio.wait((self._life,))
-        await self._first.close()  # a life that was cancelled before it began has closed nothing
+        await self._connection.close()
 
     def _broke(self, error: CommandError, before: int) -> bool:
         """Whether the connection broke since: the Core says the same of workers of its own."""
@@ -156,16 +151,17 @@ class ClientLine:
         if self._door.is_open:
             return
         connected = asyncio.ensure_future(self._door.connected())
+        life = self._connection.life
         try:
             await asyncio.wait(
-                (connected, self._life),
+                (connected, life),
                 timeout=self._patience,
                 return_when=asyncio.FIRST_COMPLETED,
             )
         finally:
             connected.cancel()
-        if self._life.done() and not self._life.cancelled():
-            self._life.result()
+        if life.done() and not life.cancelled():
+            life.result()
         if not self._door.is_open:
             raise ConnectionLostError(
                 f"The Core at {self.url} is away: {self._door.away} Start it again: this connection "

@@ -21,8 +21,7 @@ from ..discover import Endpoint
 from ..errors import ConnectionLostError, ProtocolError
 from ..protocol.frame import MAX_MESSAGE, SUBPROTOCOL
 from ..protocol.worker import WORKER_VERSION, Failed, WorkerHello, WorkerWelcome, both_ways
-from .line import Line
-from .service import Service
+from .line import Line, Service
 
 #: Seconds that opening, the greeting and closing may take.
 _PATIENCE: Final = 10.0

@@ -14,8 +14,8 @@ import pytest
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub.workers import Workers
 from agentstepper_nb.protocol.worker import Failed, Request, both_ways
-from agentstepper_nb.worker.line import Line
-from agentstepper_nb.worker.peer import MOST_OPEN
+from agentstepper_nb.rpc.line import Line
+from agentstepper_nb.rpc.peer import MOST_OPEN
 from tests.hub.test_fuzz import BATCH, MANY_MESSAGES, MESSAGES, Breaker, batches
 from tests.worker.joined import LOG, Echo, Said, Wire
 

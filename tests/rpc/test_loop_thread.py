@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agentstepper_nb.runtime.client.thread import LoopThread
+from agentstepper_nb.rpc.loop_thread import LoopThread
 
 
 @pytest.fixture

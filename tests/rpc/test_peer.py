@@ -20,7 +20,7 @@ from agentstepper_nb.protocol.worker import (
     WorkerHello,
     both_ways,
 )
-from agentstepper_nb.worker.peer import (
+from agentstepper_nb.rpc.peer import (
     MOST_OPEN,
     Answered,
     Asked,

@@ -1,0 +1,6 @@
+"""Requests both ways over one connection to a Core: for workers, clients of its services, and chats.
+
+`peer` has the rules of the connection without I/O, `line` drives them on an event loop at both ends,
+`dialing` opens a connection and greets, `reconnecting` keeps one, `client` asks one service over it, and
+`loop_thread` lends an event loop to programs that have none.
+"""
