@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 from agentstepper_nb.discover import Endpoint, RuntimeFile, Tokens
-from agentstepper_nb.sdk.reconnecting import Backoff, candidates
+from agentstepper_nb.protocol.agent import Hello
+from agentstepper_nb.sdk.reconnecting import Backoff, Unreached, candidates, reach
+from tests.sdk.scripted_core import PATIENCE, ScriptedCore
 
 OURS = Endpoint("ws://127.0.0.1:1", "token")
 
 
-def core(url: str, token: str | None) -> RuntimeFile:
+def running_core(url: str, token: str | None) -> RuntimeFile:
     return RuntimeFile(pid=1, url=url, tokens=Tokens(agent=token or ""))
 
 
@@ -18,9 +22,9 @@ def core(url: str, token: str | None) -> RuntimeFile:
     ("running", "others"),
     [
         ([], []),
-        ([core("ws://127.0.0.1:1", "token")], []),
-        ([core("ws://127.0.0.1:2", "token")], [Endpoint("ws://127.0.0.1:2", "token")]),
-        ([core("ws://127.0.0.1:2", "another"), core("ws://127.0.0.1:3", None)], []),
+        ([running_core("ws://127.0.0.1:1", "token")], []),
+        ([running_core("ws://127.0.0.1:2", "token")], [Endpoint("ws://127.0.0.1:2", "token")]),
+        ([running_core("ws://127.0.0.1:2", "another"), running_core("ws://127.0.0.1:3", None)], []),
     ],
     ids=["none", "the same", "another port", "others' Cores"],
 )
@@ -32,7 +36,7 @@ def test_the_same_address_first_then_the_same_token(
 
 def test_without_a_token_any_core_without_one_may_be_it() -> None:
     last = Endpoint("ws://127.0.0.1:1")
-    running = [core("ws://127.0.0.1:2", None), core("ws://127.0.0.1:3", "token")]
+    running = [running_core("ws://127.0.0.1:2", None), running_core("ws://127.0.0.1:3", "token")]
     assert candidates(last, running) == [last, Endpoint("ws://127.0.0.1:2")]
 
 
@@ -42,3 +46,20 @@ def test_the_waits_grow_and_are_cut_by_chance() -> None:
     assert [shortest.wait() for _ in range(4)] == [0, 0.05, 0.1, 0.2]
     longest.reset()
     assert [longest.wait() for _ in range(2)] == [0, 0.1]
+
+
+@pytest.mark.parametrize(("token", "final"), [(None, False), ("t", True)])
+def test_a_refusal_ends_the_search_only_where_the_core_is_ours(
+    core: ScriptedCore, token: str | None, final: bool
+) -> None:
+    """A Core without a token may be anybody's: that it doesn't know the run says nothing."""
+    with socket.socket() as gone:
+        gone.bind(("127.0.0.1", 0))  # nobody listens there
+        last = Endpoint(f"ws://127.0.0.1:{gone.getsockname()[1]}", token)
+        hello = Hello(
+            version=2, sdk="", program="P", run="r", secret="s", pid=1, host="", boot="", sent=2
+        )
+        found = reach([last, Endpoint(core.url, token)], hello, PATIENCE)
+    assert isinstance(found, Unreached)
+    assert (found.refused, found.greeted) == (final, True)
+    assert (found.endpoint == last) is not final
