@@ -58,12 +58,14 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     from .agent_arguments import add_chat, add_code, add_policy
     from .arguments import add_doctor, add_export, add_run, add_serve, add_step, add_worker
+    from .backup import add_backup
 
     add_serve(commands)
     add_step(commands)
     add_run(commands)
     add_doctor(commands)
     add_export(commands)
+    add_backup(commands)
     add_worker(commands)
     add_code(commands)
     add_chat(commands)

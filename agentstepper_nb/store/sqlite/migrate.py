@@ -239,7 +239,7 @@ def copy_to(connection: sqlite3.Connection, target: Path) -> None:
     try:
         with contextlib.closing(sqlite3.connect(part)) as copy:
             copy.execute("PRAGMA synchronous = FULL")
-            connection.backup(copy, pages=4096)
+            connection.backup(copy)  # at one go: a Core that writes would begin it anew
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)

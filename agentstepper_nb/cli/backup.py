@@ -1,0 +1,53 @@
+"""`agentstepper backup`: a copy of the runs and background agents, beside a Core or without one."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import Namespace, _SubParsersAction
+from pathlib import Path
+from typing import Any
+
+from ..errors import StoreError
+from . import FAILED, OK
+from .text import inert
+
+
+def add_backup(commands: _SubParsersAction[Any]) -> None:
+    """Describe `agentstepper backup`."""
+    parser = commands.add_parser(
+        "backup",
+        help="copy the runs and background agents to a new folder",
+        description="Copies the runs and background agents to a new folder, which `agentstepper serve "
+        "--data` can open. A Core that has the runs' folder goes on.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("to", metavar="TO", nargs="?", help="the new folder (agentstepper-backup-DATE-TIME, here)")
+    add(
+        "--data", metavar="DIR", help="where runs are kept (agentstepper/ in Jupyter's data folder)"
+    )
+
+
+def run(given: Namespace) -> int:
+    """Run the command.
+
+    Args:
+        given: What the command line says.
+
+    Returns:
+        1 where the folder can't be copied, else 0.
+    """
+    from .. import discover
+    from ..store.backup import back_up
+
+    folder = discover.data_dir() if given.data is None else Path(given.data).expanduser()
+    name = given.to or time.strftime("agentstepper-backup-%Y%m%d-%H%M%S")
+    target = Path(name).expanduser()
+    try:
+        files = back_up(folder, target)
+    except StoreError as error:
+        print(f"agentstepper backup: {inert(str(error))}", file=sys.stderr)
+        return FAILED
+    print(inert(f"The files {', '.join(files)} of {folder} are copied to {target}."))
+    return OK
