@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,13 +11,20 @@ from typing import Final
 
 from ..coding.orchestrator import RunResult
 from ..coding.session import CodingSession
+from ..suggestions import did_you_mean
 from .code_screen import FlowScreen
 from .code_typed import Typed
 
 _PROMPT: Final = "> "
 _ENDS: Final = (signal.SIGTERM, signal.SIGHUP)
+_COMMANDS: Final = ("help", "quit", "exit")
+#: A command's name. A path has a second slash; a space before it makes a prompt of anything.
+_COMMAND: Final = re.compile(r"/([^\s/]*)(?!\S)")
+#: Characters of a command's name that are shown.
+_SHOWN: Final = 40
 _HELP: Final = """\
 What you write is told to the agent. /quit or Ctrl+D ends, /help shows this.
+A space before it tells the agent what begins with a slash.
 Ctrl+C cancels an answer; twice, it ends.\
 """
 
@@ -84,6 +92,10 @@ class Talk:
                     return
                 case "/help":
                     self._screen.say(_HELP)
+                case _ if command := _COMMAND.match(line):
+                    like = did_you_mean(command[1], _COMMANDS)
+                    text = f"There is no /{command[1][:_SHOWN]}: /help lists what there is.{like}"
+                    self._screen.say(text, "yellow")
                 case prompt:
                     tell(await self.answer(prompt))
 

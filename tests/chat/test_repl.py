@@ -131,6 +131,7 @@ def test_auto_chat_is_set(start: Start) -> None:
 def test_what_is_no_command_is_refused_and_quit_ends(start: Start) -> None:
     terminal = start()
     assert "There is no /fly" in terminal.type("/fly away")
+    assert "Did you mean “sessions”?" in terminal.type("/sesions")
     terminal.type("/quit")
     assert terminal.repl.over
 

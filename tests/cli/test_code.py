@@ -266,6 +266,22 @@ def test_ctrl_c_at_an_approval_takes_the_question_back(start: Start) -> None:
     ends(terminal, 130)
 
 
+def test_an_unknown_command_is_refused_and_not_told_to_the_model(start: Start) -> None:
+    terminal = start()
+    terminal.expect("> ")
+    for typed, like in (("/hlep", " Did you mean “help”"), ("/", ""), ("/zap it now", "")):
+        terminal.sendline(typed)
+        name = typed.split()[0]
+        terminal.expect_exact(f"There is no {name}: /help lists what there is.{like}")
+        terminal.expect("> ")
+    for count, typed in ((1, "/etc/hosts is what?"), (3, " /zap is what?")):
+        terminal.sendline(typed)
+        terminal.expect_exact(f"You said {count} things.")
+        terminal.expect("> ")
+    terminal.sendline("/quit")
+    ends(terminal, 0)
+
+
 @pytest.mark.parametrize("how", [signal.SIGHUP, signal.SIGTERM])
 def test_a_terminal_that_is_closed_leaves_no_command(
     start: Start, folder: Path, how: signal.Signals

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...errors import CommandError
 from ...protocol.chat import MOST_AUTO
+from ...suggestions import did_you_mean
 from . import view
 
 if TYPE_CHECKING:
@@ -42,8 +43,9 @@ def carry_out(repl: Repl, line: str) -> None:
     name, _, rest = line[1:].partition(" ")
     command = COMMANDS.get(name.casefold())
     if command is None:
+        like = did_you_mean(name, COMMANDS)
         raise CommandError(
-            "unknown_service", f"There is no /{name[:40]}: /help lists what there is."
+            "unknown_service", f"There is no /{name[:40]}: /help lists what there is.{like}"
         )
     command.run(repl, rest.strip())
 
