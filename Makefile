@@ -23,7 +23,7 @@ LOWEST_TESTS := tests/unit/protocol --ignore tests/unit/protocol/test_schema.py 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup js chromium third-party kernels lowest demo test test-fast test-lowest test-e2e test-notebooks test-js \
-        test-local-llm soak screenshots bench lint format generate
+        test-local-llm coverage soak screenshots bench lint format generate
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,15 @@ test-js: js ## The JavaScript's unit tests
 # Minutes, on a model whose words nobody can promise: no part of `make test`.
 test-local-llm: $(INSTALLED) $(LOCAL_LLM) ## A real model on this machine (downloads 127 MB, once)
 	PYTHONPATH=$(CURDIR)/$(dir $(LOCAL_LLM)) $(BIN)/python -m pytest -m local_llm --timeout=600 tests/models/local
+
+# Slower by half than the tests alone, so that each may take longer. What fails is told, and the table printed.
+coverage: $(INSTALLED) js third-party kernels ## The lines and branches that test-fast runs, beside tests/coverage.json
+	rm -rf .make/coverage && mkdir -p .make/coverage
+	$(BIN)/coverage run -m pytest $(PARALLEL) --timeout=300; fast=$$?; \
+	    $(BIN)/coverage run -m pytest --timeout=300 tests/server; server=$$?; \
+	    $(BIN)/coverage combine --quiet && $(BIN)/coverage json --quiet -o .make/coverage/report.json && \
+	    $(BIN)/python scripts/coverage_by_package.py .make/coverage/report.json $(COVERAGE_OPTIONS) && \
+	    exit $$((fast + server))
 
 # Runs of their own: two have a browser each, and Playwright's loops neither nest nor let others run.
 soak: $(INSTALLED) js chromium kernels ## The long tests
