@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
 from .demo import running_demo
+from .gallery import Gallery, build_gallery
 from .jupyter import Jupyter, running_jupyter
 from .lab import Lab, Notebook7, notebook
 from .pictures import Pictures, pictures_folder
@@ -66,6 +67,12 @@ def launched() -> Iterator[Browser]:
 def browser() -> Iterator[Browser]:
     with launched() as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def gallery(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Gallery:
+    """Every state of the view, built once for all modules."""
+    return build_gallery(tmp_path_factory.mktemp("gallery"), browser)
 
 
 @pytest.fixture

@@ -9,19 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from scripts import gallery as docs
 
 from .axe import expect_clean
-from .gallery import BUILDABLE, HEIGHTS, LOOKS, PICTURED, Gallery, Theme, build_gallery, expect_good
+from .gallery import BUILDABLE, HEIGHTS, LOOKS, PICTURED, Gallery, Theme, expect_good
 
 pytestmark = pytest.mark.skipif(not BUILDABLE, reason="the JavaScript was built without its tools")
-
-
-@pytest.fixture(scope="module")
-def gallery(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Gallery:
-    return build_gallery(tmp_path_factory.mktemp("gallery"), browser)
 
 
 @contextmanager

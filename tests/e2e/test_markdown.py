@@ -7,14 +7,13 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, Request
 
-from .gallery import BUILDABLE, build_gallery, page_of
+from .gallery import BUILDABLE, Gallery, page_of
 
 pytestmark = pytest.mark.skipif(not BUILDABLE, reason="the JavaScript was built without its tools")
 
 
 @pytest.fixture(scope="module")
-def page(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    gallery = build_gallery(tmp_path_factory.mktemp("gallery"), browser)
+def page(browser: Browser, gallery: Gallery) -> Iterator[Page]:
     page = browser.new_page()
     page.goto(page_of(gallery.folder))
     page.wait_for_selector("body[data-ready]")
