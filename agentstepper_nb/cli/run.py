@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NoReturn
 
 from ..discover import Endpoint, discover, running_servers
+from ..sdk.dialing import probe
 from ..sdk.environment import with_core
 from ..sdk.leash import tie_to_parent
-from ..sdk.probing import probe
 from . import USAGE
 
 #: Exit codes that aren't the program's own, as `env`, `nohup` and `timeout` have them.

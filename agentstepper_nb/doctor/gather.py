@@ -132,7 +132,7 @@ def _lost_folder(core: discover.RuntimeFile) -> str:
 
 
 def _problem(endpoint: discover.Endpoint) -> str:
-    from ..sdk.probing import probe
+    from ..sdk.dialing import probe
 
     try:
         probe(endpoint)
@@ -150,7 +150,7 @@ def _agents(core: discover.RuntimeFile, problem: str) -> Agents | None:
 
 
 def _choice(cores: tuple[discover.RuntimeFile, ...]) -> Choice:
-    from ..sdk.probing import probe
+    from ..sdk.dialing import probe
 
     try:
         endpoint = discover.discover()

@@ -29,7 +29,7 @@ from ..protocol.frame import MAX_MESSAGE
 from ..protocol.v1 import agent as v1
 from ..protocol.v1.commits import dump_commit
 from ..protocol.values import Commit, EventKind, Side
-from .parted import Parted, part
+from .buffer import Parted, part
 
 _TOO_LARGE: Final = (
     "This message has {:.1f} MiB, and a Core of version 1 closes the connection above 1 MiB. Pass "

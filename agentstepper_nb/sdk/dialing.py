@@ -27,6 +27,9 @@ _PATIENCE = 10
 #: Seconds that what was sent may stay without TCP's word that it arrived.
 _SILENCE: Final = 60
 
+#: Seconds that a Core has to answer a probe: it is near, and a person waits.
+PROBE_PATIENCE: Final = 3.0
+
 _START_ONE = (
     "Start one with `agentstepper serve`, or in JupyterLab with agentstepper_nb installed there."
 )
@@ -118,6 +121,30 @@ def greet(connection: ClientConnection, hello: Hello) -> Welcome | None:
             f"This SDK speaks version {VERSION}, the Core {spoken}: upgrade the older of the two."
         )
     return answer
+
+
+def probe(endpoint: Endpoint, patience: float = PROBE_PATIENCE) -> int:
+    """Shake hands as an agent would, with its token, and leave again.
+
+    Args:
+        endpoint: Where the Core is.
+        patience: Seconds that it has to answer.
+
+    Returns:
+        The version of the protocol that it would speak with this SDK.
+
+    Raises:
+        ConnectionError: There is no Core, it doesn't answer, or it refuses the token; the text says what
+            to do.
+    """
+    try:
+        with dial(endpoint, patience) as socket:
+            # A handshake may be the work of a proxy before it; a pong is the Core's own.
+            if not socket.ping().wait(patience):
+                raise TimeoutError
+            return 1 if socket.subprotocol is None else VERSION
+    except Exception as error:
+        raise why_not_opened(endpoint, error, patience) from None
 
 
 def why_not_opened(

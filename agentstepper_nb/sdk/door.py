@@ -29,13 +29,13 @@ from .argument_checks import (
     check_port,
     check_text,
 )
-from .children import Children
 from .connections import OnDisconnect
 from .flow import Flow, new_id
 from .jsontext import ToJson
 from .packing import Packer, Redact
 from .pumps import pump, result
 from .session import TIMELINE_PATIENCE, Session, finish_all
+from .spawn import Children
 from .steps import Steps
 from .tracing import Traced, trace, wrap
 from .watch import Watch

@@ -1,7 +1,8 @@
-"""What stands in an outbox's queue: what is sent, and the news of the connection."""
+"""What stands in an outbox's queue: what is sent, in whose turn, and the news of the connection."""
 
 from __future__ import annotations
 
+from collections import deque
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Final
@@ -18,6 +19,7 @@ from ..protocol.agent import (
     GetTimeline,
 )
 from .dialects import Dialect
+from .waiting import Waiting
 
 #: What a message takes beside its contents, about.
 FRAME: Final = 512
@@ -83,6 +85,16 @@ Sendable = Batch | Request | Mark | End
 News = Connected | Lost | Freed | Alone | Acknowledged
 
 
+def count_of(item: Sendable) -> int:
+    """How many messages an item is."""
+    match item:
+        case Batch(messages=messages):
+            return len(messages)
+        case Request() | End():
+            return 1
+    return 0
+
+
 def size_of(messages: tuple[AgentMessage, ...]) -> int:
     """What messages take, about, in bytes. What is waited for until it is written needs no more care."""
     size = FRAME * len(messages)
@@ -90,3 +102,38 @@ def size_of(messages: tuple[AgentMessage, ...]) -> int:
     if isinstance(last, BreakpointReached | EventBegun) and last.data is not UNSET:
         size += memoryview(last.data).nbytes
     return size
+
+
+class Turns:
+    """One breakpoint at a time, for a Core that knows no more: the others wait here, in their order.
+
+    Args:
+        waiting: Who waits for what.
+    """
+
+    def __init__(self, waiting: Waiting) -> None:
+        self._waiting = waiting
+        self._asked: str | None = None  # the breakpoint that was asked last
+        self._kept: deque[Batch] = deque()
+
+    def may(self, batch: Batch) -> bool:
+        """Whether a batch may be sent now; one that mayn't is kept until `next` gives it."""
+        last = batch.messages[-1]
+        if not (isinstance(last, BreakpointReached) and last.waits):
+            return True
+        if self._kept or self._is_asked():
+            self._kept.append(batch)
+            return False
+        self._asked = batch.breakpoint
+        return True
+
+    def next(self) -> Batch | None:
+        """The batch whose turn it is now; None while a breakpoint waits, or where none is kept."""
+        if not self._kept or self._is_asked():
+            return None
+        batch = self._kept.popleft()
+        self._asked = batch.breakpoint
+        return batch
+
+    def _is_asked(self) -> bool:
+        return self._asked is not None and self._waiting.has(self._asked)

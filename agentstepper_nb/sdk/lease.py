@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from fnmatch import fnmatchcase
 from typing import Final
 
 from msgspec import UNSET, Struct
@@ -28,8 +29,8 @@ from ..protocol.agent import (
     EventBegun,
     Lease,
 )
-from ..protocol.values import PAIRED, EventKind, Mode, Side
-from .costs import with_cost
+from ..protocol.stops import Price
+from ..protocol.values import PAIRED, EventKind, Mode, Side, Usage
 from .items import Batch, size_of
 from .outbox import MOST_CONNECTED, Outbox
 from .waiting import Kind, Waiting
@@ -37,6 +38,8 @@ from .waiting import Kind, Waiting
 #: So many breakpoints, and bytes of them, are kept for the stops that may come with the first lease.
 _MOST_EARLY: Final = 1000
 _MOST_EARLY_BYTES: Final = MOST_CONNECTED
+#: Prices are for so many tokens.
+_TOKENS: Final = 1_000_000
 
 
 class _Told(Struct, frozen=True):
@@ -212,3 +215,23 @@ def _waits(message: AgentMessage) -> bool:
 def _failed(message: AgentMessage) -> bool:
     """Whether it tells of an exception, which may be the last that this process has to tell."""
     return isinstance(message, BreakpointReached) and message.failure is not None
+
+
+def with_cost(usage: Usage | None, model: str | None, prices: Iterable[Price]) -> Usage | None:
+    """A query's usage, its cost estimated where nobody told it and a price fits.
+
+    Args:
+        usage: What is known; without both counts of tokens nothing is estimated.
+        model: The model that was asked.
+        prices: The first whose pattern fits the model is its price.
+    """
+    if usage is None or usage.cost is not None:
+        return usage
+    asked, said = usage.input_tokens, usage.output_tokens
+    if asked is None or said is None:
+        return usage
+    for price in prices:
+        if fnmatchcase(model or "", price.model):
+            cost = (asked * price.input + said * price.output) / _TOKENS
+            return replace(usage, cost=cost, estimated=True)
+    return usage

@@ -29,11 +29,22 @@ from ..protocol.agent import (
     Withdraw,
 )
 from ..protocol.pieces import Sender
-from .buffer import Buffer
+from .buffer import Buffer, Parted
 from .dialects import Dialect
-from .items import Alone, Batch, Connected, End, Freed, Lost, Mark, News, Request, Sendable
-from .parted import Parted
-from .turns import Turns
+from .items import (
+    Alone,
+    Batch,
+    Connected,
+    End,
+    Freed,
+    Lost,
+    Mark,
+    News,
+    Request,
+    Sendable,
+    Turns,
+    count_of,
+)
 from .waiting import Waiting, new_future
 
 log = logging.getLogger("agentstepper_nb.sdk")
@@ -158,7 +169,7 @@ class Outbox:
     @property
     def undelivered(self) -> int:
         """How many messages no Core is known to keep."""
-        return len(self._buffer) + sum(map(_count, tuple(self._parked)))
+        return len(self._buffer) + sum(map(count_of, tuple(self._parked)))
 
     # ---- the writing thread -------------------------------------------------------------------------
 
@@ -382,12 +393,3 @@ def _drain(queue: SimpleQueue[Q]) -> list[Q]:
         while True:
             found.append(queue.get_nowait())
     return found
-
-
-def _count(item: Sendable) -> int:
-    match item:
-        case Batch(messages=messages):
-            return len(messages)
-        case Request() | End():
-            return 1
-    return 0

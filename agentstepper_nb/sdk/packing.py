@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -17,7 +19,6 @@ from ..protocol.marks import REPR
 from ..protocol.values import Commit, Failure, FileBody, FileChange
 from .decoding import decode
 from .encoding import Shown, show, show_again
-from .frames import own_frames
 from .jsontext import Dumper, ToJson, dump, load, quick_text, walk
 from .masking import Mask, unmask
 
@@ -32,6 +33,11 @@ _WEIGHTS: Final = (1, 1 / 8, 0)
 #: Stands in the text of a value that has marks, or what looks like one.
 _HINT_AT_MARK: Final = f'"{REPR}"'
 _LONGEST_ERROR: Final = 10_000
+
+_PACKAGE: Final = str(Path(__file__).resolve().parents[1])
+#: The innermost frames and characters that are shown: a recursion that ran out has a thousand frames.
+_FRAMES: Final = 30
+_CHARACTERS: Final = 16_000
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -257,3 +263,23 @@ def _within_limit(changes: tuple[FileChange, ...], limit: int) -> tuple[FileChan
         kept[index] = replace(change, body=None, size=size)
         sizes[index] = len(msgspec.json.encode(kept[index]))
     return tuple(kept)
+
+
+def own_frames(error: BaseException) -> str:
+    """Format the frames of an exception, without those of this package and without its message.
+
+    Args:
+        error: The exception.
+
+    Returns:
+        Text as Python prints it, innermost frame last; "" where there is none.
+    """
+    try:
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
+        text = "".join(traceback.format_list(own[-_FRAMES:])).rstrip()
+    except Exception:  # a broken linecache or loader of the agent's is no reason to fail
+        return ""
+    if len(text) <= _CHARACTERS:
+        return text
+    return text[-_CHARACTERS:].partition("\n")[2]  # half a line may hold half a secret, unmasked

@@ -382,7 +382,7 @@ def test_a_server_that_is_no_core_is_named(capsys: pytest.CaptureFixture[str]) -
 def test_a_core_that_hangs_is_given_up(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agentstepper_nb.sdk.probing.probe.__defaults__", (0.2,))
+    monkeypatch.setattr("agentstepper_nb.sdk.dialing.probe.__defaults__", (0.2,))
     with socket.create_server(("127.0.0.1", 0)) as silent:
         said = refusal(capsys, "--url", f"ws://127.0.0.1:{silent.getsockname()[1]}")
     assert "No Core answered" in said and "0.2 seconds" in said

@@ -20,7 +20,7 @@ from agentstepper_nb.protocol.agent import (
     Stop,
 )
 from agentstepper_nb.protocol.values import Ending, EventKind, Outcome, Side, Usage
-from agentstepper_nb.sdk.frames import own_frames
+from agentstepper_nb.sdk.packing import own_frames
 from tests.sdk.doors import both, run
 from tests.sdk.scripted_core import START, STEP, Script, ScriptedCore, edit
 

@@ -22,11 +22,10 @@ from agentstepper_nb.protocol.joined import joined
 from agentstepper_nb.protocol.pieces import Pieces, Receiver
 from agentstepper_nb.protocol.values import EventKind, Side
 from agentstepper_nb.sdk import outbox
-from agentstepper_nb.sdk.buffer import Buffer
+from agentstepper_nb.sdk.buffer import Buffer, Parted, part
 from agentstepper_nb.sdk.dialects import Version1, Version2
 from agentstepper_nb.sdk.items import Batch
 from agentstepper_nb.sdk.outbox import Outbox
-from agentstepper_nb.sdk.parted import Parted, part
 from agentstepper_nb.sdk.waiting import Waiting
 from tests.sdk.doors import both, run
 from tests.sdk.person import Person
