@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import copy
-import gc
 import json
 import logging
-import random
-import resource
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import suppress
 from itertools import dropwhile
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,98 +18,12 @@ from tests.hub.conftest import Stand
 from tests.hub.peers import Agent, AgentV1, AgentV2, Json
 from tests.hub.scene import Scene
 from tests.hub.uis import Ui, UiV1, UiV2
+from tests.kit.fuzz import BATCH, MANY_MESSAGES, MESSAGES, Breaker, batches
 
-MESSAGES = 2000
-MANY_MESSAGES = 100_000
 #: Of a thousand agents of version 1, each with a connection and a run of its own.
 MANY_OLD_MESSAGES = 20_000
-#: After so many a peer reads what was answered, and the Core is looked at.
-BATCH = 1000
 #: What one agent of version 1 says: it is let go at the first message that the original might have sent.
 OLD_BATCH = 20
-#: Bytes that the process may have grown by in the second half.
-GROWTH = 64 << 20
-
-#: What may stand where something else is expected.
-WEIRD: list[Json] = [
-    None,
-    True,
-    0,
-    -1,
-    1.5,
-    1e300,
-    float("nan"),
-    float("-inf"),
-    10**30,
-    10**400,
-    "",
-    " ",
-    "none",
-    "null",
-    "NaN",
-    "\ud800",
-    "\u202e\x1b[31m\x00",
-    "x" * 3000,
-    [],
-    {},
-    [[[[[]]]]],
-    {"": {"": None}},
-    json.loads("[" * 300 + "]" * 300),
-]
-
-
-class Breaker:
-    """Breaks messages, the same way for the same seed."""
-
-    def __init__(self, seed: int) -> None:
-        self.chance = random.Random(seed)
-
-    def broken(self, message: Json) -> str:
-        """A message with something wrong about it, as text; one in eight stays whole."""
-        way = self.chance.randrange(8)
-        if way == 0:
-            return json.dumps(message)
-        if way < 5:
-            changed = json.loads(json.dumps(message))
-            for _ in range(self.chance.choice((1, 1, 2))):
-                changed = self.change(changed)
-            return json.dumps(changed)
-        return self.scramble(json.dumps(message, ensure_ascii=False))
-
-    def change(self, value: Json) -> Json:
-        """The value with one place of it replaced, dropped or added."""
-        if not isinstance(value, (dict, list)):
-            return self.weird()
-        inside = list(value) if isinstance(value, dict) else range(len(value))
-        if not inside or self.chance.random() < 0.1:
-            return self.weird()
-        key = self.chance.choice(list(inside))
-        if isinstance(value[key], (dict, list)) and self.chance.random() < 0.7:
-            value[key] = self.change(value[key])
-            return value
-        way = self.chance.randrange(6)
-        if way == 0:
-            del value[key]
-        elif way == 1 and isinstance(value, dict):
-            value[self.chance.choice(("", "run", "more", key * 2))] = value[key]
-        else:
-            value[key] = self.weird()
-        return value
-
-    def weird(self) -> Json:
-        return copy.deepcopy(self.chance.choice(WEIRD))
-
-    def scramble(self, text: str) -> str:
-        at, to = sorted(self.chance.randrange(len(text) + 1) for _ in range(2))
-        return self.chance.choice(
-            [
-                text[:at],
-                text[:at] + text[to:],
-                text[:to] + text[at:],
-                text[:at] + self.chance.choice('{}[]":,0x\\\n\x00✓') + text[at + 1 :],
-                text * 2,
-            ]
-        )
 
 
 def agents_messages(agent: Agent, turn: int) -> list[Json]:
@@ -370,22 +278,6 @@ def flooded_by_a_ui(stand: Stand, version: int, messages: int) -> None:
     scene.agent = stand.agent(2)
     scene.run = ""
     scene.all_is_well()
-
-
-def batches(messages: int) -> Iterator[int]:
-    """The first message's number of each batch; between them the process doesn't grow."""
-    before = 0
-    for first in range(0, messages, BATCH):
-        if first == messages // 2:
-            before = resident()
-        yield first
-    assert resident() - before < GROWTH
-
-
-def resident() -> int:
-    """Bytes of memory that this process has, the Core's included."""
-    gc.collect()
-    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def holds(stand: Stand) -> None:

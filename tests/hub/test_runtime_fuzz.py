@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,26 +11,8 @@ import pytest
 
 from agentstepper_nb.hub.runtime import Right
 from agentstepper_nb.protocol.runtime_asks import StateQuery, States
-from agentstepper_nb.protocol.worker import Failed, both_ways
 from tests.hub.hosting import hosted
-from tests.hub.test_fuzz import BATCH, MANY_MESSAGES, MESSAGES, Breaker, batches
-
-
-class Ear:
-    """Counts what is answered."""
-
-    def __init__(self) -> None:
-        self.answers: Counter[str] = Counter()
-        self.codes: Counter[str] = Counter()
-
-    def send(self, text: str) -> None:
-        envelope, message = both_ways.decode(text)
-        self.answers[envelope.type] += 1
-        if isinstance(message, Failed):
-            self.codes[message.code] += 1
-
-    def close(self, code: int, reason: str) -> None:
-        raise AssertionError(reason)
+from tests.kit.fuzz import MANY_MESSAGES, MESSAGES, CountingTransport, flood
 
 
 def messages(turn: int) -> list[dict[str, Any]]:
@@ -74,16 +55,12 @@ def messages(turn: int) -> list[dict[str, Any]]:
 def fuzz(count: int) -> None:
     async def test() -> None:
         async with hosted() as core:
-            ear, breaker = Ear(), Breaker(3)
+            ear = CountingTransport()
             session = core.host.connect(ear, Right.CONTROL)
             session.receive(
                 '{"n":1,"type":"hello","body":{"version":1,"worker":"w","pid":1,"services":[]}}'
             )
-            for first in batches(count):
-                for turn in range(first, first + BATCH):
-                    session.receive(breaker.broken(breaker.chance.choice(messages(turn))))
-                    if turn % 10 == 0:
-                        await asyncio.sleep(0)
+            await flood(count, 3, messages, session.receive)
             said = {"malformed", "unknown_message", "invalid_message", "watch_only"}
             assert said <= set(ear.codes)
             assert ear.codes["internal"] == 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -13,10 +12,10 @@ import pytest
 
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub.workers import Workers
-from agentstepper_nb.protocol.worker import Failed, Request, both_ways
+from agentstepper_nb.protocol.worker import Request, both_ways
 from agentstepper_nb.rpc.line import Line
 from agentstepper_nb.rpc.peer import MOST_OPEN
-from tests.hub.test_fuzz import BATCH, MANY_MESSAGES, MESSAGES, Breaker, batches
+from tests.kit.fuzz import MANY_MESSAGES, MESSAGES, CountingTransport, flood
 from tests.worker.joined import LOG, Echo, Said, Wire
 
 
@@ -39,37 +38,11 @@ def messages(turn: int) -> list[dict[str, Any]]:
     return [{"n": turn, "type": type, "id": f"{turn % 13}", "body": body} for type, body in said]
 
 
-class Ear:
-    """Counts what is answered."""
-
-    def __init__(self) -> None:
-        self.codes: Counter[str] = Counter()
-        self.answers: Counter[str] = Counter()
-
-    def send(self, text: str) -> None:
-        envelope, message = both_ways.decode(text)
-        self.answers[envelope.type] += 1
-        if isinstance(message, Failed):
-            self.codes[message.code] += 1
-
-    def close(self, code: int, reason: str) -> None:
-        raise AssertionError(reason)
-
-
-async def flood(count: int, seed: int, receive: Callable[[str], None]) -> None:
-    breaker = Breaker(seed)
-    for first in batches(count):
-        for turn in range(first, first + BATCH):
-            receive(breaker.broken(breaker.chance.choice(messages(turn))))
-            if turn % 10 == 0:
-                await asyncio.sleep(0)
-
-
 def at_the_core(count: int) -> None:
     """A Core has asked this worker, which answers nonsense."""
 
     async def test() -> None:
-        workers, ear = Workers(LOG), Ear()
+        workers, ear = Workers(LOG), CountingTransport()
         session = workers.connect(ear)
         session.receive('{"n": 1, "type": "result", "id": "1", "body": {}}')
         assert ear.codes == {"hello_expected": 1}
@@ -90,7 +63,7 @@ def at_the_core(count: int) -> None:
 
         # As many as there are ids, so that what comes is for one of them.
         asking = [asyncio.create_task(ask()) for _ in range(13)]
-        await flood(count, 1, session.receive)
+        await flood(count, 1, messages, session.receive)
         over.set()
         session.closed()
         ends: Counter[str] = sum(await asyncio.gather(*asking), Counter())
@@ -107,9 +80,9 @@ def at_the_worker(count: int) -> None:
     """A Core asks nonsense of a worker."""
 
     async def test() -> None:
-        echo, ear = Echo(), Ear()
+        echo, ear = Echo(), CountingTransport()
         line = Line(ear.send, {"echo": echo}, LOG)
-        await flood(count, 2, line.receive)
+        await flood(count, 2, messages, line.receive)
         assert {"malformed", "unknown_service", "invalid_message", "duplicate"} <= set(ear.codes)
         assert ear.answers["result"] > 0
         assert ear.answers["item"] > 0
