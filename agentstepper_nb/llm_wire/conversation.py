@@ -1,13 +1,10 @@
-"""A conversation with a model, in words that are the same for every API.
-
-The codecs of this room (`chat`, `responses`, `messages`) turn these into what each API calls them, and
-its streams into the events of `events`.
-"""
+"""A conversation with a model, in words that are the same for every API."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
+import msgspec
 from msgspec import Struct
 
 
@@ -66,3 +63,45 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     tool_choice: Literal["auto", "none", "required"] | str | None = None
     """Any other word is the one tool to call."""
+
+
+#: A text, or parts of which those with a `text` are the words.
+Content = str | tuple[dict[str, Any], ...] | None
+
+
+def joined_text(content: Content, joint: str = "") -> str:
+    """The words of a content; parts without words are left out."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    return joint.join(part["text"] for part in content if isinstance(part.get("text"), str))
+
+
+_MARKS: Final = {True: "[ok]\n", False: "[failed]\n"}
+
+
+class _Outcome(Struct):
+    ok: bool = True
+
+
+def mark_outcome(content: str, ok: bool) -> str:
+    """Give a result as it is sent, so that the model and `read_outcome` know how the call went.
+
+    What says so itself, as `{"ok": false, …}` does, is sent as it is; so is all that went well.
+    """
+    marked = content.startswith(tuple(_MARKS.values()))
+    return content if not marked and _says_ok(content) is ok else _MARKS[ok] + content
+
+
+def read_outcome(sent: str) -> tuple[str, bool]:
+    """Take apart again what `mark_outcome` gave: the content, and whether the call went well."""
+    for ok, mark in _MARKS.items():
+        if sent.startswith(mark):
+            return sent.removeprefix(mark), ok
+    return sent, _says_ok(sent)
+
+
+def _says_ok(content: str) -> bool:
+    try:
+        return msgspec.json.decode(content, type=_Outcome).ok
+    except (ValueError, RecursionError):  # no such object: it says nothing
+        return True

@@ -1,10 +1,8 @@
-"""Server-sent events: how they are framed, and read again from bytes that come in any pieces.
-
-https://html.spec.whatwg.org/multipage/server-sent-events.html
-"""
+"""Server-sent events: how they are framed and read again, and how an answer is cut for a stream."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -96,3 +94,18 @@ class Decoder:
         self._data, self._name = [], ""
         if data:
             yield Event("\n".join(data), name or "message", self._id)
+
+
+#: Characters of a tool call's arguments that one event carries.
+ARGUMENTS_PER_EVENT: Final = 16
+
+
+def words(text: str) -> list[str]:
+    """Cut a text by the word, its spaces kept."""
+    return re.findall(r"\s*\S+\s*|\s+", text)
+
+
+def fragments(arguments: str) -> list[str]:
+    """Cut a tool call's arguments, wherever that falls."""
+    step = ARGUMENTS_PER_EVENT
+    return [arguments[start : start + step] for start in range(0, len(arguments), step)]

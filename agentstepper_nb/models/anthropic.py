@@ -12,8 +12,7 @@ from ..errors import ModelError
 from ..llm_wire import messages
 from ..llm_wire.conversation import ModelRequest
 from ..llm_wire.streaming import AnswerStream
-from .problems import Problems
-from .streaming import NO_KEY, Failures, HTTPProvider, Patience, Response
+from .streaming import NO_KEY, Failures, HTTPProvider, Patience, Problems, Response
 
 KEY_VARIABLE: Final = "ANTHROPIC_API_KEY"
 URL_VARIABLE: Final = "ANTHROPIC_BASE_URL"

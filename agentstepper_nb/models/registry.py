@@ -85,7 +85,7 @@ def check_message(name: str, model: str) -> None:
     """
     if name != "scripted":
         return
-    from .scripted.library import SCRIPTS_VARIABLE, named_scripts
+    from .scripted.script import SCRIPTS_VARIABLE, named_scripts
 
     if model not in named_scripts():
         raise ModelError(

@@ -9,8 +9,8 @@ from msgspec import Meta
 
 from agentstepper_nb.chat.connectors.endpoint import Endpoint
 from agentstepper_nb.llm_wire.conversation import ToolResultMessage
-from agentstepper_nb.llm_wire.cutting import words
 from agentstepper_nb.llm_wire.events import ResponseCompleted, TextDelta
+from agentstepper_nb.llm_wire.sse import words
 from tests.coding.playing import USAGE, Answer, Playing
 
 

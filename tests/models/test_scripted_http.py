@@ -8,7 +8,7 @@ from http.client import HTTPConnection, HTTPResponse
 import pytest
 
 from agentstepper_nb.models.scripted import Rule, Script, ScriptedServer, always, say
-from agentstepper_nb.models.scripted.http import MAX_BODY
+from agentstepper_nb.models.scripted.server import MAX_BODY
 
 CHAT = "/v1/chat/completions"
 ASK = b'{"model": "m", "messages": []}'

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Struct
 
-from .. import outcomes
+from .. import conversation
 from ..conversation import (
     AssistantMessage,
     ChatMessage,
@@ -65,7 +65,7 @@ def _messages(request: ModelRequest) -> Iterator[Message]:
                 ]
                 yield assistant(message.content or (None if calls else ""), calls)
             case ToolResultMessage():
-                sent = outcomes.tell(message.content, message.ok)
+                sent = conversation.mark_outcome(message.content, message.ok)
                 yield Message("tool", sent, tool_call_id=message.call_id)
 
 
@@ -160,7 +160,7 @@ def _message(message: Message, path: str) -> ChatMessage:
                 raise msgspec.ValidationError(
                     f"A tool's message names no tool_call_id - at `{path}`"
                 )
-            content, ok = outcomes.hear(message.text)
+            content, ok = conversation.read_outcome(message.text)
             return ToolResultMessage(call_id=message.tool_call_id, content=content, ok=ok)
     raise msgspec.ValidationError(f"Unknown role {message.role!r} - at `{path}.role`")
 

@@ -13,9 +13,9 @@ import msgspec
 from msgspec import Struct
 
 from ...protocol.values import Usage as Cost
+from ..conversation import Content, joined_text
 from ..events import AgentEvent, TraceEvent
 from ..streaming import AnswerStream, OpenCall, problem, said, thought
-from ..texts import Content, joined
 
 _DONE: Final = "[DONE]"
 
@@ -139,7 +139,7 @@ class Stream(AnswerStream):
 
     def _said(self, delta: _Delta) -> Iterator[AgentEvent]:
         yield from thought(delta.reasoning_content or delta.reasoning)
-        yield from said(joined(delta.content))
+        yield from said(joined_text(delta.content))
         yield from said(delta.refusal)
         for piece in delta.tool_calls or ():
             yield from self._call(piece).add(piece.function or _Function())

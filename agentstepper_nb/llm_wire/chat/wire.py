@@ -17,7 +17,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from .. import cutting
+from .. import sse
 
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
 
@@ -240,10 +240,10 @@ def chunks(completion: Completion, *, include_usage: bool = False) -> Iterator[C
 
 def _deltas(message: Message) -> Iterator[Delta]:
     yield Delta(role=message.role, content=None if message.content is None else "")
-    for words in cutting.words(message.text):
+    for words in sse.words(message.text):
         yield Delta(content=words)
     for index, call in enumerate(message.calls):
         first = FunctionDelta(name=call.function.name, arguments="")
         yield Delta(tool_calls=(ToolCallDelta(index, first, id=call.id, type=call.type),))
-        for fragment in cutting.fragments(call.function.arguments):
+        for fragment in sse.fragments(call.function.arguments):
             yield Delta(tool_calls=(ToolCallDelta(index, FunctionDelta(arguments=fragment)),))

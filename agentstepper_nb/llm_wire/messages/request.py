@@ -11,14 +11,51 @@ from msgspec import Struct
 from ..conversation import (
     AssistantMessage,
     ChatMessage,
+    Content,
     ModelRequest,
     ToolCall,
     ToolResultMessage,
     ToolSpec,
     UserMessage,
+    joined_text,
 )
-from ..texts import Content, joined
-from .arguments import from_input, to_input
+
+#: Holds a text that is no object: malformed JSON, say.
+_MALFORMED: Final = "malformed_arguments"
+
+
+def to_input(args_json: str) -> msgspec.Raw:
+    """Give arguments as an object, to the letter where they are one."""
+    parsed = _parsed(args_json)
+    if not isinstance(parsed, dict) or _wrapped(parsed) is not None:
+        return msgspec.Raw(msgspec.json.encode({_MALFORMED: args_json}))
+    return msgspec.Raw(args_json.encode())
+
+
+def from_input(value: msgspec.Raw) -> str:
+    """Give an object as the text it stands for; what isn't one, which servers send, is text already."""
+    written = bytes(value).decode()
+    parsed = _parsed(written)
+    if isinstance(parsed, str):
+        return parsed
+    text = _wrapped(parsed)
+    return written if text is None else text
+
+
+def _wrapped(parsed: Any) -> str | None:
+    """The text that an object holds for `to_input`; None where it is one of its own."""
+    if not isinstance(parsed, dict) or parsed.keys() != {_MALFORMED}:
+        return None
+    text = parsed[_MALFORMED]
+    return text if isinstance(text, str) else None
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        return None
+
 
 #: The longest answer where a request names none, which the API doesn't allow: what all models grant.
 MAX_TOKENS: Final = 32_000
@@ -176,7 +213,7 @@ def decode_request(body: bytes | str) -> ModelRequest:
         asked = _decoder.decode(body)
     except RecursionError:
         raise msgspec.DecodeError("JSON is nested too deeply") from None
-    system = [joined(asked.system)] if asked.system else []
+    system = [joined_text(asked.system)] if asked.system else []
     system += [_said(_as_blocks(turn)) for turn in asked.messages if turn.role == "system"]
     choice = asked.tool_choice
     return ModelRequest(
@@ -228,7 +265,7 @@ def _user_messages(blocks: tuple[_Block, ...]) -> Iterator[ChatMessage]:
             yield UserMessage(content=_said(tuple(said)))
             said.clear()
         yield ToolResultMessage(
-            call_id=block.tool_use_id, content=joined(block.content), ok=not block.is_error
+            call_id=block.tool_use_id, content=joined_text(block.content), ok=not block.is_error
         )
     if said:
         yield UserMessage(content=_said(tuple(said)))

@@ -9,17 +9,18 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .. import outcomes
+from .. import conversation
 from ..conversation import (
     AssistantMessage,
     ChatMessage,
+    Content,
     ModelRequest,
     ToolCall,
     ToolResultMessage,
     ToolSpec,
     UserMessage,
+    joined_text,
 )
-from ..texts import Content, joined
 
 _TOOL_CHOICES = ("auto", "none", "required")
 _SYSTEM_ROLES = ("system", "developer")
@@ -68,7 +69,7 @@ def _items(messages: tuple[ChatMessage, ...]) -> Iterator[dict[str, Any]]:
                 yield {
                     "type": "function_call_output",
                     "call_id": message.call_id,
-                    "output": outcomes.tell(message.content, message.ok),
+                    "output": conversation.mark_outcome(message.content, message.ok),
                 }
         before = message
 
@@ -146,7 +147,7 @@ def decode_request(body: bytes | str) -> ModelRequest:
         (_Item(role="user", content=asked.input),) if isinstance(asked.input, str) else asked.input
     )
     system = [] if asked.instructions is None else [asked.instructions]
-    system += [joined(item.content) for item in items if item.role in _SYSTEM_ROLES]
+    system += [joined_text(item.content) for item in items if item.role in _SYSTEM_ROLES]
     choice = asked.tool_choice
     return ModelRequest(
         model=asked.model,
@@ -177,13 +178,13 @@ def _messages(items: tuple[_Item, ...]) -> list[ChatMessage]:
 def _message(item: _Item, path: str) -> ChatMessage:
     match item.type, item.role:
         case "message", "user":
-            return UserMessage(content=joined(item.content))
+            return UserMessage(content=joined_text(item.content))
         case "message", "assistant":
-            return AssistantMessage(content=joined(item.content))
+            return AssistantMessage(content=joined_text(item.content))
         case "function_call", _:
             return AssistantMessage(tool_calls=(_tool_call(item),))
         case "function_call_output", _:
-            content, ok = outcomes.hear(joined(item.output))
+            content, ok = conversation.read_outcome(joined_text(item.output))
             return ToolResultMessage(call_id=item.call_id, content=content, ok=ok)
     raise msgspec.ValidationError(f"Unknown item {item.type!r} of role {item.role!r} - at `{path}`")
 

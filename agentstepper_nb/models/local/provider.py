@@ -1,4 +1,4 @@
-"""The local model as a provider."""
+"""The local model as a provider: chat completions, with answers held to a schema."""
 
 from __future__ import annotations
 
@@ -7,12 +7,47 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Final
 
+import msgspec
+
 from ...errors import ModelError
+from ...llm_wire import chat
 from ...llm_wire.conversation import ModelRequest
 from ...llm_wire.events import AgentEvent, ResponseCompleted, TraceEvent
-from ..streaming import HTTPProvider
-from .process import ModelProcess
-from .where import Weights, resolve
+from ..openai import OpenAIProvider
+from ..streaming import HTTPProvider, Problems
+from .constrained import question
+from .process import KEY_VARIABLE, URL_VARIABLE, ModelProcess, Weights, resolve
+from .reading import Answer
+
+
+class LocalAsking(OpenAIProvider):
+    """A provider for servers that know `json_schema`, whether or not their model knows tools."""
+
+    @property
+    def name(self) -> str:
+        """See `ModelProvider.name`."""
+        return "local"
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[AgentEvent, None]:
+        """Ask once; see `ModelProvider.stream`."""
+        # A conversation grows with each answer: the same question has the same id, another one another.
+        answer = Answer(f"call_{len(request.messages)}")
+        free = not request.tools or request.tool_choice == "none"
+        async with aclosing(super().stream(request)) as events:
+            async for event in events:
+                for told in (event,) if free else answer.read(event):
+                    yield told
+
+    def _question(self, request: ModelRequest) -> tuple[str, bytes]:
+        asked = question(request)
+        body = msgspec.json.decode(chat.encode_model_request(asked.request))
+        if asked.schema is not None:
+            schema = {"name": "answer", "schema": asked.schema, "strict": True}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        return "/chat/completions", msgspec.json.encode(body)
+
+    def _problems(self, model: str) -> Problems:
+        return Problems(f"The local model at {self._client.base_url}", KEY_VARIABLE, URL_VARIABLE)
 
 
 class LocalProvider:
@@ -60,7 +95,6 @@ class LocalProvider:
             if self._asking is None:
                 where = self._where if self._process is None else await self._process.start()
                 # On use: the process that serves imports this package too, and needs no client.
-                from .asking import LocalAsking
 
                 assert not isinstance(where, Weights)
                 self._asking = LocalAsking("chat", where.url, where.key)

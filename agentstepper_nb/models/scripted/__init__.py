@@ -19,21 +19,31 @@ thing a server remembers is how often a `Refuse` has refused.
 From a shell: `python -m agentstepper_nb.models.scripted fix_tests --port 8123`.
 """
 
-from .conditions import (
+from .model import Exchange
+from .script import (
+    Call,
     Condition,
+    Drop,
+    Fault,
+    Gate,
+    Hold,
+    NoRuleMatchesError,
+    Refuse,
+    Reply,
+    Rule,
+    Script,
     always,
+    builtin_scripts,
     last_says,
     last_tool_result,
+    load,
+    say,
     says,
     tool_says,
     turn,
     turn_of,
     where,
 )
-from .faults import Drop, Fault, Gate, Hold, Refuse
-from .library import builtin_scripts, load
-from .model import Exchange
-from .script import Call, NoRuleMatchesError, Reply, Rule, Script, say
 from .server import ScriptedServer
 
 __all__ = [

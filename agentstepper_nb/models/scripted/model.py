@@ -1,21 +1,144 @@
-"""The model behind the server: a request's bytes in, an answer out; HTTP is somebody else's job."""
+"""The model behind the server: a request's bytes in, an answer in the request's API out."""
 
 from __future__ import annotations
 
 import json
 import logging
+import re
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from threading import Lock
-from typing import Any
+from typing import Any, Final
 
-from agentstepper_nb.llm_wire import chat, sse
+import msgspec
 
-from .apis import API, APIS, CHAT
-from .completion import complete, fingerprint
-from .faults import Gate, Hold, Refuse, with_fault
-from .script import NoRuleMatchesError, Script
+from agentstepper_nb.llm_wire import chat, messages, responses, sse
+from agentstepper_nb.llm_wire.chat import (
+    Choice,
+    Completion,
+    FunctionCall,
+    Message,
+    Request,
+    ToolCall,
+    Usage,
+    assistant,
+    encode_question,
+)
+from agentstepper_nb.llm_wire.conversation import ModelRequest
+from agentstepper_nb.llm_wire.messages import answers as messages_answers
+from agentstepper_nb.llm_wire.responses import answers as responses_answers
+
+from .script import Gate, Hold, NoRuleMatchesError, Refuse, Rule, Script, with_fault
+
+
+def fingerprint(request: Request) -> str:
+    """A hash of the request, from which ids are made; a stream of the same answer has the same."""
+    return blake2b(encode_question(request), digest_size=12).hexdigest()
+
+
+def complete(rule: Rule, request: Request) -> Completion:
+    """The completion that a rule gives to a request.
+
+    Raises:
+        Exception: Whatever the rule's own function raises.
+        TypeError: Arguments of a call that JSON can't carry.
+    """
+    reply, key = rule.reply_to(request), fingerprint(request)
+    calls = tuple(
+        ToolCall(f"call_{key}_{index}", FunctionCall(call.tool, call.arguments_json))
+        for index, call in enumerate(reply.calls)
+    )
+    message = assistant(reply.text, calls)
+    return Completion(
+        id=f"chatcmpl-{key}",
+        created=0,
+        model=request.model,
+        choices=(Choice(0, message, "tool_calls" if calls else "stop"),),
+        usage=_usage(request, message),
+    )
+
+
+def _usage(request: Request, answer: Message) -> Usage:
+    offered = sum(_count(json.dumps(tool)) for tool in request.tools or ())
+    read = offered + sum(_tokens(message) for message in request.messages)
+    written = _tokens(answer)
+    return Usage(read, written, read + written)
+
+
+def _tokens(message: Message) -> int:
+    calls = sum(_count(f"{call.function.name} {call.function.arguments}") for call in message.calls)
+    return _count(message.text) + calls
+
+
+def _count(text: str) -> int:
+    """Words and signs: no tokenizer's count, but steady, and near enough to look at."""
+    return len(re.findall(r"\w+|[^\w\s]", text))
+
+
+@dataclass(frozen=True)
+class API:
+    """One way to ask a model over HTTP."""
+
+    read: Callable[[bytes], chat.Request]
+    """Raises a ValueError that says what is wrong."""
+    whole: Callable[[chat.Completion], bytes]
+    events: Callable[[chat.Completion, chat.Request], Iterator[bytes]]
+    """The events of a stream, each framed."""
+    error: Callable[[int, chat.Error], bytes]
+    """The body of an error answer of that status."""
+
+
+class _Streaming(msgspec.Struct):
+    """What of a request's body is no part of the question."""
+
+    stream: bool | None = False
+
+
+_streaming = msgspec.json.Decoder(_Streaming)
+
+
+def _reader(decode: Callable[[bytes], ModelRequest]) -> Callable[[bytes], chat.Request]:
+    """Read requests of another API as those of chat completions."""
+
+    def read(body: bytes) -> chat.Request:
+        question = chat.decode_request(chat.encode_model_request(decode(body)))
+        return msgspec.structs.replace(question, stream=_streaming.decode(body).stream)
+
+    return read
+
+
+def _chat_events(completion: chat.Completion, request: chat.Request) -> Iterator[bytes]:
+    for chunk in chat.chunks(completion, include_usage=request.include_usage):
+        yield sse.encode_event(chat.encode(chunk))
+    yield sse.DONE
+
+
+CHAT: Final = API(
+    read=chat.decode_request,
+    whole=chat.encode,
+    events=_chat_events,
+    error=lambda status, error: chat.encode_error(error),
+)
+
+#: By the path that is asked.
+APIS: Final = {
+    "/v1/chat/completions": CHAT,
+    "/v1/responses": API(
+        read=_reader(responses.decode_request),
+        whole=responses_answers.encode,
+        events=lambda completion, request: responses_answers.events(completion),
+        error=CHAT.error,
+    ),
+    "/v1/messages": API(
+        read=_reader(messages.decode_request),
+        whole=messages_answers.encode,
+        events=lambda completion, request: messages_answers.events(completion),
+        error=messages_answers.encode_error,
+    ),
+}
+
 
 _log = logging.getLogger(__name__)
 

@@ -11,8 +11,7 @@ from ...errors import ModelError
 from ...llm_wire.conversation import ModelRequest
 from ...llm_wire.events import AgentEvent
 from ..streaming import HTTPProvider
-from .library import load
-from .script import Script
+from .script import Script, load
 from .server import ScriptedServer
 
 API = Literal["chat", "responses", "messages"]

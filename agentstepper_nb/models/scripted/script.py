@@ -1,16 +1,201 @@
-"""A script: rules that say what the model answers to which request."""
+"""A script: rules that say what the model answers to which request, when, and what goes wrong.
+
+A tool call with malformed arguments is no fault of the way: write `Call("tool", '{"half": ')`.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import os
+import pkgutil
+import re
+import runpy
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from importlib import import_module
+from pathlib import Path
+from threading import Event
+from typing import Any, Final
 
 from agentstepper_nb.llm_wire.chat import Request
 
-from .conditions import Condition, turn_of
-from .faults import Fault
+from . import scripts
+
+
+@dataclass(frozen=True)
+class Refuse:
+    """Answer the first attempts at a request with an error, then the reply.
+
+    Attempts are counted for each distinct request, so that two conversations each get theirs.
+    """
+
+    status: int = 503
+    times: int | None = 1
+    """How many attempts are refused; None refuses every one."""
+    retry_after: float = 0.001
+    """Seconds that the client is asked to wait before it tries again."""
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Break off in the middle of the answer."""
+
+    after: int = 1
+    """Pieces that are still sent: a stream has one for each chunk, a whole answer two halves."""
+    clean: bool = False
+    """End as if all had been said: a stream that only lacks its end. Else the connection breaks."""
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Pause in the middle of the answer until `server.gate(name).open()`."""
+
+    name: str
+    after: int = 0
+    """Pieces that are sent before the pause, as for `Drop`."""
+
+
+Fault = Refuse | Drop | Hold
+
+
+class Gate:
+    """Where answers with a `Hold` of one name wait, for code that runs beside the server."""
+
+    def __init__(self) -> None:
+        self._reached = Event()
+        self._opened = Event()
+
+    def wait_reached(self, timeout: float | None = None) -> bool:
+        """Wait until an answer stands at the gate; False where none did in `timeout` seconds."""
+        return self._reached.wait(timeout)
+
+    def open(self) -> None:
+        """Let the answers that wait, and all that come later, go on."""
+        self._opened.set()
+
+    def pass_through(self) -> None:
+        """Stand at the gate until it is open."""
+        self._reached.set()
+        self._opened.wait()
+
+
+class BrokenOffError(ConnectionError):
+    """A `Drop` breaks the connection here."""
+
+
+def with_fault(
+    pieces: Iterable[bytes], fault: Fault | None, gates: Mapping[str, Gate]
+) -> Iterator[bytes]:
+    """The pieces of an answer, as far and as fast as the fault lets them.
+
+    Raises:
+        BrokenOffError: The connection is to be broken.
+    """
+    for index, piece in enumerate(pieces):
+        match fault:
+            case Drop(after, clean) if index == after:
+                if clean:
+                    return
+                raise BrokenOffError
+            case Hold(name, after) if index == after:
+                gates[name].pass_through()
+        yield piece
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A question about a request, and how it reads in a script."""
+
+    text: str
+    test: Callable[[Request], bool]
+
+    def __call__(self, request: Request) -> bool:
+        """Whether it holds for this request."""
+        return self.test(request)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __and__(self, other: Condition) -> Condition:
+        return Condition(f"{self} & {other}", lambda request: self(request) and other(request))
+
+    def __or__(self, other: Condition) -> Condition:
+        return Condition(f"({self} | {other})", lambda request: self(request) or other(request))
+
+    def __invert__(self) -> Condition:
+        return Condition(f"~({self})", lambda request: not self(request))
+
+
+def turn_of(request: Request) -> int:
+    """The turn that a request asks for: how many of its messages are the assistant's."""
+    return sum(message.role == "assistant" for message in request.messages)
+
+
+def last_tool_result(request: Request, tool: str) -> str | None:
+    """What the newest call of a tool gave, as the agent told it; None where there was none."""
+    calls = {call.id: call.function.name for message in request.messages for call in message.calls}
+    for message in reversed(request.messages):
+        if message.role == "tool" and calls.get(message.tool_call_id or "") == tool:
+            return message.text
+    return None
+
+
+def turn(number: int) -> Condition:
+    """It is this turn, counted from 0."""
+    return Condition(f"turn({number})", lambda request: turn_of(request) == number)
+
+
+def says(role: str, pattern: str) -> Condition:
+    """The newest message of a role contains a match of a regular expression.
+
+    Raises:
+        re.error: The pattern is not a regular expression.
+    """
+    search = re.compile(pattern).search
+
+    def test(request: Request) -> bool:
+        spoken = [message.text for message in request.messages if message.role == role]
+        return bool(spoken) and search(spoken[-1]) is not None
+
+    return Condition(f"says({role!r}, {pattern!r})", test)
+
+
+def last_says(pattern: str) -> Condition:
+    """The newest message, whoever speaks, contains a match of a regular expression.
+
+    Raises:
+        re.error: The pattern is not a regular expression.
+    """
+    search = re.compile(pattern).search
+    return Condition(
+        f"last_says({pattern!r})",
+        lambda request: bool(request.messages and search(request.messages[-1].text)),
+    )
+
+
+def tool_says(tool: str, pattern: str) -> Condition:
+    """The newest result of a tool contains a match of a regular expression.
+
+    Raises:
+        re.error: The pattern is not a regular expression.
+    """
+    search = re.compile(pattern).search
+
+    def test(request: Request) -> bool:
+        result = last_tool_result(request, tool)
+        return result is not None and search(result) is not None
+
+    return Condition(f"tool_says({tool!r}, {pattern!r})", test)
+
+
+def where(text: str, test: Callable[[Request], bool]) -> Condition:
+    """A condition of your own; `text` stands for it where rules are listed."""
+    return Condition(f"where({text!r})", test)
+
+
+#: Holds for every request; for the last rule of a script.
+always = Condition("always", lambda _: True)
+
 
 #: Characters of the newest message that an error shows.
 SHOWN = 200
@@ -96,3 +281,47 @@ class Script:
             f"No rule of the script {self.name!r} matches turn {turn_of(request)}. "
             f"Seen: {seen}. Its rules: {rules or 'none'}."
         )
+
+
+#: A folder of scripts that messages may name, each by its file's name without `.py`.
+SCRIPTS_VARIABLE: Final = "AGENTSTEPPER_SCRIPTS"
+
+
+def named_scripts() -> tuple[str, ...]:
+    """The scripts that may be named without a path: the built-in ones, and those of the environment."""
+    return (*builtin_scripts(), *_own_scripts())
+
+
+def builtin_scripts() -> tuple[str, ...]:
+    """The names of the scripts that ship with the package."""
+    return tuple(module.name for module in pkgutil.iter_modules(scripts.__path__))
+
+
+def load(name: str) -> Script:
+    """Load a script.
+
+    Args:
+        name: That of a script of `named_scripts`, or the path of a Python file; each file is run, and
+            names its script `script`.
+
+    Raises:
+        ValueError: There is no such script, or the file has no `script`; says which there are.
+    """
+    if name in builtin_scripts():
+        script = import_module(f"{scripts.__name__}.{name}").script
+    elif (own := _own_scripts().get(name)) is not None:
+        script = runpy.run_path(str(own)).get("script")
+    elif Path(name).is_file():
+        script = runpy.run_path(name).get("script")
+    else:
+        built_in = ", ".join(builtin_scripts())
+        raise ValueError(f"no script or file {name!r}; built-in scripts: {built_in}")
+    if not isinstance(script, Script):
+        raise ValueError(f"{name} has no `script = Script(…)`")
+    return script
+
+
+def _own_scripts() -> dict[str, Path]:
+    """The files of the folder that the environment names."""
+    folder = os.environ.get(SCRIPTS_VARIABLE)
+    return {each.stem: each for each in sorted(Path(folder).glob("*.py"))} if folder else {}

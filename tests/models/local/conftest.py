@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.models.local.where import GGUF_VARIABLE, KEY_VARIABLE, PACKAGE, URL_VARIABLE
+from agentstepper_nb.models.local.process import GGUF_VARIABLE, KEY_VARIABLE, PACKAGE, URL_VARIABLE
 
 FAKE = Path(__file__).with_name("fake")
 

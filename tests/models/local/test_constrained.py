@@ -15,8 +15,13 @@ from agentstepper_nb.llm_wire.conversation import (
     ToolSpec,
     UserMessage,
 )
-from agentstepper_nb.models.local.bounds import MAX_ITEMS, MAX_TEXT, bounded
-from agentstepper_nb.models.local.constrained import MAX_TOKENS, question
+from agentstepper_nb.models.local.constrained import (
+    MAX_ITEMS,
+    MAX_TEXT,
+    MAX_TOKENS,
+    bounded,
+    question,
+)
 
 WRITE = ToolSpec(
     name="write_file",

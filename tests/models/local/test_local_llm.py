@@ -37,7 +37,7 @@ from agentstepper_nb.llm_wire.events import (
     ToolCallStarted,
 )
 from agentstepper_nb.models.local import LocalProvider
-from agentstepper_nb.models.local.where import resolve
+from agentstepper_nb.models.local.process import resolve
 from agentstepper_nb.protocol.values import EventKind, Side
 from examples.local_workflow import SYSTEM, work, worked_examples
 from tests.sdk.person import Person

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.errors import ModelError
-from agentstepper_nb.models.local.where import (
+from agentstepper_nb.models.local.process import (
     INSTALL_WEIGHTS,
     PACKAGE,
     RUNTIME,

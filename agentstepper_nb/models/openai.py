@@ -1,0 +1,205 @@
+"""Models behind OpenAI's APIs, or servers that speak one of them: streamed, and as text alone."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Final, Literal, cast
+from uuid import uuid4
+
+import msgspec
+import openai
+from openai.types.chat import ChatCompletion
+
+from ..errors import ModelError
+from ..llm_wire import chat, responses
+from ..llm_wire.conversation import ModelRequest
+from ..llm_wire.streaming import AnswerStream
+from .streaming import NO_KEY, Failures, HTTPProvider, Patience, Problems, Response
+
+KEY_VARIABLE: Final = "OPENAI_API_KEY"
+URL_VARIABLE: Final = "OPENAI_BASE_URL"
+
+OPENAIS_OWN: Final = "api.openai.com"
+_OWN_URL: Final = f"https://{OPENAIS_OWN}/v1"
+
+
+class OpenAIProvider(HTTPProvider):
+    """Streams answers of Chat Completions or Responses.
+
+    Args:
+        api: Which of the two. Other servers mostly know chat completions alone.
+        base_url: The endpoint, with its `/v1`. None: OPENAI_BASE_URL, else OpenAI's own.
+        api_key: None: OPENAI_API_KEY, unless `base_url` is given. Needed for OpenAI's own endpoint
+            alone.
+        patience: How long it is waited for.
+
+    Raises:
+        ModelError: The address can't be one, or there is no key.
+    """
+
+    def __init__(
+        self,
+        api: Literal["chat", "responses"] = "chat",
+        base_url: str | None = None,
+        api_key: str | None = None,
+        *,
+        patience: Patience | None = None,
+    ) -> None:
+        self._api = api
+        patience = patience or Patience()
+        url = base_url or os.environ.get(URL_VARIABLE)
+        # Of another address, the environment's key isn't.
+        key = api_key or (None if base_url else os.environ.get(KEY_VARIABLE))
+        if not url and not key:
+            text = f"set {KEY_VARIABLE}, or {URL_VARIABLE} for a server of your own."
+            raise ModelError("invalid", f"There is no key for OpenAI: {text}")
+        try:
+            self._client = openai.AsyncOpenAI(
+                base_url=url or _OWN_URL,
+                api_key=key or NO_KEY,
+                max_retries=patience.retries,
+                timeout=openai.Timeout(patience.silence, connect=patience.connecting),
+            )
+        except Exception as error:  # the HTTP client's own tree, too, which isn't ours to import
+            raise ModelError("invalid", f"No model can be asked at {url}: {error}") from None
+
+    @property
+    def name(self) -> str:
+        """See `ModelProvider.name`."""
+        return "openai" if self._api == "chat" else "openai-responses"
+
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._client.close()
+
+    @property
+    def _failures(self) -> Failures:
+        return cast(Failures, openai)
+
+    async def _post(self, request: ModelRequest) -> Response:
+        path, body = self._question(request)
+        # Not by `chat.completions.create`: an agent in this process may have that traced as its own,
+        # and this question would become a second step.
+        stream = await self._client.post(
+            path,
+            body=msgspec.json.decode(body),
+            cast_to=object,
+            stream=True,
+            stream_cls=openai.AsyncStream[Any],
+        )
+        return stream.response
+
+    def _question(self, request: ModelRequest) -> tuple[str, bytes]:
+        if self._api == "responses":
+            return "/responses", responses.encode_request(request)
+        own = self._client.base_url.host == OPENAIS_OWN
+        limit: chat.LimitName = "max_completion_tokens" if own else "max_tokens"
+        return "/chat/completions", chat.encode_model_request(request, limit=limit)
+
+    def _reader(self) -> AnswerStream:
+        return chat.Stream(_new_id) if self._api == "chat" else responses.Stream()
+
+    def _problems(self, model: str) -> Problems:
+        where = f"The model {model} at {self._client.base_url}"
+        return Problems(where, KEY_VARIABLE, URL_VARIABLE)
+
+
+def _new_id(number: int) -> str:
+    """For servers that give none: ids tell a whole session's calls apart."""
+    return f"call_{uuid4().hex[:16]}"
+
+
+#: Seconds that one attempt may take.
+TIMEOUT: Final = 20.0
+#: Attempts after the first, where the endpoint is busy or the connection breaks.
+RETRIES: Final = 1
+#: Where the longest answer goes by the API's newer name: its models refuse the older one, which is
+#: all that many other servers know.
+
+
+class OpenAIText:
+    """A model that chat completions reach.
+
+    Args:
+        model: Its name there.
+        base_url: The endpoint, with its `/v1`. None: OPENAI_BASE_URL, else OpenAI's own.
+        api_key: None: OPENAI_API_KEY.
+        timeout: Seconds that one attempt may take.
+        retries: Attempts after the first.
+
+    Raises:
+        ModelError: The address can't be one, or there is no key.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        *,
+        timeout: float = TIMEOUT,
+        retries: int = RETRIES,
+    ) -> None:
+        self._name = model
+        try:
+            self._client = openai.AsyncOpenAI(
+                base_url=base_url, api_key=api_key, timeout=timeout, max_retries=retries
+            )
+        except Exception as error:  # the HTTP client's own tree, too, which isn't ours to import
+            raise ModelError("invalid", f"The model {model} can't be asked: {error}") from None
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self._name
+
+    async def text(self, system: str, prompt: str, max_tokens: int) -> str:
+        """Ask it once. See `TextModel.text`."""
+        try:
+            said = _said(await self._complete(system, prompt, max_tokens))
+        except openai.APITimeoutError:
+            raise ModelError("timeout", f"{self._where} took too long to answer.") from None
+        except openai.APIStatusError as error:
+            busy = error.status_code == 429 or error.status_code >= 500
+            kind = "overloaded" if busy else "refused"
+            text = f"{self._where} answered {error.status_code}: {error.message}"
+            raise ModelError(kind, text) from None
+        except openai.APIConnectionError as error:
+            why = error.__cause__ or error
+            raise ModelError("unreachable", f"{self._where} can't be reached: {why}") from None
+        # Whatever stands at that address, its answer may be of any form.
+        except (openai.APIError, ValueError, TypeError, AttributeError, LookupError):
+            text = f"{self._where} answered what is no chat completion."
+            raise ModelError("invalid", text) from None
+        if not said.strip():
+            raise ModelError("empty", f"{self._where} answered without a text.")
+        return said
+
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._client.close()
+
+    @property
+    def _where(self) -> str:
+        return f"The model {self._name} at {self._client.base_url}"
+
+    async def _complete(self, system: str, prompt: str, max_tokens: int) -> ChatCompletion:
+        own = self._client.base_url.host == OPENAIS_OWN
+        body = {
+            "model": self._name,
+            "messages": [
+                {"role": "system", "content": system},
+                {"role": "user", "content": prompt},
+            ],
+            "max_completion_tokens" if own else "max_tokens": max_tokens,
+        }
+        # Not by `chat.completions.create`: an agent in this process may have that traced as its own,
+        # and our question would become a step to ask about.
+        return await self._client.post("/chat/completions", body=body, cast_to=ChatCompletion)
+
+
+def _said(completion: ChatCompletion) -> str:
+    content = completion.choices[0].message.content
+    if content is not None and not isinstance(content, str):
+        raise TypeError("an answer's content is no text")
+    return content or ""
