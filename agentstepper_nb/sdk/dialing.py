@@ -165,10 +165,18 @@ def why_not_opened(
             return error
         case InvalidStatus():
             return _refused(url, error.response.status_code, bytes(error.response.body or b""))
-        case InvalidURI():
-            return DiscoveryError(f"{url!r} is no address of a Core: it must be ws://host:port.")
         case ConnectionClosed():
             return ConnectionLostError(why_lost(url, error))
+    return _not_reached(url, error, patience) or ConnectionLostError(
+        f"The connection to {url} failed: {error!r}."
+    )
+
+
+def _not_reached(url: str, error: Exception, patience: float) -> DiscoveryError | None:
+    """Say that no Core is there; None where the error doesn't tell."""
+    match error:
+        case InvalidURI():
+            return DiscoveryError(f"{url!r} is no address of a Core: it must be ws://host:port.")
         case TimeoutError():
             return DiscoveryError(
                 f"No Core answered at {url} in {patience:g} seconds. {_START_ONE}"
@@ -179,7 +187,7 @@ def why_not_opened(
             )
         case OSError():
             return DiscoveryError(f"No Core listens at {url} ({error}). {_START_ONE}")
-    return ConnectionLostError(f"The connection to {url} failed: {error!r}.")
+    return None
 
 
 def why_lost(url: str, error: ConnectionClosed | None, limit: int = MAX_MESSAGE) -> str:
