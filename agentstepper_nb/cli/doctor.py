@@ -7,8 +7,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from ..doctor import examine, examine_store, repair_store
-from ..doctor.findings import Finding, any_wrong
-from ..doctor.text import as_json, as_text
+from ..doctor.findings import Finding, any_wrong, as_json, as_text
 from ..errors import StoreError
 from . import FAILED, OK
 

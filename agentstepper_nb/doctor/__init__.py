@@ -1,7 +1,7 @@
 """What is connected to what, what is wrong, and what to do.
 
 `gather` asks the machine, once, and gives facts; `judge` makes findings of facts, and touches nothing
-else; `text` writes them. So each finding can be shown by a test that needs no such machine.
+else; `findings` writes them. So each finding can be shown by a test that needs no such machine.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def repair_store(folder: Path) -> list[Finding]:
 
 def report() -> str:
     """What `%agentstepper doctor` and `agentstepper doctor` print: one finding a line."""
-    from .text import as_text
+    from .findings import as_text
 
     return as_text(examine())
 

@@ -1,10 +1,12 @@
-"""What the doctor says."""
+"""What the doctor says, as lines and as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from enum import StrEnum
+from typing import Final
 
 
 class Sign(StrEnum):
@@ -13,6 +15,9 @@ class Sign(StrEnum):
     WELL = "well"
     NOTE = "note"  # it works, and a person may want to know
     WRONG = "wrong"
+
+
+_SIGNS: Final = {Sign.WELL: "✓", Sign.NOTE: "!", Sign.WRONG: "✗"}
 
 
 @dataclass(frozen=True)
@@ -50,3 +55,31 @@ def wrong(about: str, text: str, advice: str) -> Finding:
 def any_wrong(findings: Iterable[Finding]) -> bool:
     """Whether anything is wrong."""
     return any(finding.sign is Sign.WRONG for finding in findings)
+
+
+# ---- texts ------------------------------------------------------------------------------------------
+
+
+def as_text(findings: Sequence[Finding]) -> str:
+    """One finding a line, and how it stands with all of them in the last."""
+    return "\n".join([*map(_line, findings), _verdict(findings)])
+
+
+def as_json(findings: Sequence[Finding]) -> str:
+    """`{"well": bool, "findings": [{"sign", "about", "text", "advice"}]}`."""
+    document = {"well": not any_wrong(findings), "findings": [asdict(each) for each in findings]}
+    return json.dumps(document, ensure_ascii=False, indent=2)
+
+
+def _line(finding: Finding) -> str:
+    from ..protocol.visible import on_one_line
+
+    words = " ".join(f"{finding.text} {finding.advice}".split())
+    return on_one_line(f"{_SIGNS[finding.sign]} {words}")  # folders may be called anything
+
+
+def _verdict(findings: Sequence[Finding]) -> str:
+    wrong = sum(finding.sign is Sign.WRONG for finding in findings)
+    if wrong:
+        return f"{wrong} thing{' is' if wrong == 1 else 's are'} wrong."
+    return "Nothing is wrong."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,8 +15,7 @@ from jupyter_core.paths import jupyter_runtime_dir
 from .. import discover, static_files
 from .._version import __version__
 from ..errors import DiscoveryError
-from .facts import Agents, Choice, Core, Facts, Here, Jupyter, Sandbox, Variables
-from .folders import folder, mode_of_token
+from .facts import Agents, Choice, Core, Facts, Folder, Here, Jupyter, Sandbox, Variables
 from .jupyter import labextension, server_extension
 
 #: Entries of the build's manifest without which some view stays empty.
@@ -188,3 +188,27 @@ def _whose(endpoint: discover.Endpoint, cores: tuple[discover.RuntimeFile, ...])
         return ""
     owners = [core for core in cores if core.tokens.agent and core.tokens.agent == endpoint.token]
     return next((core.name or core.url for core in owners), "")
+
+
+# ---- folders ----------------------------------------------------------------------------------------
+
+
+def folder(path: Path) -> Folder:
+    """Look at a folder, or at the one that it would be made in."""
+    from ..store.network import network_type
+
+    there = next((each for each in (path, *path.parents) if each.exists()), Path("/"))
+    return Folder(
+        path=str(path),
+        writable=there.is_dir() and os.access(there, os.W_OK | os.X_OK),
+        free=shutil.disk_usage(there).free,
+        network=network_type(there) or "",
+    )
+
+
+def mode_of_token(data: Path, file: str) -> int | None:
+    """The permissions of a token's file in a data folder."""
+    try:
+        return (data / file).stat().st_mode & 0o777
+    except OSError:
+        return None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from msgspec import Struct
@@ -26,7 +27,6 @@ from ..protocol.values import (
     RunState,
     Side,
 )
-from .numbering import numbered
 from .unzip import corrupt
 
 #: Lengths that the protocol allows.
@@ -149,6 +149,38 @@ def _moments(history: RunHistory) -> Iterator[float]:
 
 def _debug_messages(history: RunHistory) -> list[Event]:
     return [event for event in history.events if event.kind is EventKind.DEBUG_MESSAGE]
+
+
+# ---- numbers ------------------------------------------------------------------------------------------
+
+
+def numbered(history: RunHistory) -> RunHistory:
+    """A run whose rows are numbered from 1 without gaps, and keep their order: pages are found by them.
+
+    Args:
+        history: The run; no two rows have the same number.
+    """
+    rows: list[Breakpoint | Event] = [*history.breakpoints, *_debug_messages(history)]
+    seqs = sorted(row.seq for row in rows)
+    if seqs == list(range(1, len(seqs) + 1)):
+        return history
+    return _renumbered(history, lambda seq: bisect_right(seqs, seq))
+
+
+def _renumbered(history: RunHistory, new: Callable[[int], int]) -> RunHistory:
+    """With each row's number, and those of the rows that commits and hits name, set anew."""
+    run = history.run
+    hits = tuple(replace(each, last=new(each.last)) for each in run.hits)
+    return replace(
+        history,
+        run=replace(run, hits=hits),
+        events=tuple(
+            replace(event, seq=new(event.seq)) if event.kind is EventKind.DEBUG_MESSAGE else event
+            for event in history.events
+        ),
+        breakpoints=tuple(replace(point, seq=new(point.seq)) for point in history.breakpoints),
+        commits=tuple(replace(commit, seq=new(commit.seq)) for commit in history.commits),
+    )
 
 
 # ---- checks -----------------------------------------------------------------------------------------

@@ -14,10 +14,9 @@ from agentstepper_nb import Agents, discover
 from agentstepper_nb.doctor import examine_store
 from agentstepper_nb.doctor.agents import agents
 from agentstepper_nb.doctor.facts import Agents as Facts
-from agentstepper_nb.doctor.findings import Sign
+from agentstepper_nb.doctor.findings import Sign, as_text
 from agentstepper_nb.doctor.gather import gather
 from agentstepper_nb.doctor.judge_agents import judge_agents
-from agentstepper_nb.doctor.text import as_text
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.runtime_wire import Wakes
 from tests.helpers.announced import announce_core

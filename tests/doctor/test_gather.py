@@ -13,9 +13,9 @@ import pytest
 from agentstepper_nb import __version__, discover, doctor
 from agentstepper_nb.coding.sandbox import ResourceLimits
 from agentstepper_nb.coding.sandbox.choice import choose
-from agentstepper_nb.doctor import folders, jupyter
+from agentstepper_nb.doctor import jupyter
 from agentstepper_nb.doctor.facts import Folder
-from agentstepper_nb.doctor.gather import gather
+from agentstepper_nb.doctor.gather import folder, gather
 from agentstepper_nb.store import network as network_types
 from tests.helpers.announced import announce
 from tests.sdk.scripted_core import ScriptedCore
@@ -108,14 +108,14 @@ def test_the_environment_names_one_with_the_token_of_another(
 
 
 def test_a_folder_that_is_not_there_yet(home: Path) -> None:
-    found = folders.folder(home / "not" / "yet")
+    found = folder(home / "not" / "yet")
     assert (found.path, found.writable) == (str(home / "not" / "yet"), True)
     assert found.free > 0
 
 
 def test_a_file_is_in_the_way(home: Path) -> None:
     (home / "file").write_text("")
-    assert not folders.folder(home / "file").writable
+    assert not folder(home / "file").writable
 
 
 MOUNTS = """\
@@ -134,7 +134,7 @@ def test_network_file_systems(
     (home / "mounts").write_text(MOUNTS.format(home))
     monkeypatch.setattr(network_types, "_MOUNTS", home / "mounts")
     (home / below).mkdir(parents=True)
-    found: Folder = folders.folder(home / below / "not yet")
+    found: Folder = folder(home / below / "not yet")
     assert found.network == network
 
 

@@ -18,9 +18,8 @@ from agentstepper_nb.doctor.facts import (
     Sandbox,
     Variables,
 )
-from agentstepper_nb.doctor.findings import Finding, Sign, any_wrong
+from agentstepper_nb.doctor.findings import Finding, Sign, any_wrong, as_json, as_text
 from agentstepper_nb.doctor.judge import judge
-from agentstepper_nb.doctor.text import as_json, as_text
 
 CORE = Core("ws://here", "Jupyter server in /work", 7, "1.0")
 WELL = Facts(

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from agentstepper_nb.doctor.findings import Finding, Sign, any_wrong
+from agentstepper_nb.doctor.findings import Finding, Sign, any_wrong, as_text
 from agentstepper_nb.doctor.judge_store import judge_store
-from agentstepper_nb.doctor.text import as_text
 from agentstepper_nb.store.checkup import Aside, Checkup, HurtRun
 
 WELL = Checkup(folder="data", size=3 << 20, version=2, newest=2, runs=7)

@@ -27,7 +27,7 @@ from ...protocol.records import (
 )
 from ...protocol.values import Breakpoint, Commit, Event, EventKind, Hit, Note, Place, Run, Side
 from .documents import SCHEMA, UNTIDY, VERSION, Documents
-from .looking import find, text_of
+from .query import find, text_of
 from .words import about, joined, of_commit, of_run
 
 #: The documents that a row or a commit may have.

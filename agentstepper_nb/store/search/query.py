@@ -1,12 +1,19 @@
-"""What a person types to search, in FTS5's language."""
+"""What a person types to search, in FTS5's language, and where its words stand in an index."""
 
 from __future__ import annotations
 
 import re
+import sqlite3
 import unicodedata
+from contextlib import closing
+from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
-from ...errors import ProtocolError
+from ...errors import CommandError, ProtocolError
+from ...protocol.values import Hit, Place
+from .documents import VERSION, checksum
+from .words import CLOSE, OPEN, turns
 
 #: Words and phrases that one search takes.
 MOST: Final = 64
@@ -14,6 +21,19 @@ MOST: Final = 64
 #: Quotes that keyboards make of others; what would end FTS5's reading.
 _AS: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "\0": " "})
 _TERM: Final = re.compile(r'"([^"]*)"|([^\s"]+)')
+
+_FIND: Final = """
+SELECT runs.id, documents.place, documents.id, snippet(words, 0, ?, ?, '…', 24),
+    documents.checksum, documents.run, documents.part, words.text
+FROM words
+CROSS JOIN documents ON documents.document = words.rowid
+CROSS JOIN runs ON runs.number = documents.run
+WHERE words MATCH ? AND (? IS NULL OR runs.id = ?)
+ORDER BY words.rowid DESC
+"""
+
+#: Seconds to wait while its owner writes.
+_BUSY: Final = 5.0
 
 
 def expression(query: str) -> str:
@@ -50,3 +70,65 @@ def _counts(character: str) -> bool:
 
 def _invalid(message: str) -> ProtocolError:
     return ProtocolError("invalid_search", message)
+
+
+# ---- looking ----------------------------------------------------------------------------------------
+
+
+def look(path: Path, query: str, run: str | None = None, limit: int = 100) -> list[Hit]:
+    """Where words stand, newest first. What came within the last second may not be there yet.
+
+    Args:
+        path: The index's file, which another process keeps.
+        query: As `Store.search` takes it.
+        run: Look in this run alone.
+        limit: The most that is given.
+
+    Raises:
+        ProtocolError: `invalid_search`: no word in it, or a quote that isn't closed.
+        CommandError: `cannot_search`: the index isn't there, or is of no use.
+    """
+    address = f"file:{quote(str(path.absolute()))}?mode=ro"
+    try:
+        with closing(sqlite3.connect(address, uri=True, timeout=_BUSY)) as db:
+            db.text_factory = text_of
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if version == VERSION:
+                return find(db, query, run, limit)
+            why = f"it is of version {version}, this program's is {VERSION}"
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        why = str(error)
+    raise CommandError(
+        "cannot_search",
+        f"The search index {path} can't be read: {why}. Ask in the view of the Core that keeps it.",
+    )
+
+
+def find(db: sqlite3.Connection, query: str, run: str | None, limit: int) -> list[Hit]:
+    """Where words stand, newest first; each row, commit, note and run once.
+
+    Args:
+        db: An index.
+        query: As `Store.search` takes it.
+        run: Look in this run alone.
+        limit: The most that is given.
+
+    Raises:
+        ProtocolError: `invalid_search`.
+    """
+    hits: dict[tuple[str, str, str], Hit] = {}
+    rows = db.execute(_FIND, (OPEN, CLOSE, expression(query), run, run))
+    for run_id, place, id, snippet, kept, number, part, text in rows:
+        if checksum(number, place, id, part, text) != kept:
+            raise sqlite3.DatabaseError("a text isn't what was taken in")
+        hit = Hit(run=run_id, place=Place(place), id=id or None, snippet=turns(snippet))
+        hits.setdefault((run_id, place, id), hit)
+        if len(hits) >= limit:
+            break
+    rows.close()
+    return list(hits.values())
+
+
+def text_of(data: bytes) -> str:
+    """A column's text; one that is hurt reads as something that its checksum denies."""
+    return data.decode(errors="replace")
