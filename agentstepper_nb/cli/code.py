@@ -25,7 +25,7 @@ from .code_asking import TerminalApprover
 from .code_reader import Reader
 from .code_screen import FlowScreen
 from .code_talk import Talk
-from .code_typed import Typed
+from .code_typed import Typed, editor_of
 from .code_view import CodeView, end_line, past_lines, session_line
 from .editing import edit
 from .screen import wants_colour
@@ -79,7 +79,8 @@ def _prompt(given: Namespace) -> str | None:
 
 async def _converse(given: Namespace, folders: Folders, prompt: str | None) -> int:
     screen = _screen()
-    typed = Typed(sys.stdin.fileno()) if sys.stdin.isatty() else None
+    editor = editor_of(screen, _data(given), _workspace(given))
+    typed = Typed(screen, sys.stdin.fileno(), editor) if sys.stdin.isatty() else None
     approver = None if typed is None else TerminalApprover(screen, typed, edit)
     view = CodeView(screen, asks=approver is not None)
     reader = Reader(view.hear)
@@ -92,7 +93,7 @@ async def _converse(given: Namespace, folders: Folders, prompt: str | None) -> i
     )
     async with await _open(given, folders, prompt, options) as session:
         _introduce(screen, session, given)
-        talk = Talk(screen, session)
+        talk = Talk(screen, session, editor)
         with talk.interruptible(), reader.needed():
             if prompt is not None:
                 return _tell(screen, await talk.answer(prompt))

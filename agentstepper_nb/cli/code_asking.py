@@ -54,10 +54,7 @@ class TerminalApprover:
         self._typed.forget()
         try:
             while question.decision is None:
-                self._screen.ask(question.prompt)
-                line = await self._typed.line()
-                self._screen.answered()
-                await self._take(question, line)
+                await self._take(question, await self._typed.line(question.prompt))
         except asyncio.CancelledError:
             say("It was decided elsewhere, or the answer was cancelled.", "dim")
             raise
@@ -95,9 +92,7 @@ class TerminalApprover:
         """Approve; of high risk, once the person has confirmed it by another gesture."""
         if question.request.risk is Risk.HIGH:
             words = confirming_words(question.request.tool)
-            self._screen.ask(confirming_prompt(words))
-            line = await self._typed.line()
-            self._screen.answered()
+            line = await self._typed.line(confirming_prompt(words))
             if line is None or line.strip() != words:
                 self._screen.say("Nothing was approved.")
                 return

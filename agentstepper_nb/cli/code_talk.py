@@ -13,11 +13,12 @@ from ..coding.orchestrator import RunResult
 from ..coding.session import CodingSession
 from ..suggestions import did_you_mean
 from .code_screen import FlowScreen
-from .code_typed import Typed
+from .code_typed import COMMANDS, Typed
+from .line_editor import LineEditor
 
 _PROMPT: Final = "> "
 _ENDS: Final = (signal.SIGTERM, signal.SIGHUP)
-_COMMANDS: Final = ("help", "quit", "exit")
+_COMMANDS: Final = tuple(command[1:] for command in COMMANDS)
 #: A command's name. A path has a second slash; a space before it makes a prompt of anything.
 _COMMAND: Final = re.compile(r"/([^\s/]*)(?!\S)")
 #: Characters of a command's name that are shown.
@@ -25,6 +26,7 @@ _SHOWN: Final = 40
 _HELP: Final = """\
 What you write is told to the agent. /quit or Ctrl+D ends, /help shows this.
 A space before it tells the agent what begins with a slash.
+Alt+Enter (or Esc, Enter) begins another line, Tab completes commands and files, Up goes back.
 Ctrl+C cancels an answer; twice, it ends.\
 """
 
@@ -35,9 +37,15 @@ class Talk:
     Args:
         screen: Where it is shown.
         session: The session.
+        editor: Where Ctrl+C is a key, while a line is edited.
     """
 
-    def __init__(self, screen: FlowScreen, session: CodingSession) -> None:
+    def __init__(
+        self, screen: FlowScreen, session: CodingSession, editor: LineEditor | None
+    ) -> None:
+        self._editor = editor
+        if editor is not None:
+            editor.interrupt = self._interrupt
         self._screen = screen
         self._session = session
         self._answering = False
@@ -79,12 +87,10 @@ class Talk:
         """
         while True:
             self._pressed = False
-            self._screen.ask(_PROMPT)
-            line = await typed.text()
+            line = await typed.prompt(_PROMPT)
             if line is None:
                 self._screen.say()
                 return
-            self._screen.answered()
             match line.strip():
                 case "":
                     continue
@@ -113,4 +119,5 @@ class Talk:
             self._cancelling = asyncio.create_task(self._session.cancel())
         else:
             self._screen.say("Ctrl+C again, or Ctrl+D, ends.", "dim")
-            self._screen.ask(_PROMPT)
+            if self._editor is None:  # it asks again by itself
+                self._screen.ask(_PROMPT)

@@ -23,7 +23,7 @@ class Screen:
     def __init__(self, out: TextIO, *, colour: bool, terminal: bool) -> None:
         self._out = out
         self._colour = colour
-        self._terminal = terminal
+        self.terminal = terminal
         self._asking = False  # the cursor stands behind a prompt
 
     def say(self, text: str = "", style: str = "") -> None:
@@ -44,7 +44,7 @@ class Screen:
 
     def ask(self, prompt: str) -> None:
         """Write a prompt."""
-        if not self._terminal:
+        if not self.terminal:
             self.say(prompt)
         elif not self._asking:
             self._out.write(inert(prompt))

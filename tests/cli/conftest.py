@@ -36,6 +36,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(f"AGENTSTEPPER_{name}", raising=False)
         monkeypatch.delenv(f"OPENAI_{name}", raising=False)
     monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("PROMPT_TOOLKIT_NO_CPR", "1")  # no terminal answers here
     return tmp_path
 
 

@@ -100,8 +100,9 @@ def piped(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
     return Piped(capsys, monkeypatch)
 
 
-ALWAYS: Final = r"\[a always\]: .*: "
-CONFIRM: Final = "High risk: type “run_command” and Enter to approve it; anything else doesn't: "
+PROMPT: Final = "m>"  # the space behind it is a move of the cursor
+ALWAYS: Final = r"\[a always\]: .*:"
+CONFIRM: Final = "High risk: type “run_command” and Enter to approve it; anything else doesn't:"
 
 # ---- a conversation ----------------------------------------------------------------------------------
 
@@ -118,15 +119,15 @@ def test_a_conversation_with_every_answer_to_an_approval(
     terminal = start()
     terminal.expect("Session ([0-9a-f-]{36})")
     terminal.expect("No debugger: No AgentStepper Core is running.")
-    terminal.expect("> ")
+    terminal.expect(PROMPT)
     terminal.sendline("hello")
     terminal.expect("You said 1 things.")
     terminal.expect("Done · 1 query · .* tokens")
 
-    terminal.expect("> ")
+    terminal.expect(PROMPT)
     terminal.sendline("run rm -rf build")
     terminal.expect("Asks for approval · high risk")
-    terminal.expect(r"\[a always\]: the command `rm -rf build` in this workspace: ")
+    terminal.expect(r"\[a always\]: the command `rm -rf build` in this workspace:")
     terminal.sendline("what?")
     terminal.expect("let it happen")
     terminal.expect(ALWAYS)
@@ -159,17 +160,17 @@ def test_a_conversation_with_every_answer_to_an_approval(
     assert (folder / "build").is_dir()
     terminal.sendline("e {broken")
     terminal.expect("This isn't JSON: line 1")
-    terminal.expect(": ")
+    terminal.expect(ALWAYS)
     terminal.sendline('e {"command": "\\ud800"}')
     terminal.expect("This isn't JSON: ")
-    terminal.expect(": ")
+    terminal.expect(ALWAYS)
     terminal.sendline("n keep it")
     terminal.expect("denied: keep it")
     terminal.expect("✗ A person denied this: keep it")
     terminal.expect("Then I won't.")
     assert (folder / "build").is_dir()
 
-    terminal.expect("> ")
+    terminal.expect(PROMPT)
     terminal.sendline("run rm -rf build")
     terminal.expect(ALWAYS)
     terminal.sendline("e")
@@ -182,7 +183,7 @@ def test_a_conversation_with_every_answer_to_an_approval(
     terminal.expect("I did it.")
     assert (folder / "build").is_dir()
 
-    terminal.expect("> ")
+    terminal.expect(PROMPT)
     terminal.sendline("run rm -rf build")
     terminal.expect(ALWAYS)
     terminal.sendline("a always")
@@ -191,22 +192,22 @@ def test_a_conversation_with_every_answer_to_an_approval(
     terminal.expect("approved")
     terminal.expect("I did it.")
     assert not (folder / "build").exists()
-    terminal.expect("> ")
+    terminal.expect(PROMPT)
     terminal.sendline("run rm -rf build")  # the rule
     terminal.expect("✓")
     terminal.expect("I did it.")
 
-    terminal.expect("> ")
-    terminal.send("two\nlines\n")  # as pasted
+    terminal.expect(PROMPT)
+    terminal.send("\x1b[200~two\nlines\x1b[201~\n")  # as pasted
     terminal.expect("You said 19 things.")
-    terminal.expect("> ")
+    terminal.expect(PROMPT)
     terminal.sendline("three")
     terminal.expect("You said 21 things.")
-    terminal.expect("> ")
+    terminal.expect(PROMPT)
     terminal.sendline("/help")
     terminal.expect("twice, it ends")
     terminal.sendline("")
-    terminal.expect("> ")
+    terminal.expect(PROMPT)
     terminal.sendline("/quit")
     ends(terminal, 0)
 
@@ -220,10 +221,10 @@ def test_a_session_is_resumed_and_listed(start: Start, folder: Path, piped: Pipe
         terminal.expect(shown)
     _, listed, _ = piped("--list")
     assert listed.split(maxsplit=4)[3] == "open"
-    terminal.expect("> ")
+    terminal.expect(PROMPT)
     terminal.sendline("two")
     terminal.expect("You said 3 things.")
-    terminal.expect("> ")
+    terminal.expect(PROMPT)
     terminal.sendeof()
     ends(terminal, 0)
     _, listed, _ = piped("--list")
@@ -240,19 +241,19 @@ def test_a_session_is_resumed_and_listed(start: Start, folder: Path, piped: Pipe
 
 def test_ctrl_c_cancels_an_answer_and_twice_it_ends(start: Start) -> None:
     terminal = start()
-    terminal.expect("> ")
+    terminal.expect(PROMPT)
     terminal.sendline("hold on")
     terminal.expect("Wait")
     terminal.sendintr()
     terminal.expect("Cancelling; Ctrl\\+C again ends.")
     terminal.expect("Cancelled · 1 query")
-    terminal.expect("> ")
+    terminal.expect(PROMPT)
     terminal.sendline("hello")
     terminal.expect("You said 2 things.")
-    terminal.expect("> ")
+    terminal.expect(PROMPT)
     terminal.sendintr()
     terminal.expect("Ctrl\\+C again, or Ctrl\\+D, ends.")
-    terminal.expect("> ")
+    terminal.expect(PROMPT)
     terminal.sendintr()
     ends(terminal, 130)
 
@@ -266,18 +267,45 @@ def test_ctrl_c_at_an_approval_takes_the_question_back(start: Start) -> None:
     ends(terminal, 130)
 
 
+def test_a_line_is_edited_completed_and_remembered(start: Start, home: Path) -> None:
+    terminal = start("--data", str(home / "data"))
+    terminal.expect(PROMPT)
+    terminal.send("/zp\x1b[Da\r")  # Left
+    terminal.expect_exact("There is no /zap")
+    terminal.expect(PROMPT)
+    terminal.send("\x1b[A\r")  # Up
+    terminal.expect_exact("There is no /zap")
+    terminal.expect(PROMPT)
+    terminal.setwinsize(20, 60)
+    terminal.send("/he\t\r")
+    terminal.expect_exact("twice, it ends")
+    terminal.expect(PROMPT)
+    terminal.send("one\x1b\rtwo\r")  # Alt+Enter
+    terminal.expect_exact("You said 1 things.")
+    terminal.expect(PROMPT)
+    terminal.send("my token=abcdef123456\r")
+    terminal.expect_exact("You said 3 things.")
+    terminal.expect(PROMPT)
+    terminal.send("/quit\r")
+    ends(terminal, 0)
+    history = home / "data" / "prompts.history"
+    assert history.stat().st_mode & 0o777 == 0o600
+    text = history.read_text()
+    assert "+one\n+two\n" in text and "abcdef" not in text
+
+
 def test_an_unknown_command_is_refused_and_not_told_to_the_model(start: Start) -> None:
     terminal = start()
-    terminal.expect("> ")
+    terminal.expect(PROMPT)
     for typed, like in (("/hlep", " Did you mean “help”"), ("/", ""), ("/zap it now", "")):
         terminal.sendline(typed)
         name = typed.split()[0]
         terminal.expect_exact(f"There is no {name}: /help lists what there is.{like}")
-        terminal.expect("> ")
+        terminal.expect(PROMPT)
     for count, typed in ((1, "/etc/hosts is what?"), (3, " /zap is what?")):
         terminal.sendline(typed)
         terminal.expect_exact(f"You said {count} things.")
-        terminal.expect("> ")
+        terminal.expect(PROMPT)
     terminal.sendline("/quit")
     ends(terminal, 0)
 

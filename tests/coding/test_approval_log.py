@@ -52,7 +52,7 @@ class Typed:
     def forget(self) -> None:
         pass
 
-    async def line(self) -> str | None:
+    async def line(self, question: str) -> str | None:
         return self._lines.pop(0)
 
 
