@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from .. import discover
 from ..errors import CommandError, ConnectionLostError
+from ..protocol.runtime_methods import Method, Request, Result
 from ..protocol.runtime_wire import SERVICE
 from .dialing import OpenLine, open_line
 from .reconnecting import Find, KeptConnection
@@ -89,6 +90,16 @@ class ClientLine:
         """
         opened = await open_line(endpoint, {}, _log)
         return cls(endpoint.url, lambda: endpoint, service, patience, opened)
+
+    async def call(self, method: Method[Request, Result], request: Request) -> Result:
+        """Call a method of the service `runtime`. Errors as `ask`."""
+        return await self.ask(method.name, request, method.result)
+
+    def items(
+        self, method: Method[Request, Result], request: Request
+    ) -> AsyncGenerator[Result, None]:
+        """Read a stream of the service `runtime`. Errors as `ask`."""
+        return self.stream(method.name, request, method.result)
 
     async def ask(
         self, method: str, params: Struct | None, kind: type[Value], *, again: bool = True

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Final, TypeVar
-
-from msgspec import Struct
+from typing import Final
 
 from ..errors import CommandError
+from ..protocol import runtime_methods as methods
 from ..protocol.runtime_asks import (
     Adopt,
     Claim,
@@ -21,6 +20,7 @@ from ..protocol.runtime_asks import (
     Write,
     Written,
 )
+from ..protocol.runtime_methods import Request, Result
 from ..protocol.runtime_wire import SERVICE, Wake, Wakes
 from ..rpc.line import CoreDoor
 
@@ -32,8 +32,6 @@ _STORE: Final = "store_failed"
 RETRY_S = 1.0
 #: Seconds before the next try: a line may be known to be dead before its door is shut.
 _BREATH_S: Final = 0.05
-
-Answer = TypeVar("Answer")
 
 
 class RemoteQueue:
@@ -50,39 +48,39 @@ class RemoteQueue:
 
     async def claim(self, ask: Claim) -> Claimed:
         """Claim the next action, and its session; see `RuntimeStore.claim`."""
-        return await self._ask("claim", ask, Claimed)
+        return await self._ask(methods.CLAIM, ask)
 
     async def renew(self, ask: Renew) -> Renewed:
         """Renew all leases of an owner; see `RuntimeStore.renew`."""
-        return await self._ask("renew", ask, Renewed)
+        return await self._ask(methods.RENEW, ask)
 
     async def adopt(self, ask: Adopt) -> States:
         """Take sessions that nobody has; see `RuntimeStore.adopt`."""
-        return await self._ask("adopt", ask, States)
+        return await self._ask(methods.ADOPT, ask)
 
     async def release(self, ask: Release) -> None:
         """Give leases back; see `RuntimeStore.release`."""
-        await self._ask("release", ask, type(None))
+        await self._ask(methods.RELEASE, ask)
 
     async def write(self, ask: Write) -> Written:
         """Keep what became of a session; see `RuntimeStore.write`."""
-        return await self._ask("write", ask, Written)
+        return await self._ask(methods.WRITE, ask)
 
     async def wakes(self, ask: Wakes) -> AsyncGenerator[Wake, None]:
         """Hear where something may be ready. It begins with the next connection, and ends with it."""
         try:
             await self._core.connected()
-            async with aclosing(self._core.stream(SERVICE, "wakes", ask, Wake)) as wakes:
+            async with aclosing(self._core.stream(SERVICE, methods.WAKES.name, ask, Wake)) as wakes:
                 async for wake in wakes:
                     yield wake
         except CommandError as error:
             await self._wait(error)
 
-    async def _ask(self, method: str, ask: Struct, kind: type[Answer]) -> Answer:
+    async def _ask(self, method: methods.Method[Request, Result], ask: Request) -> Result:
         while True:
             try:
                 await self._core.connected()
-                return await self._core.call(SERVICE, method, ask, kind)
+                return await self._core.call(SERVICE, method.name, ask, method.result)
             except CommandError as error:
                 await self._wait(error)
 

@@ -200,7 +200,9 @@ class OneParticipant(RuntimeHandler):
     async def delete(self, conversation: str, participant: str) -> None:
         """Leave; who has left is answered with the time when that was."""
         with errors_of_runtime():
-            left = await self.runtime.leave(conversation, participant)
+            left = await self.runtime.leave(
+                wire.LeaveConversation(conversation_id=conversation, participant_id=participant)
+            )
         self.answer(left)
 
 

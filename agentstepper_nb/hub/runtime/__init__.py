@@ -1,6 +1,7 @@
 """Agents that run on their own, at the Core: the rules around their store, and telling what happens."""
 
+from ...protocol.runtime_methods import Right
 from .runtime import Runtime
-from .service import Right, RuntimeService
+from .service import RuntimeService
 
 __all__ = ["Right", "Runtime", "RuntimeService"]

@@ -45,7 +45,9 @@ from ...protocol.runtime_asks import (
 )
 from ...protocol.runtime_wire import (
     Acted,
+    AskStatus,
     CreateAgent,
+    LeaveConversation,
     NewAction,
     NewConversation,
     NewMessage,
@@ -153,9 +155,9 @@ class Runtime:
         """Add a user or a session to a conversation, unless it is there."""
         return await self._whole(self._membership.join(ask))
 
-    async def leave(self, conversation_id: str, participant_id: str) -> Participant:
+    async def leave(self, ask: LeaveConversation) -> Participant:
         """Let a participant leave, unless it has."""
-        return await self._whole(self._membership.leave(conversation_id, participant_id))
+        return await self._whole(self._membership.leave(ask.conversation_id, ask.participant_id))
 
     async def say(self, ask: NewMessage) -> ConversationMessage:
         """Post what a user says, and hand it to the sessions that take part."""
@@ -203,7 +205,7 @@ class Runtime:
         """How far a session has read."""
         return await self._reading.cursor(ask)
 
-    async def status(self) -> RuntimeStatus:
+    async def status(self, ask: AskStatus | None = None) -> RuntimeStatus:
         """Where the rows are, how much is open, and who is there for it; this starts no worker."""
         info = await self._store.info() if self.store_is_there() else None
         return RuntimeStatus(dispatchers=len(self.dispatchers), store=info)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
+from ...protocol import runtime_methods as methods
 from ...protocol.runtime import Action, ActionKind, ActionStatus, Delivery, Json, Limits
-from ...protocol.runtime_asks import DEFAULT_LIMIT, ActionQuery, Actions
+from ...protocol.runtime_asks import DEFAULT_LIMIT, ActionQuery
 from ...protocol.runtime_wire import Acted, CreateAgent, Destroy, Input, Interrupt, NewAction
 from ...rpc.client import ClientLine
 from .words import member, new_id
@@ -141,7 +142,7 @@ class Acting:
             payload=msgspec.to_builtins(payload),
             idem_key=new_id(),  # so that it can be asked again
         )
-        return await self._line.ask("act", ask, Acted)
+        return await self._line.call(methods.ACT, ask)
 
     async def actions(
         self,
@@ -164,4 +165,4 @@ class Acting:
             limit=limit,
             offset=offset,
         )
-        return list((await self._line.ask("actions", ask, Actions)).actions)
+        return list((await self._line.call(methods.ACTIONS, ask)).actions)

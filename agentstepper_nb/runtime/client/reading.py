@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...errors import CommandError
+from ...protocol import runtime_methods as methods
 from ...protocol.runtime import AgentState, AgentStep, SessionSummary
 from ...protocol.runtime_asks import (
     DEFAULT_LIMIT,
-    Sessions,
     SessionsOf,
     StateQuery,
-    States,
     StepQuery,
-    Steps,
 )
 from ...rpc.client import ClientLine
 from .words import statuses
@@ -31,7 +29,7 @@ class Reading:
 
     async def state(self, session_id: str) -> AgentState:
         """How a session stands."""
-        found = await self._line.ask("states", StateQuery(session_id=session_id), States)
+        found = await self._line.call(methods.STATES, StateQuery(session_id=session_id))
         if not found.states:
             raise CommandError("unknown_session", f"There is no session {session_id[:80]!r}.")
         return found.states[0]
@@ -53,7 +51,7 @@ class Reading:
             offset: How many to leave out.
         """
         ask = StateQuery(agent_id=agent_id, status=statuses(status), limit=limit, offset=offset)
-        return list((await self._line.ask("states", ask, States)).states)
+        return list((await self._line.call(methods.STATES, ask)).states)
 
     async def list_agent_steps(
         self,
@@ -105,9 +103,9 @@ class Reading:
         return await self._steps(StepQuery(session_id=session_id, agent_id=agent_id, latest=True))
 
     async def _steps(self, ask: StepQuery) -> list[AgentStep]:
-        return list((await self._line.ask("steps", ask, Steps)).steps)
+        return list((await self._line.call(methods.STEPS, ask)).steps)
 
     async def list_sessions_for_agent(self, agent_id: str) -> list[SessionSummary]:
         """An agent's sessions, the newest first."""
-        found = await self._line.ask("sessions", SessionsOf(agent_id=agent_id), Sessions)
+        found = await self._line.call(methods.SESSIONS, SessionsOf(agent_id=agent_id))
         return list(found.sessions)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from ...protocol import runtime_methods as methods
 from ...protocol.runtime import (
     Conversation,
     ConversationMessage,
@@ -19,13 +20,9 @@ from ...protocol.runtime import (
 from ...protocol.runtime_asks import (
     DEFAULT_LIMIT,
     ConversationQuery,
-    Conversations,
-    CursorAt,
     CursorQuery,
     MessageQuery,
-    Messages,
     ParticipantQuery,
-    Participants,
 )
 from ...protocol.runtime_wire import (
     LeaveConversation,
@@ -63,7 +60,7 @@ class Talking:
             tags=tuple(tags),
             conversation_id=conversation_id or new_id(),
         )
-        return await self._line.ask("create_conversation", ask, Conversation)
+        return await self._line.call(methods.CREATE_CONVERSATION, ask)
 
     async def set_conversation(
         self,
@@ -80,7 +77,7 @@ class Talking:
             title=title,
             tags=None if tags is None else tuple(tags),
         )
-        return await self._line.ask("set_conversation", ask, Conversation)
+        return await self._line.call(methods.SET_CONVERSATION, ask)
 
     async def conversations(
         self,
@@ -99,7 +96,7 @@ class Talking:
             limit=limit,
             offset=offset,
         )
-        return list((await self._line.ask("conversations", ask, Conversations)).conversations)
+        return list((await self._line.call(methods.CONVERSATIONS, ask)).conversations)
 
     async def join(
         self,
@@ -130,17 +127,17 @@ class Talking:
             role=member(Role, role),
             delivery=member(Delivery, delivery),
         )
-        return await self._line.ask("join", ask, Participant)
+        return await self._line.call(methods.JOIN, ask)
 
     async def leave(self, conversation_id: str, participant_id: str) -> Participant:
         """Let a participant leave."""
         ask = LeaveConversation(conversation_id=conversation_id, participant_id=participant_id)
-        return await self._line.ask("leave", ask, Participant)
+        return await self._line.call(methods.LEAVE, ask)
 
     async def participants(self, conversation_id: str, *, here: bool = False) -> list[Participant]:
         """Who takes part in a conversation; with `here`, only those who haven't left."""
         ask = ParticipantQuery(conversation_id=conversation_id, here=here)
-        return list((await self._line.ask("participants", ask, Participants)).participants)
+        return list((await self._line.call(methods.PARTICIPANTS, ask)).participants)
 
     async def post(
         self, conversation_id: str, text: str, user_id: str = "user", data: Json = None
@@ -153,14 +150,14 @@ class Talking:
             data=data,
             idem_key=new_id(),  # so that it can be said again
         )
-        return await self._line.ask("say", ask, ConversationMessage)
+        return await self._line.call(methods.SAY, ask)
 
     async def messages(
         self, conversation_id: str, after: str | None = None, limit: int = DEFAULT_LIMIT
     ) -> list[ConversationMessage]:
         """What was said, the oldest first; `after` the message of this id."""
         ask = MessageQuery(conversation_id=conversation_id, after=after, limit=limit)
-        return list((await self._line.ask("messages", ask, Messages)).messages)
+        return list((await self._line.call(methods.MESSAGES, ask)).messages)
 
     async def unread(
         self, session_id: str, conversation_id: str, limit: int = DEFAULT_LIMIT
@@ -169,7 +166,7 @@ class Talking:
         `pull`. It is the same again until `mark_read` says how far that is read.
         """
         asked = CursorQuery(session_id=session_id, conversation_id=conversation_id)
-        at = (await self._line.ask("cursor", asked, CursorAt)).cursor
+        at = (await self._line.call(methods.CURSOR, asked)).cursor
         after = None if at is None else at.last_message_id
         while True:
             page = await self.messages(conversation_id, after, limit)
@@ -183,4 +180,4 @@ class Talking:
         read = Cursor(
             session_id=session_id, conversation_id=conversation_id, last_message_id=message_id
         )
-        await self._line.ask("advance", read, Cursor)
+        await self._line.call(methods.ADVANCE, read)

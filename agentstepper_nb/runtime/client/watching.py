@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
 from ...errors import CommandError
+from ...protocol import runtime_methods as methods
 from ...protocol.runtime import LIVE, AgentState
 from ...protocol.runtime_wire import Notice, WatchTopic
 from ...rpc.client import ClientLine
@@ -33,7 +34,7 @@ class Watching:
         Args:
             topic: `session:ID`, `conversation:ID`, `sessions` or `conversations`.
         """
-        return self._line.stream("watch", WatchTopic(topic=topic), Notice)
+        return self._line.items(methods.WATCH, WatchTopic(topic=topic))
 
     async def wait_for(
         self,

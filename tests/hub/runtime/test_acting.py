@@ -16,7 +16,7 @@ from agentstepper_nb.protocol.runtime import (
     SessionStatus,
 )
 from agentstepper_nb.protocol.runtime_asks import ParticipantQuery
-from agentstepper_nb.protocol.runtime_wire import SetConversation
+from agentstepper_nb.protocol.runtime_wire import LeaveConversation, SetConversation
 from tests.hub.runtime.desk import Desk, refused, run
 
 
@@ -244,7 +244,9 @@ def test_input_doesnt_stand_where_its_session_takes_no_part() -> None:
         await desk.conversation()
         await desk.create("s", conversation_id="c")
         seat = await desk.join("s")
-        await desk.runtime.leave("c", seat.participant_id)
+        await desk.runtime.leave(
+            LeaveConversation(conversation_id="c", participant_id=seat.participant_id)
+        )
         left = await hear(desk, "after it left")
         await desk.join("s")
         await desk.runtime.set_conversation(SetConversation(conversation_id="c", status="closed"))

@@ -18,6 +18,7 @@ from agentstepper_nb.protocol.runtime import (
 )
 from agentstepper_nb.protocol.runtime_asks import CursorQuery, MessageQuery, ParticipantQuery
 from agentstepper_nb.protocol.runtime_wire import (
+    LeaveConversation,
     NewConversation,
     NewMessage,
     NewParticipant,
@@ -101,9 +102,16 @@ def test_joining_and_leaving_are_said_once() -> None:
         assert await desk.join("s") == seat
         user = await desk.join_user("eve", role=Role.OWNER)
         assert (user.user_id, user.agent_id, user.session_id) == ("eve", None, None)
-        left = await desk.runtime.leave("c", user.participant_id)
+        left = await desk.runtime.leave(
+            LeaveConversation(conversation_id="c", participant_id=user.participant_id)
+        )
         assert left.left_at is not None
-        assert await desk.runtime.leave("c", user.participant_id) == left
+        assert (
+            await desk.runtime.leave(
+                LeaveConversation(conversation_id="c", participant_id=user.participant_id)
+            )
+            == left
+        )
         back = await desk.join_user("eve")
         assert back.participant_id != user.participant_id
         assert await desk.texts() == ["ann joined.", "eve joined.", "eve left.", "eve joined."]
@@ -140,9 +148,13 @@ def test_who_cant_join_or_leave() -> None:
                 )
         seat = await desk.join("s")
         with refused("unknown_participant", "participant_id"):
-            await desk.runtime.leave("other", seat.participant_id)
+            await desk.runtime.leave(
+                LeaveConversation(conversation_id="other", participant_id=seat.participant_id)
+            )
         with refused("unknown_conversation"):
-            await desk.runtime.leave("gone", seat.participant_id)
+            await desk.runtime.leave(
+                LeaveConversation(conversation_id="gone", participant_id=seat.participant_id)
+            )
         await desk.begin("s", SessionStatus.DONE)
         with refused("session_over", "session_id"):
             await desk.join("s", "other")
@@ -167,7 +179,9 @@ def test_a_post_reaches_who_is_there_hears_by_push_and_hasnt_ended() -> None:
         await desk.join("watches", role=Role.OBSERVER)
         await desk.join("pulls", delivery=Delivery.PULL)
         gone = await desk.join("left")
-        await desk.runtime.leave("c", gone.participant_id)
+        await desk.runtime.leave(
+            LeaveConversation(conversation_id="c", participant_id=gone.participant_id)
+        )
         message = await desk.say("more tea", user="eve", data={"cups": 2})
         assert (message.user_id, message.data, message.event_type) == (
             "eve",
@@ -223,7 +237,9 @@ def test_who_observed_may_post_as_a_member() -> None:
     async def test(desk: Desk) -> None:
         await desk.conversation()
         seat = await desk.join_user("eve", role=Role.OBSERVER)
-        await desk.runtime.leave("c", seat.participant_id)
+        await desk.runtime.leave(
+            LeaveConversation(conversation_id="c", participant_id=seat.participant_id)
+        )
         await desk.join_user("eve")
         assert (await desk.say("tea", user="eve")).text == "tea"
 
@@ -242,7 +258,9 @@ def test_what_a_step_says_is_posted_by_members_alone(caplog: pytest.LogCaptureFi
         await desk.join("member")
         await desk.join("observer", role=Role.OBSERVER)
         seat = await desk.join("left")
-        await desk.runtime.leave("c", seat.participant_id)
+        await desk.runtime.leave(
+            LeaveConversation(conversation_id="c", participant_id=seat.participant_id)
+        )
         for session in ("member", "observer", "left", "never"):
             written = await desk.step(session, messages=(desk.speech(session),))
             assert len(written.steps) == 1
@@ -295,7 +313,9 @@ def test_only_who_takes_part_reads_on() -> None:
         await desk.conversation()
         await desk.create("s")
         seat = await desk.join("s")
-        await desk.runtime.leave("c", seat.participant_id)
+        await desk.runtime.leave(
+            LeaveConversation(conversation_id="c", participant_id=seat.participant_id)
+        )
         with refused("unknown_participant", "session_id"):
             await read(desk)
         with refused("unknown_session", "session_id"):

@@ -12,7 +12,7 @@ from msgspec import Raw
 
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.hub.runtime import Right, RuntimeService
-from agentstepper_nb.hub.runtime.service import CALLS, STREAMS
+from agentstepper_nb.protocol.runtime_methods import CALLS, STREAMS
 from tests.hub.runtime.desk import Desk, opened
 
 METHODS = {**CALLS, **STREAMS}
@@ -29,7 +29,7 @@ PLAUSIBLE: tuple[Any, ...] = (
 def asked(draw: st.DrawFn) -> tuple[str, bytes]:
     """A method, and parameters with fields that it knows."""
     method = draw(st.sampled_from(sorted(METHODS)))
-    fields = METHODS[method].form.__struct_fields__ or ("none",)
+    fields = METHODS[method].request.__struct_fields__ or ("none",)
     values = st.sampled_from(PLAUSIBLE)
     params = draw(st.dictionaries(st.sampled_from(fields), values, max_size=len(fields)))
     return method, json.dumps(params).encode()

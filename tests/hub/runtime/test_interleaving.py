@@ -27,7 +27,7 @@ from agentstepper_nb.protocol.runtime_asks import (
     ParticipantQuery,
     StepQuery,
 )
-from agentstepper_nb.protocol.runtime_wire import Notice
+from agentstepper_nb.protocol.runtime_wire import LeaveConversation, Notice
 from agentstepper_nb.store.runtime.base import RuntimeStore
 from tests.hub.runtime.desk import Desk, opened
 
@@ -144,7 +144,11 @@ class Play:
                 await desk.join("s", role=Role.OBSERVER if deed == "observe" else Role.MEMBER)
             case "leave":
                 found = await desk.store.participants(ParticipantQuery(conversation_id="c"))
-                await desk.runtime.leave("c", found.participants[-1].participant_id)
+                await desk.runtime.leave(
+                    LeaveConversation(
+                        conversation_id="c", participant_id=found.participants[-1].participant_id
+                    )
+                )
 
 
 async def watch(view: View, topic: str, pauses: list[int]) -> None:

@@ -12,11 +12,11 @@ import pytest
 from msgspec import Raw, Struct
 
 from agentstepper_nb.hub.runtime import Right, RuntimeService
-from agentstepper_nb.hub.runtime.service import CALLS, STREAMS
 from agentstepper_nb.protocol import runtime as rows
 from agentstepper_nb.protocol import runtime_asks as asks
 from agentstepper_nb.protocol import runtime_wire as wire
 from agentstepper_nb.protocol.runtime import SessionStatus
+from agentstepper_nb.protocol.runtime_methods import CALLS, STREAMS
 from agentstepper_nb.rpc.line import Line
 from tests.hub.runtime.desk import LOG, Desk, opened, refused
 

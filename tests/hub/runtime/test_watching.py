@@ -15,7 +15,7 @@ from agentstepper_nb.hub.runtime.news import News
 from agentstepper_nb.hub.runtime.topics import Topics
 from agentstepper_nb.protocol.runtime import ConversationMessage, SenderType, SessionStatus
 from agentstepper_nb.protocol.runtime_asks import Write, Written
-from agentstepper_nb.protocol.runtime_wire import Notice, SetConversation
+from agentstepper_nb.protocol.runtime_wire import LeaveConversation, Notice, SetConversation
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
 from tests.hub.runtime.desk import Desk, refused, run
 
@@ -177,7 +177,9 @@ def test_a_conversation_tells_what_happens_in_it() -> None:
             seat = await desk.join("s")
             await desk.say("tea")
             await desk.step("s", messages=(desk.speech("s"),))
-            await desk.runtime.leave("c", seat.participant_id)
+            await desk.runtime.leave(
+                LeaveConversation(conversation_id="c", participant_id=seat.participant_id)
+            )
             await desk.runtime.set_conversation(
                 SetConversation(conversation_id="c", status="closed")
             )
