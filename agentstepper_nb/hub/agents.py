@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
 
 from ..core import Leased
 from ..core.summaries import one_line
 from ..errors import ProtocolError
 from ..protocol.values import AnswerKind, Breakpoint, Commit
 from .connection import Connection
+from .edit_checks import EditChecks
 from .refusals import refusal
-
-if TYPE_CHECKING:
-    from .hub import Hub
+from .service import RunService
 
 
 class AgentSession(ABC):
     """One agent's connection, whatever its version."""
 
-    def __init__(self, hub: Hub, connection: Connection) -> None:
+    def __init__(self, hub: RunService, connection: Connection) -> None:
         self.hub = hub
         self.connection = connection
         self.run: str | None = None  # the live run it speaks for
@@ -60,6 +58,15 @@ class AgentSession(ABC):
                 "an agent's message was refused, %s: %s", refused.code, one_line(refused.message)
             )
         self._send_error(refused.code, refused.message, text)
+
+    @property
+    def edit_checks(self) -> EditChecks | None:
+        """What asks the agent about edits, where it can say."""
+        return None
+
+    def replaced(self) -> None:
+        """The agent has opened another connection for its run."""
+        raise NotImplementedError("An agent of version 1 can't come back.")
 
     @abstractmethod
     def reply(self, breakpoint: Breakpoint, answer: AnswerKind) -> None:

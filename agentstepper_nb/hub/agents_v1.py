@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec import Raw
 from msgspec.structs import replace
@@ -17,9 +17,7 @@ from ..protocol.values import AnswerKind, Breakpoint, Ending, Event, EventKind, 
 from .agents import AgentSession, what
 from .connection import Connection
 from .endings import CORE_WENT, closed_over
-
-if TYPE_CHECKING:
-    from .hub import Hub
+from .service import RunService
 
 #: Characters of a program's name.
 _NAME: Final = 1000
@@ -33,7 +31,7 @@ _CLOSED: Final = 1011
 class AgentSessionV1(AgentSession):
     """An agent of version 1: one socket, one run after the other."""
 
-    def __init__(self, hub: Hub, connection: Connection) -> None:
+    def __init__(self, hub: RunService, connection: Connection) -> None:
         super().__init__(hub, connection)
         self._last_event: str | None = None
         self._waiting: dict[str, str] = {}  # breakpoints without an answer, as they came

@@ -7,7 +7,7 @@ import hmac
 from collections.abc import Callable, Coroutine
 from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -28,10 +28,8 @@ from .connection import Connection, Rights
 from .edit_checks import EditChecks
 from .intake import Acknowledgements, Intake, Turns
 from .presence import Who
+from .service import RunService
 from .timelines import timeline
-
-if TYPE_CHECKING:
-    from .hub import Hub
 
 _GREETED: Final = "This connection said hello before: open another for another run."
 _SAID_BYE: Final = "This run said bye: open a new connection for a new run."
@@ -40,7 +38,7 @@ _SAID_BYE: Final = "This run said bye: open a new connection for a new run."
 class AgentSessionV2(AgentSession):
     """A connection of an agent of version 2: it opens a run, or goes on with one."""
 
-    def __init__(self, hub: Hub, connection: Connection, rights: Rights) -> None:
+    def __init__(self, hub: RunService, connection: Connection, rights: Rights) -> None:
         super().__init__(hub, connection)
         self._rights = rights
         self._sent = 0

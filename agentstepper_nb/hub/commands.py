@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from ..core import Debugger, Output
 from ..errors import CommandError
@@ -12,21 +11,19 @@ from ..protocol.records import SentenceMade
 from ..protocol.stops import Price, Stop
 from ..protocol.values import Breakpoint, Commit, Event, EventKind, Note
 from ..store import Store
-
-if TYPE_CHECKING:
-    from .edit_checks import EditChecks
-    from .uis import UiSession
+from .edit_checks import EditChecks
+from .peers import View
 
 
-class PeoplesCommands(ABC):
-    """The half of the hub that carries out commands; what each raises is the debugger's."""
+class Commands(ABC):
+    """The half of the service that carries out commands; what each raises is the debugger's."""
 
     store: Store
     debugger: Debugger
     clock: Callable[[], float]
 
     @abstractmethod
-    def perform(self, outputs: Sequence[Output], by: UiSession | None = None) -> None:
+    def perform(self, outputs: Sequence[Output], by: View | None = None) -> None:
         """Record outputs, then perform them."""
 
     def step(
@@ -103,7 +100,7 @@ class PeoplesCommands(ABC):
     def _edit_checks(self, run_id: str) -> EditChecks | None:
         """What asks a run's agent about edits; None where it is away, or can't say."""
 
-    def rename(self, run_id: str, name: str, by: UiSession | None = None) -> None:
+    def rename(self, run_id: str, name: str, by: View | None = None) -> None:
         """As `Debugger.rename`."""
         self.perform(self.debugger.rename(run_id, name), by)
 

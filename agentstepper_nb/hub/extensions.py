@@ -6,7 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
@@ -22,15 +22,13 @@ from ..protocol.values import (
     EventKind,
 )
 
-if TYPE_CHECKING:
-    from .hub import Hub
-
 #: The entry points of installed extensions; each names an `Extension`.
 GROUP: Final = "agentstepper_nb.extensions"
 
 Body = TypeVar("Body", bound=Struct)
-#: Carries out a command on the Core's loop, which it must not block, and may give an answer.
-Handler = Callable[["Hub", Body], Awaitable[Struct | None]]
+#: Carries out a command on the Core's loop, which it must not block, and may give an answer. Its first
+#: argument is the `Hub`, which stands above this module and isn't named here.
+Handler = Callable[[Any, Body], Awaitable[Struct | None]]
 
 
 @dataclass(frozen=True)

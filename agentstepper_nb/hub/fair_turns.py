@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from .hub import Hub
+from .service import RunService
 
 #: Messages of one connection that are taken in one turn of the event loop.
 TURN: Final = 8
@@ -49,7 +48,7 @@ class FairTurns:
             self._when_settled(self._mark.set)
 
 
-def fair_turns(hub: Hub) -> FairTurns:
+def fair_turns(hub: RunService) -> FairTurns:
     """The turns of one connection of a hub."""
 
     def when_settled(done: Callable[[], None]) -> None:

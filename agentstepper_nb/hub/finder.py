@@ -6,7 +6,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..core import Saved
 from ..core.summaries import told_apart
@@ -16,9 +16,7 @@ from ..protocol import ui as v2
 from ..protocol.values import Breakpoint
 from . import windows
 from .finding import Filter
-
-if TYPE_CHECKING:
-    from .hub import Hub
+from .service import RunService
 
 #: Rows that it looks at, at a time, and of which it tells the numbers.
 _LOOK: Final = 500
@@ -47,7 +45,7 @@ class Finder:
         hub: Where.
     """
 
-    def __init__(self, hub: Hub) -> None:
+    def __init__(self, hub: RunService) -> None:
         self._hub = hub
         self._looked: _Looked | None = None
 
@@ -100,7 +98,7 @@ class Finder:
 class _Look:
     """One look at what is new or has changed."""
 
-    def __init__(self, hub: Hub, looked: _Looked, is_wanted: Callable[[], bool]) -> None:
+    def __init__(self, hub: RunService, looked: _Looked, is_wanted: Callable[[], bool]) -> None:
         self._hub = hub
         self._looked = looked
         self._is_wanted = is_wanted

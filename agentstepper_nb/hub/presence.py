@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
+from ..core import Debugger
 from ..protocol.values import Ending, Failure, Run
 from . import endings
 from .processes import Process, look, this_machine
-
-if TYPE_CHECKING:
-    from .hub import Hub
 
 #: Seconds that an agent may be away of whose process nothing is known.
 PATIENCE: Final = 600.0
@@ -23,6 +22,31 @@ _SLACK: Final = 60.0
 _RECENT: Final = 60.0
 
 Look = Callable[[int], Process | None]
+
+
+class Runs(Protocol):
+    """The runs that agents may be away of, and how they end."""
+
+    log: logging.Logger
+    debugger: Debugger
+    clock: Callable[[], float]
+
+    def run(self, run_id: str) -> Run:
+        """One run's header."""
+
+    def finish(
+        self,
+        run_id: str,
+        ending: Ending,
+        failure: Failure | None = None,
+        *,
+        said: bool = True,
+        exit_code: int | None = None,
+    ) -> None:
+        """End a run."""
+
+    def tell_exit(self, run_id: str, code: int, failure: Failure | None) -> None:
+        """Record how the process of an ended run ended."""
 
 
 class Verdict(NamedTuple):
@@ -89,7 +113,7 @@ class Presence:
 
     def __init__(
         self,
-        hub: Hub,
+        hub: Runs,
         machine: tuple[str, str] | None = None,
         look: Look = look,
         patience: float = PATIENCE,

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..errors import CommandError
 from ..protocol import agent as v2
 from ..protocol.stops import DeleteStop, SetPrices, SetStop, TryStop
 from ..protocol.values import Run
 from .connection import Rights
+from .service import RunService
 from .trials import named, try_stop
-
-if TYPE_CHECKING:
-    from .hub import Hub
 
 #: Messages that need no hello.
 Question = v2.TakeRun | v2.GetRules | SetStop | DeleteStop | SetPrices | TryStop
@@ -26,7 +24,7 @@ _MAY_NOT: Final = (
 )
 
 
-async def answer(hub: Hub, question: Question, rights: Rights) -> v2.CoreToAgent:
+async def answer(hub: RunService, question: Question, rights: Rights) -> v2.CoreToAgent:
     """Carry a question out, and answer it once what it changed is recorded.
 
     Args:

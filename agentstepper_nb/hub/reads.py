@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from typing import TYPE_CHECKING
 
 from ..core import Vocabulary, debug_row, row
 from ..errors import CommandError
@@ -13,9 +12,7 @@ from ..protocol.records import RunHistory
 from ..protocol.values import Breakpoint, EventKind, Row
 from ..store.base import without_contents
 from . import windows
-
-if TYPE_CHECKING:
-    from .hub import Hub
+from .service import RunService
 
 #: The commands that change nothing.
 Read = (
@@ -31,7 +28,7 @@ Read = (
 )
 
 
-async def answer(hub: Hub, command: Read) -> v2.CoreToUi:
+async def answer(hub: RunService, command: Read) -> v2.CoreToUi:
     """Answer a command that reads.
 
     Args:
@@ -47,7 +44,7 @@ async def answer(hub: Hub, command: Read) -> v2.CoreToUi:
         case v2.ReadRun():
             history = await hub.history(command.run)
             # On a thread: to sum up long contents takes a while, in which others would wait.
-            return await asyncio.to_thread(opened, history, hub.extensions.vocabulary)
+            return await asyncio.to_thread(opened, history, hub.vocabulary)
         case v2.ListRuns():
             return windows.runs_before(await hub.listed(), command.before, command.limit)
         case v2.GetRows():
@@ -66,7 +63,7 @@ async def answer(hub: Hub, command: Read) -> v2.CoreToUi:
             return v2.StoreChanged(store=await hub.store.info())
 
 
-async def _message(hub: Hub, command: v2.GetMessage) -> v2.MessageBody:
+async def _message(hub: RunService, command: v2.GetMessage) -> v2.MessageBody:
     found = await hub.find_row(command.run, command.message)
     if isinstance(found, Breakpoint):
         return v2.MessageBody(
@@ -91,7 +88,7 @@ async def _message(hub: Hub, command: v2.GetMessage) -> v2.MessageBody:
     )
 
 
-async def _change(hub: Hub, command: v2.GetChange) -> v2.ChangeBody:
+async def _change(hub: RunService, command: v2.GetChange) -> v2.ChangeBody:
     hub.run(command.run)
     try:
         commit = await hub.store.commit(command.run, command.commit)
@@ -108,7 +105,7 @@ async def _change(hub: Hub, command: v2.GetChange) -> v2.ChangeBody:
     )
 
 
-async def _export(hub: Hub, command: v2.ExportRun) -> v2.RunExported:
+async def _export(hub: RunService, command: v2.ExportRun) -> v2.RunExported:
     name, data = await hub.export(command.run, command.format)
     if command.format == "archive":
         data = base64.b64encode(data)

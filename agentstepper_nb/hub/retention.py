@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from ..core.summaries import one_line
-
-if TYPE_CHECKING:
-    from .hub import Hub
+from .service import RunService
 
 #: Seconds between two looks.
 EACH: Final = 3600.0
@@ -55,7 +53,7 @@ class Retention:
         keep: What stays.
     """
 
-    def __init__(self, hub: Hub, keep: Keep) -> None:
+    def __init__(self, hub: RunService, keep: Keep) -> None:
         self._hub = hub
         self._keep = keep
         self._task: asyncio.Task[None] | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from ..core import Saved
@@ -20,9 +20,7 @@ from ..models.base import MODEL_VARIABLE, TextModel, from_environment
 from ..protocol import records
 from ..protocol.values import Breakpoint, Commit
 from .pacing import Pace, Pacer
-
-if TYPE_CHECKING:
-    from .hub import Hub
+from .service import RunService
 
 __all__ = ["MODEL_VARIABLE", "Sentences", "summarize_by"]
 
@@ -69,7 +67,7 @@ class Sentences:
         pacer: How often.
     """
 
-    def __init__(self, hub: Hub, model: TextModel, pacer: Pacer | None = None) -> None:
+    def __init__(self, hub: RunService, model: TextModel, pacer: Pacer | None = None) -> None:
         self._hub = hub
         self._model = model
         self._pacer = pacer or Pacer(Pace())
@@ -204,7 +202,7 @@ class Sentences:
         )
 
 
-def summarize_by(hub: Hub, model: str | None) -> None:
+def summarize_by(hub: RunService, model: str | None) -> None:
     """Let a model summarise what comes to a hub, where there is one; call it before the hub starts.
 
     Args:

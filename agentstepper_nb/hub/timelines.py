@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -22,9 +22,7 @@ from ..protocol.values import (
 )
 from ..store.base import Page
 from . import windows
-
-if TYPE_CHECKING:
-    from .hub import Hub
+from .service import RunService
 
 #: Rows, and commits, from the run's start and as many from its end; what is between is left out.
 EDGE: Final = 250
@@ -38,7 +36,7 @@ _TEXT: Final = 1000
 Item = TypeVar("Item")
 
 
-async def timeline(hub: Hub, run: str) -> Timeline:
+async def timeline(hub: RunService, run: str) -> Timeline:
     """Make it, of what was recorded so far. Errors as `windows.opened`.
 
     Args:
@@ -51,7 +49,7 @@ async def timeline(hub: Hub, run: str) -> Timeline:
     header = hub.run(run)
     await hub.settled()  # what it says may be newer than what was read
     # On a thread: to sum up long contents takes a while, in which others would wait.
-    return await asyncio.to_thread(_made, header, pages, hub.extensions.vocabulary)
+    return await asyncio.to_thread(_made, header, pages, hub.vocabulary)
 
 
 def _made(run: Run, pages: Sequence[Page], vocabulary: Vocabulary) -> Timeline:

@@ -6,16 +6,14 @@ import asyncio
 import time
 from collections.abc import Callable
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ..core.stops import check
 from ..core.stops import try_stop as tried_on
 from ..errors import CommandError, DamagedRunError, ProtocolError
 from ..protocol.stops import Stop, StopTrial
 from ..protocol.values import Run
-
-if TYPE_CHECKING:
-    from .hub import Hub
+from .service import RunService
 
 #: On so many runs a stop is tried where none is named.
 LAST: Final = 20
@@ -31,7 +29,10 @@ class Trial(NamedTuple):
 
 
 async def try_stop(
-    hub: Hub, stop: Stop, run: str | None = None, is_wanted: Callable[[], bool] = lambda: True
+    hub: RunService,
+    stop: Stop,
+    run: str | None = None,
+    is_wanted: Callable[[], bool] = lambda: True,
 ) -> list[Trial]:
     """Where a stop, set or not, would have hit.
 
@@ -93,7 +94,7 @@ class _Turn:
             )
 
 
-async def _try(hub: Hub, stop: Stop, run: str, is_wanted: Callable[[], bool]) -> Trial:
+async def _try(hub: RunService, stop: Stop, run: str, is_wanted: Callable[[], bool]) -> Trial:
     async with hub.trying:  # one after the other: each has a whole run in memory, and a thread busy
         _check_wanted(is_wanted)
         history = await hub.history(run)
@@ -106,7 +107,7 @@ async def _try(hub: Hub, stop: Stop, run: str, is_wanted: Callable[[], bool]) ->
         return Trial(history.run, result)
 
 
-def named(hub: Hub, name: str) -> str:
+def named(hub: RunService, name: str) -> str:
     """The id of a run that is named as people name one: by id, by name, or by its program's last run.
 
     Raises:

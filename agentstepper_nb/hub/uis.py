@@ -6,17 +6,16 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..core import Saved
 from ..core.summaries import one_line
 from ..errors import CommandError, ProtocolError
 from ..protocol.values import StoreInfo
 from .connection import Connection, Rights
+from .peers import View
 from .refusals import refusal
-
-if TYPE_CHECKING:
-    from .hub import Hub
+from .service import RunService
 
 
 class Edited(NamedTuple):
@@ -31,12 +30,12 @@ class Edited(NamedTuple):
 class UiSession(ABC):
     """One UI's connection, whatever its version."""
 
-    def __init__(self, hub: Hub, connection: Connection, rights: Rights) -> None:
+    def __init__(self, hub: RunService, connection: Connection, rights: Rights) -> None:
         self.hub = hub
         self.connection = connection
         self.rights = rights
         self._reads = 0  # what is read from the store right now
-        self._held: list[tuple[Saved, UiSession | None]] = []  # to be told once it is sent
+        self._held: list[tuple[Saved, View | None]] = []  # to be told once it is sent
         self._tasks: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
         self._aside = asyncio.Lock()
@@ -62,7 +61,7 @@ class UiSession(ABC):
             task.cancel()
         self.hub.drop_ui(self)
 
-    def tell(self, saved: Saved, by: UiSession | None) -> None:
+    def tell(self, saved: Saved, by: View | None) -> None:
         """Tell what was recorded; what fails here is this UI's alone.
 
         Args:
@@ -76,6 +75,10 @@ class UiSession(ABC):
             self._tell(saved, by)
         except Exception:
             self.hub.log.exception("a UI could not be told")
+
+    def core_stopped(self) -> None:
+        """Close."""
+        self.connection.close(1001, "The Core is stopping.")
 
     @abstractmethod
     def tell_store(self, info: StoreInfo) -> None:
@@ -170,7 +173,7 @@ class UiSession(ABC):
         """Send what a new connection is owed."""
 
     @abstractmethod
-    def _tell(self, saved: Saved, by: UiSession | None) -> None: ...
+    def _tell(self, saved: Saved, by: View | None) -> None: ...
 
     @abstractmethod
     def _receive(self, text: str) -> None: ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..core import Saved
 from ..core.summaries import named_call
@@ -16,10 +16,9 @@ from ..protocol.v1 import ui as v1
 from ..protocol.v1.commits import asked_for
 from ..protocol.values import Breakpoint, Commit, Event, EventKind, Run, StoreInfo
 from .connection import Connection, Rights
+from .peers import View
+from .service import RunService
 from .uis import Edited, UiSession
-
-if TYPE_CHECKING:
-    from .hub import Hub
 
 #: What a snapshot may hold, in characters of contents; live runs always.
 SNAPSHOT: Final = 256 * 1024 * 1024
@@ -34,13 +33,14 @@ _APPROVE_ELSEWHERE: Final = (
     "Approve or deny the call in the notebook's view, with `agentstepper step`, or in the agent's own "
     "terminal."
 )
+
 _ADD_IT: Final = "Add ?token= and the control token to the address by which the view connects."
 
 
 class UiSessionV1(UiSession):
     """A UI of version 1. It is told of every run that its rights let it know."""
 
-    def __init__(self, hub: Hub, connection: Connection, rights: Rights) -> None:
+    def __init__(self, hub: RunService, connection: Connection, rights: Rights) -> None:
         super().__init__(hub, connection, rights)
         #: What the snapshot shows, until nothing of it can be told any more.
         self._shown: set[str] = set()
@@ -137,7 +137,7 @@ class UiSessionV1(UiSession):
             self.hub.log.error("%s", error)
             return None
 
-    def _tell(self, saved: Saved, by: UiSession | None) -> None:
+    def _tell(self, saved: Saved, by: View | None) -> None:
         """Tell what was recorded, in version 1's order of messages."""
         if self._shown and _id(saved.record) in self._shown:
             return

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct
 
@@ -22,20 +21,22 @@ from ..store.base import without_contents
 from . import windows
 from .bodies import Bodies
 from .connection import Connection, Rights, waiting
+from .extensions import Extensions
 from .finder import Finder
+from .peers import View
 from .pushes import Pushes
 from .reads import Read, answer
+from .service import RunService
 from .trials import try_stop
 from .uis import Edited, UiSession
-
-if TYPE_CHECKING:
-    from .hub import Hub
 
 
 class UiSessionV2(UiSession):
     """A UI of version 2. It is told of every run's state, and of the contents of those it opened."""
 
-    def __init__(self, hub: Hub, connection: Connection, rights: Rights) -> None:
+    def __init__(
+        self, hub: RunService, connection: Connection, rights: Rights, extensions: Extensions
+    ) -> None:
         super().__init__(hub, connection, rights)
         self._sent = 0
         self._said_hello = False
@@ -46,7 +47,8 @@ class UiSessionV2(UiSession):
         self._find: v2.FindRows | None = None  # the last
         self._trials: dict[bool, v2.TryStop] = {}  # the last on one run, and on several
         self._told: dict[str, Run] = {}
-        self._vocabulary = hub.extensions.vocabulary
+        self._extensions = extensions
+        self._vocabulary = hub.vocabulary
         self._bodies = Bodies()
 
     def greet(self) -> None:
@@ -57,7 +59,7 @@ class UiSessionV2(UiSession):
         self._pushes.end()
         super().closed()
 
-    def _tell(self, saved: Saved, by: UiSession | None) -> None:
+    def _tell(self, saved: Saved, by: View | None) -> None:
         self._finder.hear(saved)
         if not self._greeted:
             return
@@ -121,7 +123,7 @@ class UiSessionV2(UiSession):
     # ---- commands -----------------------------------------------------------------------------------
 
     def _receive(self, text: str) -> None:
-        envelope, command = self.hub.extensions.from_ui.decode(text)
+        envelope, command = self._extensions.from_ui.decode(text)
         id = None if envelope.id is UNSET else envelope.id
         if isinstance(command, v2.UiHello):
             self._hello(command, id)
@@ -141,7 +143,7 @@ class UiSessionV2(UiSession):
             self._pushes.close(command.run)
             self._finder.forget(command.run)
             self._answer(v2.Done(), id)
-        elif envelope.type in self.hub.extensions.commands:
+        elif envelope.type in self._extensions.commands:
             self._later(partial(self._extended, envelope.type, command, id), text)
         else:
             self._check_control()
@@ -252,7 +254,7 @@ class UiSessionV2(UiSession):
 
     async def _extended(self, name: str, body: Struct, id: str | None) -> None:
         """Carry out a command of an extension."""
-        command = self.hub.extensions.commands[name]
+        command = self._extensions.commands[name]
         if command.control:
             self._check_control()
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -13,9 +13,7 @@ from ..errors import CommandError, ProtocolError
 from ..protocol import ui as v2
 from ..protocol.values import Breakpoint, Commit, Event, Row, Run
 from ..store.base import Needs
-
-if TYPE_CHECKING:
-    from .hub import Hub
+from .service import RunService
 
 #: Rows of a run's last page, and bytes that they and their commits take at most as they are sent.
 PAGE: Final = 200
@@ -77,7 +75,7 @@ class Shown(NamedTuple):
     commits: tuple[Commit, ...]
 
 
-async def opened(hub: Hub, run: str) -> v2.RunOpened:
+async def opened(hub: RunService, run: str) -> v2.RunOpened:
     """A run with its last page.
 
     Raises:
@@ -93,7 +91,7 @@ async def opened(hub: Hub, run: str) -> v2.RunOpened:
     return v2.RunOpened(run=header, rows=shown.rows, commits=shown.commits, notes=notes)
 
 
-async def page(hub: Hub, command: v2.GetRows) -> v2.RowsPage:
+async def page(hub: RunService, command: v2.GetRows) -> v2.RowsPage:
     """The rows that were asked for.
 
     Raises:
@@ -111,7 +109,7 @@ async def page(hub: Hub, command: v2.GetRows) -> v2.RowsPage:
     return v2.RowsPage(run=command.run, rows=shown.rows, commits=shown.commits)
 
 
-async def commits(hub: Hub, command: v2.GetCommits) -> v2.CommitsPage:
+async def commits(hub: RunService, command: v2.GetCommits) -> v2.CommitsPage:
     """A page of commits. Errors as `opened`."""
     hub.run(command.run)
     reading = hub.store.commits(command.run, command.before, command.limit)
@@ -119,7 +117,7 @@ async def commits(hub: Hub, command: v2.GetCommits) -> v2.CommitsPage:
     return v2.CommitsPage(run=command.run, commits=found.commits, before=found.before)
 
 
-async def _around(hub: Hub, run: str, message: str, number: int) -> tuple[int, int]:
+async def _around(hub: RunService, run: str, message: str, number: int) -> tuple[int, int]:
     """The first and the last of some rows around one of them."""
     seq = await read(hub, run, hub.store.seq_of(run, message))
     if seq is None:
@@ -131,13 +129,13 @@ async def _around(hub: Hub, run: str, message: str, number: int) -> tuple[int, i
     return first, first + number - 1
 
 
-async def _page(hub: Hub, run: str, first: int, last: int) -> Shown:
+async def _page(hub: RunService, run: str, first: int, last: int) -> Shown:
     # What was committed before the first row stands there as well.
     return await rows(hub, run, first if first > 1 else 0, last)
 
 
 async def rows(
-    hub: Hub,
+    hub: RunService,
     run: str,
     first: int,
     last: int,
@@ -159,7 +157,7 @@ async def rows(
         DamagedRunError: What is kept of them is hurt.
     """
     made: list[Row] = []
-    vocabulary = hub.extensions.vocabulary
+    vocabulary = hub.vocabulary
 
     def take(spoken: Breakpoint | Event) -> None:
         if isinstance(spoken, Event):
@@ -172,7 +170,7 @@ async def rows(
     return Shown(tuple(sorted(made, key=lambda each: each.seq)), commits)
 
 
-async def read(hub: Hub, run: str, reading: Awaitable[T]) -> T:
+async def read(hub: RunService, run: str, reading: Awaitable[T]) -> T:
     """Read something of a run.
 
     Args:

@@ -1,0 +1,55 @@
+"""What the service needs of those it tells: agents, UIs and listeners."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ..core import Leased, Saved
+from ..protocol.values import AnswerKind, Breakpoint, StoreInfo
+from .edit_checks import EditChecks
+
+
+class Agent(Protocol):
+    """The session of one agent."""
+
+    @property
+    def edit_checks(self) -> EditChecks | None:
+        """What asks the agent about edits, where it can say."""
+
+    def let(self, lease: Leased) -> None:
+        """Tell the agent what it may decide by itself from now on."""
+
+    def reply(self, breakpoint: Breakpoint, answer: AnswerKind) -> None:
+        """Send a breakpoint's answer."""
+
+    def replaced(self) -> None:
+        """The agent has opened another connection for its run."""
+
+    def core_stops(self) -> None:
+        """The Core is about to stop; what happens now is still kept."""
+
+    def core_stopped(self) -> None:
+        """All is kept: say the last and close."""
+
+
+class View(Protocol):
+    """The session of one UI."""
+
+    def tell(self, saved: Saved, by: View | None) -> None:
+        """Tell what was recorded, and by whose command."""
+
+    def tell_store(self, info: StoreInfo) -> None:
+        """Tell how runs are kept, where that has changed."""
+
+    def core_stopped(self) -> None:
+        """The Core has stopped: close."""
+
+
+class Listener(Protocol):
+    """Who is told, after the UIs, of all that was recorded."""
+
+    def tell(self, saved: Saved) -> None:
+        """This was recorded. Mustn't take long, nor raise."""
+
+    async def close(self) -> None:
+        """The Core stops."""
