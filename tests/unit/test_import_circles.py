@@ -15,6 +15,8 @@ CIRCLES = {
     "chat.terminal.commands",
     "chat.terminal.repl",
     "chat.turn",
+    "cli",
+    "cli.backup",
     "coding.confinement",
     "coding.entries",
     "coding.folders",
