@@ -57,8 +57,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"agentstepper_nb {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     from .agent_arguments import add_chat, add_code, add_policy
-    from .arguments import add_doctor, add_export, add_run, add_serve, add_step, add_worker
-    from .backup import add_backup
+    from .arguments import (
+        add_backup,
+        add_doctor,
+        add_export,
+        add_run,
+        add_serve,
+        add_step,
+        add_worker,
+    )
 
     add_serve(commands)
     add_step(commands)

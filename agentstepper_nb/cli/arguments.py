@@ -210,6 +210,22 @@ def add_export(commands: Commands) -> None:
     add("--force", action="store_true", help="replace the file where it exists")
 
 
+def add_backup(commands: Commands) -> None:
+    """Describe `agentstepper backup`."""
+    parser = commands.add_parser(
+        "backup",
+        help="copy the runs and background agents to a new folder",
+        description="Copies the runs and background agents to a new folder, which `agentstepper serve "
+        "--data` can open. A Core that has the runs' folder goes on.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("to", metavar="TO", nargs="?", help="the new folder (agentstepper-backup-DATE-TIME, here)")
+    add(
+        "--data", metavar="DIR", help="where runs are kept (agentstepper/ in Jupyter's data folder)"
+    )
+
+
 def add_worker(commands: Commands) -> None:
     """Describe `agentstepper worker`."""
     parser = commands.add_parser(

@@ -4,29 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from argparse import Namespace, _SubParsersAction
+from argparse import Namespace
 from pathlib import Path
-from typing import Any
 
 from ..errors import StoreError
 from . import FAILED, OK
 from .text import inert
-
-
-def add_backup(commands: _SubParsersAction[Any]) -> None:
-    """Describe `agentstepper backup`."""
-    parser = commands.add_parser(
-        "backup",
-        help="copy the runs and background agents to a new folder",
-        description="Copies the runs and background agents to a new folder, which `agentstepper serve "
-        "--data` can open. A Core that has the runs' folder goes on.",
-        allow_abbrev=False,
-    )
-    add = parser.add_argument
-    add("to", metavar="TO", nargs="?", help="the new folder (agentstepper-backup-DATE-TIME, here)")
-    add(
-        "--data", metavar="DIR", help="where runs are kept (agentstepper/ in Jupyter's data folder)"
-    )
 
 
 def run(given: Namespace) -> int:
