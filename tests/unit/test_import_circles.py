@@ -15,8 +15,6 @@ CIRCLES = {
     "chat.terminal.commands",
     "chat.terminal.repl",
     "chat.turn",
-    "cli",
-    "cli.backup",
     "coding.confinement",
     "coding.entries",
     "coding.folders",
