@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from ...protocol.values import Risk
 from ...protocol.visible import shown
-from ..tool import Risk
 
 if TYPE_CHECKING:
     from .command_words import Call, Redirect

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from ...errors import RulesError
 from ..beneath import GIT
-from ..tools.apply_patch import touched
+from ..tools.patches import touched
 from .command_words import Call
 from .report import shortened
 

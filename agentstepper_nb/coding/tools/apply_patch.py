@@ -69,17 +69,3 @@ def _told(patch: FilePatch) -> dict[str, str | None]:
         return {"path": patch.new, "done": "created"}
     renamed = patch.old != patch.new
     return {"path": patch.new, "done": f"renamed from {patch.old}" if renamed else "changed"}
-
-
-def touched(patch: str) -> tuple[str, ...]:
-    """The paths that a patch is about, for who judges it; none where it can't be read.
-
-    Args:
-        patch: As `apply_patch` takes it.
-    """
-    try:
-        files = parse(patch)
-    except PatchError:
-        return ()
-    paths = [path for file in files for path in (file.old, file.new) if path is not None]
-    return tuple(dict.fromkeys(paths))

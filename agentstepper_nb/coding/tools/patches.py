@@ -56,6 +56,20 @@ def parse(text: str) -> list[FilePatch]:
         return _Reader(text, counted=False).files()
 
 
+def touched(patch: str) -> tuple[str, ...]:
+    """The paths that a patch is about, for who judges it; none where it can't be read.
+
+    Args:
+        patch: As `apply_patch` takes it.
+    """
+    try:
+        files = parse(patch)
+    except PatchError:
+        return ()
+    paths = [path for file in files for path in (file.old, file.new) if path is not None]
+    return tuple(dict.fromkeys(paths))
+
+
 class _Reader:
     """Reads a patch line by line."""
 
