@@ -28,7 +28,7 @@ from .allowed_paths import AllowedPaths, picture_of, source_of
 from .backend import Backend, Listener, UserInput
 from .connector import InterpreterABC
 from .memory import Memory
-from .session import House, Session
+from .session import House, RunningTurn, Session
 from .sessions import MAX_TITLE, SessionId, Sessions
 from .streams import StreamWrapper
 from .turn import Turn, continuation, next_agent, refusal, said_by_user
@@ -352,7 +352,7 @@ class Interpreter:
         turn.say(message)
         return turn
 
-    def _stream(self, turn: Turn | None) -> StreamWrapper[Message]:
+    def _stream(self, turn: RunningTurn | None) -> StreamWrapper[Message]:
         assert turn is not None
         return StreamWrapper(turn.outlet(), loop=self._loop)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextvars import Context
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from msgspec.structs import replace
 
@@ -32,9 +32,6 @@ from .memory import Conversation, Memory
 from .recording import Recording
 from .states import AutoChat, Machine
 from .transcripts import Transcript
-
-if TYPE_CHECKING:
-    from .turn import Turn
 
 #: Characters of a title that is taken from the first message.
 _TITLE: Final = 60
@@ -82,6 +79,19 @@ class Asked:
     answer: asyncio.Future[str] = field(compare=False)
 
 
+class RunningTurn(Protocol):
+    """A turn as its session knows it; see `turn.Turn`."""
+
+    agent: InterpreterABC
+    had_confirmation: bool
+
+    def outlet(self) -> AsyncIterator[Message]:
+        """What is said from now on."""
+
+    async def stop(self, grace_s: float | None = None) -> None:
+        """End it, and wait until it has."""
+
+
 class Session:
     """A session that is open here.
 
@@ -112,8 +122,8 @@ class Session:
         self.auto = AutoChat(auto_chat_max)
         self.agents = Agents(self.id, agents, kept.default_agent)
         self.listeners = Listeners(house.log)
-        self.turn: Turn | None = None
-        self.had_turn: Turn | None = None  # the last one that ended
+        self.turn: RunningTurn | None = None
+        self.had_turn: RunningTurn | None = None  # the last one that ended
         self.waiting: dict[str, Asked] = {}
         self.closing = False
         self._house = house

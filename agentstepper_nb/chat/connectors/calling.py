@@ -16,10 +16,9 @@ from ...errors import InjectedError, ToolDeniedError
 from ...llm_wire.answers import clean
 from ...llm_wire.conversation import ToolCall, ToolSpec
 from ...sdk.asking import DENIED
-from ...sdk.pumps import in_thread
 from .. import pieces
 from ..streams import Saying
-from .function import guarded, hints_of, is_one_of, name_of
+from .function import hints_of, name_of, started
 
 if TYPE_CHECKING:
     from ...sdk.aclient import AsyncAgentStepper
@@ -289,8 +288,7 @@ class FunctionTool:
         named = {name: getattr(checked, name) for name in self._arguments.__struct_fields__}
         by_place = [named.pop(name) for name in self._by_place]
         run = partial(self._function, *by_place, **named)
-        begins_nothing = is_one_of(self._function, inspect.iscoroutinefunction)
-        given = run() if begins_nothing else await in_thread(partial(guarded, run))
+        given = started(self._function, run)
         while inspect.isawaitable(given):
             given = await given
         return json_value(given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, ClassVar, Final, TypeVar, get_args, get_type_hints
+from typing import Any, ClassVar, Final, get_args, get_type_hints
 
 from ...protocol.chat import AgentName, AgentType, Message
 from ...sdk.pumps import in_thread
@@ -18,12 +18,6 @@ _Give = Callable[[Message, Turn], Any]
 
 _BY_PLACE: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
 _REST: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-#: Functions whose call runs nothing of them yet.
-_BODY_LATER: Final = (
-    inspect.isgeneratorfunction,
-    inspect.iscoroutinefunction,
-    inspect.isasyncgenfunction,
-)
 _UNKNOWN: Final = (
     "{name} can't answer messages: nothing is known to give its parameter {parameter}. It may take the "
     "message, the turn and the history; give others a default."
@@ -90,10 +84,7 @@ class FunctionAgent(InterpreterABC):
 
     def chat(self, message: Message, turn: Turn) -> Answer:
         """See `InterpreterABC.chat`."""
-        call = partial(self._call, message, turn)
-        if is_one_of(self._function, *_BODY_LATER):  # it runs where it is pulled
-            return begun(call)
-        return begun(lambda: in_thread(partial(guarded, call)))
+        return begun(lambda: started(self._function, partial(self._call, message, turn)))
 
     def _call(self, message: Message, turn: Turn) -> Any:
         args, named = self._parameters.given(message, turn)
@@ -135,19 +126,26 @@ class _Parameters:
 
 def _meant(parameter: inspect.Parameter, hint: object, place: int) -> _Give | None:
     """What a parameter is for; None: the function has its own value for it."""
-    types = (hint, *get_args(hint))
     if parameter.kind is parameter.VAR_KEYWORD:
         return None
     if parameter.kind is parameter.VAR_POSITIONAL:
         return None if place else _content
-    if parameter.name == "history":
+    return _by_name_or_type(parameter.name, hint) or _by_place(parameter, place)
+
+
+def _by_name_or_type(name: str, hint: object) -> _Give | None:
+    types = (hint, *get_args(hint))
+    if name == "history":
         return _history
-    if parameter.name == "turn" or _among(types, Turn):
+    if name == "turn" or _among(types, Turn):
         return _turn
     if _among(types, Message):
         return _message
-    if parameter.name == "message":
-        return _content
+    return _content if name == "message" else None
+
+
+def _by_place(parameter: inspect.Parameter, place: int) -> _Give | None:
+    """The message's content is the first one, the turn the second one that has to be given."""
     if parameter.kind is parameter.KEYWORD_ONLY or place > 1:
         return None
     if place == 0:
@@ -176,9 +174,6 @@ def _history(message: Message, turn: Turn) -> Any:
     return turn.window
 
 
-T = TypeVar("T")
-
-
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
     """The types of its parameters, as far as they can be known: names may be missing where it runs."""
     try:
@@ -196,13 +191,27 @@ def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
     return type(function).__call__
 
 
-def is_one_of(function: Callable[..., Any], *kinds: Callable[[Any], bool]) -> bool:
-    """Whether a function is of one of some kinds, as `inspect` tells them."""
+def started(function: Callable[..., Any], call: Callable[[], Any]) -> Any:
+    """Start a function of any form: sync or async, plain or a generator.
+
+    Args:
+        function: The function.
+        call: Calls it.
+
+    Returns:
+        What the call gave, which may be awaitable. The body of a plain sync function runs on a thread.
+    """
     plain = _plain(function)
-    return any(kind(plain) for kind in kinds)
+    if (
+        inspect.iscoroutinefunction(plain)
+        or inspect.isgeneratorfunction(plain)
+        or inspect.isasyncgenfunction(plain)
+    ):
+        return call()  # its body runs later, where it is awaited or pulled
+    return in_thread(partial(_guarded, call))
 
 
-def guarded(call: Callable[[], T]) -> T:
+def _guarded(call: Callable[[], Any]) -> Any:
     """Call it on a thread: what would end the loop, or an iteration, is an error like others."""
     try:
         return call()

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from ...errors import CommandError
 from ...protocol.chat import MOST_AUTO
 from ...suggestions import did_you_mean
+from ..desk import Chat
 from . import view
 
-if TYPE_CHECKING:
-    from .repl import Repl
+
+class Terminal(Protocol):
+    """What the commands act on; see `repl.Repl`."""
+
+    chat: Chat
+    screen: view.Screen
+    to: str | None
+    over: bool
+
+    def begin(self, title: str) -> None:
+        """Begin another conversation."""
+
+    def open(self, session: str) -> None:
+        """Go on with another conversation."""
 
 
 @dataclass(frozen=True)
@@ -27,14 +40,14 @@ class Command:
 
     usage: str
     about: str
-    run: Callable[[Repl, str], None]
+    run: Callable[[Terminal, str], None]
 
 
-def carry_out(repl: Repl, line: str) -> None:
+def carry_out(terminal: Terminal, line: str) -> None:
     """Do what a line says that begins with a slash.
 
     Args:
-        repl: The terminal.
+        terminal: The terminal.
         line: The line.
 
     Raises:
@@ -47,25 +60,25 @@ def carry_out(repl: Repl, line: str) -> None:
         raise CommandError(
             "unknown_service", f"There is no /{name[:40]}: /help lists what there is.{like}"
         )
-    command.run(repl, rest.strip())
+    command.run(terminal, rest.strip())
 
 
-def _stop(repl: Repl, rest: str) -> None:
-    repl.chat.stop(wait=False)
+def _stop(terminal: Terminal, rest: str) -> None:
+    terminal.chat.stop(wait=False)
 
 
-def _auto(repl: Repl, rest: str) -> None:
+def _auto(terminal: Terminal, rest: str) -> None:
     if rest.isdecimal() and len(rest) <= len(str(MOST_AUTO)):
-        repl.chat.auto_chat_max = int(rest)
-        repl.chat.auto_chat = True
+        terminal.chat.auto_chat_max = int(rest)
+        terminal.chat.auto_chat = True
     elif rest in ("on", "off"):
-        repl.chat.auto_chat = rest == "on"
+        terminal.chat.auto_chat = rest == "on"
     elif rest:
         raise CommandError(
             "unknown_service", "Say /auto on, /auto off, or how many turns: /auto 3."
         )
-    info = repl.chat.info
-    repl.screen.say(
+    info = terminal.chat.info
+    terminal.screen.say(
         f"AutoChat goes on by itself, at most {view.turns(info.auto_chat_max)}."
         if info.auto_chat
         else "AutoChat is off.",
@@ -73,57 +86,59 @@ def _auto(repl: Repl, rest: str) -> None:
     )
 
 
-def _agents(repl: Repl, rest: str) -> None:
-    info = repl.chat.info
+def _agents(terminal: Terminal, rest: str) -> None:
+    info = terminal.chat.info
     for agent in info.agents:
-        repl.screen.say(view.agent_line(agent, default=agent.name == info.default_agent))
+        terminal.screen.say(view.agent_line(agent, default=agent.name == info.default_agent))
 
 
-def _to(repl: Repl, rest: str) -> None:
-    names = [agent.name for agent in repl.chat.info.agents]
+def _to(terminal: Terminal, rest: str) -> None:
+    names = [agent.name for agent in terminal.chat.info.agents]
     if rest and rest not in names:
         raise CommandError(
             "unknown_agent", f"There is no {rest[:80]!r} here, only {', '.join(names)}."
         )
-    repl.to = rest or None
+    terminal.to = rest or None
 
 
-def _new(repl: Repl, rest: str) -> None:
-    repl.begin(rest)
+def _new(terminal: Terminal, rest: str) -> None:
+    terminal.begin(rest)
 
 
-def _open(repl: Repl, rest: str) -> None:
-    found = [each.id for each in repl.chat.sessions() if rest and each.id.startswith(rest)]
+def _open(terminal: Terminal, rest: str) -> None:
+    found = [each.id for each in terminal.chat.sessions() if rest and each.id.startswith(rest)]
     if len(found) != 1:
         what = "Several conversations begin" if found else "No conversation begins"
         raise CommandError("unknown_session", f"{what} with {rest[:80]!r}: /sessions lists them.")
-    repl.open(found[0])
+    terminal.open(found[0])
 
 
-def _sessions(repl: Repl, rest: str) -> None:
-    for session in repl.chat.sessions():
-        repl.screen.say(view.session_line(session, current=session.id == repl.chat.session_id))
+def _sessions(terminal: Terminal, rest: str) -> None:
+    for session in terminal.chat.sessions():
+        terminal.screen.say(
+            view.session_line(session, current=session.id == terminal.chat.session_id)
+        )
 
 
-def _state(repl: Repl, rest: str) -> None:
-    for line in view.state_lines(repl.chat.info):
-        repl.screen.say(line)
+def _state(terminal: Terminal, rest: str) -> None:
+    for line in view.state_lines(terminal.chat.info):
+        terminal.screen.say(line)
 
 
-def _debug(repl: Repl, rest: str) -> None:
-    for line in view.debug_lines(repl.chat.info):
-        repl.screen.say(line)
+def _debug(terminal: Terminal, rest: str) -> None:
+    for line in view.debug_lines(terminal.chat.info):
+        terminal.screen.say(line)
 
 
-def _quit(repl: Repl, rest: str) -> None:
-    repl.over = True
+def _quit(terminal: Terminal, rest: str) -> None:
+    terminal.over = True
 
 
-def _help(repl: Repl, rest: str) -> None:
+def _help(terminal: Terminal, rest: str) -> None:
     width = max(len(command.usage) for command in COMMANDS.values())
     for command in COMMANDS.values():
-        repl.screen.say(f"{command.usage:<{width}}  {command.about}")
-    repl.screen.say("Anything else is said to the agent. Ctrl+C stops its turn, Ctrl+D ends.")
+        terminal.screen.say(f"{command.usage:<{width}}  {command.about}")
+    terminal.screen.say("Anything else is said to the agent. Ctrl+C stops its turn, Ctrl+D ends.")
 
 
 COMMANDS: Final = {

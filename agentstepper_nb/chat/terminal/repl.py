@@ -24,6 +24,7 @@ from ..backend import Backend, UserInput
 from ..desk import Chat
 from ..feed import known
 from . import view
+from .commands import carry_out
 from .view import Flow, Screen
 
 #: Messages of an opened conversation that are shown.
@@ -167,8 +168,6 @@ class Repl(Backend[str]):
         Args:
             line: Without its end; what was pasted at once may be several.
         """
-        from .commands import carry_out
-
         self.screen.answered()
         self._pressed = self._refused = False
         text = line.strip()
