@@ -19,9 +19,8 @@ MOST_IN_MEMORY: Final = 64 * 1024 * 1024
 class Lines(Protocol):
     """Takes lines, and gives back what was written."""
 
-    @property
-    def size(self) -> int:
-        """How many bytes there are."""
+    size: int
+    """How many bytes there are."""
 
     def append(self, line: bytes) -> int:
         """Write a line; where it begins. All of it, or nothing.
@@ -53,17 +52,12 @@ class MemoryLines:
 
     def __init__(self) -> None:
         self._file = SpooledTemporaryFile(MOST_IN_MEMORY)  # noqa: SIM115 - `close` closes it
-        self._size = 0
-
-    @property
-    def size(self) -> int:
-        """See `Lines`."""
-        return self._size
+        self.size = 0
 
     def append(self, line: bytes) -> int:
         """See `Lines`."""
-        self._at(self._size).write(line)  # over what failed half-way
-        offset, self._size = self._size, self._size + len(line)
+        self._at(self.size).write(line)  # over what failed half-way
+        offset, self.size = self.size, self.size + len(line)
         return offset
 
     def read(self, offset: int, length: int) -> bytes:
@@ -77,7 +71,7 @@ class MemoryLines:
     def close(self) -> None:
         """See `Lines`."""
         self._file.close()
-        self._size = 0
+        self.size = 0
 
     def _at(self, offset: int) -> SpooledTemporaryFile[bytes]:
         if self._file.closed:
@@ -95,12 +89,7 @@ class ReadLines:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._size = os.fstat(descriptor).st_size
-
-    @property
-    def size(self) -> int:
-        """See `Lines`."""
-        return self._size
+        self.size = os.fstat(descriptor).st_size
 
     def append(self, line: bytes) -> int:
         """See `Lines`."""
@@ -133,16 +122,11 @@ class FileLines:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._size = 0
+        self.size = 0
         self._descriptor: int | None = None
         self._closed = False
         with suppress(FileNotFoundError):
             self._open(os.O_RDWR)
-
-    @property
-    def size(self) -> int:
-        """See `Lines`."""
-        return self._size
 
     def append(self, line: bytes) -> int:
         """See `Lines`."""
@@ -151,7 +135,7 @@ class FileLines:
         if self._descriptor is None:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._open(os.O_RDWR | os.O_CREAT)
-        offset = self._size
+        offset = self.size
         self._write(line)
         return offset
 
@@ -190,8 +174,8 @@ class FileLines:
         if not self._is_there(descriptor):
             os.close(descriptor)
             raise FileNotFoundError(errno.ENOENT, "it was deleted just now", str(self._path))
-        self._descriptor, self._size = descriptor, os.fstat(descriptor).st_size
-        if self._size and os.pread(descriptor, 1, self._size - 1) != b"\n":
+        self._descriptor, self.size = descriptor, os.fstat(descriptor).st_size
+        if self.size and os.pread(descriptor, 1, self.size - 1) != b"\n":
             with suppress(OSError):  # a full disk: it may still be read
                 self._write(b"\n")
 
@@ -208,10 +192,10 @@ class FileLines:
         written = 0
         try:
             while written < len(data):
-                at = self._size + written
+                at = self.size + written
                 written += os.pwrite(self._descriptor, data[written:], at)
         except OSError:
             with suppress(OSError):  # what was cut would spoil the line that comes next
-                os.ftruncate(self._descriptor, self._size)
+                os.ftruncate(self._descriptor, self.size)
             raise
-        self._size += len(data)
+        self.size += len(data)

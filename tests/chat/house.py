@@ -1,14 +1,19 @@
-"""An interpreter with agents whose answers a test writes, and a listener that folds what it is told."""
+"""An interpreter with agents whose answers a test writes, and those who listen to it and debug it."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
+import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -16,6 +21,8 @@ from agentstepper_nb.chat.allowed_paths import AllowedPaths
 from agentstepper_nb.chat.backend import UserInput
 from agentstepper_nb.chat.connector import Answer, InterpreterABC, Turn
 from agentstepper_nb.chat.interpreter import Interpreter
+from agentstepper_nb.chat.outside.keys import KEYS_FILE
+from agentstepper_nb.chat.outside.tokens import TokenDesk
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.chat import (
     AgentChanged,
@@ -24,11 +31,13 @@ from agentstepper_nb.protocol.chat import (
     Delta,
     Ending,
     Message,
+    Piece,
     Said,
     SessionChanged,
     SessionInfo,
     State,
 )
+from tests.coding.debugged import View
 
 #: Seconds that a test waits for what should be there at once.
 PATIENCE: Final = 20.0
@@ -252,3 +261,81 @@ def kept_nowhere(*agents: Actor, **options: Any) -> Any:
 def refused(code: str) -> Any:
     """What a refusal is like."""
     return pytest.raises(CommandError, check=lambda error: error.code == code)
+
+
+#: What was shown, with no edit.
+SAME = ...
+
+
+def debugged(*agents: Actor, **options: Any) -> Any:
+    """An interpreter whose turns are halted one by one."""
+    return house(NOWHERE, *agents, keep=False, **{"debugger": True, "step": True, **options})
+
+
+async def through(view: View, *edits: Any) -> None:
+    """Step through a turn: its beginning and its end, with edits."""
+    for edit in edits:
+        await view.at()
+        await view.steps(edit)
+
+
+def shown(content: str, role: str = "assistant", **fields: Any) -> dict[str, Any]:
+    """A message as the debugger shows it."""
+    return {"role": role, "type": "MESSAGE", "content": content, **fields}
+
+
+PNG: Final = b"\x89PNG\r\n\x1a\n"
+JPEG: Final = b"\xff\xd8\xff\xe0"
+GIF: Final = b"GIF89a"
+WEBP: Final = b"RIFF\x00\x00\x00\x00WEBP"
+PICTURES: Final = {"image/png": PNG, "image/jpeg": JPEG, "image/gif": GIF, "image/webp": WEBP}
+
+
+def message(content: str = "", **fields: Any) -> Message:
+    """A message of a session "s", with fields that are given."""
+    given = {"id": "m1", "session_id": "s", "role": "assistant", "created_at": 1.0, **fields}
+    return Message(content=content, **given)
+
+
+def numbered(count: int, **fields: Any) -> list[Message]:
+    """Messages one after another, "text 0" and so on."""
+    return [message(f"text {n}", id=f"m{n}", created_at=2.0 + n, **fields) for n in range(count)]
+
+
+def session(**fields: Any) -> SessionInfo:
+    """A session that is new."""
+    given = {"id": str(uuid4()), "title": "T", "state": State.STATE_INIT}
+    return SessionInfo(**{**given, "created_at": 1.0, "updated_at": 1.0, **fields})
+
+
+def said(piece: Piece, **fields: Any) -> Message:
+    """The message that a piece would be."""
+    given = msgspec.structs.asdict(piece)
+    del given["anew"]  # says how it is put together, not what it is
+    return message(**{**given, **fields})
+
+
+HOUR = 3600.0
+
+#: Why a token is refused that no key of the desk has signed, or not so.
+NONE = "is none of this chat's"
+
+
+def refusal(desk: TokenDesk, token: Any, **options: Any) -> str:
+    """Why a token is refused."""
+    with pytest.raises(CommandError) as caught:
+        desk.check(token, **options)
+    assert caught.value.code == "invalid_token"
+    assert caught.value.message.endswith("Ask for a new one where the chat runs: chat.token().")
+    return caught.value.message.removeprefix("The chat token ").partition(".")[0]
+
+
+def at(folder: Path, seconds: float) -> TokenDesk:
+    """A desk whose clock is off."""
+    return TokenDesk(folder, clock=lambda: time.time() + seconds)
+
+
+def secret(folder: Path) -> bytes:
+    """The key that signs, as who reads the folder has it."""
+    kept = json.loads((folder / KEYS_FILE).read_text())
+    return base64.b64decode(kept["keys"][-1]["secret"])

@@ -1,23 +1,37 @@
-"""A chat that others come to from outside, through a Core that runs."""
+"""Who comes to a chat from outside, by a Core or straight to its service."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec import Raw
 
+from agentstepper_nb.chat import pieces
+from agentstepper_nb.chat.backend import UserInput
 from agentstepper_nb.chat.connector import InterpreterABC
 from agentstepper_nb.chat.interpreter import Interpreter
 from agentstepper_nb.chat.outside.client import AsyncChatClient
 from agentstepper_nb.chat.outside.door import Outside
+from agentstepper_nb.chat.outside.service import OutsideService
 from agentstepper_nb.chat.outside.tokens import TokenDesk
 from agentstepper_nb.discover import worker_url
+from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.hub import AgentStepperCore
-from agentstepper_nb.protocol.chat import Message
+from agentstepper_nb.protocol.chat import (
+    Asked,
+    Chosen,
+    Forwarded,
+    Message,
+    Piece,
+    SessionInfo,
+    State,
+)
 from tests.chat.talking import interpreter, soon
 
 
@@ -112,3 +126,126 @@ async def inn(folder: Path, *agents: InterpreterABC) -> AsyncGenerator[Inn, None
 def texts(messages: list[Message] | tuple[Message, ...]) -> list[str]:
     """What messages say."""
     return [each.content for each in messages]
+
+
+class Way:
+    """The way in, and tokens for it.
+
+    Args:
+        interpreter: Who is behind it.
+        folder: Where the keys are.
+    """
+
+    def __init__(self, interpreter: Interpreter, folder: Path) -> None:
+        self.interpreter = interpreter
+        self.tokens = TokenDesk(folder)
+        self.service = OutsideService(interpreter, self.tokens)
+        self.session = str(interpreter.create_session("one"))
+        self.other = str(interpreter.create_session("two"))
+
+    def token(self, *scope: str, **how: Any) -> str:
+        if "answer" in scope:
+            how.setdefault("agent_name", "poet")
+        return self.tokens.issue(self.session, scope, **how)
+
+    async def ask(self, token: str, method: str, /, **params: Any) -> Any:
+        return await self.service.call(method, forwarded(token, params))
+
+    def stream(self, token: str, method: str, /, **params: Any) -> AsyncGenerator[Any, None]:
+        return self.service.stream(method, forwarded(token, {"session": self.session, **params}))
+
+    async def until_stop(self) -> tuple[Message, ...]:
+        """What was said, once nobody answers any more."""
+        await self.until(lambda info: info.state is State.STATE_STOP)
+        return self.interpreter.messages(self.session)
+
+    async def until(self, wanted: Callable[[SessionInfo], bool]) -> None:
+        """Wait until the session is so."""
+        there = asyncio.Event()
+
+        def listen(event: object) -> None:
+            if wanted(self.interpreter.info(self.session)):
+                there.set()
+
+        detach = self.interpreter.attach(self.session, listen)
+        await soon(there.wait())
+        detach()
+
+
+def forwarded(token: str, params: dict[str, Any]) -> Raw:
+    """What a request is, with its token."""
+    return Raw(msgspec.json.encode(Forwarded(token=token, params=Raw(msgspec.json.encode(params)))))
+
+
+@asynccontextmanager
+async def way(tmp_path: Path, *agents: InterpreterABC) -> AsyncGenerator[Way, None]:
+    """A chat with two sessions, and the way in."""
+    async with interpreter(tmp_path, *agents) as made:
+        yield Way(made, tmp_path)
+
+
+async def code_of(asking: Awaitable[Any]) -> str:
+    """What a request is refused with."""
+    with pytest.raises((CommandError, ProtocolError)) as caught:
+        await asking
+    return str(caught.value.code)
+
+
+def refused(stream: AsyncGenerator[Any, None]) -> Awaitable[str]:
+    """What a stream is refused with."""
+    return code_of(soon(anext(stream)))
+
+
+class Poet:
+    """Who attends as an agent.
+
+    Args:
+        house: Where.
+        scope: What its token is for beside.
+    """
+
+    def __init__(self, house: Way, *scope: str, **attend: Any) -> None:
+        self.house = house
+        self.token = house.token("answer", *scope)
+        self.asked = house.stream(self.token, "attend", **attend)
+        self._next: asyncio.Future[Asked] | None = None
+
+    async def comes(self) -> None:
+        """It is an agent of the session from now on."""
+        self._next = asyncio.ensure_future(anext(self.asked))
+        await self.house.until(lambda info: "poet" in [each.name for each in info.agents])
+
+    async def waits(self) -> None:
+        """A person is asked from now on."""
+        await self.house.until(lambda info: info.waiting is not None)
+
+    @property
+    def info(self) -> SessionInfo:
+        return self.house.interpreter.info(self.house.session)
+
+    async def next(self) -> Asked:
+        coming, self._next = self._next or asyncio.ensure_future(anext(self.asked)), None
+        return await soon(coming)
+
+    async def is_asked(self, content: str = "A poem") -> Asked:
+        """Somebody says something to it."""
+        self.house.interpreter.say(
+            self.house.session, UserInput(content=content, agent_name="poet")
+        )
+        return await self.next()
+
+    async def give(self, asked: Asked, piece: Piece | str) -> Chosen | None:
+        given = pieces.text(piece) if isinstance(piece, str) else piece
+        built = msgspec.to_builtins(given)
+        answer = await soon(self.house.ask(self.token, "give", turn=asked.turn, piece=built))
+        assert answer is None or isinstance(answer, Chosen)
+        return answer
+
+    async def done(self, asked: Asked, **how: Any) -> None:
+        await soon(self.house.ask(self.token, "done", turn=asked.turn, **how))
+
+    async def leaves(self) -> None:
+        if self._next is not None:
+            self._next.cancel()
+            await asyncio.wait((self._next,))
+        await self.asked.aclose()

@@ -1,20 +1,34 @@
-"""Agents for tests, which say what a test tells them to, and an interpreter that has them."""
+"""Chats for tests, views of their sessions by the service, and answers read to their end."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+import pytest
 
 from agentstepper_nb.chat.allowed_paths import AllowedPaths
 from agentstepper_nb.chat.connector import InterpreterABC, Item, Turn
+from agentstepper_nb.chat.desk import Chat
+from agentstepper_nb.chat.gathering import Gathered
 from agentstepper_nb.chat.interpreter import Interpreter
 from agentstepper_nb.chat.service import ChatService
-from agentstepper_nb.protocol.chat import Begin, Delta, Message, Said, SessionChanged, State, Told
+from agentstepper_nb.chat.streams import items
+from agentstepper_nb.protocol.chat import (
+    AgentInfo,
+    Begin,
+    Delta,
+    Message,
+    Said,
+    SessionChanged,
+    State,
+    Told,
+)
+from agentstepper_nb.sdk.aclient import AsyncAgentStepper
 
 T = TypeVar("T")
 
@@ -122,3 +136,100 @@ def content_of(events: list[Told]) -> list[tuple[str, str]]:
                 grown = found[id].content + text
                 found[id] = msgspec.structs.replace(found[id], content=grown)
     return [(each.role, each.content) for each in found.values()]
+
+
+Make = Callable[..., Chat]
+
+
+def no_debugger(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    """No debugger of whoever runs the tests is found."""
+    for name in ("JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
+        monkeypatch.setenv(name, str(home / name.lower()))
+    for name in ("AGENTSTEPPER_URL", "AGENTSTEPPER_WORKER_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def chats(folder: Path) -> Iterator[Make]:
+    """Makes chats that aren't debugged, and closes them at the end: a fixture's body."""
+    made: list[Chat] = []
+
+    def make(*agents: Any, **how: Any) -> Chat:
+        chat = Chat(*(agents or (Agent(),)), **{"debugger": False, "data_dir": folder, **how})
+        made.append(chat)
+        return chat
+
+    yield make
+    for chat in made:
+        chat.close()
+
+
+def contents(messages: list[Message] | tuple[Message, ...]) -> list[str]:
+    """What messages say."""
+    return [message.content for message in messages]
+
+
+def said(content: str = "Hello.", **fields: Any) -> Message:
+    """A message that an agent is to answer."""
+    given = {"id": "q", "session_id": "s", "role": "user", "created_at": 1.0, **fields}
+    return Message(content=content, **given)
+
+
+class Person:
+    """Chooses what a test says, and keeps what was asked."""
+
+    def __init__(self, *choices: str) -> None:
+        self.asked: list[tuple[str, tuple[str, ...], object]] = []
+        self._choices = list(choices)
+
+    async def __call__(
+        self, text: str, choices: Sequence[str] = ("Yes", "No"), *, details: object = None
+    ) -> str:
+        self.asked.append((text, tuple(choices), details))
+        return self._choices.pop(0)
+
+
+def a_turn(
+    *window: Message,
+    person: Person | None = None,
+    dbg: AsyncAgentStepper | None = None,
+    agents: Sequence[AgentInfo] = (),
+) -> Turn:
+    """What there is beside the message."""
+    return Turn(
+        session_id="s",
+        window=window,
+        confirm=person or Person(),
+        dbg=dbg,
+        workspace=None,
+        data_dir=Path("nowhere"),
+        agents=tuple(agents),
+    )
+
+
+async def answered(
+    agent: InterpreterABC,
+    message: Message | str = "Hello.",
+    turn: Turn | None = None,
+    *,
+    choice: str | None = None,
+) -> list[Any]:
+    """What it yields, to its end; each yield gives it the choice."""
+    message = said(message) if isinstance(message, str) else message
+    got: list[Any] = []
+    async with aclosing(items(agent.chat(message, turn or a_turn()))) as answer:
+        sent = None
+        while True:
+            try:
+                got.append(await answer.asend(sent))
+            except StopAsyncIteration:
+                return got
+            sent = choice
+
+
+def whole(given: Sequence[Any]) -> list[Message]:
+    """The messages that items become."""
+    gathered = Gathered()
+    for item in given:
+        gathered.take(item)
+    gathered.close()
+    return list(gathered.messages)

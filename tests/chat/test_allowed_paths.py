@@ -14,8 +14,7 @@ from agentstepper_nb.chat import allowed_paths
 from agentstepper_nb.chat.allowed_paths import TEXT_LIMIT, AllowedPaths
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.pictures import PICTURE_LIMIT, sniff
-
-from .making import PICTURES, PNG
+from tests.chat.house import PICTURES, PNG
 
 SECRET = b"the secret"
 

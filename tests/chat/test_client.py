@@ -19,7 +19,7 @@ from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.chat import Begin, Message, Said, SessionChanged
 from agentstepper_nb.rpc import reconnecting
-from tests.chat.making import PNG
+from tests.chat.house import PNG
 from tests.chat.outsiders import a_core, inn, texts
 from tests.chat.talking import Agent, Held, interpreter, soon
 from tests.helpers.loops import on_loop

@@ -16,7 +16,7 @@ from agentstepper_nb.errors import AgentStepperError, CommandError, ProtocolErro
 from agentstepper_nb.models.scripted import Rule, Script, always, say
 from agentstepper_nb.models.scripted.provider import ScriptedProvider
 from agentstepper_nb.protocol.chat import Message
-from tests.chat.answering import answered
+from tests.chat.talking import answered
 from tests.helpers.loops import on_loop
 
 

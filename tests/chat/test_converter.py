@@ -21,8 +21,7 @@ from agentstepper_nb.chat.converter import (
 from agentstepper_nb.chat.kinds import check
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.chat import Piece
-
-from .making import PNG, said
+from tests.chat.house import PNG, said
 
 keys = st.text(alphabet="ab.\\é ", min_size=1, max_size=4)
 leaves = st.none() | st.booleans() | st.integers() | st.text(max_size=3)

@@ -17,9 +17,8 @@ from agentstepper_nb.chat import home
 from agentstepper_nb.chat.connector import Item, Turn
 from agentstepper_nb.chat.desk import Chat
 from agentstepper_nb.protocol.chat import Message
-from agentstepper_nb.runtime.client import thread as thread_module
-from tests.chat.chats import Make, chats, no_debugger
-from tests.chat.talking import Agent
+from agentstepper_nb.rpc import loop_thread
+from tests.chat.talking import Agent, Make, chats, no_debugger
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +52,7 @@ def test_its_end_does_not_wait_for_an_agent_that_holds_it_up(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(home, "PATIENCE", 0.05)
-    monkeypatch.setattr(thread_module, "_GLANCE", 0.05)
+    monkeypatch.setattr(loop_thread, "_GLANCE", 0.05)
     reached, let_go = threading.Event(), threading.Event()
 
     async def hold(message: Message, turn: Turn) -> AsyncGenerator[Item, None]:

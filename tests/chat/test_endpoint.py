@@ -17,8 +17,8 @@ from agentstepper_nb.llm_wire.events import ResponseCompleted, TextDelta
 from agentstepper_nb.models.scripted import Call, Rule, Script, ScriptedServer, say, turn
 from agentstepper_nb.models.scripted.provider import ScriptedProvider
 from agentstepper_nb.protocol.chat import Piece
-from tests.chat.answering import a_turn, answered, said, whole
 from tests.chat.endpoints import an_endpoint, look, says
+from tests.chat.talking import a_turn, answered, said, whole
 from tests.coding.playing import HANGS, Playing, calls, fails
 from tests.helpers.loops import on_loop
 

@@ -14,7 +14,7 @@ from agentstepper_nb.chat.connector import Replace
 from agentstepper_nb.chat.connectors.endpoint import Endpoint
 from agentstepper_nb.errors import AgentStopped, ModelError, ToolDeniedError
 from agentstepper_nb.llm_wire.conversation import ToolResultMessage, UserMessage
-from tests.chat.answering import Person, a_turn, answered, whole
+from tests.chat.talking import Person, a_turn, answered, whole
 from tests.coding.debugged import View
 from tests.coding.playing import Answer, Playing, calls, says
 from tests.helpers.loops import on_loop

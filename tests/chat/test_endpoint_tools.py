@@ -1,19 +1,23 @@
-"""The tools of a model behind an endpoint: how they are called, told of and asked about."""
+"""A model's tools: by the API's own means, by JSON in its text, and the one by which it hands on."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from typing import Any
 
 import pytest
 
+from agentstepper_nb.chat.connector import HandOn
 from agentstepper_nb.chat.connectors.calling import LONGEST
 from agentstepper_nb.chat.connectors.endpoint import Endpoint
 from agentstepper_nb.chat.streams import items
 from agentstepper_nb.errors import ModelError
-from tests.chat.answering import Person, a_turn, answered, said, whole
+from agentstepper_nb.llm_wire.conversation import AssistantMessage, UserMessage
+from agentstepper_nb.protocol.chat import AgentInfo, AgentType, MessageType
 from tests.chat.endpoints import an_endpoint, fail, greet, look, results, says
+from tests.chat.talking import Person, a_turn, answered, said, whole
 from tests.coding.playing import calls
 from tests.helpers.loops import on_loop
 
@@ -201,3 +205,131 @@ async def test_the_question_comes_after_what_was_said_before() -> None:
     async for item in items(endpoint.chat(said(), turn)):
         got.append(item)
     assert len(got) == 4
+
+
+def does(action: str, action_input: Any) -> str:
+    return json.dumps({"action": action, "action_input": action_input})
+
+
+@on_loop
+async def test_a_model_without_tools_says_what_it_wants() -> None:
+    endpoint, model = an_endpoint(
+        says(does("look", {"at": "a", "lines": 1})),
+        says(f"I know now.\n```json\n{does('answer', 'It is a.')}\n```\nSo be it."),
+        tools=[look],
+        agent_type="STRUCTURED_CHAT",
+    )
+    call, answer = whole(await answered(endpoint))
+    assert (call.name, call.result) == ("look", ["a"])
+    assert answer.content == "It is a."
+    assert answer.type == MessageType.MESSAGE
+    first, second = model.requests
+    assert first.tools == ()
+    assert first.system is not None
+    assert '- look: Look at a file.\n  schema: {"type":"object"' in first.system
+    assert second.messages[1:] == (
+        AssistantMessage(content=does("look", {"at": "a", "lines": 1})),
+        UserMessage(content='[look gave] ["a"]'),
+    )
+
+
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        ("I can't.", "there is no JSON object"),
+        ('{"action": 3}', "Expected `str`, got `int`"),
+        ('{"action": "answer"', "truncated"),
+        ('{"name": "look"}', "missing required field `action`"),
+    ],
+)
+@on_loop
+async def test_an_action_may_be_repaired_once(bad: str, why: str) -> None:
+    endpoint, model = an_endpoint(
+        says(bad), says(does("answer", {"n": 1})), agent_type="STRUCTURED_CHAT"
+    )
+    assert await answered(endpoint) == ['{"n":1}']
+    last = model.requests[1].messages[-1]
+    assert why in last.content
+    again, _ = an_endpoint(says(bad), says(bad), agent_type="STRUCTURED_CHAT")
+    with pytest.raises(ModelError, match="nor did its first"):
+        await answered(again)
+
+
+@on_loop
+async def test_a_failed_action_is_told_to_the_model() -> None:
+    endpoint, model = an_endpoint(
+        says(does("look", None)),
+        says(does("fail", {})),
+        says(does("answer", "Well.")),
+        tools=[look, fail],
+        agent_type="STRUCTURED_CHAT",
+    )
+    await answered(endpoint)
+    told = [each.content for each in model.requests[2].messages if isinstance(each, UserMessage)]
+    assert told[1].startswith("[look failed] The arguments can't be used")
+    assert told[2] == "[fail failed] OSError: no such file"
+
+
+def texts(given: list[Any]) -> str:
+    return "".join(item for item in given if isinstance(item, str))
+
+
+# ---- handing on --------------------------------------------------------------------------------------
+
+OTHERS = [
+    AgentInfo(name="assistant", role="SUPERVISOR", type=AgentType.TOOL_CALLING),
+    AgentInfo(name="coder", role="OTHER", type=AgentType.TOOL_CALLING, description="writes code"),
+]
+
+
+@pytest.mark.parametrize("kind", ["TOOL_CALLING", "STRUCTURED_CHAT"])
+@on_loop
+async def test_a_supervisor_may_hand_on(kind: str) -> None:
+    told = {"agent_name": "coder", "text": "Write it."}
+    answer = (
+        calls(("1", "hand_on", told))
+        if kind == "TOOL_CALLING"
+        else says(json.dumps({"action": "hand_on", "action_input": told}))
+    )
+    endpoint, model = an_endpoint(answer, role="SUPERVISOR", agent_type=kind)
+    got = await answered(endpoint, turn=a_turn(agents=OTHERS))
+    assert got[-1] == HandOn("coder", "Write it.")
+    (message,) = whole(got[:-1])
+    assert (message.name, message.arguments, message.ok) == ("hand_on", told, True)
+    (request,) = model.requests
+    if kind == "TOOL_CALLING":
+        (tool,) = request.tools
+        assert "coder (OTHER): writes code" in tool.description
+        assert tool.input_schema["properties"]["agent_name"] == {"enum": ["coder"]}
+    else:
+        assert request.tools == ()
+        assert request.system is not None
+        assert "coder (OTHER): writes code" in request.system
+
+
+@on_loop
+async def test_a_hand_on_to_nobody_is_told_to_the_model() -> None:
+    endpoint, model = an_endpoint(
+        calls(("1", "hand_on", {"agent_name": "assistant", "text": "x"}), ("2", "hand_on", "{")),
+        says("Well."),
+        role="CREW",
+    )
+    got = await answered(endpoint, turn=a_turn(agents=OTHERS))
+    assert texts(got) == "Well."
+    # In the conversation, too: what is said before and after is not one text.
+    assert [(each.type, each.ok) for each in whole(got)] == [
+        ("FUNCTION", False),
+        ("FUNCTION", False),
+        ("MESSAGE", None),
+    ]
+    first, second = results(model)
+    assert first == ("There is no such agent; there are: coder.", False)
+    assert "can't be used" in second[0]
+
+
+@on_loop
+async def test_others_have_nobody_to_hand_on_to() -> None:
+    for role, agents in (("OTHER", OTHERS), ("SUPERVISOR", OTHERS[:1])):
+        endpoint, model = an_endpoint(says("Well."), role=role)
+        await answered(endpoint, turn=a_turn(agents=agents))
+        assert model.requests[0].tools == ()

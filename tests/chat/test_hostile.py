@@ -14,8 +14,7 @@ from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.connector import HandOn, Replace, Turn
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.chat import Ending, Message, MessageType, Piece
-from tests.chat.house import NOWHERE, Actor, House, house
-from tests.chat.making import PNG
+from tests.chat.house import NOWHERE, PNG, Actor, House, house
 from tests.helpers.loops import on_loop
 
 

@@ -14,8 +14,7 @@ from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.kinds import Kind, add_kind, as_text, check, kind, kinds, shown
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.chat import Message, MessageType, Piece
-
-from .making import GIF, PICTURES, PNG, message, said
+from tests.chat.house import GIF, PICTURES, PNG, message, said
 
 FINE = [
     message("Hello"),

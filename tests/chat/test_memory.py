@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from agentstepper_nb.chat.memory import Memory
 from agentstepper_nb.protocol.chat import MAX_MESSAGE_LENGTH, WINDOW
-
-from .making import message
+from tests.chat.house import message
 
 
 def filled(memory: Memory, count: int) -> Memory:

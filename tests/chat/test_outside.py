@@ -15,8 +15,8 @@ from agentstepper_nb.chat.outside.service import OutsideService
 from agentstepper_nb.chat.outside.tokens import Grant, TokenDesk
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.protocol.chat import Admitted, Begin, Told
+from tests.chat.outsiders import code_of, forwarded, refused, way
 from tests.chat.talking import interpreter, soon
-from tests.chat.ways import code_of, forwarded, refused, way
 from tests.helpers.loops import on_loop
 
 # ---- scopes -----------------------------------------------------------------------------------------

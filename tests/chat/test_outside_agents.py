@@ -12,9 +12,9 @@ import pytest
 from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.outside.agent import OutsideAgent
 from agentstepper_nb.protocol.chat import Asked, Attend, Chosen, Ending, Message, Phase
-from tests.chat.making import PNG, message
+from tests.chat.house import PNG, message
+from tests.chat.outsiders import Poet, code_of, refused, way
 from tests.chat.talking import Agent, Held, soon
-from tests.chat.ways import Poet, code_of, refused, way
 from tests.helpers.loops import on_loop
 
 

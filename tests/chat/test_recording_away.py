@@ -13,8 +13,7 @@ from agentstepper_nb.chat import recording
 from agentstepper_nb.protocol.chat import Ending
 from agentstepper_nb.protocol.values import Ending as RunEnding
 from agentstepper_nb.protocol.values import Side
-from tests.chat.debugged import debugged
-from tests.chat.house import Actor, Gate
+from tests.chat.house import Actor, Gate, debugged
 from tests.coding.debugged import View
 from tests.helpers.loops import on_loop
 

@@ -11,9 +11,7 @@ from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.connector import HandOn
 from agentstepper_nb.chat.home import Answers
 from agentstepper_nb.protocol.chat import Begin, Ending
-from tests.chat.debugged import SAME, debugged, shown, through
-from tests.chat.house import Actor
-from tests.chat.making import PNG
+from tests.chat.house import PNG, SAME, Actor, debugged, shown, through
 from tests.coding.debugged import View
 from tests.helpers.loops import on_loop
 

@@ -11,7 +11,7 @@ from agentstepper_nb.chat.terminal import view
 from agentstepper_nb.chat.terminal.repl import Repl
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.chat import Begin, SessionChanged, SessionInfo, State
-from tests.chat.making import message
+from tests.chat.house import message
 from tests.chat.talking import Agent
 from tests.chat.terminals import Start, Stuck, asks, start
 

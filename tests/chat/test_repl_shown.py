@@ -17,7 +17,7 @@ from agentstepper_nb.chat.connector import Item, Turn
 from agentstepper_nb.chat.terminal.view import Flow
 from agentstepper_nb.cli.code_screen import FlowScreen
 from agentstepper_nb.protocol.chat import Message
-from tests.chat.making import PNG, message
+from tests.chat.house import PNG, message
 from tests.chat.talking import Agent
 from tests.chat.terminals import Start, start
 

@@ -13,7 +13,7 @@ from agentstepper_nb.chat.connector import Item, Turn
 from agentstepper_nb.chat.service import MOST_KEYS, ChatService, Right, Sent
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.protocol.chat import Begin, Message, MessageType, SessionChanged, State, Told
-from tests.chat.making import message
+from tests.chat.house import message
 from tests.chat.talking import Agent, Held, ask, content_of, interpreter, stopped, until, watch
 from tests.helpers.loops import on_loop
 

@@ -18,7 +18,7 @@ from agentstepper_nb.chat.kinds import Kind, add_kind
 from agentstepper_nb.chat.service import ChatService, Right
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.chat import Message, MessageType, Picture, Piece, Said
-from tests.chat.making import PNG, message
+from tests.chat.house import PNG, message
 from tests.chat.talking import Agent, Held, ask, content_of, interpreter, stopped, until, watch
 from tests.helpers.loops import on_loop
 

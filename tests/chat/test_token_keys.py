@@ -17,7 +17,7 @@ import pytest
 from agentstepper_nb.chat.outside.keys import KEYS_FILE
 from agentstepper_nb.chat.outside.tokens import LONGEST, TokenDesk
 from agentstepper_nb.errors import ProtocolError, StoreError
-from tests.chat.refusing import HOUR, NONE, at, refusal, secret
+from tests.chat.house import HOUR, NONE, at, refusal, secret
 
 
 @pytest.fixture

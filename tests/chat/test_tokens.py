@@ -14,7 +14,7 @@ import pytest
 from agentstepper_nb.chat.outside.keys import KEYS_FILE
 from agentstepper_nb.chat.outside.tokens import AUDIENCE, LEEWAY, LONGEST, TokenDesk
 from agentstepper_nb.errors import CommandError, ProtocolError
-from tests.chat.refusing import HOUR, NONE, at, refusal, secret
+from tests.chat.house import HOUR, NONE, at, refusal, secret
 
 
 @pytest.fixture

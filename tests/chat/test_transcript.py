@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from agentstepper_nb.chat import transcript_file
 from agentstepper_nb.chat.transcript_file import FileLines, MemoryLines
 from agentstepper_nb.chat.transcripts import Transcript
-from tests.chat.house import refused
-from tests.chat.making import PNG, message, numbered, session
+from tests.chat.house import PNG, message, numbered, refused, session
 
 
 @pytest.fixture

@@ -23,8 +23,7 @@ from agentstepper_nb.protocol.chat import (
     SessionInfo,
     State,
 )
-from tests.chat.house import refused
-from tests.chat.making import message, numbered, session
+from tests.chat.house import message, numbered, refused, session
 
 
 @pytest.fixture

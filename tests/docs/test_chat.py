@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+from agentstepper_nb import chat
 from agentstepper_nb.chat.connectors import connectors
 from agentstepper_nb.chat.kinds import kinds
 from agentstepper_nb.chat.outside import tokens
@@ -65,6 +66,16 @@ def test_a_function_is_an_agent(home: Path, folder: Path) -> None:
         "('Yes', 'No')",
         "sail(boat)",
     ]
+
+
+def test_the_interpreter_itself(home: Path, folder: Path) -> None:
+    assert lines("loop.py", home, folder) == ["You said: Hello! True"]
+
+
+def test_every_name_can_be_imported() -> None:
+    assert {name for name in chat.__all__ if getattr(chat, name, None) is None} == set()
+    with pytest.raises(AttributeError, match="Nobody"):
+        _ = chat.Nobody
 
 
 def test_several_agents(home: Path, folder: Path) -> None:
