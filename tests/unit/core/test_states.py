@@ -6,13 +6,21 @@ from collections.abc import Callable
 
 import pytest
 
-from agentstepper_nb.core.states import RULES, Signal, rules, shown_state, state_after
+from agentstepper_nb.core.states import (
+    RULES,
+    Signal,
+    rules,
+    shown_state,
+    state_after,
+    with_halt_time,
+)
 from agentstepper_nb.errors import AgentStepperError, NeedsApprovalError
 from agentstepper_nb.protocol.values import (
     AgentState,
     AnswerKind,
     EventKind,
     Mode,
+    Run,
     RunState,
     Side,
 )
@@ -248,3 +256,9 @@ def test_what_the_agent_does_then(
     kind: EventKind, side: Side, answer: AnswerKind, state: AgentState
 ) -> None:
     assert state_after(kind, side, answer) is state
+
+
+def test_a_clock_that_was_set_back_takes_nothing_from_the_time_halted() -> None:
+    run = Run(id="r", name="", program="P", started_at=0.0, halted_at=50.0, halted_s=3.0)
+    assert with_halt_time(run, 40.0).halted_s == 3.0
+    assert with_halt_time(run, 52.0).halted_s == 5.0
