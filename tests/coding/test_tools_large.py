@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from agentstepper_nb.coding.tools.diffs import unified
 from agentstepper_nb.coding.workspace import READ_LIMIT
 from tests.coding.desk import Desk
 
@@ -44,6 +45,29 @@ def test_the_place_of_a_large_hunk_is_not_looked_for_for_long(desk: Desk) -> Non
     patch = head + " a\n" * 20_000 + "-b\n a\n"
     said = desk.call("apply_patch", patch=patch).error
     assert said and "Hunk 1 of x doesn't fit" in said
+
+
+@pytest.mark.parametrize(("lines", "hunks"), [(1_990, 2), (2_010, 1)])
+def test_a_diff_of_very_many_lines_is_one_hunk(lines: int, hunks: int) -> None:
+    same = [f"{number}\n" for number in range(lines)]
+    diff = unified("x", "".join(["a\n", *same, "a\n"]), "".join(["b\n", *same, "b\n"]))
+    assert diff.count("\n@@ ") == hunks
+
+
+@pytest.mark.parametrize(("lines", "hinted"), [(1_990, True), (2_010, False)])
+def test_an_edit_of_very_many_lines_has_no_hint(desk: Desk, lines: int, hinted: bool) -> None:
+    desk.write("x", "  a\n" * lines)
+    said = desk.call("edit_file", path="x", old="\ta\n" * lines, new="").error
+    assert said is not None
+    assert ("differ from it in spaces alone" in said) == hinted
+
+
+@pytest.mark.parametrize(("lines", "fits"), [(14_100, True), (14_200, False)])
+def test_a_very_large_hunk_stands_where_it_says(desk: Desk, lines: int, fits: bool) -> None:
+    desk.write("x", "one\n" + "a\n" * lines + "b\n")
+    patch = f"--- a/x\n+++ b/x\n@@ -1,{lines + 1} +1,{lines} @@\n" + " a\n" * lines + "-b\n"
+    result = desk.call("apply_patch", patch=patch)
+    assert (result.error is None) == fits
 
 
 @pytest.mark.parametrize("pattern", ["o\0e", "one\ud800"])
