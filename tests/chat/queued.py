@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from msgspec import Struct
 
 from agentstepper_nb import AsyncAgents, discover
 from agentstepper_nb.chat.connector import Item, Turn
@@ -19,6 +18,7 @@ from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub.runtime import Right, RuntimeService
 from agentstepper_nb.protocol.chat import Message, Piece
 from agentstepper_nb.protocol.runtime import AgentState
+from agentstepper_nb.protocol.runtime_methods import Method, Request, Result
 from agentstepper_nb.rpc.client import ClientLine
 from agentstepper_nb.runtime.service import create
 from agentstepper_nb.worker.service import ServiceContext
@@ -42,11 +42,13 @@ class Line:
         self._doorway = Doorway(RuntimeService(core.runtime, Right.CONTROL))
         self._doorway.connect()
 
-    async def ask(self, method: str, params: Struct | None, kind: Any) -> Any:
-        return await self._doorway.door.call("runtime", method, params, kind)
+    async def call(self, method: Method[Request, Result], request: Request) -> Result:
+        return await self._doorway.door.call("runtime", method.name, request, method.result)
 
-    def stream(self, method: str, params: Struct, kind: Any) -> AsyncGenerator[Any, None]:
-        return self._doorway.door.stream("runtime", method, params, kind)
+    def items(
+        self, method: Method[Request, Result], request: Request
+    ) -> AsyncGenerator[Result, None]:
+        return self._doorway.door.stream("runtime", method.name, request, method.result)
 
     async def close(self) -> None:
         pass
