@@ -1,0 +1,25 @@
+"""The path of one breakpoint with an edit: it is printed, and gets no longer."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "trace_breakpoint.py"
+# What it was when last shortened, and the few functions that run or don't as threads meet.
+FILES, FUNCTIONS = 61, 255
+
+
+def test_the_path_gets_no_longer() -> None:
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT)], capture_output=True, text=True, check=True, timeout=60
+    )
+    figures = re.search(r"^(\d+) files, (\d+) functions$", done.stdout, re.MULTILINE)
+    assert figures is not None
+    files, functions = map(int, figures.groups())
+    assert files <= FILES, done.stdout
+    assert functions <= FUNCTIONS, done.stdout
+    for passed in ("sdk/flow.py", "hub/service.py", "core/debugger.py", "store/memory.py"):
+        assert f"{passed} (" in done.stdout
