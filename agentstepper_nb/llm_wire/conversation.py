@@ -1,4 +1,8 @@
-"""A conversation with a model, in words that are the same for every API."""
+"""A conversation with a model, in words that are the same for every API.
+
+The codecs of this package (`chat`, `responses`, `messages`) turn these into what each API calls them,
+and its streams into the events of `events`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Server-sent events: how they are framed and read again, and how an answer is cut for a stream."""
+"""Server-sent events: how they are framed and read again, and how an answer is cut for a stream.
+
+https://html.spec.whatwg.org/multipage/server-sent-events.html
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What all providers that ask over HTTP have in common, and what they tell where no answer came."""
+"""What all providers that ask over HTTP have in common, and what they tell where no answer came.
+
+The vendors' own clients carry the bytes: connections, retries where the service asks for them, proxies.
+The codecs of `llm_wire` read them.
+"""
 
 from __future__ import annotations
 

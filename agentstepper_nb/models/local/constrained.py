@@ -1,4 +1,8 @@
-"""A question with tools, for a model that knows none: tools in words, and a schema for the answer."""
+"""A question with tools, for a model that knows none: tools in words, and a schema for the answer.
+
+The answer is one JSON object, `{"tool": NAME, "arguments": {…}}` or `{"text": "…"}`. What was said
+before is told in that form too, so that a model goes on as it began.
+"""
 
 from __future__ import annotations
 

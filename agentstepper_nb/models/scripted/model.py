@@ -1,4 +1,8 @@
-"""The model behind the server: a request's bytes in, an answer in the request's API out."""
+"""The model behind the server: a request's bytes in, an answer in the request's API out.
+
+A script knows Chat Completions alone: what comes in another API goes through the one conversation into
+that, so that a rule that holds in one holds in all.
+"""
 
 from __future__ import annotations
 
