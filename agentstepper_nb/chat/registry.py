@@ -14,10 +14,11 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from importlib.metadata import entry_points
+from collections.abc import Callable
 from typing import Final, Generic, Protocol, TypeVar
 
 from ..errors import ProtocolError
+from ..installed import Installed
 
 #: The entry points of packages that bring words.
 GROUP: Final = "agentstepper_nb.chat_words"
@@ -109,11 +110,8 @@ class _Extensions:
             if self._begun:
                 return
             self._begun = True
-            for point in entry_points(group=GROUP):
-                try:
-                    point.load()()
-                except Exception:
-                    _log.exception("The chat words of %s can't be used: left out.", point.name)
+            named = Installed[Callable[[], None]](GROUP, "chat extension")
+            named.each(lambda _, add: add(), _log)
 
 
 def _short(word: object) -> str:

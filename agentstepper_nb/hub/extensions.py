@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
 from ..core import EventType, Summarizer, Vocabulary
+from ..installed import Installed
 from ..protocol import ui
 from ..protocol.frame import Table
 from ..protocol.values import (
@@ -140,16 +140,14 @@ class Extension:
 def installed(log: logging.Logger) -> list[Extension]:
     """The extensions that installed packages name. One that can't be loaded is logged and left out."""
     found: list[Extension] = []
-    for point in entry_points(group=GROUP):
-        try:
-            extension = point.load()
-            if not isinstance(extension, Extension):
-                raise TypeError(f"{point.value} is no agentstepper_nb.extend.Extension.")
-        except Exception:
-            log.exception("The extension %s can't be loaded and is left out.", point.name)
-        else:
-            found.append(extension)
+    named = Installed[Extension](GROUP, "extension", _check)
+    named.each(lambda _, extension: found.append(extension), log)
     return found
+
+
+def _check(made: object) -> None:
+    if not isinstance(made, Extension):
+        raise TypeError("it is no agentstepper_nb.extend.Extension.")
 
 
 class Extensions:

@@ -10,10 +10,10 @@ makes the provider::
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
-from ..errors import ModelError
+from ..errors import CommandError, ModelError
+from ..installed import Installed
 from .base import ModelProvider
 
 GROUP: Final = "agentstepper_nb.providers"
@@ -65,10 +65,12 @@ _OURS: Final[dict[str, Factory]] = {
     "local": _local,
 }
 
+_INSTALLED: Final = Installed[Factory](GROUP, "provider")
+
 
 def names() -> list[str]:
     """The providers that can be named, ours first."""
-    return [*_OURS, *sorted({point.name for point in entry_points(group=GROUP)} - set(_OURS))]
+    return [*_OURS, *(name for name in _INSTALLED.names() if name not in _OURS)]
 
 
 def check_message(name: str, model: str) -> None:
@@ -108,19 +110,13 @@ def create(name: str, model: str) -> ModelProvider:
     """
     if name in _OURS:
         return _OURS[name](model)
-    point = next(iter(entry_points(group=GROUP, name=name)), None)
-    if point is None:
-        text = f"There is no provider {name!r}; there are {', '.join(names())}."
-        raise ModelError("invalid", text)
-    return _brought(point, model)
-
-
-def _brought(point: EntryPoint, model: str) -> ModelProvider:
     try:
-        factory: Factory = point.load()
+        factory = _INSTALLED.find(name, known=_OURS)
+    except CommandError as error:
+        raise ModelError("invalid", str(error)) from error.__cause__
+    try:
         return factory(model)
     except ModelError:
         raise
     except Exception as error:  # whatever their code does
-        text = f"The provider {point.name!r}, which is {point.value}, can't be used: {error!r}"
-        raise ModelError("invalid", text) from error
+        raise ModelError("invalid", f"The provider {name!r} can't be used: {error!r}") from error

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Final
 
+from ..installed import Installed
 from ..rpc.line import CoreDoor, Service
 
 #: The entry points of installed services; each names a function that makes one.
@@ -48,10 +48,9 @@ def load_services(context: ServiceContext) -> dict[str, Service]:
         The services by name.
     """
     services: dict[str, Service] = {}
-    for entry in entry_points(group=GROUP):
-        try:
-            factory: Factory = entry.load()
-            services[entry.name] = factory(context)
-        except Exception:
-            context.log.exception("the service %s (%s) can't be used", entry.name, entry.value)
+
+    def make(name: str, factory: Factory) -> None:
+        services[name] = factory(context)
+
+    Installed[Factory](GROUP, "service").each(make, context.log)
     return services

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agentstepper_nb import installed
 from agentstepper_nb.chat.connector import InterpreterABC
 from agentstepper_nb.chat.connectors import registry
 from agentstepper_nb.chat.connectors.endpoint import Endpoint
@@ -105,9 +106,9 @@ class Points:
     def __init__(self, **values: str) -> None:
         self._points = [EntryPoint(name, value, registry.GROUP) for name, value in values.items()]
 
-    def __call__(self, *, group: str, name: str | None = None) -> list[EntryPoint]:
+    def __call__(self, *, group: str) -> list[EntryPoint]:
         assert group == registry.GROUP
-        return [point for point in self._points if name in (None, point.name)]
+        return self._points
 
 
 def make_parrot(name: str = "made") -> Parrot:
@@ -132,7 +133,7 @@ def test_other_packages_bring_some(monkeypatch: pytest.MonkeyPatch) -> None:
         duck=f"{here}:Duck",
         gone="no_such_module:Agent",
     )
-    monkeypatch.setattr(registry, "entry_points", found)
+    monkeypatch.setattr(installed, "entry_points", found)
     assert sorted(connectors()) == ["failing", "made", "nothing", "parrot"]
     assert isinstance(connector("parrot"), Parrot)
     assert connector("made", name="mine").name == "mine"

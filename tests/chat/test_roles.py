@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from agentstepper_nb import installed as packages
 from agentstepper_nb.chat import registry, roles
 from agentstepper_nb.chat.roles import RoleSpec, add_role, role, role_names
 from agentstepper_nb.errors import ProtocolError
@@ -33,7 +34,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, *points: tuple[str, Any]) -> None
 
     found = [Point(name, "a:b", registry.GROUP) for name, _ in points]
     monkeypatch.setattr(
-        registry, "entry_points", lambda group: found if group == registry.GROUP else []
+        packages, "entry_points", lambda group: found if group == registry.GROUP else []
     )
 
 
@@ -110,7 +111,7 @@ def test_a_package_that_fails_is_left_out(
     installed(monkeypatch, ("bad", fail), ("good", lambda: add_role(CRITIC)))
     with caplog.at_level(logging.ERROR, "agentstepper_nb.chat"):
         assert role("CRITIC") is CRITIC
-    assert "The chat words of bad can't be used" in caplog.text
+    assert "The chat extension bad can't be used" in caplog.text
 
 
 def test_whoever_asks_meanwhile_waits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
+from agentstepper_nb import installed as packages
 from agentstepper_nb.coding.tool import Risk, StructTool, ToolContext, ToolPolicy, ToolResult
-from agentstepper_nb.coding.tools import ToolRegistry, default_tools, registry
+from agentstepper_nb.coding.tools import ToolRegistry, default_tools
 from tests.coding.desk import Desk
 from tests.docs.pages import GUIDE, blocks, files
 
@@ -79,13 +80,13 @@ def test_what_is_no_tool_is_refused() -> None:
 def test_tools_of_other_packages(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def installed(group: str) -> EntryPoints:
+    def points(group: str) -> EntryPoints:
         assert group == "agentstepper_nb.tools"
         here = __name__
         named = {"good": f"{here}:Hello", "gone": "no_such_module:x", "again": f"{here}:Hello"}
         return EntryPoints(EntryPoint(name, value, group) for name, value in named.items())
 
-    monkeypatch.setattr(registry, "entry_points", installed)
+    monkeypatch.setattr(packages, "entry_points", points)
     monkeypatch.setitem(__import__("sys").modules, __name__, SimpleNamespace(Hello=Hello))
     with caplog.at_level(logging.ERROR):
         tools = default_tools()

@@ -214,8 +214,9 @@ def test_installed_ones_that_fail_are_left_out(
     said = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
     assert len(said) == 3
     assert any("is left out: " in each and "retrieval" in each for each in said)
-    assert "The extension cc_broken can't be loaded and is left out." in said
-    assert "dd_other:extension is no agentstepper_nb.extend.Extension" in caplog.text
+    assert "The extension cc_broken can't be used and is left out." in said
+    assert "The extension dd_other can't be used and is left out." in said
+    assert "it is no agentstepper_nb.extend.Extension" in caplog.text
 
 
 # ---- event types -----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from types import ModuleType
 
 import pytest
 
+from agentstepper_nb import installed
 from agentstepper_nb.errors import ModelError
 from agentstepper_nb.models import registry
 from agentstepper_nb.models.anthropic import AnthropicProvider
@@ -45,7 +46,7 @@ def brought(monkeypatch: pytest.MonkeyPatch) -> None:
             ("picky", "other_package:Picky"),
         )
     )
-    monkeypatch.setattr(registry, "entry_points", points.select)
+    monkeypatch.setattr(installed, "entry_points", points.select)
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
 
@@ -74,11 +75,9 @@ def test_another_packages() -> None:
 
 
 @pytest.mark.usefixtures("brought")
-@pytest.mark.parametrize(
-    ("name", "why"), [("broken", "other_package:Nothing.*Attribute"), ("picky", ":Picky.*KeyError")]
-)
+@pytest.mark.parametrize(("name", "why"), [("broken", "AttributeError"), ("picky", "KeyError")])
 def test_one_that_cannot_be_used(name: str, why: str) -> None:
-    with pytest.raises(ModelError, match=f"'{name}', which is .*{why}"):
+    with pytest.raises(ModelError, match=f"'{name}'.* can't be used: .*{why}"):
         registry.create(name, "m")
 
 
@@ -90,7 +89,7 @@ def test_one_that_says_itself_what_it_lacks() -> None:
 
 def test_a_name_that_nobody_has() -> None:
     with pytest.raises(
-        ModelError, match="There is no provider 'opneai'; there are openai, openai-"
+        ModelError, match="There is no provider 'opneai'; there are: openai, openai-"
     ):
         registry.create("opneai", "m")
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
+from agentstepper_nb import installed
 from agentstepper_nb.errors import CommandError, FrameError
 from agentstepper_nb.llm_wire.conversation import ModelRequest, ToolResultMessage, UserMessage
 from agentstepper_nb.runtime.frame import FrameIn, FrameOut
@@ -248,11 +249,11 @@ def test_other_packages_bring_monikers_and_one_that_fails_hinders_no_other(
         _Theirs("value", 3),
     ]
 
-    def entry_points(group: str, name: str | None = None) -> list[Any]:
+    def entry_points(group: str) -> list[Any]:
         assert group == "agentstepper_nb.monikers"
-        return [point for point in points if name in (None, point.name)]
+        return points
 
-    monkeypatch.setattr(registry, "entry_points", entry_points)
+    monkeypatch.setattr(installed, "entry_points", entry_points)
     assert registry.monikers() == {"class": JokeMoniker, "function": _make}
     registry.check("function", {"anything": "goes"})  # a function says so where it is called
     for name, why in (("broken", "no such module"), ("other", "neither"), ("value", "neither")):

@@ -31,13 +31,14 @@ class Row:
 
 ANYTHING = "*"
 # Leaves that every room may import.
-EVERYWHERE = ("errors", "suggestions", "_version")
+EVERYWHERE = ("errors", "installed", "suggestions", "_version")
 # Who may import the protocol handles its values, and those are msgspec's.
 WITH_PROTOCOL = "msgspec"
 
 TABLE = {
     "_version": Row(),
     "errors": Row(),
+    "installed": Row(),
     "suggestions": Row(pure=True),
     "protocol": Row(packages={"msgspec": "", "regex": "protocol.visible"}, pure=True),
     "core": Row(rooms=("protocol",), packages={"regex": "core.stops"}, pure=True),

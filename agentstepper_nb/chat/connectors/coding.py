@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Unpack
 
 import msgspec
 
-from ...errors import SessionError
+from ...errors import CommandError, SessionError
+from ...installed import Installed
 from ...protocol.chat import AgentName, Message, Piece
 from ...protocol.coding_settings import CodingSettings, SettingsDict
 from .. import kinds
@@ -188,10 +188,12 @@ class _Telling(Saying):
 
 def _conversations(options: dict[str, Any]) -> Conversations:
     """What keeps the coding agent's conversations. It is imported for that: not on an event loop."""
-    for point in entry_points(group=GROUP, name=_CODING):
-        made: Conversations = point.load()(**options)
-        return made
-    raise SessionError("The coding agent isn't installed: install agentstepper_nb again.")
+    try:
+        make = Installed[Callable[..., Conversations]](GROUP, "kind of conversation").find(_CODING)
+    except CommandError as error:
+        text = f"The coding agent isn't installed: install agentstepper_nb again. {error}"
+        raise SessionError(text) from error
+    return make(**options)
 
 
 def _root(workspace: Path, shown: Path | None) -> str:

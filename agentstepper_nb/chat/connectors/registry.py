@@ -12,10 +12,10 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping
-from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
 from ...errors import AgentStepperError, CommandError
+from ...installed import Installed
 from ...models.base import MODEL_VARIABLE
 from ..agents import checked
 from ..connector import GROUP, InterpreterABC
@@ -32,13 +32,7 @@ _NO_AGENT: Final = (
 
 def connectors() -> dict[str, Factory]:
     """Every connector that can be used here, by its name; what fails to load is left out."""
-    found: dict[str, Factory] = {}
-    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
-        try:
-            found.setdefault(point.name, _load(point))
-        except CommandError:
-            continue
-    return found
+    return _INSTALLED.usable()
 
 
 def connector(agent: InterpreterABC | Callable[..., Any] | str, **options: Any) -> InterpreterABC:
@@ -60,7 +54,7 @@ def connector(agent: InterpreterABC | Callable[..., Any] | str, **options: Any) 
         ProtocolError: `invalid_message`: its name is none, or its role unknown.
     """
     if isinstance(agent, str):
-        return checked(_made(_found(agent), f"The connector {agent!r}", options))
+        return checked(_made(_INSTALLED.find(agent), f"The connector {agent!r}", options))
     if isinstance(agent, InterpreterABC):
         if options:
             text = f"{agent.name} is made already, and takes no options: {', '.join(options)}."
@@ -73,29 +67,15 @@ def connector(agent: InterpreterABC | Callable[..., Any] | str, **options: Any) 
     return checked(_made(FunctionAgent, _short(agent), options, agent))
 
 
-def _found(name: str) -> Factory:
-    point = next(iter(entry_points(group=GROUP, name=name)), None)
-    if point is None:
-        known = ", ".join(sorted({point.name for point in entry_points(group=GROUP)})) or "none"
-        text = f"There is no connector {_short(name)}; there are: {known}."
-        raise CommandError("invalid_message", text)
-    return _load(point)
-
-
-def _load(point: EntryPoint) -> Factory:
-    try:
-        made = point.load()
-    except Exception as error:  # whatever their code does
-        text = f"The connector {point.name!r}, which is {point.value}, can't be used: {error!r}"
-        raise CommandError("invalid_message", text) from error
+def _check(made: object) -> None:
     if not callable(made) or (isinstance(made, type) and not issubclass(made, InterpreterABC)):
-        text = (
-            f"The connector {point.name!r}, which is {point.value}, can't be used: it is neither a "
-            "subclass of agentstepper_nb.chat.InterpreterABC nor a function that makes one."
+        raise TypeError(
+            "it is neither a subclass of agentstepper_nb.chat.InterpreterABC nor a function that makes "
+            "one."
         )
-        raise CommandError("invalid_message", text)
-    factory: Factory = made
-    return factory
+
+
+_INSTALLED: Final = Installed[Factory](GROUP, "connector", _check)
 
 
 def _made(factory: Factory, what: str, options: dict[str, Any], *args: Any) -> InterpreterABC:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import entry_points
 from typing import Final, cast
 
-from ...errors import RulesError
+from ...errors import CommandError, RulesError
+from ...installed import Installed
 from .base import PolicyEngine
 
 #: The entry points of installed policies; each names a `Factory`.
@@ -39,13 +39,7 @@ def chosen_policy(
 
 
 def _installed(name: str) -> Factory:
-    found = entry_points(group=GROUP)
-    for entry in found:
-        if entry.name == name:
-            try:
-                factory: Factory = entry.load()
-            except Exception as error:
-                raise RulesError(f"The policy {name!r} can't be loaded: {error}.") from error
-            return factory
-    known = ", ".join(sorted(entry.name for entry in found)) or "none"
-    raise RulesError(f"There is no policy {name!r}. Installed are: {known}.")
+    try:
+        return Installed[Factory](GROUP, "policy").find(name)
+    except CommandError as error:
+        raise RulesError(str(error)) from error.__cause__

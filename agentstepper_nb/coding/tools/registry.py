@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
-from importlib.metadata import entry_points
-from typing import Final, cast
+from typing import Final
 
+from ...installed import Installed
 from ...llm_wire.conversation import ToolSpec
 from ..tool import Tool
 
@@ -66,9 +66,8 @@ class ToolRegistry:
 
 def add_installed(registry: ToolRegistry) -> None:
     """Add the tools that installed packages name. One that can't be used is logged and left out."""
-    for point in entry_points(group=GROUP):
-        try:
-            named = point.load()
-            registry.register(cast(Tool, named() if isinstance(named, type) else named))
-        except Exception:
-            _log.exception("The tool %s can't be used and is left out.", point.name)
+
+    def register(_: str, named: Tool | type[Tool]) -> None:
+        registry.register(named() if isinstance(named, type) else named)
+
+    Installed[Tool | type[Tool]](GROUP, "tool").each(register, _log)

@@ -9,27 +9,21 @@ given a `Task` and makes one::
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, Final
 
 from ...errors import CommandError
+from ...installed import Installed
 from ..moniker import GROUP, Moniker, MonikerFactory
 
 
 def names() -> list[str]:
     """The monikers that can be named."""
-    return sorted({point.name for point in entry_points(group=GROUP)})
+    return _INSTALLED.names()
 
 
 def monikers() -> dict[str, type[Moniker] | MonikerFactory]:
     """Every moniker that can be used here; what fails to load is left out."""
-    found: dict[str, type[Moniker] | MonikerFactory] = {}
-    for point in entry_points(group=GROUP):
-        try:
-            found[point.name] = _load(point)
-        except CommandError:
-            continue
-    return found
+    return _INSTALLED.usable()
 
 
 def find(name: str) -> type[Moniker] | MonikerFactory:
@@ -42,11 +36,7 @@ def find(name: str) -> type[Moniker] | MonikerFactory:
         CommandError: `invalid_message`: there is none of that name, which says those that there are; or
             its package can't be used, which says why.
     """
-    point = next(iter(entry_points(group=GROUP, name=name)), None)
-    if point is None:
-        known = ", ".join(names()) or "none"
-        raise CommandError("invalid_message", f"There is no moniker {name!r}; there are: {known}.")
-    return _load(point)
+    return _INSTALLED.find(name)
 
 
 def check(name: str, config: Any) -> None:
@@ -69,17 +59,12 @@ def check(name: str, config: Any) -> None:
         raise CommandError("invalid_message", text) from None
 
 
-def _load(point: EntryPoint) -> type[Moniker] | MonikerFactory:
-    try:
-        made = point.load()
-    except Exception as error:  # whatever their code does
-        text = f"The moniker {point.name!r}, which is {point.value}, can't be used: {error!r}"
-        raise CommandError("invalid_message", text) from error
+def _check(made: object) -> None:
     if not callable(made) or (isinstance(made, type) and not issubclass(made, Moniker)):
-        text = (
-            f"The moniker {point.name!r}, which is {point.value}, can't be used: it is neither a "
-            "subclass of agentstepper_nb.runtime.moniker.Moniker nor a function that makes one."
+        raise TypeError(
+            "it is neither a subclass of agentstepper_nb.runtime.moniker.Moniker nor a function that "
+            "makes one."
         )
-        raise CommandError("invalid_message", text)
-    factory: type[Moniker] | MonikerFactory = made
-    return factory
+
+
+_INSTALLED: Final = Installed[type[Moniker] | MonikerFactory](GROUP, "moniker", _check)

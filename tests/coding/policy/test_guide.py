@@ -68,9 +68,9 @@ def test_without_a_choice_it_is_the_default() -> None:
 
 
 def test_a_policy_that_is_missing_or_broken_is_told(installed: Path) -> None:
-    with pytest.raises(RulesError, match=r"There is no policy 'x'\. Installed are: .*only-tests"):
+    with pytest.raises(RulesError, match=r"There is no policy 'x'; there are: .*only-tests"):
         chosen_policy("x", DefaultPolicyEngine())
-    with pytest.raises(RulesError, match="The policy 'broken' can't be loaded"):
+    with pytest.raises(RulesError, match=r"The policy 'broken', which is .*, can't be used"):
         chosen_policy("broken", DefaultPolicyEngine())
 
 
