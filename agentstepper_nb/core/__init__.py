@@ -1,11 +1,13 @@
 """The rules of the debugger, sans I/O: no clock, no socket, no thread."""
 
+from .commands import Commands
 from .debugger import Debugger
-from .moves import Leased, Output, Reply, Saved, Verdict
 from .rows import debug_row, row
+from .transitions import Leased, Output, Reply, Saved, Verdict, needs_durable
 from .vocabulary import EventType, Summarizer, Vocabulary
 
 __all__ = [
+    "Commands",
     "Debugger",
     "EventType",
     "Leased",
@@ -16,5 +18,6 @@ __all__ = [
     "Verdict",
     "Vocabulary",
     "debug_row",
+    "needs_durable",
     "row",
 ]

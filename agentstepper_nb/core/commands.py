@@ -1,14 +1,17 @@
-"""What people do, and what becomes of it."""
+"""What people do, and what becomes of it.
+
+A call that asks for an approval may be decided by a person here or by its agent's own people
+(`Debugger.decide`): whoever is first is heard, the answer is recorded, and the agent acts on that.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from ..errors import CommandError, NeedsApprovalError, ProtocolError, StaleError
+from ..errors import CommandError, ProtocolError, StaleError
 from ..protocol.records import (
-    BreakpointEdited,
     NoteSaved,
     PricesSet,
     RunChanged,
@@ -22,18 +25,28 @@ from ..protocol.records import (
     StopSaved,
 )
 from ..protocol.stops import MOST_STOPS, Price, Stop
-from ..protocol.values import AgentState, Breakpoint, Commit, Note
-from .deciding import Deciding
-from .edits import check_edit
+from ..protocol.values import AgentState, AnswerKind, Breakpoint, Commit, Note, Risk
+from .checks import NOT_ASKED, check_denial, check_edit, check_step
 from .fold import RunStatus
-from .moves import STOPPED, Output, Saved
+from .halt_policy import HaltPolicy
 from .states import Rule, Signal, rules
 from .stops import check
 from .summaries import named_call
+from .transitions import STOPPED, Output, Saved, Transitions, Verdict
 
 
-class Commands(Deciding):
-    """The people's half of the debugger."""
+class Commands:
+    """The people's half of the debugger.
+
+    Args:
+        moves: The state of all runs, and its transitions.
+        halts: Where runs halt by themselves.
+    """
+
+    def __init__(self, moves: Transitions, halts: HaltPolicy) -> None:
+        self._moves = moves
+        self._runs = moves.runs
+        self._halts = halts
 
     def step(
         self,
@@ -62,10 +75,11 @@ class Commands(Deciding):
         """
         status, rule = self._consult(run_id, Signal.STEP)
         named = self._named(status, breakpoint_id, revision, edit)
-        _check_step(status, named)
-        self._edit_named(status, named, edit)
-        self._follow(status, rule, at, breakpoint_id)
-        return self._drain()
+        check_step(status, named)
+        if named is not None and edit is not None:
+            self._moves.edit(status, named, edit)
+        self._moves.follow(status, rule, at, breakpoint_id)
+        return self._moves.drain()
 
     def resume(
         self,
@@ -81,9 +95,70 @@ class Commands(Deciding):
         """
         status, rule = self._consult(run_id, Signal.CONTINUE)
         named = self._named(status, breakpoint_id, revision, edit)
-        self._edit_named(status, named, edit)
-        self._follow(status, rule, at)
-        return self._drain()
+        if named is not None and edit is not None:
+            self._moves.edit(status, named, edit)
+        self._moves.follow(status, rule, at)
+        return self._moves.drain()
+
+    def approve(
+        self,
+        run_id: str,
+        at: float,
+        breakpoint_id: str,
+        revision: int,
+        edit: str | None = None,
+        *,
+        always: bool = False,
+        confirmed: bool = False,
+    ) -> list[Output]:
+        """A person approves what a pending breakpoint asks. The mode stays.
+
+        Args:
+            run_id: The run.
+            at: Now, by the Core's clock.
+            breakpoint_id: The breakpoint.
+            revision: The revision of it that the person saw.
+            edit: JSON text to set as its edit first.
+            always: Whether the agent needn't ask the like again.
+            confirmed: Whether the person said so twice, by two different gestures.
+
+        Raises:
+            CommandError: `unknown_run`, `run_is_over`, `cannot_approve`: it doesn't ask; `stale`;
+                `needs_confirmation`: it is of high risk, and not confirmed.
+            ProtocolError: `invalid_edit`.
+        """
+        status, rule = self._consult(run_id, Signal.APPROVE)
+        current = self._current(status, breakpoint_id, revision)
+        if current.approval is None:
+            raise CommandError("cannot_approve", NOT_ASKED, run_id)
+        if current.approval.risk is Risk.HIGH and not confirmed:
+            raise CommandError("needs_confirmation", _unconfirmed(current), run_id)
+        if edit is not None:
+            self._moves.edit(status, current, edit)
+        verdict = Verdict(AnswerKind.RESUME, always=always)
+        self._moves.follow(status, rule, at, breakpoint_id, verdict)
+        return self._moves.drain()
+
+    def deny(
+        self, run_id: str, at: float, breakpoint_id: str, revision: int, reason: str
+    ) -> list[Output]:
+        """A person doesn't let the call happen that a pending breakpoint begins. The mode stays.
+
+        Args:
+            run_id: The run.
+            at: Now, by the Core's clock.
+            breakpoint_id: The breakpoint.
+            revision: The revision of it that the person saw.
+            reason: What the agent is told.
+
+        Raises:
+            CommandError: `unknown_run`, `run_is_over`, `cannot_deny`: nothing begins there, or its
+                agent speaks version 1; `stale`.
+        """
+        status, rule = self._consult(run_id, Signal.DENY)
+        check_denial(status, self._current(status, breakpoint_id, revision))
+        self._moves.follow(status, rule, at, breakpoint_id, Verdict(AnswerKind.DENY, reason))
+        return self._moves.drain()
 
     def halt(self, run_id: str) -> list[Output]:
         """Halt at the next breakpoint.
@@ -93,8 +168,8 @@ class Commands(Deciding):
         """
         status, rule = self._consult(run_id, Signal.HALT)
         waits = status.pending or status.run.agent_state is AgentState.WAITING
-        self._change(status, rule, None if waits else AgentState.HALTING)
-        return self._drain()
+        self._moves.change(status, rule, None if waits else AgentState.HALTING)
+        return self._moves.drain()
 
     def stop(self, run_id: str, at: float) -> list[Output]:
         """Answer `stop` at what is pending, or else at the next breakpoint that waits.
@@ -109,9 +184,9 @@ class Commands(Deciding):
                 "This agent speaks version 1 and can't be told to stop: end its process.",
                 run_id,
             )
-        self._emit(RunChanged(run=replace(status.run, stopping=True)))
-        self._follow(status, rule, at, verdict=STOPPED)
-        return self._drain()
+        self._moves.emit(RunChanged(run=replace(status.run, stopping=True)))
+        self._moves.follow(status, rule, at, verdict=STOPPED)
+        return self._moves.drain()
 
     def edit(
         self, run_id: str, breakpoint_id: str, edit: str | None, revision: int | None = None
@@ -122,15 +197,15 @@ class Commands(Deciding):
             CommandError: `unknown_run`; `not_pending` where no revision is given, else `stale`.
             ProtocolError: `invalid_edit`.
         """
-        status = self._status(run_id)
-        self._edit(status, self._editable(status, breakpoint_id, revision), edit)
-        return self._drain()
+        status = self._moves.status(run_id)
+        self._moves.edit(status, self._editable(status, breakpoint_id, revision), edit)
+        return self._moves.drain()
 
     def is_new_edit(
         self, run_id: str, breakpoint_id: str, edit: str, revision: int | None = None
     ) -> bool:
         """Whether an edit that could be set now is another than stands there. Raises as `edit`."""
-        current = self._editable(self._status(run_id), breakpoint_id, revision)
+        current = self._editable(self._moves.status(run_id), breakpoint_id, revision)
         check_edit(edit, current)
         return edit not in (current.data, current.edit)
 
@@ -151,11 +226,11 @@ class Commands(Deciding):
             CommandError: `unknown_run`.
             ProtocolError: `invalid_message`: the name is empty.
         """
-        status = self._status(run_id)
+        status = self._moves.status(run_id)
         if not name.strip():
             raise ProtocolError("invalid_message", "A run's name can't be empty: type one.")
-        self._emit(RunRenamed(run=replace(status.run, name=name)))
-        return self._drain()
+        self._moves.emit(RunRenamed(run=replace(status.run, name=name)))
+        return self._moves.drain()
 
     def tag(self, run_id: str, tags: Iterable[str]) -> list[Output]:
         """Give a run these tags in place of those it has; the same twice counts once.
@@ -164,12 +239,12 @@ class Commands(Deciding):
             CommandError: `unknown_run`.
             ProtocolError: `invalid_message`: a tag is empty.
         """
-        status = self._status(run_id)
+        status = self._moves.status(run_id)
         cleaned = tuple(dict.fromkeys(" ".join(tag.split()) for tag in tags))
         if "" in cleaned:
             raise ProtocolError("invalid_message", "A tag can't be empty: type a word.")
-        self._emit(RunTagged(run=replace(status.run, tags=cleaned)))
-        return self._drain()
+        self._moves.emit(RunTagged(run=replace(status.run, tags=cleaned)))
+        return self._moves.drain()
 
     def write_note(self, note: Note) -> list[Output]:
         """Write beside a row, in place of what stands there; without text it is taken away.
@@ -180,9 +255,9 @@ class Commands(Deciding):
         Raises:
             CommandError: `unknown_run`.
         """
-        self._status(note.run)
-        self._emit(NoteSaved(note=note if note.text.strip() else replace(note, text="")))
-        return self._drain()
+        self._moves.status(note.run)
+        self._moves.emit(NoteSaved(note=note if note.text.strip() else replace(note, text="")))
+        return self._moves.drain()
 
     def set_stop(self, stop: Stop) -> list[Output]:
         """Set a stop, in place of the one with its id.
@@ -215,9 +290,15 @@ class Commands(Deciding):
         return self._rule(PricesSet(prices=tuple(prices)))
 
     def _rule(self, record: StopSaved | StopDeleted | PricesSet) -> list[Output]:
-        before = self._leases()
-        self._emit(record)
-        return self._relet(before)
+        """Record a rule, and give the live runs' agents the leases that have changed by it."""
+        live = [self._runs.status[run_id].run for run_id in self._runs.live]
+        before = [self._moves.lease(run) for run in live]
+        self._moves.emit(record)
+        self._halts.set_stops()
+        for run, old in zip(live, before, strict=True):
+            if (new := self._moves.lease(run)) != old:
+                self._moves.put(new)
+        return self._moves.drain()
 
     def put_sentence(self, made: SentenceMade, about: Breakpoint | Commit) -> list[Output]:
         """A model put something into one sentence.
@@ -229,14 +310,14 @@ class Commands(Deciding):
         Raises:
             CommandError: `unknown_run`.
         """
-        self._status(made.run)
+        self._moves.status(made.run)
         pending = self._runs.apply(made)
         if isinstance(about, Commit):
-            self._outputs.append(Saved(made, commit=replace(about, sentence=made.text)))
+            self._moves.put(Saved(made, commit=replace(about, sentence=made.text)))
         else:
             told = pending or replace(about, sentence=made.text)
-            self._outputs.append(Saved(made, breakpoint=told))
-        return self._drain()
+            self._moves.put(Saved(made, breakpoint=told))
+        return self._moves.drain()
 
     def delete(self, run_id: str) -> list[Output]:
         """Delete a run that has ended.
@@ -244,22 +325,22 @@ class Commands(Deciding):
         Raises:
             CommandError: `unknown_run`, or `run_is_live`.
         """
-        if self._status(run_id).run.live:
+        if self._moves.status(run_id).run.live:
             raise CommandError(
                 "run_is_live",
                 "A run can't be deleted while its agent runs: stop the agent, or wait for its end.",
                 run_id,
             )
-        self._emit(RunDeleted(run=run_id))
-        return self._drain()
+        self._moves.emit(RunDeleted(run=run_id))
+        return self._moves.drain()
 
     def import_run(self, history: RunHistory) -> list[Output]:
         """Take in a run that has ended, whole."""
-        self._emit(RunImported(history=history))
-        return self._drain()
+        self._moves.emit(RunImported(history=history))
+        return self._moves.drain()
 
     def _consult(self, run_id: str, signal: Signal) -> tuple[RunStatus, Rule]:
-        status = self._status(run_id)
+        status = self._moves.status(run_id)
         rule = rules(status.run).get(signal)
         if rule is None:
             raise CommandError(
@@ -279,11 +360,6 @@ class Commands(Deciding):
             return None
         return self._current(status, breakpoint_id, revision)
 
-    def _edit_named(self, status: RunStatus, named: Breakpoint | None, edit: str | None) -> None:
-        """Set the edit that a command brings."""
-        if named is not None and edit is not None:
-            self._edit(status, named, edit)
-
     def _current(self, status: RunStatus, breakpoint_id: str, revision: int | None) -> Breakpoint:
         current = status.pending.get(breakpoint_id)
         if current is None:
@@ -296,25 +372,10 @@ class Commands(Deciding):
             f"{what}: look at the new state and decide again.", status.run.id, breakpoint_id
         )
 
-    def _edit(
-        self,
-        status: RunStatus,
-        current: Breakpoint,
-        edit: str | None,
-        check: Callable[[str, Breakpoint], object] = check_edit,
-    ) -> None:
-        if edit == current.data:
-            edit = None
-        if edit is not None:
-            check(edit, current)
-        record = BreakpointEdited(
-            run=status.run.id, breakpoint=current.id, revision=current.revision + 1, edit=edit
-        )
-        self._emit(record)
 
-
-def _check_step(status: RunStatus, named: Breakpoint | None) -> None:
-    """Refuse a step that could only approve."""
-    meant = list(status.pending.values()) if named is None else [named]
-    if meant and all(point.approval is not None for point in meant):
-        raise NeedsApprovalError(named_call(meant[0]), status.run.id, meant[0].id)
+def _unconfirmed(current: Breakpoint) -> str:
+    return (
+        f"The call {named_call(current)} was not approved: it is of high risk, and the person hasn't "
+        "confirmed the approval. Confirm it where you approve, deny the call, or upgrade a view that "
+        "can't confirm."
+    )

@@ -1,8 +1,9 @@
-"""The debugger's rules, without I/O: feed inputs in, drain outputs out.
+"""The debugger's rules, without I/O: feed inputs in, perform the outputs.
 
 Every input is one method call with the time passed in. It consults `states.RULES`, moves the state and
-returns what to do, in order: `Saved` records, to store and then to tell the UIs, and `Reply`s to the
-agent. `inputs` has the agents' half, `commands` the people's, `approvals` what either may decide.
+returns what to do, in order: `Saved` records, to store and then to tell the UIs, `Leased`, and `Reply`s
+to the agent. `Debugger` has what agents send, its `commands` what people do; both are made of
+`transitions`, which move the state, and of `halt_policy`.
 
 The state itself is `fold.Runs`, which only the records move. An input that is refused raises, and
 nothing happens.
@@ -12,14 +13,68 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..protocol.records import Proof, Record
+from msgspec.structs import replace
+
+from ..errors import ProtocolError
+from ..protocol.calls import tool_of
+from ..protocol.records import (
+    AgentHeard,
+    BreakpointSaved,
+    CommitSaved,
+    EventSaved,
+    Proof,
+    Record,
+    RunChanged,
+    RunHistory,
+    RunStarted,
+)
 from ..protocol.stops import Price, Stop
-from ..protocol.values import Breakpoint, Run, Side
-from .approvals import Approvals
+from ..protocol.values import (
+    PAIRED,
+    AgentState,
+    AnswerKind,
+    Breakpoint,
+    Commit,
+    Ending,
+    Event,
+    EventKind,
+    Failure,
+    Outcome,
+    Run,
+    RunState,
+    Side,
+)
+from .checks import NOT_ASKED, check_denial, check_event, check_form, duplicate, opened_event
+from .commands import Commands
+from .fold import OpenEvent, RunStatus
+from .halt_policy import HaltPolicy
+from .states import (
+    Act,
+    Signal,
+    answer_at_once,
+    attached_run,
+    ended_run,
+    joined_failure,
+    last_row,
+    rules,
+    shown_state,
+)
+from .transitions import WITHDRAWN, Leased, Output, Reply, Transitions, Verdict
+from .vocabulary import PLAIN, Vocabulary
 
 
-class Debugger(Approvals):
-    """All runs, and what may happen to them."""
+class Debugger:
+    """All runs, and what may happen to them. `commands` has what people do.
+
+    Args:
+        vocabulary: What extensions add to the debugger's words.
+    """
+
+    def __init__(self, vocabulary: Vocabulary = PLAIN) -> None:
+        self._moves = Transitions(vocabulary)
+        self._runs = self._moves.runs
+        self._halts = HaltPolicy(self._runs)
+        self.commands = Commands(self._moves, self._halts)
 
     @property
     def runs(self) -> list[Run]:
@@ -48,25 +103,295 @@ class Debugger(Approvals):
         Raises:
             CommandError: `unknown_run`.
         """
-        return self._status(run_id).run
+        return self._moves.status(run_id).run
 
     def pending(self, run_id: str) -> list[Breakpoint]:
         """A run's pending breakpoints, oldest first."""
-        return list(self._status(run_id).pending.values())
+        return list(self._moves.status(run_id).pending.values())
 
     def proof(self, run_id: str) -> Proof | None:
         """By what a live run's agent is known; None where it can't come back, or the run has ended."""
-        return self._status(run_id).proof
+        return self._moves.status(run_id).proof
 
     def heard(self, run_id: str) -> int:
         """The number of the last message that was taken of a live run's agent."""
-        return self._status(run_id).heard
+        return self._moves.status(run_id).heard
 
     def next_side(self, run_id: str, event_id: str) -> Side:
         """The side of an event's next breakpoint, for version 1, which doesn't say it."""
-        opened = self._status(run_id).open.get(event_id)
+        opened = self._moves.status(run_id).open.get(event_id)
         return Side.END if opened and opened.begun else Side.BEGIN
+
+    def lease(self, run_id: str) -> Leased:
+        """What a run's agent may decide by itself, as things stand.
+
+        Raises:
+            CommandError: `unknown_run`.
+        """
+        return self._moves.lease(self.run(run_id))
+
+    def lacks_memory(self, run_id: str) -> bool:
+        """Whether `remember` has to come before the next breakpoint of an agent that has no lease."""
+        return self._halts.lacks_memory(run_id)
+
+    def remember(self, run_id: str, history: RunHistory | None) -> None:
+        """As `HaltPolicy.remember`."""
+        self._halts.remember(run_id, history)
 
     def replay(self, records: Iterable[Record]) -> None:
         """Rebuild the state from stored records, in their order."""
         self._runs.replay(records)
+
+    def start_run(self, run: Run, proof: Proof | None = None) -> list[Output]:
+        """A program started. Its name is made here: `Run #n of P`.
+
+        Args:
+            run: Its header.
+            proof: By what its agent is known when it comes back; None: it can't.
+
+        Raises:
+            ProtocolError: `already_open`: a run of this id exists.
+        """
+        if run.id in self._runs.status:
+            raise ProtocolError(
+                "already_open", f"A run {run.id} exists already: give each run an id of its own."
+            )
+        number = 1 + sum(other.run.program == run.program for other in self._runs.status.values())
+        named = replace(
+            run,
+            name=f"Run #{number} of {run.program}",
+            state=shown_state(run.mode, pending=False, ended=False),
+            halted_s=0.0,
+        )
+        self._moves.emit(RunStarted(run=named, proof=proof))
+        self._halts.begin(named)
+        return self._moves.drain()
+
+    def hear(self, run_id: str, n: int) -> list[Output]:
+        """The agent's messages were heard up to this number; nothing of a run that has ended."""
+        if self._moves.status(run_id).run.live:
+            self._moves.emit(AgentHeard(run=run_id, n=n))
+        return self._moves.drain()
+
+    def detach(self, run_id: str, at: float) -> list[Output]:
+        """The agent is away, and may come back: what is pending stays, and can be answered.
+
+        Args:
+            run_id: The run.
+            at: Now, by the Core's clock; of a run that is detached already its time stays.
+
+        Raises:
+            ProtocolError: `run_ended`: it ended before.
+        """
+        run = self._moves.live(run_id).run
+        if run.detached_at is None:
+            self._moves.emit(RunChanged(run=replace(run, state=RunState.DETACHED, detached_at=at)))
+        return self._moves.drain()
+
+    def attach(self, run_id: str, failure: Failure | None = None) -> list[Output]:
+        """The agent is there again.
+
+        Args:
+            run_id: The run.
+            failure: What was lost meanwhile; the run's end is going to say so.
+
+        Raises:
+            ProtocolError: `run_ended`: it ended before.
+        """
+        run = self._moves.live(run_id).run
+        here = attached_run(run, failure)
+        if here != run:
+            self._moves.emit(RunChanged(run=here))
+        return self._moves.drain()
+
+    def tell_exit(self, run_id: str, code: int, failure: Failure | None = None) -> list[Output]:
+        """The parent of a run's process told how that ended, after the run did.
+
+        Args:
+            run_id: The run, which has ended.
+            code: The exit code; -9: ended by signal 9.
+            failure: What ended it, where its agent hadn't said so itself.
+        """
+        run = replace(self._moves.status(run_id).run, exit_code=code)
+        if failure is not None:
+            run = replace(run, ending=Ending.CRASHED, failure=failure)
+        self._moves.emit(RunChanged(run=run))
+        return self._moves.drain()
+
+    def begin_event(self, event: Event) -> list[Output]:
+        """An event began.
+
+        Raises:
+            ProtocolError: `duplicate`, `run_ended`, or `invalid_message` for a custom event's type.
+        """
+        status = self._moves.live(event.run)
+        check_event(status, event)
+        is_row = event.kind is EventKind.DEBUG_MESSAGE
+        parent = status.open.get(event.parent or "")
+        event = replace(
+            event,
+            depth=parent.event.depth + 1 if parent else 0,
+            seq=status.run.rows + 1 if is_row else 0,
+            ended_at=event.at if is_row else None,
+        )
+        self._moves.emit(EventSaved(event=event))
+        return self._moves.drain()
+
+    def reach_breakpoint(
+        self, breakpoint: Breakpoint, at: float, *, leased: bool = False
+    ) -> list[Output]:
+        """An event's begin or end was reached.
+
+        Args:
+            breakpoint: As the agent sent it. Number, kind, name, depth and duration are set here.
+            at: Now, by the Core's clock.
+            leased: Whether the agent decided by a lease whether it waits, and says which stops hit;
+                otherwise that is decided here.
+
+        Raises:
+            ProtocolError: `unknown_event`, `event_not_begun`, `event_ended`, `duplicate`,
+                `run_ended`, or `invalid_message`: no approval can be asked for there.
+        """
+        status = self._moves.live(breakpoint.run)
+        opened = self._with_tool(status, opened_event(status, breakpoint), breakpoint)
+        resumed = opened.resumed_at if breakpoint.side is Side.END else None
+        breakpoint = replace(
+            breakpoint,
+            seq=status.run.rows + 1,
+            kind=opened.event.kind,
+            name=opened.event.name,
+            depth=opened.event.depth,
+            duration=None if resumed is None else max(0.0, at - resumed),
+        )
+        breakpoint = self._halts.judge(status.run, breakpoint, leased=leased)
+        rule = rules(status.run)[self._halts.signal(status.run, breakpoint)]
+        answer = answer_at_once(status.run, rule, breakpoint)
+        breakpoint = replace(breakpoint, answer=answer, answered_at=at if answer else None)
+        self._moves.emit(BreakpointSaved(breakpoint=breakpoint))
+        if answer and breakpoint.waits:
+            self._moves.put(Reply(breakpoint, answer))
+        if breakpoint.side is Side.END or breakpoint.kind not in PAIRED:
+            outcome = breakpoint.outcome or Outcome.OK
+            ended = replace(opened.event, ended_at=breakpoint.at, outcome=outcome)
+            self._moves.emit(EventSaved(event=ended))
+        size = breakpoint.size_bytes if breakpoint.kind is EventKind.LLM_QUERY else 0
+        has_to_halt = status.run.agent_state is AgentState.HALTING and not breakpoint.waits
+        state = self._moves.state_past(breakpoint, answer) if answer and not has_to_halt else None
+        self._moves.change(status, rule, state, at, size)
+        return self._moves.drain()
+
+    def withdraw(self, run_id: str, breakpoint_id: str, at: float) -> list[Output]:
+        """A breakpoint no longer waits. One that was answered meanwhile is no error: messages cross."""
+        status = self._moves.live(run_id)
+        rule = rules(status.run)[Signal.WITHDRAWN]
+        if rule.act is Act.WITHDRAW_ONE and breakpoint_id in status.pending:
+            self._moves.answer(status, breakpoint_id, WITHDRAWN, at)
+            self._moves.change(status, rule, AgentState.RUNNING, at)
+        return self._moves.drain()
+
+    def decide(
+        self, run_id: str, at: float, breakpoint_id: str, verdict: Verdict, edit: str | None = None
+    ) -> list[Output]:
+        """The agent's own people approved or denied what one of its breakpoints asks.
+
+        One that was answered meanwhile is no error: messages cross.
+
+        Args:
+            run_id: The run.
+            at: Now, by the Core's clock.
+            breakpoint_id: The breakpoint.
+            verdict: A resume, which approves, or a denial.
+            edit: What is approved, as JSON text; None is what the agent sent. They saw no edit that
+                somebody set here, so that it doesn't stay.
+
+        Raises:
+            ProtocolError: `run_ended`; `cannot_approve`, `cannot_deny`, `invalid_edit`.
+        """
+        status = self._moves.live(run_id)
+        current = status.pending.get(breakpoint_id)
+        if current is None:
+            return []
+        if verdict.answer is AnswerKind.DENY:
+            check_denial(status, current)
+            verdict = verdict._replace(always=False)  # which is said of approvals
+            rule = rules(status.run)[Signal.DENY]
+        else:
+            if current.approval is None:
+                raise ProtocolError("cannot_approve", NOT_ASKED)
+            seen = None if edit == current.data else edit
+            if seen != current.edit:
+                self._moves.edit(status, current, seen, check_form)
+            rule = rules(status.run)[Signal.APPROVE]
+        self._moves.follow(status, rule, at, breakpoint_id, verdict)
+        return self._moves.drain()
+
+    def await_message(self, run_id: str) -> list[Output]:
+        """The agent waits for a person's next message, and does nothing until its next event.
+
+        Raises:
+            ProtocolError: `run_ended`.
+        """
+        status = self._moves.live(run_id)
+        if not status.pending:
+            self._moves.emit(RunChanged(run=replace(status.run, agent_state=AgentState.WAITING)))
+        return self._moves.drain()
+
+    def add_commit(self, commit: Commit) -> list[Output]:
+        """The agent committed its workspace.
+
+        Raises:
+            ProtocolError: `duplicate`, or `run_ended`.
+        """
+        status = self._moves.live(commit.run)
+        if commit.id in status.commits:
+            raise duplicate("Commit", commit.id)
+        self._moves.emit(CommitSaved(commit=replace(commit, seq=status.run.rows)))
+        self._halts.touch(commit)
+        return self._moves.drain()
+
+    def finish_run(
+        self,
+        run_id: str,
+        ending: Ending,
+        at: float,
+        ids: tuple[str, str],
+        failure: Failure | None = None,
+        exit_code: int | None = None,
+    ) -> list[Output]:
+        """A run ended: whatever was pending is withdrawn and a last message says so.
+
+        Args:
+            run_id: The run.
+            ending: How it ended.
+            at: Now, by the Core's clock.
+            ids: Ids for the last event and its breakpoint.
+            failure: What ended it.
+            exit_code: Of its process, where its parent told it.
+
+        Raises:
+            ProtocolError: `run_ended`: it ended before.
+        """
+        status = self._moves.live(run_id)
+        failure = joined_failure(failure, status.run.failure)
+        last = status.last if ending in (Ending.CRASHED, Ending.LOST) else None
+        if rules(status.run)[Signal.END].act is Act.WITHDRAW_ALL:
+            for breakpoint_id in list(status.pending):
+                self._moves.answer(status, breakpoint_id, WITHDRAWN, at)
+        event, row = last_row(status.run, ids, ending, at, failure)
+        self._moves.emit(EventSaved(event=event))
+        self._moves.emit(BreakpointSaved(breakpoint=row))
+        ended = ended_run(status.run, ending, at, failure)
+        ended = replace(ended, exit_code=exit_code, last_event=last)
+        self._moves.emit(RunChanged(run=ended))
+        self._halts.end(run_id)
+        return self._moves.drain()
+
+    def _with_tool(self, status: RunStatus, opened: OpenEvent, breakpoint: Breakpoint) -> OpenEvent:
+        """An event that begins, with its tool's name: version 1 says it in the call only."""
+        event = opened.event
+        calls = event.kind is EventKind.TOOL_INVOCATION and breakpoint.side is Side.BEGIN
+        name = tool_of(breakpoint.data) if calls and event.name is None else None
+        if name is None:
+            return opened
+        self._moves.emit(EventSaved(event=replace(event, name=name)))
+        return status.open[event.id]

@@ -19,7 +19,21 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from ..protocol.values import AgentState, AnswerKind, EventKind, Mode, Run, RunState, Side
+from ..protocol.values import (
+    CHANGES_LOST,
+    AgentState,
+    AnswerKind,
+    Breakpoint,
+    Ending,
+    Event,
+    EventKind,
+    Failure,
+    Mode,
+    Outcome,
+    Run,
+    RunState,
+    Side,
+)
 
 
 class Signal(Enum):
@@ -109,6 +123,15 @@ def passes(rule: Rule, mode: Mode) -> bool:
     return rule.act is Act.PASS or (rule.act is Act.FOLLOW and mode is Mode.CONTINUE)
 
 
+def answer_at_once(run: Run, rule: Rule, breakpoint: Breakpoint) -> AnswerKind | None:
+    """The answer to a breakpoint that doesn't halt; None where it becomes pending."""
+    if not breakpoint.waits:
+        return AnswerKind.RESUME
+    if run.stopping:
+        return AnswerKind.STOP
+    return AnswerKind.RESUME if passes(rule, run.mode) else None
+
+
 def rules(run: Run) -> dict[Signal, Rule]:
     """What may happen to a run: to one whose agent is away what might if it were there."""
     if run.state is RunState.DETACHED:
@@ -146,6 +169,92 @@ def with_halt_time(run: Run, at: float) -> Run:
         return run
     waited = (run.halted_s or 0.0) + max(0.0, at - run.halted_at)
     return replace(run, halted_at=None, halted_s=waited)
+
+
+def attached_run(run: Run, failure: Failure | None) -> Run:
+    """The header of a run whose agent is there again.
+
+    Args:
+        run: The header.
+        failure: What was lost meanwhile.
+    """
+    state = shown_state(run.mode, pending=bool(run.pending), ended=False)
+    known = run.failure
+    if known is not None and known.type == CHANGES_LOST:
+        known = None  # the agent sends the changes again
+    return replace(run, state=state, detached_at=None, failure=failure or known)
+
+
+def ended_run(run: Run, ending: Ending, at: float, failure: Failure | None) -> Run:
+    """The header of a run that has ended.
+
+    Args:
+        run: The header.
+        ending: How the run ended.
+        at: Now, by the Core's clock.
+        failure: What ended the run.
+    """
+    ended = replace(
+        run,
+        state=RunState.IDLE,
+        pending=(),
+        agent_state=AgentState.FINISHED,
+        ending=ending,
+        failure=failure,
+        ended_at=at,
+        stopping=False,
+        detached_at=None,
+    )
+    return with_halt_time(ended, at)
+
+
+_OUTCOMES: Final = {
+    Ending.FINISHED: Outcome.OK,
+    Ending.STOPPED: Outcome.STOPPED,
+    Ending.CRASHED: Outcome.ERROR,
+    Ending.LOST: Outcome.ERROR,
+}
+
+
+def last_row(
+    run: Run, ids: tuple[str, str], ending: Ending, at: float, failure: Failure | None
+) -> tuple[Event, Breakpoint]:
+    """The event and the breakpoint that say that a run has ended; nobody waits there.
+
+    Args:
+        run: The header, before the end.
+        ids: Ids for the event and the breakpoint.
+        ending: How the run ended.
+        at: Now, by the Core's clock.
+        failure: What ended the run.
+    """
+    event_id, breakpoint_id = ids
+    kind = EventKind.PROGRAM_FINISHED
+    event = Event(id=event_id, run=run.id, kind=kind, at=at, ended_at=at)
+    breakpoint = Breakpoint(
+        id=breakpoint_id,
+        run=run.id,
+        event=event_id,
+        seq=run.rows + 1,
+        side=Side.BEGIN,
+        kind=kind,
+        at=at,
+        data="null",
+        waits=False,
+        summary="Agent execution finished.",
+        failure=failure,
+        outcome=_OUTCOMES[ending],
+        answer=AnswerKind.RESUME,
+        answered_at=at,
+    )
+    return event, breakpoint
+
+
+def joined_failure(failure: Failure | None, before: Failure | None) -> Failure | None:
+    """What ended a run, and what had been lost of it before."""
+    if failure is None or before is None:
+        return failure or before
+    return replace(failure, message=f"{failure.message} {before.message}")
 
 
 _AFTER_BEGIN: Final[dict[EventKind, AgentState]] = {

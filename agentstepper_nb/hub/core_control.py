@@ -31,11 +31,11 @@ class CoreControl(ABC):
         Raises:
             CommandError: There is no such run, or it has ended.
         """
-        self.hub.resume(self._meant(run).id)
+        self.hub.perform(self.hub.commands.resume(self._meant(run).id, self.hub.clock()))
 
     async def halt_execution(self, run: str | None = None) -> None:
         """Halt a run at its next breakpoint. Arguments and errors as `continue_execution`."""
-        self.hub.halt(self._meant(run).id)
+        self.hub.perform(self.hub.commands.halt(self._meant(run).id))
 
     async def step_over(self, data: Any = None, run: str | None = None) -> None:
         """Answer a run's oldest pending breakpoint that asks for no approval.
@@ -59,7 +59,8 @@ class CoreControl(ABC):
         edit = None if data is None else json.dumps(data)
         if edit is not None and first.approval is None:
             await self.hub.check_edit(meant.id, first.id, edit, first.revision)
-        self.hub.step(meant.id, first.id, first.revision, edit)
+        hub = self.hub
+        hub.perform(hub.commands.step(meant.id, hub.clock(), first.id, first.revision, edit))
 
     async def approvals(self, run: str | None = None) -> list[Breakpoint]:
         """The pending calls that ask for an approval, oldest first.
@@ -94,7 +95,8 @@ class CoreControl(ABC):
         if edit is not None:
             await self.hub.check_edit(call.run, call.id, edit, call.revision)
         said = {"always": always, "confirmed": confirmed}
-        self.hub.approve(call.run, call.id, call.revision, edit, **said)
+        hub, now = self.hub, self.hub.clock()
+        hub.perform(hub.commands.approve(call.run, now, call.id, call.revision, edit, **said))
 
     async def deny(self, call: Breakpoint, reason: str) -> None:
         """Deny a call that is about to be made.
@@ -107,7 +109,8 @@ class CoreControl(ABC):
             CommandError: `stale`: the call was answered or edited meanwhile. `cannot_deny`: nothing
                 begins there. There is no such run, or it has ended.
         """
-        self.hub.deny(call.run, call.id, call.revision, reason)
+        hub, now = self.hub, self.hub.clock()
+        hub.perform(hub.commands.deny(call.run, now, call.id, call.revision, reason))
 
     def _meant(self, run: str | None) -> Run:
         return self.hub.active_run() if run is None else self.hub.run(run)

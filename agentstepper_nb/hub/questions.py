@@ -49,11 +49,11 @@ async def answer(hub: RunService, question: Question, rights: Rights) -> v2.Core
                 runs=tuple(_known_by(each.run) for each in trials),
             )
         case SetStop(stop=stop):
-            hub.set_stop(stop)
+            hub.perform(hub.commands.set_stop(stop))
         case DeleteStop(stop=id):
-            hub.delete_stop(id)
+            hub.perform(hub.commands.delete_stop(id))
         case SetPrices(prices=prices):
-            hub.set_prices(prices)
+            hub.perform(hub.commands.set_prices(prices))
         case v2.GetRules():
             pass
     rules = v2.Rules(stops=hub.debugger.stops, prices=hub.debugger.prices)

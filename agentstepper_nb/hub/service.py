@@ -15,28 +15,31 @@ from functools import partial
 import uuid_utils
 from msgspec.structs import replace
 
-from ..core import Debugger, Leased, Output, Reply, Saved, Vocabulary
+from ..core import Debugger, Leased, Output, Reply, Saved, Vocabulary, needs_durable
 from ..core.summaries import one_line
 from ..errors import CommandError
-from ..protocol.records import RunHistory
+from ..protocol.records import RunHistory, SentenceMade
 from ..protocol.ui import Format, Found
 from ..protocol.v1 import runfile
 from ..protocol.values import (
+    Breakpoint,
+    Commit,
     Ending,
+    Event,
+    EventKind,
     Failure,
+    Note,
     Run,
     StoreInfo,
 )
 from ..store import Store, archive
-from .commands import Commands
-from .durable import asks_for_durable
 from .edit_checks import EditChecks
 from .imports import Imports
 from .peers import Agent, Listener, View
 from .presence import Presence
 
 
-class RunService(Commands):
+class RunService:
     """All runs of one Core, and who is connected to them.
 
     Args:
@@ -58,6 +61,7 @@ class RunService(Commands):
         self.clock = clock
         self.vocabulary = vocabulary
         self.debugger = Debugger(vocabulary)
+        self.commands = self.debugger.commands  # what they return is to be performed
         self.presence = Presence(self)
         #: How runs are kept, without the size.
         self.kept = StoreInfo(kind="memory")
@@ -170,14 +174,71 @@ class RunService(Commands):
         hits = await self.store.search(query, run, limit + 1)
         return Found(hits=tuple(hits[:limit]), more=len(hits) > limit)
 
-    def _edit_checks(self, run_id: str) -> EditChecks | None:
+    def edit_checks(self, run_id: str) -> EditChecks | None:
         """What asks a run's agent about edits; None where the agent is away, or can't say."""
         agent = self._agents.get(run_id)
         return None if agent is None else agent.edit_checks
 
+    async def check_edit(
+        self, run_id: str, breakpoint: str, edit: str, revision: int | None = None
+    ) -> None:
+        """Ask an agent whether it takes an edit, before the edit is set.
+
+        Raises:
+            CommandError: `unknown_run`, `stale`.
+            ProtocolError: `invalid_edit`: the agent doesn't, or it is no edit.
+        """
+        checks = self.edit_checks(run_id)
+        if self.commands.is_new_edit(run_id, breakpoint, edit, revision) and checks is not None:
+            await checks.ask(breakpoint, edit)
+
+    async def write_note(self, run_id: str, message: str, text: str) -> None:
+        """Write beside a row, in place of what stands there; "" takes it away.
+
+        Raises:
+            CommandError: `unknown_run`, or `unknown_content`: the run has no such row.
+        """
+        await self.find_row(run_id, message)
+        note = Note(run=run_id, message=message, text=text, at=self.clock())
+        self.perform(self.commands.write_note(note))
+
+    async def put_sentence(self, made: SentenceMade) -> None:
+        """Put a breakpoint or a commit into one sentence, which a model made.
+
+        Raises:
+            CommandError: `unknown_run`, or `unknown_content`: the run has no such thing.
+        """
+        self.debugger.run(made.run)
+        about: Breakpoint | Commit | None = await self.store.commit(made.run, made.id)
+        if about is None:
+            found = await self.find_row(made.run, made.id)
+            about = found if isinstance(found, Breakpoint) else None
+        if about is None:
+            raise _no_row(made.run)
+        self.perform(self.commands.put_sentence(made, about))
+
+    async def find_row(self, run_id: str, message: str) -> Breakpoint | Event:
+        """A row's breakpoint or debug message.
+
+        Raises:
+            CommandError: `unknown_run`, or `unknown_content`: the run has no such row.
+            DamagedRunError: What is kept of the run is hurt.
+        """
+        self.debugger.run(run_id)
+        try:
+            found = await self.store.message(run_id, message)
+        except Exception:
+            self.debugger.run(run_id)  # deleted meanwhile
+            raise
+        if isinstance(found, Event) and found.kind is not EventKind.DEBUG_MESSAGE:
+            found = None
+        if found is None:
+            raise _no_row(run_id)
+        return found
+
     def delete(self, run_id: str, by: View | None = None) -> None:
-        """As `Debugger.delete`."""
-        self.perform(self.debugger.delete(run_id), by)
+        """Delete a run that has ended; errors as `Commands.delete`."""
+        self.perform(self.commands.delete(run_id), by)
         self.presence.deleted(run_id)
 
     async def export(self, run_id: str, format: Format = "run") -> tuple[str, bytes]:
@@ -199,7 +260,7 @@ class RunService(Commands):
 
     async def import_history(self, history: RunHistory) -> Run:
         """Take a run in that was read from a file, by an id of its own."""
-        self.perform(self.debugger.import_run(history))
+        self.perform(self.commands.import_run(history))
         await self.recorded()
         self.log.info("%s imported", one_line(history.run.name))
         return history.run
@@ -271,7 +332,7 @@ class RunService(Commands):
         """
         records = [output.record for output in outputs if isinstance(output, Saved)]
         done = partial(self._effects, outputs, by)
-        self.store.append(records, done, durable=asks_for_durable(outputs), synced=synced)
+        self.store.append(records, done, durable=needs_durable(outputs), synced=synced)
 
     def when_recorded(self, done: Callable[[], None]) -> None:
         """Call back once all that was performed so far is recorded, and told."""
@@ -314,3 +375,7 @@ async def _called_back(ask: Callable[[Callable[[], None]], None]) -> None:
     done = asyncio.Event()
     ask(done.set)
     await done.wait()
+
+
+def _no_row(run: str) -> CommandError:
+    return CommandError("unknown_content", "This run has no such message: open the run again.", run)

@@ -111,7 +111,7 @@ class UiSession(ABC):
             edited: The edit.
             text: The command's message.
         """
-        asks = edited is not None and self.hub.checks_edits(edited.run)
+        asks = edited is not None and self.hub.edit_checks(edited.run) is not None
         if not asks and not self._undecided:
             carry_out()
             return

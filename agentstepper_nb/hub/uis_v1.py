@@ -229,7 +229,7 @@ class UiSessionV1(UiSession):
 
     def _step(self, run: str) -> None:
         try:
-            self.hub.step(run)
+            self.hub.perform(self.hub.commands.step(run, self.hub.clock()))
         except NeedsApprovalError as error:
             raise _elsewhere(error.call, run) from None
 
@@ -239,18 +239,19 @@ class UiSessionV1(UiSession):
             case v1.V1Step():
                 self._step(command.run)
             case v1.V1Continue():
-                hub.resume(command.run)
+                hub.perform(hub.commands.resume(command.run, hub.clock()))
             case v1.V1Halt():
-                hub.halt(command.run)
+                hub.perform(hub.commands.halt(command.run))
             case v1.V1Rename():
-                hub.rename(command.run, command.name, self)
+                hub.perform(hub.commands.rename(command.run, command.name), self)
             case v1.V1Delete():
                 hub.delete(command.run, self)
             case v1.V1Import():
                 self._later(partial(self._import, command))
             case v1.V1Update():
                 edited = _edited(command)
-                hub.edit(command.run, command.message, None if edited is None else edited.edit)
+                edit = None if edited is None else edited.edit
+                hub.perform(hub.commands.edit(command.run, command.message, edit))
 
     async def _import(self, command: v1.V1Import) -> None:
         await self.hub.import_run(command.data.encode())

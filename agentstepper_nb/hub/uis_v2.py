@@ -9,7 +9,7 @@ from functools import partial
 from msgspec import UNSET, Struct
 
 from .._version import __version__
-from ..core import Saved, debug_row, row
+from ..core import Commands, Output, Saved, debug_row, row
 from ..errors import CommandError, ProtocolError
 from ..protocol import records
 from ..protocol import ui as v2
@@ -157,8 +157,11 @@ class UiSessionV2(UiSession):
                 self._carry_out(command, id)
 
     def _carry_out(self, command: Struct, id: str | None) -> None:
-        self._control(command)
-        # After all that it brought was told.
+        """Carry out a command that changes something, and answer once all that it brought was told."""
+        if isinstance(command, v2.DeleteRun):
+            self.hub.delete(command.run, self)
+        else:
+            self.hub.perform(_outputs(self.hub.commands, command, self.hub.clock()), self)
         self.hub.when_recorded(partial(self._answer, v2.Done(), id))
 
     def _hello(self, hello: v2.UiHello, id: str | None) -> None:
@@ -196,38 +199,6 @@ class UiSessionV2(UiSession):
             prices=prices,
         )
         self._answer(hello, id)
-
-    def _control(self, command: Struct) -> None:
-        """Carry out a command that changes something."""
-        hub = self.hub
-        match command:
-            case v2.Step():
-                hub.step(command.run, command.breakpoint, command.revision, command.edit)
-            case v2.Continue():
-                hub.resume(command.run, command.breakpoint, command.revision, command.edit)
-            case v2.Approve(run=run, breakpoint=id, revision=seen):
-                said = {"always": command.always, "confirmed": command.confirmed}
-                hub.approve(run, id, seen, command.edit, **said)
-            case v2.Deny(run=run, breakpoint=id, revision=seen):
-                hub.deny(run, id, seen, command.reason)
-            case v2.Halt():
-                hub.halt(command.run)
-            case v2.StopRun():
-                hub.stop(command.run)
-            case v2.Edit():
-                hub.edit(command.run, command.breakpoint, command.edit, command.revision)
-            case v2.SetStop():
-                hub.set_stop(command.stop)
-            case v2.DeleteStop():
-                hub.delete_stop(command.stop)
-            case v2.SetPrices():
-                hub.set_prices(command.prices)
-            case v2.RenameRun():
-                hub.rename(command.run, command.name, self)
-            case v2.TagRun():
-                hub.tag(command.run, command.tags)
-            case v2.DeleteRun():
-                hub.delete(command.run, self)
 
     async def _find_rows(self, command: v2.FindRows, id: str | None) -> None:
         found = await self._finder.find(command, lambda: self._find is command)
@@ -297,6 +268,43 @@ class UiSessionV2(UiSession):
 
     def _send_error(self, code: str, message: str, run: str | None, text: str) -> None:
         self._answer(v2.UiError(code=code, message=message, run=run), decode_address(text).id)
+
+
+def _outputs(to: Commands, command: Struct, at: float) -> list[Output]:
+    """Give a person's command to the debugger.
+
+    Args:
+        to: The debugger's commands.
+        command: The command.
+        at: Now, by the Core's clock.
+    """
+    match command:
+        case v2.Step(run=run, breakpoint=id, revision=seen, edit=edit):
+            return to.step(run, at, id, seen, edit)
+        case v2.Continue(run=run, breakpoint=id, revision=seen, edit=edit):
+            return to.resume(run, at, id, seen, edit)
+        case v2.Approve(run=run, breakpoint=named, revision=revision, edit=edit):
+            said = {"always": command.always, "confirmed": command.confirmed}
+            return to.approve(run, at, named, revision, edit, **said)
+        case v2.Deny(run=run, breakpoint=named, revision=revision, reason=reason):
+            return to.deny(run, at, named, revision, reason)
+        case v2.Halt(run=run):
+            return to.halt(run)
+        case v2.StopRun(run=run):
+            return to.stop(run, at)
+        case v2.Edit(run=run, breakpoint=named, edit=edit, revision=revision):
+            return to.edit(run, named, edit, revision)
+        case v2.SetStop(stop=stop):
+            return to.set_stop(stop)
+        case v2.DeleteStop(stop=id):
+            return to.delete_stop(id)
+        case v2.SetPrices(prices=prices):
+            return to.set_prices(prices)
+        case v2.RenameRun(run=run, name=name):
+            return to.rename(run, name)
+        case v2.TagRun(run=run, tags=tags):
+            return to.tag(run, tags)
+    return []
 
 
 #: Commands on what is pending, which stay in their order.

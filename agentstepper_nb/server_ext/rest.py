@@ -132,9 +132,9 @@ class OneRun(RunsHandler):
             raise refusal(400, "invalid_message", "Send a `name`, or `tags`, or both.")
         with errors_of_hub():
             if changes.name is not msgspec.UNSET:
-                self.hub.rename(run, changes.name)
+                self.hub.perform(self.hub.commands.rename(run, changes.name))
             if changes.tags is not msgspec.UNSET:
-                self.hub.tag(run, changes.tags)
+                self.hub.perform(self.hub.commands.tag(run, changes.tags))
             header = self.hub.run(run)
         await self.hub.recorded()
         self.answer(header)

@@ -58,7 +58,7 @@ async def test_a_golden_store_s_halted_run_waits_where_it_stood(folder: Path) ->
     (waits,) = (point for point in told.breakpoints if point.id in run.pending)
     assert run.state is RunState.HALTED
     assert waits.edit is not None
-    debugger.step(run.id, 2000.0, waits.id, waits.revision, waits.edit)
+    debugger.commands.step(run.id, 2000.0, waits.id, waits.revision, waits.edit)
     assert debugger.run("halted").pending == ()
     store.close()
 

@@ -203,7 +203,7 @@ class Stage:
         edit: str | None = None,
         run: str = "run",
     ) -> None:
-        self.perform(self.debugger.step(run, self.now, breakpoint, revision, edit))
+        self.perform(self.debugger.commands.step(run, self.now, breakpoint, revision, edit))
 
     def resume(
         self,
@@ -212,7 +212,7 @@ class Stage:
         edit: str | None = None,
         run: str = "run",
     ) -> None:
-        self.perform(self.debugger.resume(run, self.now, breakpoint, revision, edit))
+        self.perform(self.debugger.commands.resume(run, self.now, breakpoint, revision, edit))
 
     def approve(
         self,
@@ -225,49 +225,51 @@ class Stage:
         confirmed: bool = False,
     ) -> None:
         said = {"always": always, "confirmed": confirmed}
-        self.perform(self.debugger.approve(run, self.now, breakpoint, revision, edit, **said))
+        self.perform(
+            self.debugger.commands.approve(run, self.now, breakpoint, revision, edit, **said)
+        )
 
     def deny(
         self, breakpoint: str, revision: int = 1, reason: str = "Not today.", run: str = "run"
     ) -> None:
-        self.perform(self.debugger.deny(run, self.now, breakpoint, revision, reason))
+        self.perform(self.debugger.commands.deny(run, self.now, breakpoint, revision, reason))
 
     def halt(self, run: str = "run") -> None:
-        self.perform(self.debugger.halt(run))
+        self.perform(self.debugger.commands.halt(run))
 
     def stop(self, run: str = "run") -> None:
-        self.perform(self.debugger.stop(run, self.now))
+        self.perform(self.debugger.commands.stop(run, self.now))
 
     def set_stop(self, stop: Stop) -> None:
-        self.perform(self.debugger.set_stop(stop))
+        self.perform(self.debugger.commands.set_stop(stop))
 
     def delete_stop(self, id: str) -> None:
-        self.perform(self.debugger.delete_stop(id))
+        self.perform(self.debugger.commands.delete_stop(id))
 
     def set_prices(self, *prices: Price) -> None:
-        self.perform(self.debugger.set_prices(prices))
+        self.perform(self.debugger.commands.set_prices(prices))
 
     def edit(
         self, breakpoint: str, edit: str | None, revision: int | None = None, run: str = "run"
     ) -> None:
-        self.perform(self.debugger.edit(run, breakpoint, edit, revision))
+        self.perform(self.debugger.commands.edit(run, breakpoint, edit, revision))
 
     def rename(self, name: str, run: str = "run") -> None:
-        self.perform(self.debugger.rename(run, name))
+        self.perform(self.debugger.commands.rename(run, name))
 
     def tag(self, *tags: str, run: str = "run") -> None:
-        self.perform(self.debugger.tag(run, tags))
+        self.perform(self.debugger.commands.tag(run, tags))
 
     def note(self, message: str, text: str, run: str = "run") -> None:
         note = Note(run=run, message=message, text=text, at=self.now)
-        self.perform(self.debugger.write_note(note))
+        self.perform(self.debugger.commands.write_note(note))
 
     def sentence(self, about: Breakpoint | Commit, text: str) -> None:
         made = SentenceMade(run=about.run, id=about.id, key=f"key of {text}", text=text)
-        self.perform(self.debugger.put_sentence(made, about))
+        self.perform(self.debugger.commands.put_sentence(made, about))
 
     def delete(self, run: str = "run") -> None:
-        self.perform(self.debugger.delete(run))
+        self.perform(self.debugger.commands.delete(run))
 
     # ---- looking ------------------------------------------------------------------------------------
 

@@ -196,9 +196,9 @@ async def test_all_of_it_is_kept_and_travels(
     opened: Callable[[Path], Store], tmp_path: Path
 ) -> None:
     hub, agent = await a_run(opened(tmp_path))
-    hub.approve("r", "b", 1, EDIT, always=True, confirmed=True)
+    hub.perform(hub.commands.approve("r", hub.clock(), "b", 1, EDIT, always=True, confirmed=True))
     ask(agent, "c")
-    hub.deny("r", "c", 1, "Not today.")
+    hub.perform(hub.commands.deny("r", hub.clock(), "c", 1, "Not today."))
     agent.bye()
     await hub.recorded()
     history = await hub.history("r")
@@ -237,7 +237,7 @@ async def test_it_is_still_asked_after_a_restart(tmp_path: Path) -> None:
 async def test_a_denial_while_it_is_away_reaches_it_when_it_is_back(tmp_path: Path) -> None:
     hub, agent = await a_run(sqlite(tmp_path))
     agent.hang_up()
-    hub.deny("r", "b", 1, "Not today.")
+    hub.perform(hub.commands.deny("r", hub.clock(), "b", 1, "Not today."))
     await agent.connect(hub, waiting=["b"])
     assert await the_answer(agent) == {"kind": "deny", "reason": "Not today."}
     await hub.close()

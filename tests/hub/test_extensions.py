@@ -51,7 +51,7 @@ def renaming() -> Extension:
     @extension.command("shout", Named)
     async def shout(hub: Hub, command: Named) -> Answer:
         name = hub.run(command.run).name.upper()
-        hub.rename(command.run, name)
+        hub.perform(hub.commands.rename(command.run, name))
         return Answer(name)
 
     @extension.command("whisper", Named, control=False)

@@ -170,7 +170,7 @@ async def test_a_sentence_is_told_and_kept() -> None:
 
     await hub.put_sentence(made("b", "It says hello."))
     assert (await person.line.expect("row"))["row"]["pending"]
-    hub.step("r")
+    hub.perform(hub.commands.step("r", hub.clock()))
     await hub.put_sentence(made("b", "It greets."))
     row = await person.line.expect("row", run="r")
     row = (await person.line.expect("row", run="r"))["row"]

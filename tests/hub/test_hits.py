@@ -121,7 +121,9 @@ class Program(Agent):
             for body in leases:
                 self._read(body)
             if id in self.hub.run("r").pending:
-                (self.hub.step if chance.random() < 0.3 else self.hub.resume)("r")
+                commands = self.hub.commands
+                does = commands.step if chance.random() < 0.3 else commands.resume
+                self.hub.perform(does("r", self.hub.clock()))
                 leases = [each["body"] for each in self.line.sent if each["type"] == "lease"]
                 for body in leases:
                     self._read(body)
@@ -148,7 +150,7 @@ async def lived(seed: int, stops: list[Stop], *, leased: bool, lost: Iterable[in
     store, interrupted = LastingStore(), set(lost)
     hub = await a_hub(store)
     for stop in stops:
-        hub.set_stop(stop)
+        hub.perform(hub.commands.set_stop(stop))
     agent = Program(leased=leased)
     await agent.connected(hub)
     open_events: list[tuple[str, EventKind, str | None]] = []
@@ -161,7 +163,7 @@ async def lived(seed: int, stops: list[Stop], *, leased: bool, lost: Iterable[in
                 agent.hang_up()
             await agent.connected(hub, acknowledged=0)
         if people.random() < 0.1:
-            hub.halt("r")
+            hub.perform(hub.commands.halt("r"))
         await step(agent, number, chance, people, open_events)
     agent.bye()
     await hub.recorded()

@@ -64,11 +64,13 @@ async def test_what_has_to_outlive_a_power_cut() -> None:
 
     assert not durable(lambda: agent.begin("e"))
     assert durable(lambda: agent.reach("b", event="e"))  # people are told of a halt
-    assert durable(lambda: hub.edit("r", "b", '"edited"'))
-    assert durable(lambda: hub.step("r"))  # the edit goes to the agent
+    assert durable(lambda: hub.perform(hub.commands.edit("r", "b", '"edited"')))
+    assert durable(
+        lambda: hub.perform(hub.commands.step("r", hub.clock()))
+    )  # the edit goes to the agent
     assert durable(lambda: agent.reach("next"))
-    assert not durable(lambda: hub.step("r"))
-    assert not durable(lambda: hub.resume("r"))
+    assert not durable(lambda: hub.perform(hub.commands.step("r", hub.clock())))
+    assert not durable(lambda: hub.perform(hub.commands.resume("r", hub.clock())))
     assert not durable(lambda: agent.reach("passed"))
     assert store.asked[-1][0][-1] == "AgentHeard"  # in one with what it brought
     assert "BreakpointSaved" in store.asked[-1][0]
@@ -96,7 +98,7 @@ async def test_damage_is_named_and_the_rest_goes_on() -> None:
     hub.connect_ui(line, 1, person.session.rights)
     await settle()
     assert line.sent[0]["content"]["runs"] == []  # version 1 sees the others
-    hub.step("r")
+    hub.perform(hub.commands.step("r", hub.clock()))
     assert hub.run("r").pending == ()
     await hub.close()
 
@@ -206,7 +208,7 @@ async def test_old_runs_go_and_those_that_changed_meanwhile_stay() -> None:
         agent = await a_run(hub, run)
         if run != "live":
             agent.bye()
-    hub.tag("tagged", ["mine"])
+    hub.perform(hub.commands.tag("tagged", ["mine"]))
     await Retention(hub, Keep(days=0.01, gib=0.5)).sweep(store)
     assert [run.id for run in hub.runs()] == ["tagged", "live"]
     assert store.asked == [(1000.0 - 864, 2**29)]

@@ -153,13 +153,13 @@ async def test_a_lease_is_told_once_it_is_recorded_and_not_before_the_welcome() 
     agent = Agent("r")
     connecting = asyncio.ensure_future(agent.connect(hub))
     await settle()
-    hub.resume("r")
+    hub.perform(hub.commands.resume("r", hub.clock()))
     store.tell(store.recorded)  # the Continue's is recorded before the hello's is durable
     assert agent.line.sent == []
     store.tell(store.durable)
     await connecting
     assert [each["mode"] for each in agent.line.take("lease")] == ["continue"]
-    hub.halt("r")
+    hub.perform(hub.commands.halt("r"))
     assert agent.line.sent == []
     store.tell(store.recorded)
     assert [each["mode"] for each in agent.line.take("lease")] == ["step"]
@@ -199,7 +199,7 @@ class OldAgent:
         self._say("event", type="PROGRAM_STARTED", data="P")
         self.run = hub.runs()[-1].id
         self._point(None)
-        hub.step(self.run)
+        hub.perform(hub.commands.step(self.run, hub.clock()))
 
     def call(self, name: str) -> None:
         """Reach the begin of a tool's call."""

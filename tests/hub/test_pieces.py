@@ -246,7 +246,7 @@ async def bombard(messages: int) -> None:
             await agent.connect(hub, acknowledged=0)
             agent.said = agent.said[: hub.debugger.heard("r") - 1]
         codes.update(error["code"] for error in agent.line.take("error"))
-        hub.resume("r")
+        hub.perform(hub.commands.resume("r", hub.clock()))
     assert codes == {"unknown_content", "invalid_message"}
     history = await hub.history("r")
     assert len(history.breakpoints) > messages / 3

@@ -152,7 +152,7 @@ async def test_nothing_that_the_snapshot_shows_is_told_again() -> None:
     desk.says("commit", commit)
     history = await desk.hub.history(desk.run)
     copy = runfile.load(runfile.dump(history), "copy")
-    desk.hub.perform(desk.hub.debugger.import_run(copy))
+    desk.hub.perform(desk.hub.debugger.commands.import_run(copy))
     desk.says("event", {"uuid": "again", "type": "PROGRAM_STARTED", "data": "Q"})
     await settle()
     snapshot, *told = line.take()

@@ -49,7 +49,7 @@ async def test_what_is_pending_stays_so_and_is_answered_once() -> None:
     assert hub.run("r").state is RunState.HALTED
     await settle()
     assert agent.line.take("answer") == []
-    hub.step("r")
+    hub.perform(hub.commands.step("r", hub.clock()))
     await settle()
     assert [each["breakpoint"] for each in agent.line.take("answer")] == ["b"]
     await hub.close()
@@ -58,12 +58,12 @@ async def test_what_is_pending_stays_so_and_is_answered_once() -> None:
 @on_a_loop
 async def test_stop_and_continue_work_while_it_is_away() -> None:
     hub = await a_hub()
-    for does, kind in ((hub.stop, "stop"), (hub.resume, "resume")):
+    for does, kind in ((hub.commands.stop, "stop"), (hub.commands.resume, "resume")):
         agent = Agent(run=kind)
         await agent.connect(hub)
         agent.reach("b")
         agent.hang_up()
-        does(kind)
+        hub.perform(does(kind, hub.clock()))
         assert hub.run(kind).state is RunState.DETACHED
         await agent.connect(hub, waiting=["b"])
         assert (await agent.line.expect("answer"))["answer"]["kind"] == kind
@@ -82,7 +82,7 @@ async def test_a_new_connection_takes_the_place_of_half_of_one() -> None:
     assert half.closed_with == (1000, "The agent has connected again.")
     session.closed()  # the system notices at last
     assert hub.run("r").state is RunState.HALTED
-    hub.step("r")
+    hub.perform(hub.commands.step("r", hub.clock()))
     await settle()
     assert len(agent.line.take("answer")) == 1
     assert half.take("answer") == []
@@ -260,13 +260,13 @@ def test_the_next_core_goes_on_with_it(tmp_path: Path, durability: Durability) -
         await agent.connect(hub)
         agent.reach("a", {"z": 1.0})
         await hub.recorded()
-        hub.step("r", "a", 1, '"edited"')
+        hub.perform(hub.commands.step("r", hub.clock(), "a", 1, '"edited"'))
         await agent.line.expect("answer")  # and it never hears it
         agent.begin("said", kind="debug_message", data="meanwhile")
         agent.reach("b")
         await hub.recorded()
-        hub.edit("r", "b", '"kept"', 1)
-        hub.tag("r", ["mine"])
+        hub.perform(hub.commands.edit("r", "b", '"kept"', 1))
+        hub.perform(hub.commands.tag("r", ["mine"]))
         await hub.recorded()
         await go(hub)
 
@@ -280,7 +280,7 @@ def test_the_next_core_goes_on_with_it(tmp_path: Path, durability: Durability) -
         assert await agent.line.expect("answer") == {"breakpoint": "a", "answer": answer}
         assert hub.run("r").state is RunState.HALTED
         agent.again(after=0)
-        hub.step("r")
+        hub.perform(hub.commands.step("r", hub.clock()))
         assert await agent.line.expect("answer", breakpoint="b") == {
             "breakpoint": "b",
             "answer": {"kind": "resume", "data": "kept"},
@@ -341,7 +341,7 @@ async def test_what_the_store_has_lost_is_said_at_the_end_and_nobody_waits_for_e
     assert await agent.line.expect("answer") == answered
     agent.reach("next")
     assert hub.run("r").pending == ("next",)
-    hub.step("r")
+    hub.perform(hub.commands.step("r", hub.clock()))
     agent.bye()
     await agent.line.expect("acknowledged", received=8)
     run = hub.run("r")

@@ -307,7 +307,7 @@ async def test_without_a_lease_counts_go_on_after_a_restart(tmp_path: Path) -> N
     agent = await started(hub)
     for number in range(3):
         agent.reach(f"b{number}")
-        hub.step("r")
+        hub.perform(hub.commands.step("r", hub.clock()))
         await agent.line.expect("answer")
     await hub.close()
     agent.hang_up()

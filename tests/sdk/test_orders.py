@@ -156,15 +156,15 @@ class Orders(RuleBasedStateMachine):
 
     @rule()
     def press_continue(self) -> None:
-        self.deliver(self.debugger.resume("r", 0))
+        self.deliver(self.debugger.commands.resume("r", 0))
 
     @rule()
     def press_halt(self) -> None:
-        self.deliver(self.debugger.halt("r"))
+        self.deliver(self.debugger.commands.halt("r"))
 
     @rule()
     def press_step(self) -> None:
-        self.deliver(self.debugger.step("r", 0))
+        self.deliver(self.debugger.commands.step("r", 0))
 
     @rule(
         id=st.sampled_from(["s", "t"]),
@@ -174,12 +174,12 @@ class Orders(RuleBasedStateMachine):
         enabled=st.booleans(),
     )
     def set_stop(self, **fields: Any) -> None:
-        self.deliver(self.debugger.set_stop(Stop(**fields)))
+        self.deliver(self.debugger.commands.set_stop(Stop(**fields)))
 
     @rule(id=st.sampled_from(["s", "t"]))
     def delete_stop(self, id: str) -> None:
         with suppress(CommandError):  # there is none
-            self.deliver(self.debugger.delete_stop(id))
+            self.deliver(self.debugger.commands.delete_stop(id))
 
     # ---- what always holds ----------------------------------------------------------------------------
 

@@ -323,7 +323,7 @@ def test_only_a_run_that_ended_is_deleted(stage: Stage) -> None:
 
 def test_an_imported_run_has_ended_and_counts(stage: Stage) -> None:
     header = Run(id="old", name="Old", program="P", started_at=0.0, state=RunState.IDLE)
-    stage.perform(stage.debugger.import_run(RunHistory(run=header)))
+    stage.perform(stage.debugger.commands.import_run(RunHistory(run=header)))
     assert stage.run("old") == header
     with pytest.raises(CommandError) as refused:
         stage.step(run="old")

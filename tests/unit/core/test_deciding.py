@@ -346,5 +346,5 @@ def test_an_imported_run_keeps_its_hits() -> None:
     it = Stage()
     hits = (StopHits(stop="s", count=2, last=7),)
     run = Run(id="r", name="I", program="P", started_at=1.0, state=RunState.IDLE, hits=hits)
-    it.perform(it.debugger.import_run(RunHistory(run=run)))
+    it.perform(it.debugger.commands.import_run(RunHistory(run=run)))
     assert it.run("r").hits == hits

@@ -324,7 +324,7 @@ class Anything(RuleBasedStateMachine):
     def import_run(self, number: int) -> None:
         header = Run(id=f"i{number}", name="I", program="P", started_at=1.0, state=RunState.IDLE)
         if header.id not in {run.id for run in self.stage.debugger.runs}:
-            self.stage.perform(self.stage.debugger.import_run(RunHistory(run=header)))
+            self.stage.perform(self.stage.debugger.commands.import_run(RunHistory(run=header)))
 
     # ---- what always holds --------------------------------------------------------------------------
 

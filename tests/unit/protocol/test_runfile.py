@@ -113,7 +113,7 @@ def test_what_the_recorded_run_holds() -> None:
 
 def test_it_is_taken_in_by_a_debugger() -> None:
     debugger = Debugger()
-    debugger.import_run(runfile.load(RECORDED))
+    debugger.commands.import_run(runfile.load(RECORDED))
     assert [run.name for run in debugger.runs] == ["Recorded run"]
     assert debugger.active is None
 

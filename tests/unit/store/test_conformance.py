@@ -194,7 +194,7 @@ def test_what_is_not_there_is_none(stage: Kept) -> None:
 
 
 def test_a_commit_is_given_back_with_its_contents(stage: Kept) -> None:
-    stage.perform(stage.debugger.import_run(recorded("mine")))
+    stage.perform(stage.debugger.commands.import_run(recorded("mine")))
     commit = stage.loop.run(stage.store.commit("mine", recorded("mine").commits[1].id))
     assert commit == recorded("mine").commits[1]
 
@@ -219,7 +219,7 @@ def test_a_renamed_run(stage: Kept) -> None:
 
 def test_an_imported_run_is_given_back_to_the_letter(stage: Kept) -> None:
     history = recorded("mine")
-    stage.perform(stage.debugger.import_run(history))
+    stage.perform(stage.debugger.commands.import_run(history))
     assert stage.history("mine") == history
 
 

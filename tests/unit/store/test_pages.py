@@ -104,7 +104,7 @@ def test_a_commit_stands_at_its_event_as_well_as_where_it_came(store: Store) -> 
     every = with_every_field()
     late = replace(every.commits[0], seq=3)
     stage = Stage()
-    stage.perform(stage.debugger.import_run(replace(every, commits=(late,))))
+    stage.perform(stage.debugger.commands.import_run(replace(every, commits=(late,))))
     with on_a_loop(store, stage.records) as loop:
         for seq, there in ((1, True), (2, True), (3, True), (4, False)):
             page = loop.run(store.page("r", seq, seq))
