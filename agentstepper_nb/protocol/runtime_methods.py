@@ -1,6 +1,7 @@
-"""The one table of the methods of the Core's service `runtime`: request, result, and the right it takes.
+"""The one table of the runtime's methods: request, result, and the right that a method takes.
 
-Clients, workers and the service are made from it. A stream's result is the class of its items.
+Clients, workers, the Core's service `runtime` and the way to a store elsewhere are made from it. A
+stream's result is the class of its items.
 """
 
 from __future__ import annotations
@@ -20,15 +21,21 @@ from .runtime_asks import (
     Claimed,
     ConversationQuery,
     Conversations,
+    Create,
+    Created,
     CursorAt,
     CursorQuery,
+    Enqueue,
+    Leave,
     MessageQuery,
     Messages,
     ParticipantQuery,
     Participants,
+    Post,
     Release,
     Renew,
     Renewed,
+    RuntimeStoreInfo,
     Sessions,
     SessionsOf,
     StateQuery,
@@ -56,6 +63,7 @@ from .runtime_wire import (
 )
 
 Request = TypeVar("Request", bound=Struct)
+Params = TypeVar("Params", bound=Struct | None)
 Result = TypeVar("Result")
 
 
@@ -68,20 +76,26 @@ class Right(IntEnum):
 
 
 @dataclass(frozen=True)
-class Method(Generic[Request, Result]):
-    """A method of the service `runtime`.
+class Method(Generic[Params, Result]):
+    """A method of the service `runtime`, of the runtime's store, or of both.
 
     Args:
-        name: Its name on the wire, and of the method of `hub.runtime.Runtime` that answers it.
-        request: The class of its parameters.
-        result: The class of its result, or of a stream's items.
+        name: Its name on the wire, and of the method of `hub.runtime.Runtime` and of
+            `store.runtime.RuntimeStore` that answers it.
+        request: The class of its parameters; NoneType: it takes none.
+        result: The class of its result, or of a stream's items; NoneType: it gives none.
         right: The right that a connection needs to call it.
     """
 
     name: str
-    request: type[Request]
+    request: type[Params]
     result: type[Result]
     right: Right
+
+    @property
+    def writes(self) -> bool:
+        """Whether it changes anything."""
+        return self.right > Right.WATCH
 
 
 ACTIONS: Final = Method("actions", ActionQuery, Actions, Right.WATCH)
@@ -112,6 +126,15 @@ WRITE: Final = Method("write", Write, Written, Right.WORK)
 WATCH: Final = Method("watch", WatchTopic, Notice, Right.WATCH)
 WAKES: Final = Method("wakes", Wakes, Wake, Right.WORK)
 
+# Of the store alone: the Core asks them.
+CREATE: Final = Method("create", Create, Created, Right.WORK)
+ENQUEUE: Final = Method("enqueue", Enqueue, Actions, Right.WORK)
+SAVE_CONVERSATION: Final = Method("save_conversation", Conversation, Conversation, Right.WORK)
+ADD_PARTICIPANT: Final = Method("join", Participant, Participant, Right.WORK)
+END_PARTICIPANT: Final = Method("leave", Leave, Participant, Right.WORK)
+POST: Final = Method("post", Post, Written, Right.WORK)
+INFO: Final = Method("info", type(None), RuntimeStoreInfo, Right.WATCH)
+
 
 def _by_name(*methods: Method[Any, Any]) -> dict[str, Method[Any, Any]]:
     return {method.name: method for method in methods}
@@ -141,6 +164,30 @@ CALLS: Final = _by_name(
     ADOPT,
     RELEASE,
     WRITE,
+)
+#: The methods of the runtime's store, by name.
+STORE_CALLS: Final = _by_name(
+    CREATE,
+    ENQUEUE,
+    CLAIM,
+    RENEW,
+    ADOPT,
+    RELEASE,
+    WRITE,
+    SAVE_CONVERSATION,
+    ADD_PARTICIPANT,
+    END_PARTICIPANT,
+    POST,
+    ADVANCE,
+    ACTIONS,
+    STATES,
+    STEPS,
+    SESSIONS,
+    CONVERSATIONS,
+    PARTICIPANTS,
+    MESSAGES,
+    CURSOR,
+    INFO,
 )
 #: The methods that are answered by a stream, by name.
 STREAMS: Final = _by_name(WATCH, WAKES)

@@ -84,9 +84,16 @@ class TestRemote(RuntimeStoreConformance):
         )
 
 
-def test_the_proxy_has_each_method_by_its_own_words() -> None:
-    for name in METHODS:
-        assert getattr(RemoteRuntimeStore, name).__qualname__ == f"RemoteRuntimeStore.{name}"
+@on_loop
+async def test_the_proxy_asks_each_method_by_its_own_name() -> None:
+    async def ask(*asked: Any) -> Any:
+        return asked
+
+    store = RemoteRuntimeStore(ask)
+    for name, method in METHODS.items():
+        params = [] if method.request is type(None) else [object()]
+        asked = await getattr(store, name)(*params)
+        assert asked == (name, params[0] if params else None, method.result)
 
 
 # ---- what it is asked with ----------------------------------------------------------------------

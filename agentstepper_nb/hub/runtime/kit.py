@@ -25,6 +25,7 @@ class Kit:
         new_id: Gives ids.
         tell: Tells what became new. To be called right after the store has answered, so that it is
             told in the order in which it was kept.
+        wake: Lets all dispatchers look for work.
     """
 
     store: RuntimeStore
@@ -32,6 +33,7 @@ class Kit:
     clock: Callable[[], float]
     new_id: Callable[[], str]
     tell: Callable[[News], None]
+    wake: Callable[[], None]
 
 
 def derived(*names: str) -> str:

@@ -17,7 +17,12 @@ from ...protocol.runtime import (
     SenderType,
 )
 from ...protocol.runtime_asks import Leave, ParticipantQuery, Post
-from ...protocol.runtime_wire import NewConversation, NewParticipant, SetConversation
+from ...protocol.runtime_wire import (
+    LeaveConversation,
+    NewConversation,
+    NewParticipant,
+    SetConversation,
+)
 from . import lookups
 from .kit import Kit
 from .news import News
@@ -91,22 +96,18 @@ class Membership:
                 await self._say(arrival(self._kit.new_id(), participant))
             return participant
 
-    async def leave(self, conversation_id: str, participant_id: str) -> Participant:
+    async def leave(self, ask: LeaveConversation) -> Participant:
         """Let a participant leave; one that has left is answered as it stands.
-
-        Args:
-            conversation_id: The conversation.
-            participant_id: The participant.
 
         Raises:
             CommandError: `unknown_conversation`, `unknown_participant`.
         """
         async with self._alone:
-            known = await self._participant(conversation_id, participant_id)
+            known = await self._participant(ask.conversation_id, ask.participant_id)
             if known.left_at is not None:
                 return known
-            ask = Leave(participant_id=participant_id, at=self._kit.clock())
-            participant = await self._store.leave(ask)
+            leave = Leave(participant_id=ask.participant_id, at=self._kit.clock())
+            participant = await self._store.leave(leave)
             self._kit.tell(News(participants=(participant,)))
             await self._say(self._departure(participant))
             return participant

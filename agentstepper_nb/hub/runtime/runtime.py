@@ -16,46 +16,12 @@ from typing import Any, Final, TypeVar
 import uuid_utils
 
 from ...errors import AgentStepperError
-from ...protocol.runtime import Conversation, ConversationMessage, Cursor, Participant
-from ...protocol.runtime_asks import (
-    ActionQuery,
-    Actions,
-    Adopt,
-    Claim,
-    Claimed,
-    ConversationQuery,
-    Conversations,
-    CursorAt,
-    CursorQuery,
-    MessageQuery,
-    Messages,
-    ParticipantQuery,
-    Participants,
-    Release,
-    Renew,
-    Renewed,
-    Sessions,
-    SessionsOf,
-    StateQuery,
-    States,
-    StepQuery,
-    Steps,
-    Write,
-    Written,
-)
+from ...protocol.runtime_asks import Release
 from ...protocol.runtime_wire import (
-    Acted,
     AskStatus,
     CreateAgent,
-    LeaveConversation,
-    NewAction,
-    NewConversation,
-    NewMessage,
-    NewParticipant,
     Notice,
-    ReadOn,
     RuntimeStatus,
-    SetConversation,
     Wake,
     Wakes,
     WatchTopic,
@@ -72,6 +38,7 @@ from .waking import Waking
 from .watching import watch
 from .working import Working
 
+Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 
 #: Seconds that leases last on where a worker's connection broke: it may come back.
@@ -85,8 +52,9 @@ def _new_id() -> str:
 class Runtime:
     """All that is asked of the runtime's store, with the rules around it. Used on one event loop.
 
-    What its methods answer and refuse is told where they are done: `acting`, `membership`, `talking`,
-    `reading`, `working`. What the store raises passes through.
+    It has each method of `protocol.runtime_methods` by its name. Those that are answered once are
+    methods of its parts (`acting`, `membership`, `talking`, `reading`, `working`), which say what each
+    answers and refuses. What the store raises passes through.
 
     Args:
         store: Keeps the rows; it is closed with this.
@@ -118,12 +86,34 @@ class Runtime:
         self._topics = Topics()
         self._waking = Waking(self._deserted)
         self._doing: set[asyncio.Task[Any]] = set()
-        kit = Kit(store, log, clock, new_id, self._tell)
-        self._reading = Reading(store)
-        self._acting = Acting(kit, lambda agent: self.check_agent(agent))
-        self._membership = Membership(kit)
-        self._talking = Talking(kit)
-        self._working = Working(kit)
+        kit = Kit(store, log, clock, new_id, self._tell, self._waking.wake)
+        self._reading = reading = Reading(store)
+        acting = Acting(kit, lambda agent: self.check_agent(agent))
+        membership, talking, working = Membership(kit), Talking(kit), Working(kit)
+        # What anybody may read.
+        self.actions = reading.actions
+        self.states = reading.states
+        self.steps = reading.steps
+        self.sessions = reading.sessions
+        self.conversations = reading.conversations
+        self.participants = reading.participants
+        self.messages = reading.messages
+        self.cursor = reading.cursor
+        # What clients ask.
+        self.act = self._whole(acting.act)
+        self.create_conversation = self._whole(membership.create)
+        self.set_conversation = self._whole(membership.set)
+        self.join = self._whole(membership.join)
+        self.leave = self._whole(membership.leave)
+        self.say = self._whole(talking.say)
+        self.read_on = self._whole(talking.read_on)
+        self.advance = self._whole(talking.advance)
+        # What workers ask.
+        self.claim = self._whole(working.claim)
+        self.renew = self._whole(working.renew)
+        self.adopt = self._whole(working.adopt)
+        self.release = self._whole(working.release)
+        self.write = self._whole(working.write)
 
     async def start(self) -> None:
         """See whether there is work that waits for a worker."""
@@ -137,74 +127,6 @@ class Runtime:
             await asyncio.wait(set(self._doing))
         await self._store.close()
 
-    # ---- what clients ask ---------------------------------------------------------------------------
-
-    async def act(self, ask: NewAction) -> Acted:
-        """Enqueue an action; `agent_create` makes its session too. See `acting`."""
-        return await self._whole(self._acting.act(ask))
-
-    async def create_conversation(self, ask: NewConversation) -> Conversation:
-        """Begin a conversation, unless there is one of this id."""
-        return await self._whole(self._membership.create(ask))
-
-    async def set_conversation(self, ask: SetConversation) -> Conversation:
-        """Change a conversation's title, tags or status."""
-        return await self._whole(self._membership.set(ask))
-
-    async def join(self, ask: NewParticipant) -> Participant:
-        """Add a user or a session to a conversation, unless it is there."""
-        return await self._whole(self._membership.join(ask))
-
-    async def leave(self, ask: LeaveConversation) -> Participant:
-        """Let a participant leave, unless it has."""
-        return await self._whole(self._membership.leave(ask.conversation_id, ask.participant_id))
-
-    async def say(self, ask: NewMessage) -> ConversationMessage:
-        """Post what a user says, and hand it to the sessions that take part."""
-        return await self._whole(self._talking.say(ask))
-
-    async def read_on(self, ask: ReadOn) -> Messages:
-        """Give a session what it hasn't read of a conversation, and note that it has."""
-        return await self._whole(self._talking.read_on(ask))
-
-    async def advance(self, ask: Cursor) -> Cursor:
-        """Note how far a session has read; never back."""
-        return await self._whole(self._talking.advance(ask))
-
-    # ---- what anybody may read ----------------------------------------------------------------------
-
-    async def actions(self, ask: ActionQuery) -> Actions:
-        """Actions, the oldest first."""
-        return await self._reading.actions(ask)
-
-    async def states(self, ask: StateQuery) -> States:
-        """Snapshots, the newest first."""
-        return await self._reading.states(ask)
-
-    async def steps(self, ask: StepQuery) -> Steps:
-        """Steps, by iteration and seq."""
-        return await self._reading.steps(ask)
-
-    async def sessions(self, ask: SessionsOf) -> Sessions:
-        """An agent's sessions, the newest first."""
-        return await self._reading.sessions(ask)
-
-    async def conversations(self, ask: ConversationQuery) -> Conversations:
-        """Conversations, the newest first."""
-        return await self._reading.conversations(ask)
-
-    async def participants(self, ask: ParticipantQuery) -> Participants:
-        """Participants of a conversation, in the order in which they joined."""
-        return await self._reading.participants(ask)
-
-    async def messages(self, ask: MessageQuery) -> Messages:
-        """Messages of a conversation, the oldest first."""
-        return await self._reading.messages(ask)
-
-    async def cursor(self, ask: CursorQuery) -> CursorAt:
-        """How far a session has read."""
-        return await self._reading.cursor(ask)
-
     async def status(self, ask: AskStatus | None = None) -> RuntimeStatus:
         """Where the rows are, how much is open, and who is there for it; this starts no worker."""
         info = await self._store.info() if self.store_is_there() else None
@@ -217,32 +139,6 @@ class Runtime:
             CommandError: `unknown_topic`; `unknown_session`, `unknown_conversation`.
         """
         return watch(self._topics, self._reading, ask.topic)
-
-    # ---- what workers ask ---------------------------------------------------------------------------
-
-    async def claim(self, ask: Claim) -> Claimed:
-        """Claim the next action that is ready."""
-        return await self._whole(self._working.claim(ask))
-
-    async def renew(self, ask: Renew) -> Renewed:
-        """Make an owner's leases last on."""
-        return await self._whole(self._working.renew(ask))
-
-    async def adopt(self, ask: Adopt) -> States:
-        """Take sessions that lost their worker."""
-        adopted = await self._whole(self._working.adopt(ask))
-        if adopted.states:  # what was claimed of them may be claimed again
-            self._waking.wake()
-        return adopted
-
-    async def release(self, ask: Release) -> None:
-        """Let go of all that an owner has, now or at the latest at `until`."""
-        await self._whole(self._working.release(ask))
-        self._waking.wake()
-
-    async def write(self, ask: Write) -> Written:
-        """Keep what became of a session."""
-        return await self._whole(self._working.write(ask))
 
     def wakes(self, ask: Wakes) -> AsyncGenerator[Wake, None]:
         """Say where something may be ready: once at the start, and then each time. A reader that is
@@ -261,7 +157,7 @@ class Runtime:
         if not dead and owner in self.dispatchers:
             return
         until = self._clock() + (0 if dead else GRACE_S)
-        await self._whole(self._store.release(Release(owner=owner, until=until)))
+        await self._whole(self._store.release)(Release(owner=owner, until=until))
         self._waking.wake()
 
     @property
@@ -295,9 +191,15 @@ class Runtime:
         if (info.live or info.open) and not self.dispatchers:
             self.on_need()
 
-    async def _whole(self, doing: Coroutine[Any, Any, Answer]) -> Answer:
-        """Do it to its end, even where who waits for it is cancelled."""
-        return await asyncio.shield(self._begin(doing))
+    def _whole(
+        self, method: Callable[[Request], Coroutine[Any, Any, Answer]]
+    ) -> Callable[[Request], Coroutine[Any, Any, Answer]]:
+        """A method that is done to its end, even where who waits for it is cancelled."""
+
+        async def whole(ask: Request) -> Answer:
+            return await asyncio.shield(self._begin(method(ask)))
+
+        return whole
 
     def _begin(self, doing: Coroutine[Any, Any, Answer]) -> asyncio.Task[Answer]:
         task = asyncio.get_running_loop().create_task(doing)

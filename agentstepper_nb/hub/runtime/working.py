@@ -55,12 +55,15 @@ class Working:
         """Take sessions that lost their worker."""
         adopted = await self._store.adopt(self._timed(ask))
         self._kit.tell(News(states=adopted.states))
+        if adopted.states:  # what was claimed of them may be claimed again
+            self._kit.wake()
         return adopted
 
     async def release(self, ask: Release) -> None:
         """Let an owner's leases last no longer than until now, or than it asks."""
         until = min(ask.until, self._kit.clock())
         await self._store.release(msgspec.structs.replace(ask, until=until))
+        self._kit.wake()
 
     async def write(self, ask: Write) -> Written:
         """Keep what became of a session; messages that it may not post are left out."""

@@ -3,6 +3,7 @@
 `base` has the protocol, `conformance` what every backend has to show. docs/design/0015-runtime.md.
 """
 
-from .base import METHODS, Method, RuntimeStore
+from ...protocol.runtime_methods import Method
+from .base import METHODS, RuntimeStore
 
 __all__ = ["METHODS", "Method", "RuntimeStore"]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Protocol
-
-from msgspec import Struct
 
 from ...protocol.runtime import Conversation, Cursor, Participant
 from ...protocol.runtime_asks import (
@@ -40,6 +37,7 @@ from ...protocol.runtime_asks import (
     Write,
     Written,
 )
+from ...protocol.runtime_methods import STORE_CALLS
 
 
 class RuntimeStore(Protocol):
@@ -178,42 +176,5 @@ class RuntimeStore(Protocol):
         """Finish what was begun, and let go. Idempotent."""
 
 
-@dataclass(frozen=True)
-class Method:
-    """One of a store's methods.
-
-    Args:
-        params: The class of what it takes; None: it takes nothing.
-        answer: The class of what it gives; None: nothing.
-        writes: Whether it changes anything.
-    """
-
-    params: type[Struct] | None
-    answer: type[Struct] | None
-    writes: bool = False
-
-
 #: Every method that travels, by its name.
-METHODS: Final = {
-    "create": Method(Create, Created, writes=True),
-    "enqueue": Method(Enqueue, Actions, writes=True),
-    "claim": Method(Claim, Claimed, writes=True),
-    "renew": Method(Renew, Renewed, writes=True),
-    "adopt": Method(Adopt, States, writes=True),
-    "release": Method(Release, None, writes=True),
-    "write": Method(Write, Written, writes=True),
-    "save_conversation": Method(Conversation, Conversation, writes=True),
-    "join": Method(Participant, Participant, writes=True),
-    "leave": Method(Leave, Participant, writes=True),
-    "post": Method(Post, Written, writes=True),
-    "advance": Method(Cursor, Cursor, writes=True),
-    "actions": Method(ActionQuery, Actions),
-    "states": Method(StateQuery, States),
-    "steps": Method(StepQuery, Steps),
-    "sessions": Method(SessionsOf, Sessions),
-    "conversations": Method(ConversationQuery, Conversations),
-    "participants": Method(ParticipantQuery, Participants),
-    "messages": Method(MessageQuery, Messages),
-    "cursor": Method(CursorQuery, CursorAt),
-    "info": Method(None, RuntimeStoreInfo),
-}
+METHODS: Final = STORE_CALLS
