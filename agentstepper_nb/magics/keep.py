@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from ..protocol.agent import Bye, Timeline
 from ..protocol.values import AgentState, RunState
 from ..sdk import Door, on_closing
+from ..sdk.closing import ClosingStepper
 from ..widgets import Shown
 from ..widgets.saved import missing_html, timeline_html
 
@@ -48,7 +49,7 @@ class _Keeper:
         self.newest: tuple[str, str] | None = None  # the run that ended last, and its page
         on_closing(self._on_closing)
 
-    def _on_closing(self, door: Door, bye: Bye) -> None:
+    def _on_closing(self, door: ClosingStepper, bye: Bye) -> None:
         if self.pid != os.getpid():
             return  # a forked child: the notebook is its parent's
         views = [view for view in (self.by_run.pop(door.run_id, None), self.following) if view]

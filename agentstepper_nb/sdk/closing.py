@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from ..protocol.agent import Bye
-
-if TYPE_CHECKING:
-    from .door import Door
+from ..protocol.agent import Bye, Timeline
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
+
+class ClosingStepper(Protocol):
+    """An AgentStepper that is being closed."""
+
+    @property
+    def run_id(self) -> str:
+        """Its run's id."""
+
+    @property
+    def program_name(self) -> str:
+        """Its run's program."""
+
+    def _timeline(self) -> Timeline | None:
+        """Its run's timeline; None where the Core doesn't give it."""
+
+
 #: Called with the AgentStepper that is being closed, and how its run will say that it ended.
-OnClosing = Callable[["Door", Bye], None]
+OnClosing = Callable[[ClosingStepper, Bye], None]
 
 _callbacks: list[OnClosing] = []
 
@@ -38,7 +51,7 @@ def anyone_waits() -> bool:
     return bool(_callbacks)
 
 
-def tell(door: Door, bye: Bye) -> None:
+def tell(door: ClosingStepper, bye: Bye) -> None:
     """Tell them."""
     for callback in list(_callbacks):
         try:

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import wrapt
 
@@ -18,11 +18,19 @@ from .edits import Accept
 from .flow import Flow
 from .open_events import OpenEvent
 from .pumps import apump, pump
+from .session import Session
 from .shapes import read_call
 from .steps import Begun, Call, Made, Steps
 
-if TYPE_CHECKING:
-    from .door import Door
+
+class OpenStepper(Protocol):
+    """An AgentStepper, as traced calls need it."""
+
+    def _is_closed(self) -> bool: ...
+
+    def _live(self) -> Session: ...
+
+    def _open_flow(self) -> Flow: ...
 
 
 class Traced:
@@ -34,7 +42,7 @@ class Traced:
         name: The tool's or model's name.
     """
 
-    def __init__(self, door: Door, kind: EventKind, name: str | None) -> None:
+    def __init__(self, door: OpenStepper, kind: EventKind, name: str | None) -> None:
         check_optional_text("model" if kind is EventKind.LLM_QUERY else "name", name)
         self.door = door
         self._kind = kind

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from .debugger import VIEW_MIME, DebuggerWidget, Shown, show
+from .debugger import DebuggerWidget
+from .shown import VIEW_MIME, Shown, show
 
 __all__ = ["VIEW_MIME", "DebuggerWidget", "Shown", "show"]

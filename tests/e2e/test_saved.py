@@ -24,7 +24,7 @@ from agentstepper_nb.protocol.values import (
     Run,
     Side,
 )
-from agentstepper_nb.widgets.debugger import VIEW_MIME
+from agentstepper_nb.widgets import VIEW_MIME
 from agentstepper_nb.widgets.saved import timeline_html
 from tests.widgets import hostile, pages
 

@@ -17,13 +17,6 @@ CIRCLES = {
     "coding.outputs",
     "coding.results",
     "coding.tool",
-    "sdk.closing",
-    "sdk.door",
-    "sdk.tracing",
-    "store.lance.queue",
-    "store.lance.talk",
-    "widgets.debugger",
-    "widgets.kernel_view",
 }
 
 

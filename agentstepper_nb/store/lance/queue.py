@@ -15,10 +15,12 @@ from ...protocol.runtime_asks import (
     Created,
     Enqueue,
     Held,
+    Post,
     Release,
     Renew,
     Renewed,
     States,
+    Written,
 )
 from . import talk
 from .draft import Draft
@@ -65,6 +67,13 @@ async def enqueue_one(draft: Draft, action: Action) -> tuple[Action, bool]:
     await require_session(draft, action.session_id)
     draft.put(ACTIONS, action)
     return action, True
+
+
+async def post(draft: Draft, ask: Post) -> Written:
+    """See `RuntimeStore.post`."""
+    messages = (ask.message,) if await talk.append(draft, ask.message) else ()
+    found = [await enqueue_one(draft, each) for each in ask.actions]
+    return Written(messages=messages, actions=tuple(action for action, fresh in found if fresh))
 
 
 async def claim(draft: Draft, ask: Claim) -> Claimed:

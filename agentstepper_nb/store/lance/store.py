@@ -145,7 +145,7 @@ class LanceRuntimeStore:
 
     async def post(self, ask: Post) -> Written:
         """Append a message and enqueue actions. See `RuntimeStore.post`."""
-        return await self._change(talk.post, ask)
+        return await self._change(queue.post, ask)
 
     async def advance(self, ask: Cursor) -> Cursor:
         """Note how far a session has read. See `RuntimeStore.advance`."""

@@ -12,8 +12,7 @@ from ...protocol.runtime import (
     Participant,
     ParticipantKind,
 )
-from ...protocol.runtime_asks import Leave, Post, Written
-from . import queue
+from ...protocol.runtime_asks import Leave
 from .draft import Draft
 from .kinds import CONVERSATIONS, CURSORS, MESSAGES, PARTICIPANTS
 
@@ -46,13 +45,6 @@ async def leave(draft: Draft, ask: Leave) -> Participant:
         participant = replace(participant, left_at=ask.at)
         draft.put(PARTICIPANTS, participant)
     return participant
-
-
-async def post(draft: Draft, ask: Post) -> Written:
-    """See `RuntimeStore.post`."""
-    messages = (ask.message,) if await append(draft, ask.message) else ()
-    found = [await queue.enqueue_one(draft, each) for each in ask.actions]
-    return Written(messages=messages, actions=tuple(action for action, fresh in found if fresh))
 
 
 async def append(draft: Draft, message: ConversationMessage) -> bool:
