@@ -137,7 +137,15 @@ class ToolDeniedError(AgentStepperError):
 
     No `OSError` and no `RuntimeError`: an agent's `except OSError: retry` is for what may go better the
     next time, and a person's No isn't.
+
+    Args:
+        message: What the agent reads.
+        reason: What the person said; empty: nothing. None: the message is the reason.
     """
+
+    def __init__(self, message: str = "", reason: str | None = None) -> None:
+        super().__init__(message)
+        self.reason = message if reason is None else reason
 
 
 class InjectedError(AgentStepperError, RuntimeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -20,6 +21,13 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True):
     rule: str | None = None  # what "always allow this here" would allow, in words
 
 
+class Silence(StrEnum):
+    """Why a call is denied that no person decided about. The log has the value as who decided."""
+
+    NOBODY = "nobody"  # nobody could be asked
+    TIMEOUT = "timeout"  # nobody answered in time
+
+
 class Decision(Struct, frozen=True, kw_only=True):
     """What the person said."""
 
@@ -28,7 +36,14 @@ class Decision(Struct, frozen=True, kw_only=True):
     args: Any = None  # edited arguments, where `edited`
     edited: bool = False
     always: bool = False  # also from now on, in this workspace
-    by: str = ""  # who or what decided; filled in for the log, see `entries.Approval`
+    by: str = (
+        ""  # who or what decided, or a `Silence`; filled in for the log, see `entries.Approval`
+    )
+
+    @property
+    def is_silence(self) -> bool:
+        """Whether no person decided."""
+        return isinstance(self.by, Silence)
 
 
 class Approver(Protocol):

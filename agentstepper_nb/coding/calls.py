@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from ..errors import AgentStepperError, InjectedError, ToolDeniedError
 from ..llm_wire.conversation import ToolCall, ToolSpec
 from ..llm_wire.events import TraceEvent
-from ..sdk.asking import DENIED
 from .again import SUFFIX, again
 from .approvals import ApprovalRequest, Decision
 from .deciding import Beside, Deciding, approval_entry
@@ -54,6 +53,18 @@ class Wanted(Struct, frozen=True, kw_only=True):
     args: Any
     tool: Tool | None
     problem: str | None  # why it can't be carried out, whatever a policy says
+
+
+class _CallDeniedError(Exception):
+    """A call is denied.
+
+    Args:
+        decision: What was decided, and by whom.
+    """
+
+    def __init__(self, decision: Decision) -> None:
+        super().__init__(decision.reason)
+        self.decision = decision
 
 
 class Carried(NamedTuple):
@@ -118,8 +129,10 @@ class Calls:
             return await self._alone(call_id, wanted, judgement)
         try:
             return await self._debugged(self._dbg, call_id, wanted, judgement)
+        except _CallDeniedError as denied:
+            return Carried(_denied(denied.decision))
         except ToolDeniedError as denied:
-            return Carried(self._denied(str(denied)))
+            return Carried(_denied(Decision(approved=False, reason=denied.reason)))
         except InjectedError as error:
             return Carried(ToolResult.failure(f"{wanted.name} failed: {error}"))
 
@@ -151,7 +164,7 @@ class Calls:
         decision = await self._deciding.alone(request)
         self._transcript.approval(approval_entry(request, decision))
         if not decision.approved:
-            return Carried(self._denied(decision.reason))
+            return Carried(_denied(decision))
         edited = decision.edited and decision.args != wanted.args
         if edited:
             wanted, judgement = await self._edited(call_id, wanted, wanted.name, decision.args)
@@ -198,9 +211,9 @@ class Calls:
                 block = dbg.tool(wanted.name, wanted.args, approval=approval)
                 await stack.enter_async_context(block)
         except ToolDeniedError as denied:
-            outcome = beside.outcome(approved=False, reason=_reason(denied))
+            outcome = beside.outcome(approved=False, reason=denied.reason)
             self._transcript.approval(approval_entry(request, outcome))
-            raise
+            raise _CallDeniedError(outcome) from denied
         self._transcript.approval(approval_entry(request, beside.outcome(approved=True)))
         return block, approval
 
@@ -213,13 +226,6 @@ class Calls:
             request = _request(call_id, wanted, judgement)
             decision = Decision(approved=allowed, by=judgement.by)
             self._transcript.approval(approval_entry(request, decision))
-
-    def _denied(self, reason: str) -> ToolResult:
-        if reason in ("", DENIED):
-            return ToolResult.failure("A person denied this.")
-        if self._deciding.is_silence(reason):
-            return ToolResult.failure(f"This call was denied. {reason}")
-        return ToolResult.failure(f"A person denied this: {reason}")
 
     def _wanted(self, name: str, args: Any, problem: str | None = None) -> Wanted:
         tool = self._tools.get(name)
@@ -344,9 +350,12 @@ def _request(call_id: str, wanted: Wanted, judgement: Judgement) -> ApprovalRequ
     )
 
 
-def _reason(denied: ToolDeniedError) -> str:
-    """What a person said as they denied a call."""
-    return "" if str(denied) == DENIED else str(denied)
+def _denied(decision: Decision) -> ToolResult:
+    """What the model reads of a denial."""
+    if decision.is_silence:
+        return ToolResult.failure(f"This call was denied. {decision.reason}")
+    said = f": {decision.reason}" if decision.reason else "."
+    return ToolResult.failure(f"A person denied this{said}")
 
 
 def _required(request: ApprovalRequest) -> TraceEvent:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import AsyncIterator, Sequence
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, Unpack, cast
 
@@ -36,12 +37,16 @@ if TYPE_CHECKING:
 
 #: Makes a session's id of a conversation's name: the same whenever it is opened again.
 _IDS: Final = uuid.UUID("f4f1a3c8-2b0e-4f43-8a55-0d5f2f4f3b6e")
-_ALLOW: Final = "Allow"
-_ALWAYS: Final = "Always allow here"
-_DENY: Final = "Deny"
-_CONFIRM: Final = "Yes, call it"
-
 _TICKS: Final = re.compile("`+")
+
+
+class _Answer(Enum):
+    """What a person may answer; the value is the button's text."""
+
+    ALLOW = "Allow"
+    ALWAYS = "Always allow here"
+    DENY = "Deny"
+    CONFIRM = "Yes, call it"
 
 
 class Person(Hearer, Protocol):
@@ -200,16 +205,22 @@ class CodingChat:
 
     async def ask(self, request: ApprovalRequest) -> Decision:
         """Ask for an approval; see `Approver`."""
-        assert self._person is not None
-        choices = (_ALLOW, _ALWAYS, _DENY) if request.rule else (_ALLOW, _DENY)
+        always = (_Answer.ALWAYS,) if request.rule else ()
         details = msgspec.to_builtins(request) | {"args": fitting(request.args)}
-        choice = await self._person.ask(_question(request), choices, details)
-        approved = choice in (_ALLOW, _ALWAYS)
+        answers = (_Answer.ALLOW, *always, _Answer.DENY)
+        answer = await self._choice(_question(request), answers, details)
+        approved = answer is not _Answer.DENY
         if approved and request.risk is Risk.HIGH:
             # Other words at other places: pressed twice, the same button or number denies.
-            text, choices = _confirmation(request), (_DENY, _CONFIRM)
-            approved = await self._person.ask(text, choices, details) == _CONFIRM
-        return Decision(approved=approved, always=approved and choice == _ALWAYS)
+            answers = (_Answer.DENY, _Answer.CONFIRM)
+            confirmed = await self._choice(_confirmation(request), answers, details)
+            approved = confirmed is _Answer.CONFIRM
+        return Decision(approved=approved, always=approved and answer is _Answer.ALWAYS)
+
+    async def _choice(self, text: str, answers: Sequence[_Answer], details: Any) -> _Answer:
+        """Ask the person, whose choice is a button's text."""
+        assert self._person is not None
+        return _Answer(await self._person.ask(text, tuple(each.value for each in answers), details))
 
     async def _go_to(self, dbg: AsyncAgentStepper | None) -> None:
         """Be in a run: after a Stop, or where the debugger came or went, it is another one."""
@@ -250,7 +261,7 @@ def _question(request: ApprovalRequest) -> str:
     """What a person is asked, in words."""
     why = f"{request.why} The risk is {request.risk}."
     asked = f"May it call `{request.tool}`? {why}\n\n{_call(request)}"
-    return f"{asked}\n\n“{_ALWAYS}”: {request.rule}." if request.rule else asked
+    return f"{asked}\n\n“{_Answer.ALWAYS.value}”: {request.rule}." if request.rule else asked
 
 
 def _call(request: ApprovalRequest) -> str:

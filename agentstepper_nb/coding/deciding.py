@@ -10,8 +10,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from ..errors import NotJSONError
-from ..sdk.approvals import NOBODY, Approval
-from .approvals import ApprovalRequest, Approver, Decision
+from ..sdk.approvals import Approval
+from .approvals import ApprovalRequest, Approver, Decision, Silence
 from .entries import Approval as ApprovalEntry
 
 log = logging.getLogger("agentstepper_nb.coding")
@@ -39,16 +39,16 @@ class Deciding:
     async def alone(self, request: ApprovalRequest) -> Decision:
         """Ask where no debugger is there. Whatever goes wrong is a denial."""
         if self.approver is None:
-            return Decision(approved=False, reason=_NOBODY, by="nobody")
+            return Decision(approved=False, reason=_NOBODY, by=Silence.NOBODY)
         try:
             async with asyncio.timeout(self.patience):
                 return replace(await self.approver.ask(request), by=self.asked)
         except TimeoutError:
-            return Decision(approved=False, reason=self.too_late, by="timeout")
+            return Decision(approved=False, reason=self.too_late, by=Silence.TIMEOUT)
         except Exception as error:
             log.exception("Asking for an approval failed.")
             reason = f"Asking a person failed: {error}"
-            return Decision(approved=False, reason=reason, by="nobody")
+            return Decision(approved=False, reason=reason, by=Silence.NOBODY)
 
     @property
     def asked(self) -> str:
@@ -59,10 +59,6 @@ class Deciding:
     def too_late(self) -> str:
         """Why a call is denied that nobody answered in time."""
         return f"Nobody answered within {self.patience or 0:g} seconds."
-
-    def is_silence(self, reason: str) -> bool:
-        """Whether a denial is for want of an answer, and not somebody's."""
-        return reason in (_NOBODY, NOBODY, self.too_late)
 
 
 class Beside:
@@ -105,7 +101,7 @@ class Beside:
                 decision = replace(await self._first(), by=self._deciding.asked)
         except TimeoutError:
             reason = self._deciding.too_late
-            decision = Decision(approved=False, reason=reason, by="timeout")
+            decision = Decision(approved=False, reason=reason, by=Silence.TIMEOUT)
         try:
             self._say(decision)
             self._said = decision
@@ -122,7 +118,7 @@ class Beside:
         said = self._said
         if said is not None and said.approved == approved:
             return replace(said, always=self.approval.always)
-        by = "nobody" if reason == NOBODY else "debugger"
+        by = Silence.NOBODY if self.approval.is_unasked else "debugger"
         always = self.approval.always
         return Decision(approved=approved, reason=reason, always=always, by=by)
 
@@ -158,6 +154,6 @@ def approval_entry(request: ApprovalRequest, decision: Decision) -> ApprovalEntr
         reason=decision.reason,
         why=request.why,
         risk=request.risk.value,
-        by=decision.by,
+        by=str(decision.by),
         always=request.rule if decision.always and request.rule else UNSET,
     )

@@ -14,7 +14,6 @@ from ..llm_wire.answers import clean, total
 from ..llm_wire.conversation import ChatMessage, ModelRequest
 from ..llm_wire.events import TraceEvent
 from ..protocol.values import Usage
-from ..sdk.asking import DENIED
 from .approvals import Approver
 from .calls import Calls, Remember, Tools
 from .confinement import Confinement
@@ -241,7 +240,7 @@ class _Turns:
         except AgentStopped:
             return self.result("cancelled", _STOPPED, stopped=True)
         except ToolDeniedError as denied:  # a query: a denied call is a result
-            why = "." if str(denied) == DENIED else f": {denied}"
+            why = f": {denied.reason}" if denied.reason else "."
             return self.result("cancelled", f"A person denied the query{why}")
         except ModelError as error:  # which was told
             return self.result("error", str(error))

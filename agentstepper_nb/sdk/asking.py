@@ -110,6 +110,7 @@ class Asking:
     ) -> Steps[Answer]:
         """No Core could ask: what is said elsewhere, or no."""
         if approval.on_waiting is None and not approval.said.done():
+            approval.is_unasked = True
             return Deny(reason=NOBODY)
         try:
             approval.ask_elsewhere()
@@ -156,7 +157,7 @@ def obey(answer: Answer, cause: BaseException | None = None) -> None:
         case Resume():
             return
         case Deny(reason=reason):
-            raise ToolDeniedError(reason or DENIED) from cause
+            raise ToolDeniedError(reason or DENIED, reason) from cause
         case Raise(message=message):
             raise InjectedError(message) from cause
         case Stop():

@@ -165,7 +165,7 @@ class Calling:
             {"name": doing.name, "arguments": bounded(doing.args)},
         )
         if choice != _ALLOW:
-            raise ToolDeniedError(DENIED)
+            raise ToolDeniedError(DENIED, "")
 
     def _failed(self, doing: _Doing, why: str) -> Outcome:
         self._tell_call(doing)
@@ -192,8 +192,7 @@ def _parsed(call: ToolCall) -> tuple[Any, str | None]:
 def _denied(error: ToolDeniedError | InjectedError) -> str:
     if isinstance(error, InjectedError):
         return str(error)
-    reason = str(error)
-    return DENIED if reason in ("", DENIED) else f"The person denied this call: {reason}"
+    return f"The person denied this call: {error.reason}" if error.reason else DENIED
 
 
 def _explained(error: Exception) -> str:
