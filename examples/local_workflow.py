@@ -23,7 +23,7 @@ from agentstepper_nb import AsyncAgentStepper
 from agentstepper_nb.coding.orchestrator import AgentOrchestrator, RunResult
 from agentstepper_nb.coding.policy import DefaultPolicyEngine
 from agentstepper_nb.coding.tools import ToolRegistry
-from agentstepper_nb.coding.tools.write_file import WriteFile
+from agentstepper_nb.coding.tools.file_edits import WriteFile
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from agentstepper_nb.llm_wire.conversation import (
     AssistantMessage,

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Final
 
 from ..coding.confinement import report_lines
-from ..coding.entries import Mode
 from ..coding.folders import Folders
 from ..coding.options import Options, options_of
 from ..coding.orchestrator import RunResult
 from ..coding.session import CodingSession
 from ..coding.session_list import kept_sessions
+from ..coding.session_log import Mode
 from ..discover import data_dir
 from ..errors import AgentStepperError
 from ..models.base import MODEL_VARIABLE

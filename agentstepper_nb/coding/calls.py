@@ -15,16 +15,15 @@ from msgspec.structs import replace
 from ..errors import AgentStepperError, InjectedError, ToolDeniedError
 from ..llm_wire.conversation import ToolCall, ToolSpec
 from ..llm_wire.events import TraceEvent
-from .again import SUFFIX, again
+from .approval_flow import Beside, Deciding, approval_entry
 from .approvals import ApprovalRequest, Decision
-from .deciding import Beside, Deciding, approval_entry
-from .entries import EDITED
 from .outputs import shortened
 from .policy.base import Judgement, PolicyDecision, PolicyEngine
 from .results import as_json, from_json, noted, plain
+from .session_log import EDITED
 from .snapshots import Snapshots
 from .tool import Risk, Tool, ToolContext, ToolResult
-from .tools.run_command import RunCommand
+from .tools.run_command import SUFFIX, RunCommand, again
 from .transcript import Transcript
 
 if TYPE_CHECKING:
@@ -301,7 +300,7 @@ class Calls:
             if _cancelling():
                 raise
             return _failed(wanted.name, error)  # something of its own was cancelled, and not we
-        return shortened(plain(result), self._ctx)
+        return shortened(plain(result), self._ctx.output_limit, self._ctx.outputs)
 
     async def _save_workspace(self) -> None:
         """Store the workspace before a tool changes it; say once why that can't be done."""

@@ -18,7 +18,7 @@ from .sandbox import Access, ResourceLimits, Sandbox, SandboxChoice, SandboxMode
 from .sandbox.choice import Chosen, choose
 from .sandbox.home import PrivateHome
 from .sandbox.landlock import SIGNALS
-from .sandbox.unconfined import Unconfined
+from .sandbox.launch import Unconfined
 
 _UNPROTECTED: Final = (
     "approvals are no protection against a command itself: it does what you can do, and may read the "

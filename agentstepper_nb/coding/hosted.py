@@ -16,10 +16,9 @@ from ..llm_wire.conversation import ChatMessage, UserMessage
 from ..llm_wire.events import AgentEvent, TextDelta, ToolCallReady, ToolResultEvent, TraceEvent
 from ..protocol import coding as wire
 from ..protocol.values import Usage
-from .answering import HttpApprover
-from .approvals import Approver
+from .approvals import Approver, HttpApprover
 from .feed import Feed
-from .results import plain
+from .results import arguments, plain
 
 
 class Outcome(Protocol):
@@ -198,7 +197,7 @@ def server_event(event: AgentEvent) -> wire.ServerEvent | None:
         case TextDelta(text=text):
             return wire.TextDelta(text=text)
         case ToolCallReady(call_id=call, name=name, args_json=args):
-            return wire.ToolCalled(call_id=call, name=name, args=_arguments(args))
+            return wire.ToolCalled(call_id=call, name=name, args=arguments(args))
         case ToolResultEvent(call_id=call, result=result):
             sure = plain(result)
             return wire.ToolReturned(call_id=call, ok=sure.ok, data=sure.data, error=sure.error)
@@ -207,14 +206,6 @@ def server_event(event: AgentEvent) -> wire.ServerEvent | None:
         case TraceEvent(kind=kind, data=data):
             return wire.Trace(kind=kind, data=_carried(data))
     return None
-
-
-def _arguments(args_json: str) -> Any:
-    """A call's arguments; as the model wrote them where that is no JSON."""
-    try:
-        return msgspec.json.decode(args_json or "{}")
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
-        return args_json
 
 
 def _failure(data: Any) -> wire.Failed:

@@ -10,9 +10,8 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from ..llm_wire.conversation import AssistantMessage, ChatMessage, ToolResultMessage
-from .entries import EDITED, Event, Line, Message, PromptEdit, SessionStart, UserPrompt, said
-from .results import result_message
-from .tool import ToolResult
+from .results import ToolResult, result_message
+from .session_log import EDITED, Event, Line, Message, PromptEdit, SessionStart, UserPrompt, said
 
 Warn = Callable[[str], None]
 

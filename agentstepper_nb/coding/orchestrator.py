@@ -14,11 +14,11 @@ from ..llm_wire.answers import clean, total
 from ..llm_wire.conversation import ChatMessage, ModelRequest
 from ..llm_wire.events import TraceEvent
 from ..protocol.values import Usage
+from .approval_flow import Deciding
 from .approvals import Approver
 from .calls import Calls, Remember, Tools
 from .confinement import Confinement
-from .deciding import Deciding
-from .limits import Limits
+from .options import Limits
 from .outputs import OutputStore
 from .policy.base import PolicyEngine
 from .prompt import system_prompt

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Final
 import msgspec
 from msgspec.structs import replace
 
-from .tool import ToolContext, ToolResult
+from .results import ToolResult
 
 #: What `read_file` is given to read a kept output: this and its number.
 PREFIX: Final = "output:"
@@ -90,20 +90,21 @@ class OutputStore:
         return self._folder / f"{number}.txt"
 
 
-def shortened(result: ToolResult, ctx: ToolContext) -> ToolResult:
-    """A result as the model gets it: at most `ctx.output_limit` bytes of JSON.
+def shortened(result: ToolResult, limit: int, outputs: OutputStore | None) -> ToolResult:
+    """A result as the model gets it: at most so many bytes of JSON.
 
     What is cut has a note in its middle that says how to read the rest. Asking twice changes nothing.
 
     Args:
         result: What a tool gave.
-        ctx: With the limit and, to keep the whole, `outputs`.
+        limit: Bytes of JSON; at least 1024 hold.
+        outputs: Keeps the whole; None: it is dropped.
     """
-    limit = max(ctx.output_limit, 1024)
+    limit = max(limit, 1024)
     result = _encodable(result)
     if size(result) <= limit:
         return result
-    cutter = _Cutter(ctx.outputs)
+    cutter = _Cutter(outputs)
     error, diagnostics = result.error, result.diagnostics
     if diagnostics is not None and size(diagnostics) > limit // 4:
         diagnostics = {"cut": cutter.text(_text(diagnostics), limit // 4)}

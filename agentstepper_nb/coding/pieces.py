@@ -17,11 +17,10 @@ from ..llm_wire.events import (
 )
 from ..protocol.chat import MessageType, Piece
 from ..protocol.pictures import MEDIA_TYPES
-from .entries import EDITED
-from .results import as_json, plain
-from .tool import ToolResult
+from .results import ToolResult, arguments, as_json, plain
+from .session_log import EDITED
+from .tools.read_file import ShowImage
 from .tools.run_command import RunCommand
-from .tools.show_image import ShowImage
 
 #: Characters of a call's arguments or result that are shown, as JSON; the session's log has the whole.
 MOST: Final = 200_000
@@ -78,7 +77,7 @@ class Pieces:
             case ResponseCompleted():
                 self._answered = True
             case ToolCallReady(call_id=id, name=name, args_json=args):
-                self._calls.setdefault(id, _Call(name, _parsed(args)))
+                self._calls.setdefault(id, _Call(name, arguments(args)))
             case ToolResultEvent(call_id=id, result=result):
                 self._result(id, plain(result))
             case TraceEvent(kind=kind, data=data) if kind == EDITED:
@@ -128,7 +127,7 @@ class Pieces:
 
     def _edited_answer(self, message: Mapping[str, Any]) -> None:
         self._calls = {
-            call["id"]: _Call(call["function"]["name"], _parsed(call["function"]["arguments"]))
+            call["id"]: _Call(call["function"]["name"], arguments(call["function"]["arguments"]))
             for call in message.get("tool_calls") or ()
         }
         text = message.get("content") or ""
@@ -228,14 +227,6 @@ def _told(result: ToolResult) -> Any:
         case {"diff": str(text)} | {"path": _, "text": str(text), "lines": _} if text:
             return text
     return result.data
-
-
-def _parsed(args_json: str) -> Any:
-    """A call's arguments; as the model wrote them where that is no JSON."""
-    try:
-        return msgspec.json.decode(args_json or "{}")
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
-        return args_json
 
 
 def fitting(value: Any) -> Any:

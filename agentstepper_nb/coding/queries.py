@@ -13,8 +13,8 @@ from ..llm_wire.answers import Answer, Gathering, Ids
 from ..llm_wire.conversation import AssistantMessage, ModelRequest
 from ..llm_wire.events import AgentEvent, ToolCallReady, TraceEvent
 from ..llm_wire.shown import answer_as_json, answer_from_json, request_as_json, request_from_json
-from .entries import EDITED
 from .log_reader import complaint
+from .session_log import EDITED
 from .transcript import Transcript
 
 if TYPE_CHECKING:

@@ -1,14 +1,33 @@
-"""What the model reads of a tool's result, and what a person may make of it."""
+"""What a tool call came to: for the model to read, and for a person to edit; and a call's arguments."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ..llm_wire.conversation import ToolResultMessage
-from .tool import ToolResult
+
+
+class ToolResult(Struct, frozen=True, kw_only=True):
+    """What a call came to. Tools return failures; they never raise."""
+
+    ok: bool
+    data: Any = None
+    error: str | None = None
+    diagnostics: dict[str, Any] | None = None
+
+    @classmethod
+    def success(cls, data: Any = None) -> ToolResult:
+        """The call did what was asked."""
+        return cls(ok=True, data=data)
+
+    @classmethod
+    def failure(cls, error: str, **diagnostics: Any) -> ToolResult:
+        """The call didn't; `error` tells the model what to do about it."""
+        return cls(ok=False, error=error, diagnostics=diagnostics or None)
 
 
 def result_message(call_id: str, result: ToolResult) -> ToolResultMessage:
@@ -48,6 +67,14 @@ def from_json(value: Any) -> ToolResult:
 def noted(result: ToolResult, **notes: Any) -> ToolResult:
     """A result with more to say about it to the model."""
     return replace(result, diagnostics={**(result.diagnostics or {}), **notes})
+
+
+def arguments(args_json: str) -> Any:
+    """A call's arguments; as the model wrote them where that is no JSON."""
+    try:
+        return msgspec.json.decode(args_json or "{}")  # for none many write nothing
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return args_json
 
 
 def _json(value: Any) -> str:

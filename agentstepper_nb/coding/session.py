@@ -13,13 +13,12 @@ from ..models import registry
 from ..protocol.coding import SandboxReport
 from ..sdk.flow import new_id
 from .confinement import Confinement, report_lines, sandbox_settings
-from .debugging import NoDebuggerError, end_stopped, join_run, open_run, run_name
-from .entries import Mode, SessionEnd, SessionStart
+from .debugger_run import NoDebuggerError, end_stopped, join_run, open_run, run_name
 from .folders import Folders
 from .options import Options, check_options, unheeded
 from .orchestrator import AgentOrchestrator, RunResult
 from .policy import RuleBook
-from .session_log import SessionLog
+from .session_log import Mode, SessionEnd, SessionLog, SessionStart
 from .session_parts import begin_log, listeners_of, make_agent, open_workspace, send_sandbox
 from .snapshots import Snapshots
 

@@ -7,13 +7,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-import msgspec
 from msgspec import Struct
 
 from ..llm_wire.conversation import AssistantMessage, ChatMessage, ToolResultMessage
 from ..protocol import coding as wire
 from .folders import Folders
 from .log_reader import SessionSummary
+from .results import arguments
 from .session_log import is_held
 
 #: Characters of one message, and of one call's arguments, that a list of messages has.
@@ -108,11 +108,7 @@ def _args(args_json: str) -> object:
     """A call's arguments; as a text where they are no JSON, or too long."""
     if len(args_json) > LONGEST:
         return _cut(args_json)
-    try:
-        decoded: object = msgspec.json.decode(args_json or "{}")
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
-        return args_json
-    return decoded
+    return arguments(args_json)
 
 
 def _cut(text: str) -> str:

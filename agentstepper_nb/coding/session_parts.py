@@ -13,16 +13,14 @@ from ..llm_wire.conversation import ChatMessage
 from ..llm_wire.events import TraceEvent
 from ..protocol.coding import SandboxReport
 from .confinement import Confinement
-from .entries import SessionStart
 from .folders import Folders
-from .limits import Limits, limited
 from .log_reader import load_messages
-from .options import Options, tools_of
+from .options import Limits, Options, limited, tools_of
 from .orchestrator import AgentOrchestrator
 from .outputs import OutputStore
 from .policy import DefaultPolicyEngine, RuleBook, chosen_policy
 from .policy.denied import FileDenials
-from .session_log import SessionLog
+from .session_log import SessionLog, SessionStart
 from .snapshots import Snapshots
 from .transcript import Listener, Transcript
 from .workspace import LocalWorkspace

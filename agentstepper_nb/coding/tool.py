@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from ..errors import UnsafePathError
 from ..protocol.values import Risk as Risk
+from .results import ToolResult as ToolResult
 
 if TYPE_CHECKING:
     from ..llm_wire.events import AgentEvent
@@ -26,25 +27,6 @@ class ToolPolicy(Struct, frozen=True, kw_only=True):
     read_only: bool = False
     requires_approval: bool = False
     risk: Risk = Risk.LOW
-
-
-class ToolResult(Struct, frozen=True, kw_only=True):
-    """What a call came to. Tools return failures; they never raise."""
-
-    ok: bool
-    data: Any = None
-    error: str | None = None
-    diagnostics: dict[str, Any] | None = None
-
-    @classmethod
-    def success(cls, data: Any = None) -> ToolResult:
-        """The call did what was asked."""
-        return cls(ok=True, data=data)
-
-    @classmethod
-    def failure(cls, error: str, **diagnostics: Any) -> ToolResult:
-        """The call didn't; `error` tells the model what to do about it."""
-        return cls(ok=False, error=error, diagnostics=diagnostics or None)
 
 
 class ToolContext(Struct, kw_only=True):

@@ -10,20 +10,19 @@ from msgspec import UNSET
 
 from ..llm_wire.conversation import AssistantMessage, ChatMessage, UserMessage
 from ..llm_wire.events import AgentEvent, ToolResultEvent, TraceEvent
-from .entries import (
+from .log_reader import open_calls
+from .results import ToolResult, result_message
+from .session_log import (
     EDITED,
     Approval,
     Entry,
     PromptEdit,
+    SessionLog,
     UserPrompt,
     event_entry,
     message_entry,
     result_entry,
 )
-from .log_reader import open_calls
-from .results import result_message
-from .session_log import SessionLog
-from .tool import ToolResult
 
 log = logging.getLogger("agentstepper_nb.coding")
 

@@ -16,8 +16,7 @@ from typing import BinaryIO, Final, Protocol
 from msgspec import Struct
 
 from ..errors import AgentStepperError, UnsafePathError
-from . import paths
-from .beneath import Beneath, Spot
+from .safe_paths import Beneath, Spot, check, split
 
 #: Bytes of a file that is read whole.
 READ_LIMIT: Final = 16 * 1024 * 1024
@@ -145,14 +144,14 @@ class LocalWorkspace:
     def resolve_path(self, relative: str) -> Path | None:
         """Where a path leads; None where that is unsafe, or can't be said."""
         try:
-            return self._beneath.resolve(paths.split(relative))
+            return self._beneath.resolve(split(relative))
         except OSError:
             return None
 
     def is_path_safe(self, full: str) -> bool:
         """Whether an absolute path is inside, links resolved."""
         try:
-            paths.check(full)
+            check(full)
             if not full.startswith("/"):
                 return False
             inside = Path(os.path.realpath(full)).relative_to(self.root)
@@ -258,7 +257,7 @@ class LocalWorkspace:
         self, relative: str, *, follow: bool = True, make: bool = False, spare_git: bool = False
     ) -> Iterator[Spot]:
         """Walk to a path; errors name it as it was given."""
-        names = paths.split(relative)
+        names = split(relative)
         try:
             with self._beneath.spot(names, follow=follow, make=make, spare_git=spare_git) as spot:
                 yield spot

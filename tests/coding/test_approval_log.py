@@ -12,8 +12,7 @@ import pytest
 
 from agentstepper_nb.cli.code_asking import TerminalApprover
 from agentstepper_nb.cli.code_screen import FlowScreen
-from agentstepper_nb.coding.answering import HttpApprover
-from agentstepper_nb.coding.approvals import ApprovalRequest, Decision
+from agentstepper_nb.coding.approvals import ApprovalRequest, Decision, HttpApprover
 from agentstepper_nb.coding.folders import Folders
 from agentstepper_nb.coding.policy import RuleBook
 from agentstepper_nb.coding.session import CodingSession

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agentstepper_nb.coding.approvals import Decision
-from agentstepper_nb.coding.limits import Limits
+from agentstepper_nb.coding.options import Limits
 from agentstepper_nb.errors import RulesError
 from tests.coding.made import Made, run
 from tests.coding.playing import (

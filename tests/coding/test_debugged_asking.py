@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.coding.approvals import Decision
-from agentstepper_nb.coding.limits import Limits
+from agentstepper_nb.coding.options import Limits
 from tests.coding.debugged import ASKS, Debug, View, go
 from tests.coding.playing import Answering, Playing, calls, says
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from agentstepper_nb.coding.limits import Limits
+from agentstepper_nb.coding.options import Limits
 from agentstepper_nb.coding.policy.base import Judgement
 from tests.coding.made import Made, run
 from tests.coding.playing import (

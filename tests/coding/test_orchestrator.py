@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.coding.limits import Limits
+from agentstepper_nb.coding.options import Limits
 from agentstepper_nb.coding.tool import ToolContext, ToolResult
 from agentstepper_nb.errors import InjectedError
 from agentstepper_nb.llm_wire.conversation import (

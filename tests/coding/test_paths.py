@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.coding.paths import DEPTH_LIMIT, NAME_LIMIT, PATH_LIMIT, check, split
+from agentstepper_nb.coding.safe_paths import DEPTH_LIMIT, NAME_LIMIT, PATH_LIMIT, check, split
 from agentstepper_nb.errors import UnsafePathError
 
 REFUSED = [

@@ -15,16 +15,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.coding.entries import (
+from agentstepper_nb.coding.log_reader import LOST, load_messages, summary
+from agentstepper_nb.coding.results import content, plain, result_message
+from agentstepper_nb.coding.session_log import (
     Approval,
     SessionEnd,
+    SessionLog,
     SessionStart,
     UserPrompt,
     event_entry,
 )
-from agentstepper_nb.coding.log_reader import LOST, load_messages, summary
-from agentstepper_nb.coding.results import content, plain, result_message
-from agentstepper_nb.coding.session_log import SessionLog
 from agentstepper_nb.coding.tool import ToolResult
 from agentstepper_nb.coding.transcript import Transcript
 from agentstepper_nb.errors import SessionError

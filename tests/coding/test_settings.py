@@ -12,7 +12,7 @@ import pytest
 
 from agentstepper_nb.chat.connectors.coding import CodingAgent
 from agentstepper_nb.cli.agent_arguments import add_settings, settings_of
-from agentstepper_nb.coding.limits import Limits, limited
+from agentstepper_nb.coding.options import Limits, limited
 from agentstepper_nb.coding.session import CodingSession
 from agentstepper_nb.errors import SessionError
 from agentstepper_nb.llm_wire.events import AgentEvent, TraceEvent

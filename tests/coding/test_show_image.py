@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.coding.tools import default_tools
-from agentstepper_nb.coding.tools.show_image import ShowImage
+from agentstepper_nb.coding.tools.read_file import ShowImage
 from agentstepper_nb.protocol.pictures import PICTURE_LIMIT, sniff
 from tests.coding.desk import Desk
 

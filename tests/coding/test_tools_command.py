@@ -276,7 +276,7 @@ def test_a_flood_is_bounded_while_it_flows(desk: Desk) -> None:
     assert text.startswith("first\nxxx") and text.endswith("xxx\nlast\n")
     dropped = 20_000_011 - processes.HEAD - processes.TAIL
     assert f"\n[… {dropped:,} bytes were dropped …]\n" in text
-    short = shortened(result, desk.ctx).data
+    short = shortened(result, desk.ctx.output_limit, desk.ctx.outputs).data
     assert len(short["output"].encode()) < desk.ctx.output_limit and "output:1" in short["output"]
 
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from agentstepper_nb.coding.tool import ToolResult
 from agentstepper_nb.coding.tools import list_files, read_file, search
+from agentstepper_nb.coding.tools.apply_patch import with_hunks
 from agentstepper_nb.coding.tools.diffs import lines, unified
 from agentstepper_nb.coding.tools.matching import InPython, SearchTimeoutError, Wanted, ripgrep
 from agentstepper_nb.coding.tools.patches import parse
-from agentstepper_nb.coding.tools.patching import with_hunks
 from tests.coding.desk import Desk
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from agentstepper_nb.coding.tool import ToolResult
 from agentstepper_nb.coding.tools import git as git_tools
-from agentstepper_nb.coding.tools.inside import only_inside
+from agentstepper_nb.coding.tools.git import only_inside
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from tests.coding.desk import TEXT, Desk
 

@@ -28,16 +28,20 @@ def context(folder: Path, limit: int = 2000, outputs: bool = True) -> ToolContex
     )
 
 
+def shortened_in(result: ToolResult, ctx: ToolContext) -> ToolResult:
+    return shortened(result, ctx.output_limit, ctx.outputs)
+
+
 def test_what_is_short_stays_as_it_is(tmp_path: Path) -> None:
     result = ToolResult.success({"text": "x" * 1000})
-    assert shortened(result, context(tmp_path)) is result
+    assert shortened_in(result, context(tmp_path)) is result
     assert not (tmp_path / "outputs").exists()
 
 
 def test_of_what_is_long_there_are_head_and_tail_and_where_the_rest_is(tmp_path: Path) -> None:
     text = "".join(f"line {number}\n" for number in range(2000))
     ctx = context(tmp_path)
-    short = shortened(ToolResult.success({"exit_code": 0, "output": text}), ctx)
+    short = shortened_in(ToolResult.success({"exit_code": 0, "output": text}), ctx)
     cut = short.data["output"]
     assert short.data["exit_code"] == 0
     assert cut.startswith("line 0\nline 1\n") and cut.endswith("line 1998\nline 1999\n")
@@ -45,14 +49,14 @@ def test_of_what_is_long_there_are_head_and_tail_and_where_the_rest_is(tmp_path:
         '[… 18,890 characters in all, the middle is left out; read_file with path "output:1"' in cut
     )
     assert 1900 < size(short) <= 2000
-    assert shortened(short, ctx) is short  # asked twice, it is not cut twice
+    assert shortened_in(short, ctx) is short  # asked twice, it is not cut twice
     assert ctx.outputs is not None
     with ctx.outputs.open("output:1") as file:
         assert file.read().decode() == text
 
 
 def test_without_a_store_the_middle_is_lost(tmp_path: Path) -> None:
-    short = shortened(ToolResult.success("x" * 5000), context(tmp_path, outputs=False))
+    short = shortened_in(ToolResult.success("x" * 5000), context(tmp_path, outputs=False))
     assert "ask for less at a time" in short.data
 
 
@@ -60,13 +64,13 @@ def test_a_store_that_cannot_write_loses_the_middle(tmp_path: Path) -> None:
     (tmp_path / "outputs").touch()
     assert (
         "ask for less at a time"
-        in shortened(ToolResult.success("x" * 5000), context(tmp_path)).data
+        in shortened_in(ToolResult.success("x" * 5000), context(tmp_path)).data
     )
 
 
 def test_each_long_text_has_its_share(tmp_path: Path) -> None:
     data = {"small": "s" * 100, "one": "a" * 5000, "two": "b" * 5000, "number": 7}
-    short = shortened(ToolResult.success(data), context(tmp_path)).data
+    short = shortened_in(ToolResult.success(data), context(tmp_path)).data
     assert list(short) == list(data)
     assert (short["small"], short["number"]) == (data["small"], 7)
     assert abs(len(short["one"]) - len(short["two"])) < 10
@@ -87,21 +91,21 @@ def test_each_long_text_has_its_share(tmp_path: Path) -> None:
     ids=["list", "nested", "many keys", "many texts", "long key", "escapes", "emoji"],
 )
 def test_whatever_is_long_is_cut(tmp_path: Path, data: Any) -> None:
-    short = shortened(ToolResult.success(data), context(tmp_path))
+    short = shortened_in(ToolResult.success(data), context(tmp_path))
     assert size(short) <= 2000
     assert "output:" in msgspec.json.encode(short).decode()
 
 
 def test_errors_and_diagnostics_are_cut_as_well(tmp_path: Path) -> None:
     result = ToolResult(ok=False, error="e" * 9000, data="d" * 9000, diagnostics={"x": "y" * 9000})
-    short = shortened(result, context(tmp_path))
+    short = shortened_in(result, context(tmp_path))
     assert size(short) <= 2000 and not short.ok
     assert short.error is not None and "output:" in short.error and "output:" in short.data
 
 
 def test_what_is_no_json_is_a_failure(tmp_path: Path) -> None:
     for data in (object(), {"x": "\ud800"}, {1.5: 2, (1, 2): 3}):
-        short = shortened(ToolResult.success(data), context(tmp_path))
+        short = shortened_in(ToolResult.success(data), context(tmp_path))
         assert not short.ok and "no JSON" in (short.error or "")
 
 
@@ -120,9 +124,9 @@ def test_a_result_is_never_longer_than_its_limit(
     tmp_path_factory: pytest.TempPathFactory, data: Any, error: str | None, limit: int
 ) -> None:
     ctx = context(tmp_path_factory.getbasetemp(), limit)
-    short = shortened(ToolResult(ok=error is None, data=data, error=error), ctx)
+    short = shortened_in(ToolResult(ok=error is None, data=data, error=error), ctx)
     assert size(short) <= max(limit, 1024)
-    assert shortened(short, ctx) is short
+    assert shortened_in(short, ctx) is short
 
 
 # ---- the store -------------------------------------------------------------------------------------
@@ -166,7 +170,7 @@ def test_other_names_are_none(tmp_path: Path, name: str) -> None:
 def test_the_model_reads_the_rest_by_pages(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     text = "".join(f"{number}\n" for number in range(20_000))
-    short = shortened(ToolResult.success(text), desk.ctx).data
+    short = shortened_in(ToolResult.success(text), desk.ctx).data
     name = re.search(r"output:\d+", short)
     assert name
     page = desk.call("read_file", path=name[0], start=10_001, lines=1)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from agentstepper_nb.coding.tools import default_tools
-from agentstepper_nb.coding.tools.edit_file import EditFileArgs
+from agentstepper_nb.coding.tools.file_edits import EditFileArgs
 from agentstepper_nb.llm_wire import chat
 from agentstepper_nb.llm_wire.conversation import (
     AssistantMessage,

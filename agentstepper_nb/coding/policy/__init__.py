@@ -1,12 +1,11 @@
 """Whether a call may be carried out: allowed, denied, or a person is asked."""
 
-from .base import Judgement, PolicyDecision, PolicyEngine
+from .base import Judgement, PolicyDecision, PolicyEngine, chosen_policy
+from .dangers import judge_command
 from .engine import DefaultPolicyEngine
-from .named import chosen_policy
 from .report import CommandReport, Finding
 from .rulebook import RuleBook
 from .rules import Rule
-from .shell import judge_command
 from .unsaved import Saved
 
 __all__ = [

@@ -6,14 +6,16 @@ The list guards against accidents. What a command can reach is held by the sandb
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Sequence
 from typing import Final
 
 from ..tool import Risk
-from .command_words import Call, Word, given, names, operands, options
+from . import shfmt
+from .command_words import Call, Word, given, is_device, names, of_argv, operands, options
 from .judge import Judge, Look
-from .places import is_device
-from .shells import SHELLS, evaluate, run_file, shell, trap
-from .wrappers import WRAPPERS, wrapper
+from .report import CommandReport
+from .wrappers import SHELLS, WRAPPERS, evaluate, run_file, shell, trap, wrapper
 
 _RECURSION = re.compile(r"\b(rmtree|rmSync|rm_rf?|remove_tree|removedirs|remove_dir_all|deltree)\b")
 # A device, also right behind an option's letter.
@@ -310,3 +312,31 @@ _LOOKS: Final[dict[str, Look]] = {
     "eval": evaluate,
     "trap": trap,
 }
+
+
+def judge_command(command: str | Sequence[str], *, shell: bool = False) -> CommandReport:
+    """Report what a command would run. Nothing is run, and nothing is raised.
+
+    Args:
+        command: Its text, or its words.
+        shell: Whether a shell reads it. Else `;`, `$(…)` and the like are words as any other.
+    """
+    judge = Judge(look)
+    text = command if isinstance(command, str) else shlex.join(command)
+    if len(text) > shfmt.TEXT_LIMIT:
+        judge.unclear("", f"the command is longer than {shfmt.TEXT_LIMIT} characters")
+    elif shell:
+        judge.text(text)
+    else:
+        _judge_argv(command, judge)
+    return judge.report()
+
+
+def _judge_argv(command: str | Sequence[str], judge: Judge) -> None:
+    try:
+        argv = shlex.split(command) if isinstance(command, str) else list(command)
+    except ValueError as error:
+        judge.unclear("", f"the command can't be parsed: {error}")
+        return
+    if argv:
+        judge.call(of_argv(argv))

@@ -14,12 +14,12 @@ from ..sandbox import SandboxMode, SessionGrants
 from ..tool import Tool
 from ..workspace import Workspace
 from .base import Judgement, PolicyDecision
+from .dangers import judge_command
 from .denied import FileDenials
 from .questions import Question, Session, questions_about
 from .report import RISKS, CommandReport
 from .rulebook import RuleBook
 from .rules import RUN_COMMAND, Rule, allows, command_text, denies, is_git, paths
-from .shell import judge_command
 from .unsaved import Committed, Saved
 
 

@@ -8,8 +8,7 @@ from typing import Final
 
 from ..tool import Risk
 from . import shfmt
-from .command_words import Assignment, Call, Redirect, Word
-from .places import is_device
+from .command_words import Assignment, Call, Redirect, Word, is_device
 from .report import CommandReport, Finding, shortened
 from .shell_text import ShellText, read
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from ..sandbox import Grant, SandboxMode, SessionGrants
 from ..tool import Risk, Tool
 from ..workspace import Workspace
-from .places import real_path
+from .command_words import real_path
 from .report import CommandReport, shortened
 from .rules import described, paths
 from .unconfined_commands import Trust, least_trusted

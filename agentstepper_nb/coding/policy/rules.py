@@ -13,7 +13,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from ...errors import RulesError
-from ..beneath import GIT
+from ..safe_paths import GIT
 from ..tools.patches import touched
 from .command_words import Call
 from .report import shortened

@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Final
 
 from ..workspace import Workspace
-from .command_words import Call, Redirect, Word, given, names, operands
+from .command_words import Call, Redirect, Word, given, is_secret, names, operands, real_path
 from .dangers import git_command
-from .places import is_secret, real_path
 from .report import CommandReport
 from .rules import is_git
-from .shells import SHELLS
-from .wrappers import is_plain
+from .wrappers import SHELLS, is_plain
 
 
 class Trust(StrEnum):

@@ -1,7 +1,15 @@
 """Confines the agent's commands by means of the operating system."""
 
-from .base import Access, Launch, ResourceLimits, Sandbox, SandboxChoice, SandboxMode
-from .grants import Grant, SessionGrants
+from .base import (
+    Access,
+    Grant,
+    Launch,
+    ResourceLimits,
+    Sandbox,
+    SandboxChoice,
+    SandboxMode,
+    SessionGrants,
+)
 
 __all__ = [
     "Access",

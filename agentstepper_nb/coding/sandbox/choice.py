@@ -17,11 +17,10 @@ from msgspec import Struct
 
 from ...errors import SandboxError
 from .base import Access, ResourceLimits, Sandbox, SandboxChoice
-from .bubblewrap import Bubblewrap
+from .bubblewrap import Bubblewrap, bubblewrap_programs
 from .landlock import Landlock
-from .programs import bubblewrap_programs
+from .launch import Unconfined
 from .seatbelt import Seatbelt
-from .unconfined import Unconfined
 
 _PROBE_LIMIT_S: Final = 60.0
 

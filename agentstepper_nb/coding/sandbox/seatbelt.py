@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Final, Literal
 
 from ...errors import SandboxError
-from ..tools.environment import environment
 from .base import Access, Launch, ResourceLimits
+from .environment import environment
+from .launch import DAEMONS_STAY, GRACE_S, launching
 from .launcher.orders import Orders
-from .launching import DAEMONS_STAY, GRACE_S, launching
 from .limits import Limiter
 from .protected import GitParts, git_parts
 from .visible import own_python, visible

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from .apply_patch import ApplyPatch
-from .edit_file import EditFile
+from .file_edits import EditFile, WriteFile
 from .git import GitDiff, GitStatus
 from .git_commit import GitCommit
 from .list_files import ListFiles
-from .read_file import ReadFile
+from .read_file import ReadFile, ShowImage
 from .registry import ToolRegistry, add_installed
 from .run_command import RunCommand
 from .search import Search
-from .show_image import ShowImage
-from .write_file import WriteFile
 
 __all__ = ["ToolRegistry", "default_tools"]
 

@@ -1,17 +1,266 @@
-"""The tool that applies a patch."""
+"""The tool that applies a patch: all of one or nothing."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import contextlib
+import operator
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
+from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-from ..paths import split
+from ...errors import UnsafePathError
+from ..safe_paths import split
 from ..tool import Risk, ToolContext, ToolPolicy, ToolResult
+from ..workspace import Kind, Workspace
 from .base import FileTool
-from .patches import FilePatch, PatchError, parse
-from .patching import Change, carry_out, plan
-from .write_file import changed, cut_diff
+from .diffs import lines
+from .file_edits import changed, cut_diff
+from .patches import FilePatch, Hunk, PatchError, parse
+
+# Places that are named where a hunk fits several, and lines that are shown where it fits none.
+_NAMED: Final = 10
+_SHOWN: Final = 20
+# Of a hunk that fits nowhere, the lines whose places are tried.
+_TRIED: Final = 50
+# To look for a hunk's place takes as long as file and hunk multiplied.
+_COMPARED: Final = 200_000_000
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """What a patch comes to for one file."""
+
+    path: str
+    old: bytes | None  # None: there is none
+    new: bytes | None  # None: there will be none
+    old_mode: int | None = None
+    new_mode: int | None = None
+
+
+class _File(Struct, frozen=True):
+    data: bytes
+    mode: int | None  # None: that of any new file
+
+
+def plan(workspace: Workspace, patches: Iterable[FilePatch]) -> list[Change]:
+    """What patches come to; nothing is written.
+
+    Raises:
+        PatchError: One doesn't fit.
+        OSError: A file can't be read.
+    """
+    draft = _Draft(workspace)
+    for patch in patches:
+        draft.apply(patch)
+    return draft.changes()
+
+
+class _Draft:
+    """The files as they will be."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._before: dict[str, _File | None] = {}
+        self._after: dict[str, _File | None] = {}
+
+    def apply(self, patch: FilePatch) -> None:
+        """Apply one file's patch."""
+        old = None if patch.old is None else "/".join(split(patch.old))
+        new = None if patch.new is None else "/".join(split(patch.new))
+        held = None if old is None else self._read(old)
+        if old is not None and held is None:
+            raise PatchError(f"{old} isn't there, so that it can't be patched.")
+        if new is not None and new != old and self._read(new) is not None:
+            raise PatchError(f"{new} is there already, so that it can't be created.")
+        data = _patched(old or new or "", held.data if held else b"", patch.hunks)
+        if old is not None and old != new:
+            self._after[old] = None
+        if new is not None:
+            self._after[new] = _File(data, _mode(held, patch.program))
+        elif data:
+            raise PatchError(f"{old} isn't empty after the patch that deletes it; take it all out.")
+
+    def changes(self) -> list[Change]:
+        """What is different, those first that are deleted: their names may be needed."""
+        changes = [
+            Change(
+                path=path,
+                old=before.data if before else None,
+                new=after.data if after else None,
+                old_mode=before.mode if before else None,
+                new_mode=after.mode if after else None,
+            )
+            for path, after in self._after.items()
+            if (before := self._before[path]) != after
+        ]
+        return sorted(changes, key=lambda change: change.new is not None)
+
+    def _read(self, path: str) -> _File | None:
+        if path not in self._after:
+            self._before[path] = self._after[path] = self._on_disk(path)
+        return self._after[path]
+
+    def _on_disk(self, path: str) -> _File | None:
+        kind = self._workspace.kind(path)
+        if kind is None:
+            return None
+        if kind is not Kind.FILE:
+            raise UnsafePathError(path, f"it is a {kind}, which can't be patched")
+        return _File(self._workspace.read_bytes(path), self._workspace.mode(path))
+
+
+def _mode(held: _File | None, program: bool | None) -> int | None:
+    if held is None or held.mode is None:
+        return 0o755 if program else None
+    if program is None:
+        return held.mode
+    return held.mode | (held.mode & 0o444) >> 2 if program else held.mode & ~0o111
+
+
+def _patched(path: str, data: bytes, hunks: list[Hunk]) -> bytes:
+    if not hunks:
+        return data
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise PatchError(f"{path} is no UTF-8 text, so that it can't be patched.") from None
+    try:
+        return "".join(with_hunks(path, lines(text), hunks)).encode()
+    except PatchError:
+        if "\r\n" not in text:
+            raise
+        other = [_with_crlf(hunk) for hunk in hunks]
+        with contextlib.suppress(PatchError):
+            return "".join(with_hunks(path, lines(text), other)).encode()
+        raise
+
+
+def _with_crlf(hunk: Hunk) -> Hunk:
+    """A hunk with the file's line breaks: models write LF where it has CRLF."""
+    old, new = ([line.replace("\n", "\r\n") for line in side] for side in (hunk.old, hunk.new))
+    return Hunk(hunk.start, old, new)
+
+
+def with_hunks(path: str, text: list[str], hunks: list[Hunk]) -> Iterator[str]:
+    """A file's lines with its hunks applied, in their order.
+
+    Args:
+        path: What errors call the file.
+        text: Its lines.
+        hunks: What to apply.
+
+    Raises:
+        PatchError: One doesn't fit.
+    """
+    done = 0  # lines of the text that were given
+    shift = 0  # by how many lines the last hunk stood elsewhere than it said
+    for number, hunk in enumerate(hunks, 1):
+        at = _place(f"Hunk {number} of {path}", text, hunk, done, shift)
+        shift = at - _said(hunk)
+        yield from text[done:at]
+        yield from hunk.new
+        done = at + len(hunk.old)
+    yield from text[done:]
+
+
+def _said(hunk: Hunk) -> int:
+    """Where a hunk begins, as it says, counted from 0."""
+    return max(hunk.start - 1, 0) if hunk.old else hunk.start
+
+
+def _place(named: str, text: list[str], hunk: Hunk, done: int, shift: int) -> int:
+    """Where a hunk fits exactly: where it says, or in the only other place."""
+    for at in (_said(hunk) + shift, _said(hunk)):
+        if done <= at <= len(text) and text[at : at + len(hunk.old)] == hunk.old:
+            return at
+    places = list(_places(text, hunk.old, done)) if hunk.old else []
+    if len(places) == 1:
+        return places[0]
+    if places:
+        found = ", ".join(str(at + 1) for at in places[:_NAMED])
+        raise PatchError(
+            f"{named} doesn't fit where it says, line {hunk.start}, but at lines {found}. Correct the "
+            "line, or take in more lines around the change."
+        )
+    raise PatchError(f"{named} doesn't fit{_difference(text, hunk, done, shift)}")
+
+
+def _places(text: list[str], old: list[str], first: int) -> Iterator[int]:
+    if len(text) * len(old) > _COMPARED:
+        return
+    for at in range(first, len(text) - len(old) + 1):
+        if (
+            text[at] == old[0]
+            and text[at + len(old) - 1] == old[-1]
+            and text[at : at + len(old)] == old
+        ):
+            yield at
+
+
+def _difference(text: list[str], hunk: Hunk, done: int, shift: int) -> str:
+    """What stands where a hunk should fit."""
+    if not hunk.old:
+        return f": it begins after line {hunk.start}, and there are {len(text)}."
+    rest = text[done:]  # what the hunks before it left
+    at = _likeliest(rest, hunk.old, (_said(hunk) + shift - done, _said(hunk) - done))
+    stands = rest[at : at + max(len(hunk.old), 1)]
+    same = len(list(takewhile(bool, map(operator.eq, stands, hunk.old))))
+    has = f"there stands {_bare(stands[same])!r}" if same < len(stands) else "the file is over"
+    first = done + at + 1
+    shown = [f"{number}\t{_bare(line)}\n" for number, line in enumerate(stands[:_SHOWN], first)]
+    return (
+        f" at line {first + same}: the patch has {_bare(hunk.old[same])!r}, and {has}.\n"
+        f"There stands:\n{''.join(shown)}"
+    )
+
+
+def _likeliest(text: list[str], old: list[str], said: Iterable[int]) -> int:
+    """Where most of a hunk stands, which is likely where it was meant."""
+    starts = {min(max(at, 0), len(text)) for at in said}
+    for index, line in enumerate(old[:_TRIED]):
+        if line.strip() and line in text:
+            starts.add(max(text.index(line) - index, 0))
+    return max(sorted(starts), key=lambda at: sum(map(operator.eq, text[at:], old)))
+
+
+def _bare(line: str) -> str:
+    return line.removesuffix("\n")
+
+
+def carry_out(workspace: Workspace, changes: list[Change]) -> None:
+    """Make changes; where one fails, those before it are taken back.
+
+    Raises:
+        OSError: One failed, and nothing is changed, unless the text says what could not be taken back.
+    """
+    done: list[Change] = []
+    for change in changes:
+        try:
+            _make(workspace, change.path, change.new, change.new_mode)
+        except OSError as error:
+            left = [each.path for each in reversed(done) if not _taken_back(workspace, each)]
+            if left:
+                raise OSError(
+                    f"{error}, and what was written stays in: {', '.join(left)}"
+                ) from error
+            raise
+        done.append(change)
+
+
+def _make(workspace: Workspace, path: str, data: bytes | None, mode: int | None) -> None:
+    if data is None:
+        workspace.delete(path)
+    else:
+        workspace.write_bytes(path, data, mode)
+
+
+def _taken_back(workspace: Workspace, change: Change) -> bool:
+    try:
+        _make(workspace, change.path, change.old, change.old_mode)
+    except OSError:
+        return False
+    return True
 
 
 class ApplyPatchArgs(Struct):

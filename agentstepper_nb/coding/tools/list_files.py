@@ -1,16 +1,92 @@
-"""The tool that lists files."""
+"""The tool that lists files, and the walk that finds them."""
 
 from __future__ import annotations
 
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
+from ...errors import WorkspaceError
+from ...sdk.workspace.command import GitError
+from ..safe_paths import GIT
 from ..tool import ToolContext, ToolPolicy, ToolResult
-from ..workspace import Kind
+from ..workspace import Entry, Kind, Workspace
 from .base import FileTool, Path, shown
-from .listing import Found, Listing, walk
+from .repository import Unignored, unignored
+
+_log: Final = logging.getLogger("agentstepper_nb.coding")
+
+
+class Found(Struct, frozen=True):
+    """One file or folder."""
+
+    path: str  # relative to the workspace
+    entry: Entry
+
+
+class Listing(Struct, frozen=True, kw_only=True):
+    """What to list."""
+
+    path: str
+    depth: int  # folders below each other
+    hidden: bool  # with names that begin with a dot
+    ignored: bool  # what git ignores, too
+
+
+def walk(workspace: Workspace, what: Listing, stop: Callable[[], bool]) -> Iterator[Found]:
+    """What is below a folder, the outermost first. Links are named, never gone through.
+
+    Args:
+        workspace: Where.
+        what: What to list.
+        stop: Asked at each folder whether to end early.
+
+    Raises:
+        OSError: The folder itself can't be read. Those below it that can't are left out.
+    """
+    kept = None if what.ignored else _unignored(workspace, what.path)
+    top = _normal(what.path)
+    todo = deque([(top, 1)])
+    first = True
+    while todo and not stop():
+        folder, depth = todo.popleft()
+        try:
+            entries = workspace.list_dir(folder)
+        except OSError:
+            if first:
+                raise
+            continue
+        first = False
+        for entry in entries:
+            path = entry.name if folder == "." else f"{folder}/{entry.name}"
+            if not _wanted(path, entry, what, kept):
+                continue
+            yield Found(path, entry)
+            if entry.kind is Kind.FOLDER and depth < what.depth:
+                todo.append((path, depth + 1))
+
+
+def _wanted(path: str, entry: Entry, what: Listing, kept: Unignored | None) -> bool:
+    if entry.name.casefold() == GIT or (entry.name.startswith(".") and not what.hidden):
+        return False
+    return kept is None or kept.has(path)
+
+
+def _unignored(workspace: Workspace, path: str) -> Unignored | None:
+    try:
+        return unignored(workspace, path)
+    except (GitError, WorkspaceError) as error:  # then all is listed
+        _log.debug("git doesn't say what it ignores: %s", error)
+        return None
+
+
+def _normal(path: str) -> str:
+    return "/".join(name for name in path.split("/") if name not in ("", ".")) or "."
+
 
 #: Names that are listed at most; those deepest down are left out.
 LIMIT: Final = 1000

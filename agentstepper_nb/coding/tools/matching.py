@@ -20,8 +20,8 @@ import regex
 from msgspec import Struct
 
 from ...sdk.workspace.git_environment import search_path
+from ..sandbox.environment import environment
 from ..workspace import Workspace
-from .environment import environment
 
 #: Seconds that one search may take.
 PATIENCE: Final = 30.0

@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from ..sandbox.base import Access, Launch, Sandbox
-from ..sandbox.launching import GRACE_S
+from ..sandbox.launch import GRACE_S
 
 #: Bytes of a command's output that are kept, of its begin and of its end.
 HEAD: Final = 512 * 1024

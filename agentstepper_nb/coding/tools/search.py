@@ -13,7 +13,7 @@ from pathspec import GitIgnoreSpec
 from ..tool import ToolContext, ToolPolicy, ToolResult
 from ..workspace import Kind, Workspace
 from .base import FileTool, counted, shown
-from .listing import Listing, walk
+from .list_files import Listing, walk
 from .matching import (
     PATIENCE,
     ByRipgrep,

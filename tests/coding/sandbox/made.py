@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.coding.sandbox import Access, ResourceLimits, Sandbox
-from agentstepper_nb.coding.sandbox.bubblewrap import Bubblewrap
+from agentstepper_nb.coding.sandbox.bubblewrap import Bubblewrap, bubblewrap_programs
 from agentstepper_nb.coding.sandbox.landlock import Landlock
+from agentstepper_nb.coding.sandbox.launch import Unconfined
 from agentstepper_nb.coding.sandbox.launcher import landlock
-from agentstepper_nb.coding.sandbox.programs import bubblewrap_programs
-from agentstepper_nb.coding.sandbox.unconfined import Unconfined
 
 
 def sandbox_named(name: str, limits: ResourceLimits | None = None) -> Sandbox:

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.coding.sandbox import Access, ResourceLimits
-from agentstepper_nb.coding.sandbox.bubblewrap import Bubblewrap
-from agentstepper_nb.coding.sandbox.programs import bubblewrap_programs
+from agentstepper_nb.coding.sandbox.bubblewrap import Bubblewrap, bubblewrap_programs
 from agentstepper_nb.errors import SandboxError
 from tests.coding.sandbox.family import DAEMON, Held
 from tests.coding.sandbox.scene import SECRET, Scene

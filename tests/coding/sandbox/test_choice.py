@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.coding.sandbox import Access, Launch, ResourceLimits
-from agentstepper_nb.coding.sandbox.bubblewrap import Bubblewrap
+from agentstepper_nb.coding.sandbox.bubblewrap import Bubblewrap, bubblewrap_programs
 from agentstepper_nb.coding.sandbox.choice import choose, probe
-from agentstepper_nb.coding.sandbox.programs import bubblewrap_programs
-from agentstepper_nb.coding.sandbox.unconfined import Unconfined
+from agentstepper_nb.coding.sandbox.launch import Unconfined
 from agentstepper_nb.errors import SandboxError
 
 from .without_userns import ROOT, without_userns

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.coding.tools.environment import environment
+from agentstepper_nb.coding.sandbox.environment import environment
 
 SECRETS = [
     "OPENAI_API_KEY",

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 
 from agentstepper_nb.coding.sandbox import landlock as module
-from agentstepper_nb.coding.sandbox import seccomp, splitting
+from agentstepper_nb.coding.sandbox import seccomp
 from agentstepper_nb.coding.sandbox.landlock import Landlock
 from agentstepper_nb.coding.sandbox.launcher import landlock as kernel_landlock
 from agentstepper_nb.errors import SandboxError
@@ -165,7 +165,7 @@ def test_a_repository_is_read_and_not_changed(place: Place, sandbox: Landlock) -
 def test_a_folder_with_too_many_entries_is_an_error(
     own: Place, sandbox: Landlock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(splitting, "MOST_GRANTS", 10)
+    monkeypatch.setattr(module, "MOST_GRANTS", 10)
     (own.workspace / ".git").mkdir()
     for number in range(11):
         own.write(f"{number}.txt", "")

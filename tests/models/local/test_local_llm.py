@@ -19,7 +19,7 @@ import pytest
 
 from agentstepper_nb import AgentStepperCore, AsyncAgentStepper
 from agentstepper_nb.coding.orchestrator import RunResult
-from agentstepper_nb.coding.tools.write_file import WriteFile
+from agentstepper_nb.coding.tools.file_edits import WriteFile
 from agentstepper_nb.errors import ModelError
 from agentstepper_nb.llm_wire.conversation import (
     AssistantMessage,

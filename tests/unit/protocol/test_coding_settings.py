@@ -8,9 +8,8 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 import pytest
 
-from agentstepper_nb.coding.limits import Limits
 from agentstepper_nb.coding.moniker import CodingConfig
-from agentstepper_nb.coding.options import Options
+from agentstepper_nb.coding.options import Limits, Options
 from agentstepper_nb.coding.sandbox import ResourceLimits, SandboxChoice, SandboxMode
 from agentstepper_nb.protocol import coding_settings
 from agentstepper_nb.protocol.coding import CreateSession

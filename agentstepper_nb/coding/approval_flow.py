@@ -1,4 +1,4 @@
-"""Whether a person lets a call happen: whoever is asked and answers first decides."""
+"""Whether a person lets a call happen: the first answer of several people decides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ..errors import NotJSONError
 from ..sdk.approvals import Approval
 from .approvals import ApprovalRequest, Approver, Decision, Silence
-from .entries import Approval as ApprovalEntry
+from .session_log import Approval as ApprovalEntry
 
 log = logging.getLogger("agentstepper_nb.coding")
 

@@ -1,4 +1,4 @@
-"""How a command is started by the launcher, which ends all that the command leaves."""
+"""How a command is started by the launcher, and the sandbox that confines nothing."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 
 from ...errors import SandboxError
-from .base import Launch
+from .base import Access, Launch, ResourceLimits
+from .environment import environment
 from .launcher.orders import Orders
 from .limits import Limiter
 
@@ -107,3 +108,38 @@ def find_program(name: str, folder: Path, env: Mapping[str, str]) -> str:
     if found := shutil.which(name, path=os.pathsep.join(entries)):
         return found
     raise FileNotFoundError(f"There is no program {name!r} in PATH.")
+
+
+class Unconfined:
+    """Starts commands without any confinement, with the user's own HOME and temporary folder.
+
+    Args:
+        limits: What one command may use.
+    """
+
+    name: Literal["none"] = "none"
+
+    def __init__(self, limits: ResourceLimits | None = None) -> None:
+        self._limits = Limiter(limits or ResourceLimits())
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """What isn't held: nothing is."""
+        left = () if sys.platform == "linux" else (DAEMONS_STAY,)
+        return (
+            "Nothing confines commands: they read, change and delete what you can, and use the network.",
+            "Approvals are no protection against a command itself: it can read the control token.",
+            *left,
+        )
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """Which limits hold."""
+        return self._limits.sentences
+
+    @contextlib.contextmanager
+    def command(self, words: Sequence[str], folder: Path, access: Access) -> Iterator[Launch]:
+        """Prepare a command; see `Sandbox.command`. Nothing of `access` is enforced."""
+        env = environment()
+        with launching(orders_of(words, folder, env), env, self._limits) as launch:
+            yield launch
