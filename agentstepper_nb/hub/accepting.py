@@ -1,4 +1,4 @@
-"""How the standalone Core accepts connections where no more files can be opened."""
+"""How the standalone Core accepts connections: where no more files can be opened, and as it stops."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import errno
 import logging
 import resource
+from collections.abc import Sequence
 from typing import Any, Final
 
 from websockets.asyncio.server import Server
@@ -20,6 +21,8 @@ _QUIET: Final = 60.0
 #: What asyncio says of a connection that it couldn't accept; it tries again after a second.
 _NOT_ACCEPTED: Final = "socket.accept() out of system resource"
 _OPEN_FILES: Final = (errno.EMFILE, errno.ENFILE)
+#: Turns of the event loop from accepting a connection until websockets has a task for it.
+_TURNS: Final = 3
 
 
 def let_wait(server: Server) -> None:
@@ -31,6 +34,29 @@ def let_wait(server: Server) -> None:
     for each in server.sockets:
         with each.dup() as listening:
             listening.listen(_WAITING)
+
+
+async def close_servers(servers: Sequence[Server], code: int = 1001, reason: str = "") -> None:
+    """Close servers, and wait until each connection that they have accepted is closed.
+
+    A server of websockets forgets the connections that asyncio is about to hand to it, so that their
+    tasks outlive the event loop: the servers first stop to accept, then take what was accepted.
+
+    Args:
+        servers: Servers of the running loop.
+        code: The code that open connections are closed with.
+        reason: The reason that they are told.
+    """
+    loop = asyncio.get_running_loop()
+    for server in servers:
+        for listening in server.sockets:
+            loop.remove_reader(listening.fileno())
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
+    for server in servers:
+        server.close(code=code, reason=reason)
+    for server in servers:
+        await server.wait_closed()
 
 
 class LoopErrors:

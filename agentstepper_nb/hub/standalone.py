@@ -17,7 +17,7 @@ from ..protocol.frame import MAX_MESSAGE
 from ..protocol.records import RunHistory
 from ..protocol.values import Durability
 from ..store import MemoryStore, Store, archive, open_store
-from .accepting import AT_ONCE, LoopErrors, let_wait
+from .accepting import AT_ONCE, LoopErrors, close_servers, let_wait
 from .chat_door import chat_gate, chat_of
 from .connection import VERSION_1_ALONE, Rights, Session
 from .core_control import CoreControl
@@ -326,10 +326,7 @@ class AgentStepperCore(CoreControl):
         await self._close_servers()
 
     async def _close_servers(self) -> None:
-        for server in self._servers:
-            server.close()  # each session has said why by now
-        for server in self._servers:
-            await server.wait_closed()
+        await close_servers(self._servers)  # each session has said why by now
         self._servers.clear()
 
     # The gates have checked the tokens.

@@ -88,6 +88,7 @@ class Outbox:
         self.put: Final[Callable[[Batch], None]] = self._inbox.put
         self.queued = 0  # bytes, of all batches that were ever put
         self._away = True  # no connection was announced, or its loss was
+        self._kept_there = 0  # the number up to which the Core said it keeps them
         # What follows is the writing thread's.
         self._taken = 0  # bytes, of all batches that were taken
         self._crowd: deque[tuple[str, Resume | None]] = deque()  # who waits for room, and gets what
@@ -146,6 +147,7 @@ class Outbox:
 
     def acknowledged(self, word: Acknowledged) -> None:
         """The Core keeps the messages up to a number."""
+        self._kept_there = word.received
         self._inbox.put(word)
 
     def stop(self) -> None:
@@ -168,8 +170,9 @@ class Outbox:
 
     @property
     def undelivered(self) -> int:
-        """How many messages no Core is known to keep."""
-        return len(self._buffer) + sum(map(count_of, tuple(self._parked)))
+        """How many messages no Core is known to keep; falls also while the writing thread is busy."""
+        left = min(len(self._buffer), max(0, self._buffer.last - self._kept_there))
+        return left + sum(map(count_of, tuple(self._parked)))
 
     # ---- the writing thread -------------------------------------------------------------------------
 

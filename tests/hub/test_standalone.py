@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import socket
 import stat
@@ -30,6 +31,11 @@ Given = TypeVar("Given")
 
 #: How a Core's threads are called; agents of other tests, which ran before, may have left theirs.
 THREADS = tuple(f"agentstepper-{what}" for what in ("core", "store", "reader", "search"))
+
+SHAKE_HANDS = (
+    b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+)
 
 
 def core_threads() -> list[str]:
@@ -160,15 +166,38 @@ def test_stop_does_not_wait_for_who_says_nothing(monkeypatch: pytest.MonkeyPatch
     with socket.create_connection(("127.0.0.1", core.ui_port)) as silent:
         with socket.create_connection(("127.0.0.1", core.client_port)) as half:
             # One shakes hands and then doesn't answer the closing; one says nothing at all.
-            half.sendall(
-                b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
-            )
+            half.sendall(SHAKE_HANDS)
             assert half.recv(4096).startswith(b"HTTP/1.1 101")
             core.stop()
         silent.settimeout(30)
         silent.recv(4096)
     assert core_threads() == []
+
+
+@pytest.mark.parametrize("turns", range(5))
+def test_a_connection_that_comes_as_the_core_stops_is_closed(
+    turns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However far it has got: nothing of it outlives the Core, which pytest would tell."""
+    monkeypatch.setattr(standalone, "_CLOSING", 0.1)
+    core = AgentStepperCore("127.0.0.1", client_port=0, ui_port=None)
+    core.start()
+    close = core.hub.close
+    with socket.socket() as peer:
+
+        async def close_meanwhile() -> None:
+            await close()
+            peer.connect(("127.0.0.1", core.client_port))
+            peer.sendall(SHAKE_HANDS)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+
+        core.hub.close = close_meanwhile  # type: ignore[method-assign]
+        core.stop()
+        with contextlib.suppress(ConnectionResetError):  # nobody had accepted it yet
+            while peer.recv(4096):
+                pass
+    gc.collect()
 
 
 # ---- control ----------------------------------------------------------------------------------------

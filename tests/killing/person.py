@@ -51,6 +51,7 @@ class Person:
         self.promises = Promises()
         self.met: set[str] = set()  # programs whose agents are past their hello
         self.begun: set[str] = set()  # runs that are past their hello
+        self.here: set[str] = set()  # programs whose agents are connected now
         self.ended: dict[str, Run] = {}
 
     def act_until(self, url: str, enough: Callable[[], bool]) -> None:
@@ -68,6 +69,7 @@ class Person:
                 proxy=None,
                 max_size=MAX_MESSAGE,
             ) as socket:
+                self.here.clear()
                 _Visit(self, socket).act(enough)
         except GONE:
             return
@@ -122,6 +124,10 @@ class _Visit:
 
     def _see(self, run: Run) -> None:
         self._runs[run.id] = run
+        if run.state is RunState.DETACHED:
+            self._person.here.discard(run.program)
+        else:
+            self._person.here.add(run.program)
         if run.rows:
             self._person.met.add(run.program)
             self._person.begun.add(run.id)

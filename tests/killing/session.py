@@ -54,7 +54,9 @@ class Session:
                 self._kill_at(point, person)
             person.ends = True
             with self._core(Point.ANYWHERE) as core:
-                self._enough.touch()  # a goodbye waits 10 s for a Core, which may take longer to start
+                # A goodbye waits 10 s for a Core, and finding back may take longer.
+                _watch(person, core, lambda: person.here == set(NAMES))
+                self._enough.touch()
                 _watch(person, core, lambda: len(person.ended) == len(NAMES))
                 for agent in agents:
                     assert agent.wait(PATIENCE) == 0

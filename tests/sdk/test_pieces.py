@@ -172,6 +172,20 @@ def test_few_bytes_that_tell_much_wait_for_the_core(monkeypatch: pytest.MonkeyPa
     assert line.heard() == messages
 
 
+def test_what_the_core_keeps_counts_as_delivered_while_the_rest_is_written() -> None:
+    out, line = an_outbox()
+    left: list[int] = []
+
+    def send(message: bytes, **options: Any) -> None:
+        left.append(out.undelivered)
+        out.acknowledged(Acknowledged(received=len(left) + 1))
+
+    line.send = send  # type: ignore[method-assign]
+    write(out, *(reached(prompt(10), f"b{number}") for number in range(4)))
+    assert left == [4, 3, 2, 1]
+    assert out.undelivered == 0
+
+
 @both
 def test_prompts_arrive_as_they_were(door: str, core: ScriptedCore) -> None:
     async def scenario(dbg: Any) -> None:

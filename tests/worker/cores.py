@@ -11,6 +11,7 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request, Response
 
 from agentstepper_nb.discover import Endpoint
+from agentstepper_nb.hub.accepting import close_servers
 from agentstepper_nb.hub.fair_turns import FairTurns
 from agentstepper_nb.hub.lines import LineSession
 from agentstepper_nb.hub.sockets import SocketConnection, converse
@@ -60,8 +61,7 @@ class Core:
 
     async def stop(self) -> None:
         assert self._server is not None
-        self._server.close(code=1001, reason="The Core is stopping.")
-        await self._server.wait_closed()
+        await close_servers([self._server], reason="The Core is stopping.")
 
     async def __aenter__(self) -> Core:
         await self.start()
