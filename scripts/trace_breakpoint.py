@@ -2,7 +2,7 @@
 
 An agent, a Core and a view of version 2 talk in this process over real sockets. What is traced begins
 as the agent asks, and ends once it has the edited prompt: the agent's threads, the Core's loop and its
-store.
+store. It is the run's second breakpoint, so that what only happens at a run's start isn't in it.
 """
 
 from __future__ import annotations
@@ -125,15 +125,21 @@ def _view(core: AgentStepperCore) -> ClientConnection:
 
 
 def _edit(tracer: Tracer, core: AgentStepperCore, person: Person) -> None:
-    sees = threading.Thread(target=person.edit_and_step, args=("edited",))
+    sees = threading.Thread(target=_edit_both, args=(person,))
     sees.start()
     url = f"ws://127.0.0.1:{core.client_port}"
     with AgentStepper("Traced", url=url, token=core.tokens.agent, stop_on_entry=False) as dbg:
+        dbg.begin_llm_query_breakpoint("first")  # the run's lease is there once it is answered
         with tracer.recording():
             prompt = dbg.begin_llm_query_breakpoint("asked")
         if prompt != "edited":
             raise RuntimeError(f"The prompt came back as {prompt!r}.")
     sees.join()
+
+
+def _edit_both(person: Person) -> None:
+    person.edit_and_step("edited first")
+    person.edit_and_step("edited")
 
 
 def main() -> None:

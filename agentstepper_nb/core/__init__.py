@@ -2,9 +2,9 @@
 
 from .commands import Commands
 from .debugger import Debugger
-from .rows import debug_row, row
+from .rows import EventType, Vocabulary, debug_row, row
+from .summaries import Summarizer
 from .transitions import Leased, Output, Reply, Saved, Verdict, needs_durable
-from .vocabulary import EventType, Summarizer, Vocabulary
 
 __all__ = [
     "Commands",

@@ -297,7 +297,7 @@ class Commands:
         self._halts.set_stops()
         for run, old in zip(live, before, strict=True):
             if (new := self._moves.lease(run)) != old:
-                self._moves.put(new)
+                self._moves.outputs.append(new)
         return self._moves.drain()
 
     def put_sentence(self, made: SentenceMade, about: Breakpoint | Commit) -> list[Output]:
@@ -313,10 +313,10 @@ class Commands:
         self._moves.status(made.run)
         pending = self._runs.apply(made)
         if isinstance(about, Commit):
-            self._moves.put(Saved(made, commit=replace(about, sentence=made.text)))
+            self._moves.outputs.append(Saved(made, commit=replace(about, sentence=made.text)))
         else:
             told = pending or replace(about, sentence=made.text)
-            self._moves.put(Saved(made, breakpoint=told))
+            self._moves.outputs.append(Saved(made, breakpoint=told))
         return self._moves.drain()
 
     def delete(self, run_id: str) -> list[Output]:

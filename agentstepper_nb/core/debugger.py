@@ -48,6 +48,7 @@ from .checks import NOT_ASKED, check_denial, check_event, check_form, duplicate,
 from .commands import Commands
 from .fold import OpenEvent, RunStatus
 from .halt_policy import HaltPolicy
+from .rows import PLAIN, Vocabulary
 from .states import (
     Act,
     Signal,
@@ -60,7 +61,6 @@ from .states import (
     shown_state,
 )
 from .transitions import WITHDRAWN, Leased, Output, Reply, Transitions, Verdict
-from .vocabulary import PLAIN, Vocabulary
 
 
 class Debugger:
@@ -269,7 +269,7 @@ class Debugger:
         breakpoint = replace(breakpoint, answer=answer, answered_at=at if answer else None)
         self._moves.emit(BreakpointSaved(breakpoint=breakpoint))
         if answer and breakpoint.waits:
-            self._moves.put(Reply(breakpoint, answer))
+            self._moves.outputs.append(Reply(breakpoint, answer))
         if breakpoint.side is Side.END or breakpoint.kind not in PAIRED:
             outcome = breakpoint.outcome or Outcome.OK
             ended = replace(opened.event, ended_at=breakpoint.at, outcome=outcome)

@@ -1,13 +1,66 @@
-"""A breakpoint or a debug message as one line of the timeline."""
+"""A breakpoint or a debug message as one line of the timeline, and what extensions add to its words."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from ..protocol.header_bounds import bounded_failure
-from ..protocol.values import Actor, Breakpoint, Event, EventKind, Outcome, Row, Side, utf8_bytes
-from .summaries import one_line, plain, summarize
-from .vocabulary import PLAIN, Vocabulary
+from ..protocol.values import (
+    Actor,
+    AgentState,
+    Breakpoint,
+    Event,
+    EventKind,
+    Outcome,
+    Row,
+    Side,
+    utf8_bytes,
+)
+from .summaries import Summarizer, one_line, plain, summarize
+
+
+@dataclass(frozen=True)
+class EventType:
+    """How a custom event is told.
+
+    Args:
+        actor: Whom the agent turns to at its begin, and who answers at its end.
+        state: What the agent does in between.
+    """
+
+    actor: Actor = Actor.TOOLS
+    state: AgentState = AgentState.TOOL_EXECUTING
+
+
+_UNREGISTERED: Final = EventType()
+
+
+def _silent(_: Breakpoint) -> str | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The words of one Core.
+
+    Args:
+        event_types: How events of these types are told; all others as a tool's.
+        summarize: Asked before a summary is made by rule.
+    """
+
+    event_types: Mapping[str, EventType] = field(default_factory=dict)
+    summarize: Summarizer = _silent
+
+    def event_type(self, breakpoint: Breakpoint) -> EventType:
+        """How a custom event is told."""
+        return self.event_types.get(breakpoint.name or "", _UNREGISTERED)
+
+
+#: The words of a Core without extensions.
+PLAIN: Final = Vocabulary()
+
 
 _ACTORS: Final[dict[tuple[EventKind, Side], tuple[Actor, Actor]]] = {
     (EventKind.PROGRAM_STARTED, Side.BEGIN): (Actor.SYSTEM, Actor.AGENT),

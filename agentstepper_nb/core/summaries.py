@@ -5,7 +5,8 @@ Contents may hold anything: whatever stands in them, the line is short, plain te
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -14,8 +15,10 @@ from ..protocol.marks import REPR, is_mark
 from ..protocol.text_lines import count_lines
 from ..protocol.values import AnswerKind, Breakpoint, EventKind, Failure, Outcome, Side
 from ..protocol.visible import shown
-from .result_lines import result_line
-from .vocabulary import Summarizer
+
+#: Gives one line on a breakpoint, or None to leave it to the next. It is called often: each time that a
+#: row is told.
+Summarizer = Callable[[Breakpoint], str | None]
 
 #: Characters of a summary.
 LENGTH: Final = 160
@@ -292,3 +295,48 @@ def _by_repr(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _by_repr(item) for key, item in value.items()}
     return [_by_repr(item) for item in value] if isinstance(value, list) else value
+
+
+#: Characters of a result's end that are looked at: there it says how it went.
+_END: Final = 128 * 1024
+#: A test that failed, as test programs list them: the first is shown. Not how many of them failed.
+_FAILED_TEST: Final = re.compile(
+    r"^[^\S\n]*(?:(?:FAILED|FAIL:?|ERROR:?|not ok|--- FAIL:)[ \t]+(?!\()|✗|✕|×).*", re.MULTILINE
+)
+#: What a compiler or a program complains of: the first is shown.
+_COMPLAINT: Final = re.compile(
+    r"^.{0,200}?\b(?:error|fatal|panic|abort|Error)(?:\[\w+\])?: .*", re.MULTILINE
+)
+#: What pytest says of a test that failed, where it lists none: the first is shown.
+_PYTEST: Final = re.compile(r"^E {2,}(\S.*)", re.MULTILINE)
+#: How Python writes an exception: the last is shown, which ended it.
+_EXCEPTION: Final = re.compile(
+    r"^(?:\w{1,80}\.){0,10}[A-Z]\w{0,80}(?:Error|Exception|Interrupt|Exit|Warning)(?::.*)?$",
+    re.MULTILINE,
+)
+
+
+def result_line(text: str) -> str:
+    """A result's text on one line: itself, or how many lines it has and the one that says most.
+
+    Args:
+        text: The result.
+    """
+    if "\n" not in text.strip():
+        return text
+    return f"{count_lines(text)} lines: {telling_line(text)}"
+
+
+def telling_line(text: str) -> str:
+    """The line that says what failed, or else the last one that says anything."""
+    end = text[-_END:]
+    if found := _FAILED_TEST.search(end):
+        return found[0].strip()
+    if found := _PYTEST.search(end):
+        return found[1].rstrip()
+    exceptions = _EXCEPTION.findall(end)
+    if exceptions:
+        return str(exceptions[-1])
+    if found := _COMPLAINT.search(end):
+        return found[0].strip()
+    return end.rstrip().rpartition("\n")[2]

@@ -32,8 +32,8 @@ from ..protocol.values import (
 )
 from .checks import check_edit
 from .fold import Runs, RunStatus
+from .rows import PLAIN, Vocabulary
 from .states import Act, Rule, leased_mode, shown_state, state_after, with_halt_time
-from .vocabulary import PLAIN, Vocabulary
 
 
 class Saved(NamedTuple):
@@ -105,7 +105,7 @@ class Transitions:
     def __init__(self, vocabulary: Vocabulary = PLAIN) -> None:
         self.runs = Runs()
         self._vocabulary = vocabulary
-        self._outputs: list[Output] = []
+        self.outputs: list[Output] = []
 
     def status(self, run_id: str) -> RunStatus:
         """What is known of a run.
@@ -137,22 +137,18 @@ class Transitions:
         """Move the state by a record; returns the breakpoint it is about, as that then stands."""
         if not isinstance(record, RunChanged):
             breakpoint = self.runs.apply(record)
-            self._outputs.append(Saved(record, breakpoint))
+            self.outputs.append(Saved(record, breakpoint))
             return breakpoint
         run = record.run
         before = leased_mode(self.runs.status[run.id].run)
-        self._outputs.append(Saved(record, self.runs.apply(record)))
+        self.outputs.append(Saved(record, self.runs.apply(record)))
         if run.live and leased_mode(run) is not before:
-            self._outputs.append(self.lease(run))
+            self.outputs.append(self.lease(run))
         return None
-
-    def put(self, output: Output) -> None:
-        """Add an output that moves nothing."""
-        self._outputs.append(output)
 
     def drain(self) -> list[Output]:
         """Take the outputs."""
-        outputs, self._outputs = self._outputs, []
+        outputs, self.outputs = self.outputs, []
         return outputs
 
     def lease(self, run: Run) -> Leased:
@@ -184,7 +180,7 @@ class Transitions:
         state: AgentState | None = None
         for each in _chosen(status, rule.act, breakpoint_id):
             breakpoint = self.answer(status, each, verdict, at)
-            self.put(Reply(breakpoint, verdict.answer))
+            self.outputs.append(Reply(breakpoint, verdict.answer))
             state = self.state_past(breakpoint, verdict.answer)
         if rule.mode is Mode.CONTINUE and status.run.agent_state is AgentState.HALTING:
             state = AgentState.RUNNING

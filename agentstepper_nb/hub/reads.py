@@ -1,13 +1,17 @@
-"""What UIs of version 2 may read."""
+"""What UIs of version 2 may read, and how its contents travel: docs/design/0012-pieces.md."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
+from typing import Final
+
+from msgspec.structs import replace
 
 from ..core import Vocabulary, debug_row, row
 from ..errors import CommandError
 from ..protocol import ui as v2
+from ..protocol.pieces import Sender
 from ..protocol.records import RunHistory
 from ..protocol.values import Breakpoint, EventKind, Row
 from ..store.base import without_contents
@@ -132,3 +136,29 @@ def rows(history: RunHistory, vocabulary: Vocabulary) -> tuple[Row, ...]:
     made = [row(breakpoint, vocabulary) for breakpoint in history.breakpoints]
     made += [debug_row(event) for event in history.events if event.kind is EventKind.DEBUG_MESSAGE]
     return tuple(sorted(made, key=lambda each: each.seq))
+
+
+#: Bytes above which a content is cut on a thread: others would wait meanwhile.
+_LARGE: Final = 64 * 1024
+
+
+class Bodies:
+    """The contents that are sent on one connection."""
+
+    def __init__(self) -> None:
+        self._sender = Sender()
+
+    async def told(self, message: v2.CoreToUi) -> v2.CoreToUi:
+        """A message with its contents in pieces. It is to be sent before the next one is made.
+
+        Args:
+            message: An answer; one without contents stays as it is.
+        """
+        if not isinstance(message, v2.MessageBody):
+            return message
+        text = message.data.encode()
+        if len(text) > _LARGE:
+            pieces = await asyncio.to_thread(self._sender.pieces, text)
+        else:
+            pieces = self._sender.pieces(text)
+        return message if pieces is None else replace(message, data="", pieces=pieces)

@@ -330,8 +330,13 @@ class RunService:
             by: The UI whose command this is.
             synced: Called once they are durable.
         """
-        records = [output.record for output in outputs if isinstance(output, Saved)]
-        done = partial(self._effects, outputs, by)
+        records = []
+        saved = []
+        for output in outputs:
+            if isinstance(output, Saved):
+                saved.append(output)
+                records.append(output.record)
+        done = partial(self._effects, outputs, saved, by)
         self.store.append(records, done, durable=needs_durable(outputs), synced=synced)
 
     def when_recorded(self, done: Callable[[], None]) -> None:
@@ -346,8 +351,7 @@ class RunService:
         """Wait until all that was performed so far is recorded, where anything can be."""
         await _called_back(self.store.settled)
 
-    def _effects(self, outputs: Sequence[Output], by: View | None) -> None:
-        saved = [output for output in outputs if isinstance(output, Saved)]
+    def _effects(self, outputs: Sequence[Output], saved: Sequence[Saved], by: View | None) -> None:
         if len(saved) < len(outputs):
             self._tell_agents(outputs)
         for each in saved:

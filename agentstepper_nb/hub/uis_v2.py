@@ -19,13 +19,12 @@ from ..protocol.stops import Price, Stop
 from ..protocol.values import AgentState, Breakpoint, Commit, Event, EventKind, Run, StoreInfo
 from ..store.base import without_contents
 from . import windows
-from .bodies import Bodies
 from .connection import Connection, Rights, waiting
 from .extensions import Extensions
 from .finder import Finder
 from .peers import View
 from .pushes import Pushes
-from .reads import Read, answer
+from .reads import Bodies, Read, answer
 from .service import RunService
 from .trials import try_stop
 from .uis import Edited, UiSession
@@ -43,7 +42,7 @@ class UiSessionV2(UiSession):
         self._greeted = False  # it got the answer: from now on it is told what happens
         behind = partial(waiting, connection)
         self._pushes = Pushes(self._send, asyncio.get_running_loop, behind)
-        self._finder = Finder(hub)
+        self._finder: Finder | None = None  # once it is asked
         self._find: v2.FindRows | None = None  # the last
         self._trials: dict[bool, v2.TryStop] = {}  # the last on one run, and on several
         self._told: dict[str, Run] = {}
@@ -60,7 +59,8 @@ class UiSessionV2(UiSession):
         super().closed()
 
     def _tell(self, saved: Saved, by: View | None) -> None:
-        self._finder.hear(saved)
+        if self._finder is not None:
+            self._finder.hear(saved)
         if not self._greeted:
             return
         match saved.record:
@@ -135,13 +135,16 @@ class UiSessionV2(UiSession):
             self._later(partial(self._read, command, id), text)
         elif isinstance(command, v2.FindRows):
             self._find = command
-            self._later(partial(self._find_rows, command, id), text, aside=True)
+            self._finder = self._finder or Finder(self.hub)
+            work = partial(self._find_rows, self._finder, command, id)
+            self._later(work, text, aside=True)
         elif isinstance(command, v2.TryStop):
             self._trials[command.run is None] = command
             self._later(partial(self._try_stop, command, id), text, aside=True)
         elif isinstance(command, v2.CloseRun):
             self._pushes.close(command.run)
-            self._finder.forget(command.run)
+            if self._finder is not None:
+                self._finder.forget(command.run)
             self._answer(v2.Done(), id)
         elif envelope.type in self._extensions.commands:
             self._later(partial(self._extended, envelope.type, command, id), text)
@@ -200,8 +203,8 @@ class UiSessionV2(UiSession):
         )
         self._answer(hello, id)
 
-    async def _find_rows(self, command: v2.FindRows, id: str | None) -> None:
-        found = await self._finder.find(command, lambda: self._find is command)
+    async def _find_rows(self, finder: Finder, command: v2.FindRows, id: str | None) -> None:
+        found = await finder.find(command, lambda: self._find is command)
         self._answer(found, id)
 
     async def _read(self, command: Read, id: str | None) -> None:

@@ -9,7 +9,8 @@ from typing import Any, Final
 from IPython.core.error import UsageError
 
 from .. import rules
-from ..core.stops.conditions import ConditionError, parse
+from ..core.stops.conditions import parse
+from ..core.stops.evaluation import ConditionError
 from ..errors import AgentStepperError, ProtocolError
 from ..protocol.visible import on_one_line
 from ..rules.words import USAGE

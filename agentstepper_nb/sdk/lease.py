@@ -20,7 +20,7 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from ..core.stops import Point, Stops
-from ..core.stops.trial import changed_paths
+from ..core.stops.engine import changed_paths
 from ..protocol.agent import (
     AgentMessage,
     Answer,

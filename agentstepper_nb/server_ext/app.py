@@ -25,8 +25,7 @@ from traitlets import (
 
 from .. import discover, static_files
 from ..hub import Hub, Keep
-from ..hub.coding_bounds import CodingBounds
-from ..hub.coding_roots import CodingRoots
+from ..hub.coding_bounds import CodingBounds, CodingRoots
 from ..hub.runtime_host import STORE_VARIABLE, RuntimeHost, check_place
 from ..hub.sentences import MODEL_VARIABLE, summarize_by
 from ..hub.worker_process import COMMAND, WorkerProcess, environment

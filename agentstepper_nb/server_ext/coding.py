@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from tornado.web import authenticated
 
 from ..hub import Hub
-from ..hub.coding_bounds import CodingBounds
-from ..hub.coding_roots import CodingRoots
+from ..hub.coding_bounds import CodingBounds, CodingRoots
 from ..hub.workers import Workers
 from ..protocol import coding as wire
 from .answers import controls, refusal

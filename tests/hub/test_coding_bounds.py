@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.errors import CommandError, ProtocolError
-from agentstepper_nb.hub.coding_bounds import CodingBounds
-from agentstepper_nb.hub.coding_roots import CodingRoots
+from agentstepper_nb.hub.coding_bounds import CodingBounds, CodingRoots
 from agentstepper_nb.protocol.coding_settings import WIRE_NAMES, CodingSettings, chosen_of
 from agentstepper_nb.protocol.runtime_wire import CreateAgent
 

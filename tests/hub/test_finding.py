@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from agentstepper_nb.hub.finding import Filter
+from agentstepper_nb.hub.finder import Filter
 from agentstepper_nb.protocol.values import Commit, Row
 
 TABLE: Final = json.loads(

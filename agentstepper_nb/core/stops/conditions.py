@@ -8,12 +8,328 @@ length, depth, steps and sizes.
 
 from __future__ import annotations
 
-from .compiling import Compiler
-from .failing import ConditionError
-from .frames import Frame
-from .loops import Code
-from .reading import read
-from .view import View
+import ast
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NoReturn
+
+from ...suggestions import did_you_mean
+from .evaluation import ConditionError, Frame
+from .functions import FUNCTIONS, METHODS, Function, Pattern
+from .operators import COMPARISONS, OPERATIONS, bounded, cut, item, negative, word
+from .reading import column_of, read, refuse
+from .view import NAMES, View
+
+#: What a node of a condition becomes.
+Code = Callable[[Frame], Any]
+
+
+class Clause:
+    """`for … in whole if tests` of a comprehension."""
+
+    def __init__(self, whole: Code, slot: int, tests: list[Code]) -> None:
+        self._whole = whole
+        self._slot = slot
+        self._tests = tests
+
+    def run(self, frame: Frame, steps: int) -> Iterator[None]:
+        """Set the variable to one item after the other."""
+        whole = self._whole(frame)
+        if whole is None:
+            return
+        if not isinstance(whole, list | dict):
+            raise ConditionError(f"{word(whole)} isn't a list to go through")
+        for value in whole:
+            frame.spend(steps)
+            frame.slots[self._slot] = value
+            if all(test(frame) for test in self._tests):
+                yield
+
+
+class Loop:
+    """A comprehension; each pass through a clause takes as many steps as there are nodes in it."""
+
+    def __init__(self, clauses: list[Clause], body: Code, steps: int) -> None:
+        self._clauses = clauses
+        self._body = body
+        self._steps = steps
+
+    def __call__(self, frame: Frame, first: int = 0) -> Iterator[Any]:
+        """Its items, one after the other; of the clauses from one on, where those before are set."""
+        if first == len(self._clauses):
+            yield self._body(frame)
+            return
+        for _ in self._clauses[first].run(frame, self._steps):
+            yield from self(frame, first + 1)
+
+
+#: How deeply a condition may be nested.
+_DEEPEST: Final = 60
+_ALLOWED: Final = (
+    "Conditions have names, texts, numbers, lists, .items, [items], comparisons, and, or, not, in, "
+    "+ - * / // %, … if … else …, comprehensions, and calls of " + ", ".join(FUNCTIONS)
+)
+#: The constants of JSON, as a condition has them.
+_CONSTANTS: Final = {"true": "True", "false": "False", "null": "None"}
+_CALLED: Final = {
+    ast.Lambda: "a lambda",
+    ast.NamedExpr: "“:=”",
+    ast.JoinedStr: "an f-string",
+    ast.Starred: "“*”",
+    ast.Await: "await",
+    ast.Yield: "yield",
+    ast.YieldFrom: "yield",
+    ast.SetComp: "a comprehension in braces",
+    ast.DictComp: "a comprehension in braces",
+    ast.BinOp: "this operator",
+    ast.UnaryOp: "this operator",
+}
+
+
+class Compiler:
+    """Makes one condition.
+
+    Args:
+        text: The condition, to say where in it something is wrong.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._scope: dict[str, int] = {}  # variables to their slots
+        self._depth = 0
+        #: How many variables there were.
+        self.slots = 0
+
+    def code(self, node: ast.expr) -> Code:
+        """The function that a node is.
+
+        Raises:
+            ConditionError: There is something in it that conditions don't have.
+        """
+        if self._depth == _DEEPEST:
+            self._refuse(node, "it is nested too deeply here")
+        self._depth += 1
+        try:
+            return self._code(node)
+        finally:
+            self._depth -= 1
+
+    def _code(self, node: ast.expr) -> Code:
+        match node:
+            case ast.Constant():
+                return self._constant(node)
+            case ast.Name():
+                return self._name(node)
+            case ast.Attribute():
+                return self._attribute(node)
+            case ast.Subscript():
+                return self._subscript(node)
+            case ast.Call():
+                return self._call(node)
+            case ast.BoolOp(op=op, values=values):
+                return _joined([self.code(value) for value in values], isinstance(op, ast.And))
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                held = self.code(operand)
+                return lambda frame: not held(frame)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                number = self.code(operand)
+                return lambda frame: negative(number(frame))
+            case ast.BinOp() if type(node.op).__name__ in OPERATIONS:
+                return self._operation(node)
+            case ast.Compare():
+                return self._comparison(node)
+            case ast.IfExp():
+                return self._choice(node)
+            case ast.List(elts=nodes) | ast.Tuple(elts=nodes) | ast.Set(elts=nodes):
+                return _list([self.code(each) for each in nodes])
+            case ast.Dict():
+                return self._object(node)
+            case ast.ListComp():
+                items = self._items(node)
+                return lambda frame: list(items(frame))
+            case ast.GeneratorExp():
+                self._refuse(node, "a comprehension stands in brackets, or in any() and the like")
+        self._refuse(node, f"{_CALLED.get(type(node), 'this')} can't be used. {_ALLOWED}")
+
+    def _refuse(self, node: ast.expr, why: str) -> NoReturn:
+        refuse(column_of(self._text, node), why)
+
+    # ---- values -------------------------------------------------------------------------------------
+
+    def _constant(self, node: ast.Constant) -> Code:
+        value = node.value
+        if value is not None and not isinstance(value, str | int | float):
+            self._refuse(node, f"this kind of value can't be used. {_ALLOWED}")
+        try:
+            bounded(value)
+        except ConditionError as failed:
+            self._refuse(node, str(failed))
+        return lambda _frame: value
+
+    def _name(self, node: ast.Name) -> Code:
+        name = node.id
+        slot = self._scope.get(name)
+        if slot is not None:
+            return lambda frame: frame.slots[slot]
+        if name not in NAMES:
+            called = f"“{name}” is called, as {name}(…)" if name in FUNCTIONS else None
+            self._refuse(node, called or f"{_unknown(name)} There are {', '.join(NAMES)}")
+        return lambda frame: frame.view[name]
+
+    def _attribute(self, node: ast.Attribute) -> Code:
+        name = node.attr
+        if name.startswith("__"):
+            self._refuse(node, f"“{name}” can't be used. {_ALLOWED}")
+        whole = self.code(node.value)
+        return lambda frame: item(frame, whole(frame), name)
+
+    def _subscript(self, node: ast.Subscript) -> Code:
+        whole = self.code(node.value)
+        if not isinstance(node.slice, ast.Slice):
+            key = self.code(node.slice)
+            return lambda frame: item(frame, whole(frame), key(frame))
+        if node.slice.step is not None:
+            self._refuse(node.slice.step, "a piece has a begin and an end, no step")
+        low, high = self._or_none(node.slice.lower), self._or_none(node.slice.upper)
+        return lambda frame: cut(frame, whole(frame), low(frame), high(frame))
+
+    def _or_none(self, node: ast.expr | None) -> Code:
+        return (lambda _frame: None) if node is None else self.code(node)
+
+    def _object(self, node: ast.Dict) -> Code:
+        items: list[tuple[str, Code]] = []
+        for key, value in zip(node.keys, node.values, strict=True):
+            match key:
+                case ast.Constant(value=str() as name):
+                    items.append((name, self.code(value)))
+                case _:
+                    self._refuse(node, "the keys of an object are texts in quotes")
+        return lambda frame: {name: value(frame) for name, value in items}
+
+    # ---- operators ----------------------------------------------------------------------------------
+
+    def _operation(self, node: ast.BinOp) -> Code:
+        operation = OPERATIONS[type(node.op).__name__]
+        left, right = self.code(node.left), self.code(node.right)
+        return lambda frame: operation(frame, left(frame), right(frame))
+
+    def _comparison(self, node: ast.Compare) -> Code:
+        first = self.code(node.left)
+        steps = [
+            (COMPARISONS[type(op).__name__], self.code(value))
+            for op, value in zip(node.ops, node.comparators, strict=True)
+        ]
+
+        def code(frame: Frame) -> bool:
+            left = first(frame)
+            for compare, value in steps:
+                right = value(frame)
+                if not compare(frame, left, right):
+                    return False
+                left = right
+            return True
+
+        return code
+
+    def _choice(self, node: ast.IfExp) -> Code:
+        test, one, other = self.code(node.test), self.code(node.body), self.code(node.orelse)
+        return lambda frame: one(frame) if test(frame) else other(frame)
+
+    # ---- calls --------------------------------------------------------------------------------------
+
+    def _call(self, node: ast.Call) -> Code:
+        match node.func:
+            case ast.Name(id=name) if name in FUNCTIONS and name not in self._scope:
+                function, arguments = FUNCTIONS[name], list(node.args)
+            case ast.Attribute(attr=name, value=text) if name in METHODS:
+                function, arguments = METHODS[name], [text, *node.args]
+            case ast.Name(id=name):
+                like = did_you_mean(name, FUNCTIONS)
+                self._refuse(
+                    node, f"there is no function “{name}”.{like} There are {_listed(FUNCTIONS)}"
+                )
+            case ast.Attribute(attr=name):
+                like = did_you_mean(name, METHODS)
+                self._refuse(
+                    node, f"there is no method “{name}”.{like} Texts have {_listed(METHODS)}"
+                )
+            case _:
+                self._refuse(node, f"this can't be called. {_ALLOWED}")
+        self._check_arguments(node, name, function)
+        call = function.call
+        if name == "matches":
+            value, pattern = self.code(arguments[0]), self._pattern(arguments[1])
+            return lambda frame: call(frame, value(frame), pattern)
+        argument = self._items_or_value if function.of_lists else self.code
+        values = [argument(each) for each in arguments]
+        return lambda frame: call(frame, *[value(frame) for value in values])
+
+    def _check_arguments(self, node: ast.Call, name: str, function: Function) -> None:
+        if node.keywords:
+            self._refuse(node, f"{name}() takes no arguments by name")
+        if not function.least <= len(node.args) <= function.most:
+            takes = {(0, 0): "none", (0, 1): "one or none", (1, 1): "one", (2, 2): "two"}
+            number = takes.get((function.least, function.most), "some")
+            self._refuse(node, f"{name}() was given {len(node.args)} arguments, and takes {number}")
+
+    def _items_or_value(self, node: ast.expr) -> Code:
+        return self._items(node) if isinstance(node, ast.GeneratorExp) else self.code(node)
+
+    def _pattern(self, node: ast.expr) -> Pattern:
+        match node:
+            case ast.Constant(value=str() as text):
+                try:
+                    return Pattern(text)
+                except ConditionError as failed:
+                    self._refuse(node, str(failed))
+        self._refuse(node, 'matches() takes its pattern in quotes, as in matches(text, r"\\d+")')
+
+    # ---- comprehensions -----------------------------------------------------------------------------
+
+    def _items(self, node: ast.GeneratorExp | ast.ListComp) -> Callable[[Frame], Iterator[Any]]:
+        outside = dict(self._scope)
+        clauses = [self._clause(clause) for clause in node.generators]
+        body = self.code(node.elt)
+        self._scope = outside
+        steps = sum(1 for _ in ast.walk(node))
+        return Loop(clauses, body, steps)
+
+    def _clause(self, clause: ast.comprehension) -> Clause:
+        whole = self.code(clause.iter)
+        if clause.is_async or not isinstance(clause.target, ast.Name):
+            self._refuse(clause.target, "a comprehension has one name after for")
+        slot = self._scope[clause.target.id] = self.slots
+        self.slots += 1
+        return Clause(whole, slot, [self.code(test) for test in clause.ifs])
+
+
+def _list(values: list[Code]) -> Code:
+    return lambda frame: [value(frame) for value in values]
+
+
+def _joined(values: list[Code], all_of_them: bool) -> Code:
+    """`and` and `or`: the first value that decides, else the last."""
+
+    def code(frame: Frame) -> Any:
+        found: Any = None
+        for value in values:
+            found = value(frame)
+            if bool(found) is not all_of_them:
+                break
+        return found
+
+    return code
+
+
+def _unknown(name: str) -> str:
+    """That there is no such name, and the one that was meant."""
+    constant = _CONSTANTS.get(name)
+    like = f" Did you mean “{constant}”?" if constant else did_you_mean(name, NAMES)
+    return f"there is no “{name}”.{like}"
+
+
+def _listed(functions: dict[str, Function]) -> str:
+    return ", ".join(functions)
+
 
 __all__ = ["Condition", "ConditionError", "condition_of", "parse"]
 

@@ -9,8 +9,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final
 
-from .failing import ConditionError
-from .frames import Frame
+from .evaluation import ConditionError, Frame
 
 #: Characters of a text, and bits of a whole number, that a condition may make.
 _LONGEST: Final = 1_000_000

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Final, NoReturn
 
-from .failing import ConditionError
+from .evaluation import ConditionError
 
 #: UTF-8 bytes of a condition.
 LONGEST: Final = 4096

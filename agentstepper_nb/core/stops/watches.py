@@ -1,20 +1,74 @@
-"""What stops watch over a whole run. A watch is told of all, and comes true at a moment.
+"""What stops are told and are about, and what they watch over a whole run.
 
-From there it is *due*, until its stop matches.
+A watch is told of all, and comes true at a moment. From there it is *due*, until its stop matches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
+from fnmatch import translate
 from hashlib import blake2b
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 import msgspec
 
 from ...protocol.stops import CostBudget, Repeated, Stop, TokenBudget, Touched
-from ...protocol.values import EventKind, Side
-from .matching import Place, glob
-from .points import Point
+from ...protocol.values import EventKind, Failure, Outcome, Side, Usage
+
+
+class Point(NamedTuple):
+    """A breakpoint, as stops see it: as the agent sent it, whatever edits came after.
+
+    Args:
+        data: Its JSON text, UTF-8.
+    """
+
+    kind: EventKind
+    side: Side
+    name: str | None
+    data: bytes
+    depth: int = 0
+    outcome: Outcome | None = None
+    failure: Failure | None = None
+    usage: Usage | None = None
+
+
+def glob(pattern: str) -> Callable[[str], bool]:
+    """A test for texts by a pattern as shells have it: `*`, `?` and `[...]`, with case, of the whole.
+
+    A `/` is a character like others: `src/*` is all that is below `src`.
+    """
+    if not any(mark in pattern for mark in "*?["):
+        return pattern.__eq__
+    fits = re.compile(translate(pattern)).match
+    return lambda text: fits(text) is not None
+
+
+class Place:
+    """Which breakpoints a stop is about."""
+
+    __slots__ = ("_fits", "_kind", "_on_error", "_side")
+
+    def __init__(self, stop: Stop) -> None:
+        self._kind = stop.kind
+        self._side = stop.side
+        self._fits = None if stop.name is None else glob(stop.name)
+        self._on_error = stop.on_error
+
+    def is_of(self, point: Point) -> bool:
+        """Whether the stop is about this event, be it its begin or its end."""
+        kind, fits = self._kind, self._fits
+        return (kind is None or kind is point.kind) and (fits is None or fits(point.name or ""))
+
+    def is_at(self, point: Point) -> bool:
+        """Whether the stop is about this breakpoint."""
+        side = self._side
+        return (
+            (side is None or side is point.side)
+            and (not self._on_error or point.outcome is Outcome.ERROR)
+            and self.is_of(point)
+        )
 
 
 class Totals:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.core.ids import Ids
+from agentstepper_nb.core.fold import Ids
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(max_size=3)), st.lists(st.text(max_size=3)))
 def test_it_is_a_set(some: list[str], others: list[str]) -> None:
     ids = Ids(some)

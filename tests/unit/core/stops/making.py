@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from agentstepper_nb.core.stops import Point, Stops
-from agentstepper_nb.core.stops.compiling import Compiler
-from agentstepper_nb.core.stops.frames import Frame
+from agentstepper_nb.core.stops.conditions import Compiler
+from agentstepper_nb.core.stops.evaluation import Frame
 from agentstepper_nb.core.stops.reading import read
 from agentstepper_nb.core.stops.view import View
 from agentstepper_nb.core.stops.watches import Totals

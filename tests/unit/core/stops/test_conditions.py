@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.core.stops import Point
-from agentstepper_nb.core.stops.conditions import ConditionError
+from agentstepper_nb.core.stops.evaluation import ConditionError
 from agentstepper_nb.core.stops.watches import Totals
 from agentstepper_nb.protocol.values import EventKind, Failure, Outcome, Usage
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from agentstepper_nb.core.stops import Point, Stops, Verdict, view
-from agentstepper_nb.core.stops.matching import glob
+from agentstepper_nb.core.stops.watches import glob
 from agentstepper_nb.protocol.stops import Reaction
 from agentstepper_nb.protocol.values import EventKind, Failure, Outcome
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentstepper_nb.core.stops import Stops, check
-from agentstepper_nb.core.stops.conditions import ConditionError, parse
-from agentstepper_nb.core.stops.functions import FUNCTIONS
-from agentstepper_nb.core.stops.patterns import Pattern
+from agentstepper_nb.core.stops.conditions import parse
+from agentstepper_nb.core.stops.evaluation import ConditionError
+from agentstepper_nb.core.stops.functions import FUNCTIONS, Pattern
 from agentstepper_nb.core.stops.view import View
 from agentstepper_nb.core.stops.watches import Totals
 from agentstepper_nb.errors import ProtocolError

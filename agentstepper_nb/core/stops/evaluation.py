@@ -1,11 +1,24 @@
-"""What one evaluation of a condition has and may take."""
+"""What one evaluation of a condition has and may take, and how it fails."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from .failing import ConditionError
 from .view import View
+
+
+class ConditionError(Exception):
+    """A condition can't be read, or has no value at a breakpoint: the text says why, to a person.
+
+    Args:
+        message: The text.
+        column: Where in the condition, from 0; None where it is about all of it.
+    """
+
+    def __init__(self, message: str, column: int | None = None) -> None:
+        super().__init__(message)
+        self.column = column
+
 
 #: Steps that a condition may take at one breakpoint.
 MOST_STEPS: Final = 100_000
