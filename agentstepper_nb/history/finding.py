@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..protocol.values import Hit
+from ..protocol.windows import Hit
 from ..store import open_store
 from ..store.lock import holder
 from ..store.search import look

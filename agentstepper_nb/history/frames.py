@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..core.rows import debug_row, row
 from ..protocol.records import RunHistory
-from ..protocol.values import (
-    AnswerKind,
-    Commit,
-    EventKind,
-    Failure,
-    Hit,
-    Outcome,
-    Row,
-    Run,
-    Usage,
-)
+from ..protocol.values import AnswerKind, Commit, EventKind, Failure, Outcome, Row, Run, Usage
+from ..protocol.windows import Hit
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -126,3 +126,30 @@ class SetPrices(Struct, frozen=True, kw_only=True):
     """Set what models cost: all prices. The first whose pattern fits a model is its price."""
 
     prices: Annotated[tuple[Price, ...], Meta(max_length=200)]
+
+
+# ---- what views are told ------------------------------------------------------------------------------
+
+
+class StopChanged(Struct, frozen=True, kw_only=True):
+    """A stop is new or changed: it replaces the one of the same id."""
+
+    stop: Stop
+
+
+class StopGone(Struct, frozen=True, kw_only=True):
+    """A stop was deleted."""
+
+    stop: str
+
+
+class PricesChanged(Struct, frozen=True, kw_only=True):
+    """What models cost is set anew."""
+
+    prices: tuple[Price, ...]
+
+
+class StopTried(Struct, frozen=True, kw_only=True):
+    """Answers `TryStop`."""
+
+    trials: tuple[StopTrial, ...]

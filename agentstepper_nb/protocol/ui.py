@@ -13,31 +13,34 @@ from msgspec import Meta, Struct
 from .frame import Table
 from .pieces import Pieces
 from .stops import DeleteStop as DeleteStop
-from .stops import Price, Stop, StopTrial
+from .stops import Price, Stop
+from .stops import PricesChanged as PricesChanged
 from .stops import SetPrices as SetPrices
 from .stops import SetStop as SetStop
+from .stops import StopChanged as StopChanged
+from .stops import StopGone as StopGone
+from .stops import StopTried as StopTried
 from .stops import TryStop as TryStop
-from .values import Approval, Commit, Count, FileBody, Hit, Note, Reason, Row, Run, StoreInfo
+from .values import Approval, Commit, Count, FileBody, Note, Reason, Row, Run, StoreInfo
 from .windows import CloseRun as CloseRun
 from .windows import CommitsPage as CommitsPage
 from .windows import FindRows as FindRows
+from .windows import Found as Found
 from .windows import GetCommits as GetCommits
 from .windows import GetRows as GetRows
 from .windows import ListRuns as ListRuns
 from .windows import OpenRun as OpenRun
-from .windows import Query as Query
 from .windows import ReadRun as ReadRun
 from .windows import RowsFound as RowsFound
 from .windows import RowsPage as RowsPage
 from .windows import RunOpened as RunOpened
 from .windows import RunsListed as RunsListed
+from .windows import Search as Search
 
 #: What a person writes: a tag, a note.
 Tag = Annotated[str, Meta(min_length=1, max_length=60)]
 NoteText = Annotated[str, Meta(max_length=10_000)]
 Tags = Annotated[tuple[Tag, ...], Meta(max_length=20)]
-#: The most hits that a search is to give.
-Limit = Annotated[int, Meta(ge=1, le=500)]
 #: How a run travels as a file: as version 1's, or as a zip of all there is.
 Format = Literal["run", "archive"]
 
@@ -177,14 +180,6 @@ class ImportRun(Struct, frozen=True, kw_only=True):
     data: str  # a `.run` file as it is, base64(zlib(JSON)), or an archive in base64
 
 
-class Search(Struct, frozen=True, kw_only=True):
-    """Look for words in all that is kept of all runs; answered by `Found`."""
-
-    query: Query
-    run: str | None = None  # in this one alone
-    limit: Limit = 100
-
-
 class GetStore(Struct, frozen=True, kw_only=True):
     """Answered by `StoreChanged`."""
 
@@ -236,30 +231,6 @@ class CoreHello(Struct, frozen=True, kw_only=True):
     store: StoreInfo  # without its size
     stops: tuple[Stop, ...]  # in the order in which they were made
     prices: tuple[Price, ...]
-
-
-class StopChanged(Struct, frozen=True, kw_only=True):
-    """A stop is new or changed: it replaces the one of the same id."""
-
-    stop: Stop
-
-
-class StopGone(Struct, frozen=True, kw_only=True):
-    """A stop was deleted."""
-
-    stop: str
-
-
-class PricesChanged(Struct, frozen=True, kw_only=True):
-    """What models cost is set anew."""
-
-    prices: tuple[Price, ...]
-
-
-class StopTried(Struct, frozen=True, kw_only=True):
-    """Answers `TryStop`."""
-
-    trials: tuple[StopTrial, ...]
 
 
 class RunChanged(Struct, frozen=True, kw_only=True):
@@ -348,13 +319,6 @@ class RunImported(Struct, frozen=True, kw_only=True):
     """Answers `ImportRun`."""
 
     run: Run
-
-
-class Found(Struct, frozen=True, kw_only=True):
-    """Answers `Search`."""
-
-    hits: tuple[Hit, ...]  # newest first
-    more: bool  # whether there are more than these
 
 
 class UiError(Struct, frozen=True, kw_only=True):

@@ -381,25 +381,6 @@ class Note(Struct, frozen=True, kw_only=True):
     at: float  # POSIX seconds, the Core's clock
 
 
-class Place(StrEnum):
-    """Where a search found something."""
-
-    ROW = "row"
-    COMMIT = "commit"
-    NOTE = "note"
-    RUN = "run"  # its name, program or tags
-
-
-class Hit(Struct, frozen=True, kw_only=True):
-    """One place where the words of a search stand together."""
-
-    run: str
-    place: Place
-    id: str | None = None  # the row's (a note's too) or the commit's
-    #: A piece of the text around them: plain, found, plain, found, … and so on, in turns.
-    snippet: tuple[str, ...] = ()
-
-
 class Durability(StrEnum):
     """When what is kept outlives what: docs/design/0008-store.md has the table."""
 

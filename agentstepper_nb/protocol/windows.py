@@ -1,7 +1,8 @@
-"""Version 2 between a view and the Core: a run, open or read, and windows on what is long (0013)."""
+"""Version 2 between a view and the Core: a run, open or read, windows on what is long (0013), search."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -10,6 +11,9 @@ from .values import Commit, Count, Note, Row, Run
 
 #: What a person looks for.
 Query = Annotated[str, Meta(max_length=1000)]
+
+#: The most hits that a search is to give.
+Limit = Annotated[int, Meta(ge=1, le=500)]
 
 # ---- view to Core -----------------------------------------------------------------------------------
 
@@ -63,6 +67,14 @@ class GetCommits(Struct, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=500)] = 200
 
 
+class Search(Struct, frozen=True, kw_only=True):
+    """Look for words in all that is kept of all runs; answered by `Found`."""
+
+    query: Query
+    run: str | None = None  # in this one alone
+    limit: Limit = 100
+
+
 # ---- Core to view -----------------------------------------------------------------------------------
 
 
@@ -106,3 +118,29 @@ class CommitsPage(Struct, frozen=True, kw_only=True):
     before: (
         Count | None
     )  # the number of the first, to ask for those before it; null: there are none
+
+
+class Place(StrEnum):
+    """Where a search found something."""
+
+    ROW = "row"
+    COMMIT = "commit"
+    NOTE = "note"
+    RUN = "run"  # its name, program or tags
+
+
+class Hit(Struct, frozen=True, kw_only=True):
+    """One place where the words of a search stand together."""
+
+    run: str
+    place: Place
+    id: str | None = None  # the row's (a note's too) or the commit's
+    #: A piece of the text around them: plain, found, plain, found, … and so on, in turns.
+    snippet: tuple[str, ...] = ()
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """Answers `Search`."""
+
+    hits: tuple[Hit, ...]  # newest first
+    more: bool  # whether there are more than these

@@ -16,8 +16,9 @@ from tornado.web import authenticated
 from ..errors import CommandError, DamagedRunError, ProtocolError
 from ..hub import Hub, windows
 from ..hub.reads import answer
-from ..protocol.ui import Format, GetRows, Limit, Query, ReadRun, Tags
+from ..protocol.ui import Format, GetRows, ReadRun, Tags
 from ..protocol.values import Count, Run
+from ..protocol.windows import Limit, Query
 from ..store import archive
 from .answers import RESOURCE, AnswersInJson, controls, from_hub, refusal
 

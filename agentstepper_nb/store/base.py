@@ -8,7 +8,8 @@ from typing import Final, NamedTuple, Protocol
 from msgspec.structs import replace
 
 from ..protocol.records import Record, RunHistory
-from ..protocol.values import Breakpoint, Commit, Event, Hit, Note, StoreInfo
+from ..protocol.values import Breakpoint, Commit, Event, Note, StoreInfo
+from ..protocol.windows import Hit
 
 #: Seconds after which what is recorded is synced as well, where nobody asked for it before.
 SYNC_WITHIN: Final = 0.01

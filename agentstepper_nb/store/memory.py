@@ -30,7 +30,8 @@ from ..protocol.records import (
     StopDeleted,
     StopSaved,
 )
-from ..protocol.values import Breakpoint, Commit, Event, EventKind, Hit, Note, Run, StoreInfo
+from ..protocol.values import Breakpoint, Commit, Event, EventKind, Note, Run, StoreInfo
+from ..protocol.windows import Hit
 from .base import CommitPage, Needs, Page, Take, nothing, without_contents
 from .search import Search
 

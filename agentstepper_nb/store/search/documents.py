@@ -9,7 +9,7 @@ from typing import Final
 from zlib import crc32
 
 from ...protocol.segments import split
-from ...protocol.values import Place
+from ...protocol.windows import Place
 from .words import strings
 
 #: Of the tables' form: an index of another number is made anew.

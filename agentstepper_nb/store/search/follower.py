@@ -10,7 +10,7 @@ from typing import Final
 
 from ...errors import CommandError, StoreError
 from ...protocol.records import Record, RunDeleted, RunHistory
-from ...protocol.values import Hit
+from ...protocol.windows import Hit
 from ..network import network_type
 from .index import Index
 

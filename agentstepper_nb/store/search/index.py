@@ -25,7 +25,8 @@ from ...protocol.records import (
     RunTagged,
     SentenceMade,
 )
-from ...protocol.values import Breakpoint, Commit, Event, EventKind, Hit, Note, Place, Run, Side
+from ...protocol.values import Breakpoint, Commit, Event, EventKind, Note, Run, Side
+from ...protocol.windows import Hit, Place
 from .documents import SCHEMA, UNTIDY, VERSION, Documents
 from .query import find, text_of
 from .words import about, joined, of_commit, of_run

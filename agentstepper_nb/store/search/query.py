@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import quote
 
 from ...errors import CommandError, ProtocolError
-from ...protocol.values import Hit, Place
+from ...protocol.windows import Hit, Place
 from .documents import VERSION, checksum
 from .words import CLOSE, OPEN, turns
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from ...errors import CommandError
 from ...protocol.records import Record, RunHistory
-from ...protocol.values import Hit
+from ...protocol.windows import Hit
 from .follower import Follower
 from .query import expression
 

@@ -19,16 +19,8 @@ from ...protocol.records import (
     RunHistory,
     RunImported,
 )
-from ...protocol.values import (
-    Breakpoint,
-    Commit,
-    Durability,
-    Event,
-    Hit,
-    Note,
-    Run,
-    StoreInfo,
-)
+from ...protocol.values import Breakpoint, Commit, Durability, Event, Note, Run, StoreInfo
+from ...protocol.windows import Hit
 from ..base import CommitPage, Needs, Page, Take, nothing
 from ..lock import Lock, take
 from ..search import Search

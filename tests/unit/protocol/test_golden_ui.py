@@ -24,9 +24,7 @@ from agentstepper_nb.protocol.values import (
     EventKind,
     FileBody,
     FileChange,
-    Hit,
     Note,
-    Place,
     Risk,
     Row,
     Run,
@@ -35,6 +33,7 @@ from agentstepper_nb.protocol.values import (
     StoreInfo,
     Usage,
 )
+from agentstepper_nb.protocol.windows import Hit, Place
 
 STOP = (
     '{"id":"s","program":"fix_*","kind":"tool_invocation","side":"begin","name":"write_*",'

@@ -18,10 +18,9 @@ from agentstepper_nb.protocol.values import (
     Failure,
     FileBody,
     FileChange,
-    Hit,
-    Place,
     Side,
 )
+from agentstepper_nb.protocol.windows import Hit, Place
 from agentstepper_nb.store.search.index import Index
 from tests.helpers.histories import history_by_chance, kept, with_every_field
 from tests.helpers.stage import Stage

@@ -16,7 +16,8 @@ from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.protocol.records import (
     NoteSaved,
 )
-from agentstepper_nb.protocol.values import Note, Place
+from agentstepper_nb.protocol.values import Note
+from agentstepper_nb.protocol.windows import Place
 from agentstepper_nb.store.search import follower, look
 from tests.unit.store.search.shelf import Open, Shelf, found, records
 

@@ -17,7 +17,8 @@ from agentstepper_nb.protocol.records import (
     RunHistory,
     RunStarted,
 )
-from agentstepper_nb.protocol.values import Note, Place
+from agentstepper_nb.protocol.values import Note
+from agentstepper_nb.protocol.windows import Place
 from agentstepper_nb.store.search import search
 from tests.unit.store.search.shelf import Open, Shelf, found, history, records
 
