@@ -314,7 +314,7 @@ async def test_without_a_lease_counts_go_on_after_a_restart(tmp_path: Path) -> N
     again = await a_hub(open_store(tmp_path, Durability.DURABLE))
     await agent.connect(again)
     await agent.line.expect("lease")
-    again.resume("r")
+    again.perform(again.commands.resume("r", again.clock()))
     agent.again(after=1 + len(agent.said))
     agent.reach("b3")
     agent.reach("b4", event="none")  # refused, in its turn

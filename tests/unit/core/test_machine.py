@@ -101,7 +101,7 @@ class Anything(RuleBasedStateMachine):
             return does(*args, **named)
         except AgentStepperError:
             assert (runs, self.stage.records, self.stage.answers) == before
-            assert self.stage.debugger._outputs == []
+            assert self.stage.debugger._moves.outputs == []
             return None
 
     # ---- agents -------------------------------------------------------------------------------------
