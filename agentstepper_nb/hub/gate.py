@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
 from ipaddress import ip_address
@@ -15,7 +16,10 @@ from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
 
 from ..core.summaries import one_line
+from ..errors import CommandError
+from ..protocol.chat import CHAT_PATH
 from ..protocol.frame import SUBPROTOCOL
+from .chats import Chats
 
 #: What is said to who comes without the right token.
 AGENT_TOKEN: Final = (
@@ -172,3 +176,47 @@ def _check_token(
     if any(bears(request, token) for token in tokens):
         return None
     return connection.respond(HTTPStatus.UNAUTHORIZED, f"unauthorized: send {needed}.\n")
+
+
+_PATH: Final = re.compile(rf"/{CHAT_PATH}([\w-]{{1,100}})", re.ASCII)
+#: What a handshake is answered with; all else is that the chat can't be asked now.
+_STATUS: Final = {
+    "invalid_token": HTTPStatus.UNAUTHORIZED,
+    "unknown_service": HTTPStatus.NOT_FOUND,
+    "too_many": HTTPStatus.TOO_MANY_REQUESTS,
+}
+
+
+def chat_of(path: str) -> str | None:
+    """Which chat a path names; None where it names none."""
+    found = _PATH.fullmatch(path)
+    return None if found is None else found[1]
+
+
+def chat_gate(chats: Chats, other: Gate) -> AskingGate:
+    """Lets clients in that a chat's own process lets in: programs, with a token of the chat's.
+
+    Args:
+        chats: The Core's.
+        other: Of every other path.
+    """
+
+    def check(
+        connection: ServerConnection, request: Request
+    ) -> Response | Awaitable[Response | None] | None:
+        chat = chat_of(path_of(request))
+        return other(connection, request) if chat is None else ask(connection, request, chat)
+
+    async def ask(connection: ServerConnection, request: Request, chat: str) -> Response | None:
+        if "Origin" in request.headers:
+            return connection.respond(
+                HTTPStatus.FORBIDDEN, "foreign_origin: a web page may not connect here.\n"
+            )
+        try:
+            await chats.admit(chat, bearer(request))
+        except CommandError as error:
+            status = _STATUS.get(error.code, HTTPStatus.SERVICE_UNAVAILABLE)
+            return connection.respond(status, f"{error.code}: {error.message}\n")
+        return None
+
+    return check

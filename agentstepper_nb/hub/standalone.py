@@ -18,11 +18,9 @@ from ..protocol.records import RunHistory
 from ..protocol.values import Durability
 from ..store import MemoryStore, Store, archive, open_store
 from .accepting import AT_ONCE, LoopErrors, close_servers, let_wait
-from .chat_door import chat_gate, chat_of
 from .connection import VERSION_1_ALONE, Rights, Session
 from .core_control import CoreControl
 from .extensions import Extension
-from .fair_turns import fair_turns
 from .gate import (
     AGENT_TOKEN,
     CONTROL_TOKEN,
@@ -30,6 +28,8 @@ from .gate import (
     AskingGate,
     bearer,
     bears,
+    chat_gate,
+    chat_of,
     gate_by_path,
     is_loopback,
     logged,
@@ -44,7 +44,7 @@ from .retention import ALL, Keep
 from .runtime import Right
 from .runtime_host import STORE_VARIABLE, RuntimeHost, check_place
 from .sentences import summarize_by
-from .sockets import SocketConnection, converse
+from .sockets import SocketConnection, converse, fair_turns
 from .worker_process import COMMAND, WorkerProcess, environment
 
 #: Seconds that a connection has to open and to close before it is cut; `stop` waits no longer.

@@ -14,7 +14,7 @@ from tornado.websocket import WebSocketHandler, WebSocketProtocol, WebSocketProt
 
 from ..hub import Hub, Rights, Session
 from ..hub.connection import closing_reason
-from ..hub.fair_turns import fair_turns
+from ..hub.sockets import fair_turns
 from ..hub.workers import Workers
 from ..protocol.frame import SUBPROTOCOL
 from .answers import RESOURCE, AnswersInJson, refusal

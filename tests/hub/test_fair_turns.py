@@ -10,8 +10,7 @@ import pytest
 from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosedOK
 
-from agentstepper_nb.hub.fair_turns import MARK, TURN, FairTurns, fair_turns
-from agentstepper_nb.hub.sockets import converse
+from agentstepper_nb.hub.sockets import MARK, TURN, FairTurns, converse, fair_turns
 from agentstepper_nb.protocol.records import Record
 from agentstepper_nb.store import MemoryStore
 from tests.hub.conftest import Stand

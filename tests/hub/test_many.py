@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from websockets.asyncio.server import ServerConnection, serve
 
 from agentstepper_nb.hub import Rights
-from agentstepper_nb.hub.fair_turns import FairTurns
 from agentstepper_nb.hub.gate import select_subprotocol
-from agentstepper_nb.hub.sockets import SocketConnection, converse
+from agentstepper_nb.hub.sockets import FairTurns, SocketConnection, converse
 from tests.hub.conftest import Stand
 from tests.hub.peers import AgentV1, AgentV2
 from tests.hub.uis import Ui, UiV1, UiV2

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tornado.httpclient import HTTPClientError
 
-from agentstepper_nb.hub.fair_turns import TURN, FairTurns
+from agentstepper_nb.hub.sockets import TURN, FairTurns
 from agentstepper_nb.protocol import agent as agent_wire
 from agentstepper_nb.protocol import ui as ui_wire
 from agentstepper_nb.protocol.values import RunState

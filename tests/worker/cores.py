@@ -12,9 +12,8 @@ from websockets.http11 import Request, Response
 
 from agentstepper_nb.discover import Endpoint
 from agentstepper_nb.hub.accepting import close_servers
-from agentstepper_nb.hub.fair_turns import FairTurns
 from agentstepper_nb.hub.lines import LineSession
-from agentstepper_nb.hub.sockets import SocketConnection, converse
+from agentstepper_nb.hub.sockets import FairTurns, SocketConnection, converse
 from agentstepper_nb.rpc.line import Service
 from tests.worker.joined import LOG, Echo
 

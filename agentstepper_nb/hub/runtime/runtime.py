@@ -27,16 +27,15 @@ from ...protocol.runtime_wire import (
     WatchTopic,
 )
 from ...store.runtime.base import RuntimeStore
-from .acting import Acting
-from .kit import Kit
-from .membership import Membership
-from .news import News
-from .reading import Reading
-from .talking import Talking
+from .action_service import ActionService
+from .context import News, RuntimeContext
+from .conversation_service import ConversationService
+from .message_service import MessageService
+from .query_service import QueryService
 from .topics import Topics
 from .waking import Waking
 from .watching import watch
-from .working import Working
+from .worker_service import WorkerService
 
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
@@ -53,7 +52,7 @@ class Runtime:
     """All that is asked of the runtime's store, with the rules around it. Used on one event loop.
 
     It has each method of `protocol.runtime_methods` by its name. Those that are answered once are
-    methods of its parts (`acting`, `membership`, `talking`, `reading`, `working`), which say what each
+    methods of its parts (`ActionService`, `QueryService` and their like), which say what each
     answers and refuses. What the store raises passes through.
 
     Args:
@@ -86,34 +85,36 @@ class Runtime:
         self._topics = Topics()
         self._waking = Waking(self._deserted)
         self._doing: set[asyncio.Task[Any]] = set()
-        kit = Kit(store, log, clock, new_id, self._tell, self._waking.wake)
-        self._reading = reading = Reading(store)
-        acting = Acting(kit, lambda agent: self.check_agent(agent))
-        membership, talking, working = Membership(kit), Talking(kit), Working(kit)
+        context = RuntimeContext(store, log, clock, new_id, self._tell, self._waking.wake)
+        self._queries = queries = QueryService(store)
+        actions = ActionService(context, lambda agent: self.check_agent(agent))
+        conversations = ConversationService(context)
+        messages = MessageService(context)
+        work = WorkerService(context)
         # What anybody may read.
-        self.actions = reading.actions
-        self.states = reading.states
-        self.steps = reading.steps
-        self.sessions = reading.sessions
-        self.conversations = reading.conversations
-        self.participants = reading.participants
-        self.messages = reading.messages
-        self.cursor = reading.cursor
+        self.actions = queries.actions
+        self.states = queries.states
+        self.steps = queries.steps
+        self.sessions = queries.sessions
+        self.conversations = queries.conversations
+        self.participants = queries.participants
+        self.messages = queries.messages
+        self.cursor = queries.cursor
         # What clients ask.
-        self.act = self._whole(acting.act)
-        self.create_conversation = self._whole(membership.create)
-        self.set_conversation = self._whole(membership.set)
-        self.join = self._whole(membership.join)
-        self.leave = self._whole(membership.leave)
-        self.say = self._whole(talking.say)
-        self.read_on = self._whole(talking.read_on)
-        self.advance = self._whole(talking.advance)
+        self.act = self._whole(actions.act)
+        self.create_conversation = self._whole(conversations.create)
+        self.set_conversation = self._whole(conversations.set)
+        self.join = self._whole(conversations.join)
+        self.leave = self._whole(conversations.leave)
+        self.say = self._whole(messages.say)
+        self.read_on = self._whole(messages.read_on)
+        self.advance = self._whole(messages.advance)
         # What workers ask.
-        self.claim = self._whole(working.claim)
-        self.renew = self._whole(working.renew)
-        self.adopt = self._whole(working.adopt)
-        self.release = self._whole(working.release)
-        self.write = self._whole(working.write)
+        self.claim = self._whole(work.claim)
+        self.renew = self._whole(work.renew)
+        self.adopt = self._whole(work.adopt)
+        self.release = self._whole(work.release)
+        self.write = self._whole(work.write)
 
     async def start(self) -> None:
         """See whether there is work that waits for a worker."""
@@ -138,7 +139,7 @@ class Runtime:
         Raises:
             CommandError: `unknown_topic`; `unknown_session`, `unknown_conversation`.
         """
-        return watch(self._topics, self._reading, ask.topic)
+        return watch(self._topics, self._queries, ask.topic)
 
     def wakes(self, ask: Wakes) -> AsyncGenerator[Wake, None]:
         """Say where something may be ready: once at the start, and then each time. A reader that is

@@ -17,7 +17,7 @@ import msgspec
 
 from ...protocol.runtime import AgentState
 from ...protocol.runtime_wire import Notice
-from .news import News
+from .context import News
 
 #: Topics that tell of all sessions and of all conversations.
 SESSIONS: Final = "sessions"

@@ -25,7 +25,7 @@ from ...protocol.runtime_asks import (
     StepQuery,
 )
 from ...protocol.runtime_wire import Notice
-from .reading import Reading
+from .query_service import QueryService
 from .topics import (
     CONVERSATIONS,
     SESSIONS,
@@ -43,7 +43,7 @@ Row = TypeVar("Row", bound=Struct)
 Begin = Callable[[], Awaitable[Notice]]
 
 
-async def watch(topics: Topics, reading: Reading, topic: str) -> AsyncGenerator[Notice, None]:
+async def watch(topics: Topics, reading: QueryService, topic: str) -> AsyncGenerator[Notice, None]:
     """Tell what happens in a topic, from its last known rows on, until nothing can happen any more.
 
     Args:
@@ -63,7 +63,7 @@ async def watch(topics: Topics, reading: Reading, topic: str) -> AsyncGenerator[
                 yield notice
 
 
-def _beginning(reading: Reading, topic: str) -> Begin:
+def _beginning(reading: QueryService, topic: str) -> Begin:
     what, _, id = topic.partition(":")
     if topic == SESSIONS:
         return lambda: _sessions(reading)
@@ -81,19 +81,19 @@ def _beginning(reading: Reading, topic: str) -> Begin:
     )
 
 
-async def _sessions(reading: Reading) -> Notice:
+async def _sessions(reading: QueryService) -> Notice:
     found = await reading.states(StateQuery(limit=LIMIT))
     states = _fitting(in_short(state) for state in found.states)
     return Notice(topic=SESSIONS, n=0, event="begin", states=states)
 
 
-async def _conversations(reading: Reading) -> Notice:
+async def _conversations(reading: QueryService) -> Notice:
     found = await reading.conversations(ConversationQuery(limit=LIMIT))
     rows = _fitting(found.conversations)
     return Notice(topic=CONVERSATIONS, n=0, event="begin", conversations=rows)
 
 
-async def _session(reading: Reading, id: str) -> Notice:
+async def _session(reading: QueryService, id: str) -> Notice:
     """A session: how it stands, its last step, and the actions that are open."""
     states = await reading.states(StateQuery(session_id=id, limit=1))
     steps = await reading.steps(StepQuery(session_id=id, latest=True, limit=1))
@@ -107,7 +107,7 @@ async def _session(reading: Reading, id: str) -> Notice:
     )
 
 
-async def _open_actions(reading: Reading, session_id: str) -> list[Action]:
+async def _open_actions(reading: QueryService, session_id: str) -> list[Action]:
     """Those that are queued or claimed. The queue is read on both sides of what is claimed: an action
     goes from one to the other meanwhile and, where its worker is gone, back.
     """
@@ -118,7 +118,7 @@ async def _open_actions(reading: Reading, session_id: str) -> list[Action]:
     return sorted(found.values(), key=lambda action: action.created_at)
 
 
-async def _conversation(reading: Reading, id: str) -> Notice:
+async def _conversation(reading: QueryService, id: str) -> Notice:
     """A conversation: how it stands, who takes part, and what was said last."""
     rows = await reading.conversations(ConversationQuery(conversation_id=id, limit=1))
     participants = await reading.participants(ParticipantQuery(conversation_id=id))

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from agentstepper_nb.hub.runtime import topics, watching
-from agentstepper_nb.hub.runtime.news import News
+from agentstepper_nb.hub.runtime.context import News
 from agentstepper_nb.hub.runtime.topics import Topics
 from agentstepper_nb.protocol.runtime import ConversationMessage, SenderType, SessionStatus
 from agentstepper_nb.protocol.runtime_asks import Write, Written

@@ -25,21 +25,20 @@ from ...protocol.runtime_asks import CursorQuery, Limit, MessageQuery, Messages,
 from ...protocol.runtime_wire import NewMessage, ReadOn
 from ...store.runtime.base import RuntimeStore
 from . import lookups
-from .kit import Kit, derived
-from .news import News
+from .context import News, RuntimeContext, derived
 from .payloads import checked, kept, refuse_large
 
 
-class Talking:
+class MessageService:
     """Posts what users say, and gives sessions that pull what they haven't read.
 
     Args:
-        kit: What it works with.
+        context: What it works with.
     """
 
-    def __init__(self, kit: Kit) -> None:
-        self._kit = kit
-        self._store = kit.store
+    def __init__(self, context: RuntimeContext) -> None:
+        self._context = context
+        self._store = context.store
 
     async def say(self, ask: NewMessage) -> ConversationMessage:
         """Post what a user says, and enqueue it for each session that takes part, hears by push and
@@ -67,9 +66,9 @@ class Talking:
                 field="user_id",
             )
         message = ConversationMessage(
-            message_id=_id_of(ask) or self._kit.new_id(),
+            message_id=_id_of(ask) or self._context.new_id(),
             conversation_id=ask.conversation_id,
-            created_at=self._kit.clock(),
+            created_at=self._context.clock(),
             sender_type=SenderType.USER,
             user_id=ask.user_id,
             text=ask.text,
@@ -79,7 +78,7 @@ class Talking:
         listening = await self._listening(seats)
         actions = tuple(self._input(message, told, state) for state in listening)
         written = await self._store.post(Post(message=message, actions=actions))
-        self._kit.tell(News(messages=written.messages, actions=written.actions))
+        self._context.tell(News(messages=written.messages, actions=written.actions))
         if written.messages:
             return message
         return await self._known(ask) or message  # another one with the same key was faster
@@ -163,7 +162,7 @@ class Talking:
     def _input(self, message: ConversationMessage, told: Struct, state: AgentState) -> Action:
         payload = {**kept(told), "message_id": message.message_id}
         return Action(
-            id=self._kit.new_id(),
+            id=self._context.new_id(),
             created_at=message.created_at,
             kind=ActionKind.INPUT,
             agent_id=state.agent_id,

@@ -25,7 +25,7 @@ from ...store.runtime.base import RuntimeStore
 from . import lookups
 
 
-class Reading:
+class QueryService:
     """Reads the store, and looks what is named up only where nothing was found.
 
     Each method raises `CommandError` for what it names and isn't there: `unknown_session`,

@@ -28,25 +28,26 @@ from ...protocol.runtime import (
 from ...protocol.runtime_asks import ActionQuery, Create, Enqueue, Post
 from ...protocol.runtime_wire import Acted, CreateAgent, Input, NewAction
 from . import lookups
-from .kit import Kit, derived
-from .membership import arrival
-from .news import News
+from .context import News, RuntimeContext, derived
+from .conversation_service import arrival
 from .payloads import checked, kept, refuse_large
 
 Row = TypeVar("Row", bound=Struct)
 
 
-class Acting:
+class ActionService:
     """Enqueues what clients ask of agents.
 
     Args:
-        kit: What it works with.
+        context: What it works with.
         check_agent: Refuses agents that may not be created here, or gives them as they may; it may
             read the file system.
     """
 
-    def __init__(self, kit: Kit, check_agent: Callable[[CreateAgent], CreateAgent]) -> None:
-        self._kit = kit
+    def __init__(
+        self, context: RuntimeContext, check_agent: Callable[[CreateAgent], CreateAgent]
+    ) -> None:
+        self._context = context
         self._check_agent = check_agent
 
     async def act(self, ask: NewAction) -> Acted:
@@ -77,7 +78,7 @@ class Acting:
             if message is not None:
                 return await self._post(ask, payload, state, message)
         action = self._action(ask, payload, state.agent_id, state.session_id)
-        stored = (await self._kit.store.enqueue(Enqueue(actions=(action,)))).actions[0]
+        stored = (await self._context.store.enqueue(Enqueue(actions=(action,)))).actions[0]
         return self._acted(action, stored)
 
     # ---- creating -----------------------------------------------------------------------------------
@@ -91,12 +92,12 @@ class Acting:
         create = Create(state=_begun(action, payload), action=action)
         if payload.conversation_id is not None and not await self._is_known(session_id):
             await lookups.open_conversation(
-                self._kit.store, payload.conversation_id, "payload.conversation_id"
+                self._context.store, payload.conversation_id, "payload.conversation_id"
             )
             create = self._with_seat(create, payload.conversation_id, payload)
-        created = await self._kit.store.create(create)
+        created = await self._context.store.create(create)
         if created.fresh:
-            self._kit.tell(
+            self._context.tell(
                 News(
                     states=(created.state,),
                     actions=(created.action,),
@@ -112,12 +113,12 @@ class Acting:
         """An id for a session that its client didn't name. Who creates with the same key at the same
         time means the same session.
         """
-        return self._kit.new_id() if idem_key is None else derived("session", idem_key)
+        return self._context.new_id() if idem_key is None else derived("session", idem_key)
 
     def _with_seat(self, create: Create, conversation_id: str, payload: CreateAgent) -> Create:
         """The creation of a session that takes part in a conversation."""
         participant = Participant(
-            participant_id=self._kit.new_id(),
+            participant_id=self._context.new_id(),
             conversation_id=conversation_id,
             kind=ParticipantKind.SESSION,
             agent_id=create.state.agent_id,
@@ -125,18 +126,18 @@ class Acting:
             delivery=payload.delivery,
             joined_at=create.state.created_at,
         )
-        message = arrival(self._kit.new_id(), participant)
+        message = arrival(self._context.new_id(), participant)
         return msgspec.structs.replace(create, participant=participant, message=message)
 
     async def _is_known(self, session_id: str) -> bool:
-        return await lookups.find_state(self._kit.store, session_id) is not None
+        return await lookups.find_state(self._context.store, session_id) is not None
 
     # ---- for sessions that there are ----------------------------------------------------------------
 
     async def _target(self, ask: NewAction) -> AgentState:
         """The session that is meant. Ending one that has ended is no error."""
         if ask.session_id is not None:
-            state = await lookups.session(self._kit.store, ask.session_id)
+            state = await lookups.session(self._context.store, ask.session_id)
             if ask.agent_id not in (None, state.agent_id):
                 raise CommandError(
                     "unknown_session",
@@ -144,7 +145,7 @@ class Acting:
                     field="agent_id",
                 )
         elif ask.agent_id is not None:
-            state = await lookups.latest(self._kit.store, ask.agent_id)
+            state = await lookups.latest(self._context.store, ask.agent_id)
         else:
             raise _missing("session_id", "name the session, or by agent_id the agent's latest.")
         if state.status not in LIVE and ask.kind is not ActionKind.DESTROY:
@@ -162,7 +163,7 @@ class Acting:
         """An input as a message of the conversation that its session takes part in, if any."""
         if state.conversation_id is None:
             return None
-        store = self._kit.store
+        store = self._context.store
         conversation = await lookups.find_conversation(store, state.conversation_id)
         if conversation is None or conversation.status is ConversationStatus.CLOSED:
             return None
@@ -170,9 +171,9 @@ class Acting:
             return None
         key = ask.idem_key
         return ConversationMessage(
-            message_id=self._kit.new_id() if key is None else derived("message", key),
+            message_id=self._context.new_id() if key is None else derived("message", key),
             conversation_id=state.conversation_id,
-            created_at=self._kit.clock(),
+            created_at=self._context.clock(),
             sender_type=SenderType.USER,
             user_id="user",
             text=payload.text,
@@ -185,8 +186,8 @@ class Acting:
         """Enqueue an input, and have it stand in the conversation."""
         said = msgspec.structs.replace(payload, message_id=message.message_id)
         action = self._action(ask, said, state.agent_id, state.session_id)
-        written = await self._kit.store.post(Post(message=message, actions=(action,)))
-        self._kit.tell(News(messages=written.messages, actions=written.actions))
+        written = await self._context.store.post(Post(message=message, actions=(action,)))
+        self._context.tell(News(messages=written.messages, actions=written.actions))
         known = None if written.actions else await self._known(ask.idem_key)
         return Acted(
             action=known or action, session_id=state.session_id, fresh=bool(written.actions)
@@ -195,19 +196,19 @@ class Acting:
     async def _known(self, idem_key: str | None) -> Action | None:
         if idem_key is None:
             return None
-        found = await self._kit.store.actions(ActionQuery(idem_key=idem_key, limit=1))
+        found = await self._context.store.actions(ActionQuery(idem_key=idem_key, limit=1))
         return found.actions[0] if found.actions else None
 
     def _acted(self, action: Action, stored: Action) -> Acted:
         fresh = stored.id == action.id
         if fresh:
-            self._kit.tell(News(actions=(stored,)))
+            self._context.tell(News(actions=(stored,)))
         return Acted(action=stored, session_id=stored.session_id, fresh=fresh)
 
     def _action(self, ask: NewAction, payload: Struct, agent_id: str, session_id: str) -> Action:
         return Action(
-            id=self._kit.new_id(),
-            created_at=self._kit.clock(),
+            id=self._context.new_id(),
+            created_at=self._context.clock(),
             kind=ask.kind,
             agent_id=agent_id,
             session_id=session_id,

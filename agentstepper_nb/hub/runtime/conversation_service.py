@@ -24,21 +24,20 @@ from ...protocol.runtime_wire import (
     SetConversation,
 )
 from . import lookups
-from .kit import Kit
-from .news import News
+from .context import News, RuntimeContext
 
 
-class Membership:
+class ConversationService:
     """Begins and closes conversations, and lets join and leave, one after the other: what a change
     rests on is read first, and is still so when it is written.
 
     Args:
-        kit: What it works with.
+        context: What it works with.
     """
 
-    def __init__(self, kit: Kit) -> None:
-        self._kit = kit
-        self._store = kit.store
+    def __init__(self, context: RuntimeContext) -> None:
+        self._context = context
+        self._store = context.store
         self._alone = asyncio.Lock()
 
     async def create(self, ask: NewConversation) -> Conversation:
@@ -50,11 +49,11 @@ class Membership:
                     return known
             return await self._save(
                 Conversation(
-                    conversation_id=ask.conversation_id or self._kit.new_id(),
+                    conversation_id=ask.conversation_id or self._context.new_id(),
                     title=ask.title,
                     created_by=ask.created_by,
                     tags=ask.tags,
-                    created_at=self._kit.clock(),
+                    created_at=self._context.clock(),
                 )
             )
 
@@ -92,8 +91,8 @@ class Membership:
             wanted = await self._seat(ask)
             participant = await self._store.join(wanted)
             if participant.participant_id == wanted.participant_id:
-                self._kit.tell(News(participants=(participant,)))
-                await self._say(arrival(self._kit.new_id(), participant))
+                self._context.tell(News(participants=(participant,)))
+                await self._say(arrival(self._context.new_id(), participant))
             return participant
 
     async def leave(self, ask: LeaveConversation) -> Participant:
@@ -106,9 +105,9 @@ class Membership:
             known = await self._participant(ask.conversation_id, ask.participant_id)
             if known.left_at is not None:
                 return known
-            leave = Leave(participant_id=ask.participant_id, at=self._kit.clock())
+            leave = Leave(participant_id=ask.participant_id, at=self._context.clock())
             participant = await self._store.leave(leave)
-            self._kit.tell(News(participants=(participant,)))
+            self._context.tell(News(participants=(participant,)))
             await self._say(self._departure(participant))
             return participant
 
@@ -116,12 +115,12 @@ class Membership:
 
     async def _save(self, wanted: Conversation) -> Conversation:
         kept = await self._store.save_conversation(wanted)
-        self._kit.tell(News(conversations=(kept,)))
+        self._context.tell(News(conversations=(kept,)))
         return kept
 
     async def _say(self, message: ConversationMessage) -> None:
         written = await self._store.post(Post(message=message))
-        self._kit.tell(News(messages=written.messages))
+        self._context.tell(News(messages=written.messages))
 
     async def _seat(self, ask: NewParticipant) -> Participant:
         """The participant that is asked for."""
@@ -133,7 +132,7 @@ class Membership:
         else:
             agent_id, session_id = await self._live_session(ask)
         return Participant(
-            participant_id=self._kit.new_id(),
+            participant_id=self._context.new_id(),
             conversation_id=ask.conversation_id,
             kind=ask.kind,
             user_id=user_id,
@@ -141,7 +140,7 @@ class Membership:
             session_id=session_id,
             role=ask.role,
             delivery=ask.delivery,
-            joined_at=self._kit.clock(),
+            joined_at=self._context.clock(),
         )
 
     async def _live_session(self, ask: NewParticipant) -> tuple[str, str]:
@@ -172,16 +171,16 @@ class Membership:
         )
 
     def _departure(self, participant: Participant) -> ConversationMessage:
-        at = participant.left_at or self._kit.clock()
-        return _about(self._kit.new_id(), participant, "left", at)
+        at = participant.left_at or self._context.clock()
+        return _about(self._context.new_id(), participant, "left", at)
 
     def _turned(self, conversation: Conversation) -> ConversationMessage:
         """That a conversation was closed, or opened again."""
         closed = conversation.status is ConversationStatus.CLOSED
         return ConversationMessage(
-            message_id=self._kit.new_id(),
+            message_id=self._context.new_id(),
             conversation_id=conversation.conversation_id,
-            created_at=self._kit.clock(),
+            created_at=self._context.clock(),
             sender_type=SenderType.SYSTEM,
             text="The conversation was closed." if closed else "The conversation was opened again.",
             event_type="closed" if closed else "opened",
