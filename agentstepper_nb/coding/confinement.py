@@ -12,7 +12,7 @@ from ..discover import private_folders
 from ..errors import SandboxError
 from ..protocol.coding import SandboxReport
 from .folders import Folders
-from .policy.denied import read_only, unreadable
+from .policy.denied import DeniedFiles, denied_files
 from .policy.rulebook import RuleBook
 from .sandbox import Access, ResourceLimits, Sandbox, SandboxChoice, SandboxMode, SessionGrants
 from .sandbox.choice import Chosen, choose
@@ -179,6 +179,7 @@ class Confinement:
             RulesError: The book of rules can't be read.
         """
         settings, rules = self._settings, self._rules
+        denied = DeniedFiles() if rules is None else denied_files(rules, self._workspace)
         return Access(
             workspace=self._workspace,
             home=self._home.home,
@@ -188,8 +189,8 @@ class Confinement:
             readable=settings.readable,
             writable=tuple(dict.fromkeys((*self.grants.writable, *writable))),
             hidden=self._hidden,
-            unreadable=() if rules is None else unreadable(rules, self._workspace),
-            read_only=() if rules is None else read_only(rules, self._workspace),
+            unreadable=denied.unreadable,
+            read_only=denied.read_only,
         )
 
     def report(self) -> SandboxReport:

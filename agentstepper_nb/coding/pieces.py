@@ -82,12 +82,13 @@ class Pieces:
                 self._result(id, plain(result))
             case TraceEvent(kind=kind, data=data) if kind == EDITED:
                 self._edited(data)
-            case TraceEvent(kind="warning", data={"message": str(text)}):
+            case (
+                TraceEvent(kind="warning", data={"message": str(text)})
+                | TraceEvent(kind="sandbox", data={"warning": str(text)})
+                # Of all other errors the result tells.
+                | TraceEvent(kind="error", data={"kind": "log", "message": str(text)})
+            ) if text:
                 self._note(text)
-            case TraceEvent(kind="sandbox", data={"warning": str(text)}) if text:
-                self._note(text)
-            case TraceEvent(kind="error", data={"kind": "log", "message": str(text)}):
-                self._note(text)  # of all others the result tells
 
     def began(self, name: str, args: Any) -> None:
         """A tool begins to carry out the first call that has no result."""

@@ -161,9 +161,9 @@ _RUNS: Final = {"run": names("uv poetry pdm pipenv hatch conda mamba micromamba 
 
 def _manager(call: Call, judge: Judge) -> None:
     name = call.name if call.name in _MANAGERS else call.plain_name
-    if name == "cpan" or (name in _ALONE and not call.args):
-        judge.danger(call, _INSTALLS, Risk.MEDIUM)
-    if name in _BY_OPTION and any(_OPERATIONS.fullmatch(word.text) for word in call.args):
+    by_option = any(_OPERATIONS.fullmatch(word.text) for word in call.args)
+    alone = name == "cpan" or (name in _ALONE and not call.args)
+    if alone or (by_option and name in _BY_OPTION):
         judge.danger(call, _INSTALLS, Risk.MEDIUM)
     behind_option = False
     for index, word in enumerate(call.args):

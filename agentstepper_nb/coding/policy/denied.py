@@ -35,8 +35,20 @@ Names = tuple[str, ...]  # of a path, from the workspace's root, without links a
 _Id = tuple[int, int]  # device and inode
 
 
-def unreadable(rules: RuleBook, root: Path) -> tuple[Path, ...]:
-    """The files that deny rules keep from being read, for `Access.unreadable`.
+class DeniedFiles(NamedTuple):
+    """The files of a workspace that deny rules keep from commands; see `Access`.
+
+    Args:
+        unreadable: Those that may not be read.
+        read_only: Those that may be read, and not be changed.
+    """
+
+    unreadable: tuple[Path, ...] = ()
+    read_only: tuple[Path, ...] = ()
+
+
+def denied_files(rules: RuleBook, root: Path) -> DeniedFiles:
+    """Find the files that deny rules keep from commands. The workspace is looked through once.
 
     Args:
         rules: The book of rules.
@@ -45,14 +57,9 @@ def unreadable(rules: RuleBook, root: Path) -> tuple[Path, ...]:
     Raises:
         RulesError: The book can't be read, or the workspace has too many files to be looked at.
     """
-    return FileDenials(rules, root).files(reading=True)
-
-
-def read_only(rules: RuleBook, root: Path) -> tuple[Path, ...]:
-    """The files that deny rules keep from being changed, and not from being read; see `unreadable`."""
     denials = FileDenials(rules, root)
-    hidden = set(denials.files(reading=True))
-    return tuple(path for path in denials.files(reading=False) if path not in hidden)
+    hidden, kept = denials.files(reading=True), denials.files(reading=False)
+    return DeniedFiles(hidden, tuple(path for path in kept if path not in set(hidden)))
 
 
 class FileDenials:
@@ -233,6 +240,10 @@ class _Index:
             for rule, target in behind:
                 if entry.names[: len(target)] == target:
                     self._name(entry, rule)
+        self._note_names(entries)
+
+    def _note_names(self, entries: Iterable[_Entry]) -> None:
+        """Note all names of the files that rules name."""
         for entry in entries:
             id = (entry.status.st_dev, entry.status.st_ino)
             if id in self._named and not stat.S_ISLNK(entry.status.st_mode):

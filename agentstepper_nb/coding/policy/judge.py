@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from itertools import islice
 from typing import Final
 
 from ..tool import Risk
@@ -49,6 +51,7 @@ class Judge:
 
     def __init__(self, look: Look) -> None:
         self._look = look
+        self._tree = cache(shfmt.tree)
         self._depth = 0
         self._texts = 0
         self._findings: dict[Finding, None] = {}
@@ -103,13 +106,13 @@ class Judge:
             text: The command.
             dialects: Whose grammars it may be read by.
         """
-        for dialect in dialects:
+        for dialect in islice(dialects, 1 if shfmt.is_common(text) else None):
             self._texts += 1
             if self._texts > TEXTS_LIMIT or self._depth >= DEPTH_LIMIT:
                 self.unclear("", "the command has too many others in it")
                 return
             try:
-                parsed = _parsed(text, dialect, dialects)
+                parsed = self._parsed(text, dialect, dialects)
                 reading = None if parsed is None else read(*parsed)
             except shfmt.UnparsableError as error:
                 self.unclear("", str(error))
@@ -168,6 +171,27 @@ class Judge:
 
     # ---- inside ----
 
+    def _parsed(
+        self, text: str, dialect: shfmt.Dialect, dialects: Iterable[shfmt.Dialect]
+    ) -> tuple[shfmt.Tree, str] | None:
+        """The syntax tree of a text, and the text as shells of the dialect read it.
+
+        None where the text is bash's alone, and the other shells refuse it.
+
+        Raises:
+            UnparsableError: No shell can parse the text.
+        """
+        try:
+            return self._tree(text, dialect), text
+        except shfmt.UnparsableError:
+            if dialect != "posix" or "bash" not in dialects:
+                raise
+            self._tree(text, "bash")
+        plain = text
+        for sign, instead in _BASH:
+            plain = sign.sub(instead, plain)
+        return None if plain == text else (self._tree(plain, dialect), plain)
+
     def _find(self, finding: Finding) -> None:
         if len(self._findings) < FINDINGS_LIMIT:
             self._findings[finding] = None
@@ -190,28 +214,6 @@ class Judge:
             name = script.rpartition("/")[2]
             if not name or any(name in text for text in texts):
                 self.danger(call, f"runs what `{self._fetches[0].part}` fetched")
-
-
-def _parsed(
-    text: str, dialect: shfmt.Dialect, dialects: Iterable[shfmt.Dialect]
-) -> tuple[shfmt.Tree, str] | None:
-    """The syntax tree of a text, and the text as shells of the dialect read it.
-
-    None where the text is bash's alone, and the other shells refuse it.
-
-    Raises:
-        UnparsableError: No shell can parse the text.
-    """
-    try:
-        return shfmt.tree(text, dialect), text
-    except shfmt.UnparsableError:
-        if dialect != "posix" or "bash" not in dialects:
-            raise
-        shfmt.tree(text, "bash")
-    plain = text
-    for sign, instead in _BASH:
-        plain = sign.sub(instead, plain)
-    return None if plain == text else (shfmt.tree(plain, dialect), plain)
 
 
 def _part(part: Call | str) -> str:

@@ -19,6 +19,14 @@ TEXT_LIMIT: Final = 8 * 1024
 #: Seconds; it takes milliseconds.
 PATIENCE: Final = 10.0
 
+# Letters and signs of which every shell makes the same; and what is bash's alone among them, or is read
+# in another way by it: its own keywords and declarations, `&>`, `|&`, `<<<`, `a+=b`, `;&`.
+_COMMON: Final = re.compile(r"""[\w\s./:,@%+=~^#!*?"'|;&<>-]|\$(?=\w)""", re.ASCII)
+_BASH_ALONE: Final = re.compile(
+    r"""&>|>&(?!\d)|\|&|<<|<>|>\||\+=|;\s*;|;\s*&|[*?+@!]\s*\("""
+    r"""|\b(?:coproc|declare|export|function|let|local|nameref|readonly|select|time|typeset)\b"""
+)
+
 # Bytes that shells and the parser may understand differently. A tab and a newline are white space.
 _ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
@@ -27,8 +35,20 @@ class UnparsableError(Exception):
     """The text is no command that could be judged; the message says why."""
 
 
+def is_common(text: str) -> bool:
+    """Whether all dialects make the same tree of a text, as of most commands.
+
+    Only plain words, quotes, `$name` and the usual operators are looked through; of all else the
+    parser is asked by each grammar.
+
+    Args:
+        text: The command.
+    """
+    return not _COMMON.sub("", text) and not _BASH_ALONE.search(text)
+
+
 def tree(text: str, dialect: Dialect) -> Tree:
-    """The syntax tree of a command.
+    """The syntax tree of a command. It takes a process.
 
     Args:
         text: The command.

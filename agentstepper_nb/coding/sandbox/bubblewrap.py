@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import tempfile
@@ -63,7 +64,6 @@ _LAST: Final = (
 )
 #: bubblewrap takes 9,000 arguments.
 _ARGUMENTS_LIMIT: Final = 8_900
-_EAFNOSUPPORT: Final = 97
 _AF_NETLINK: Final = 16  # asks the kernel about the namespace's own network
 _NO_FILTER: Final = (
     "There is no seccomp filter for this processor: with the network, commands also reach this "
@@ -168,10 +168,12 @@ def _without_mount_points(access: Access, home: Path) -> Iterator[None]:
         for path in (*access.writable, *access.readable):
             if path != inside and path.is_relative_to(inside):
                 made += _missing(own / path.relative_to(inside), own)
-    yield
-    for folder in sorted(made, reverse=True):  # a folder after what it holds
-        with suppress(OSError):  # it has other things in it, or another command removed it
-            folder.unlink() if folder.is_file() else folder.rmdir()
+    try:
+        yield
+    finally:
+        for folder in sorted(made, reverse=True):  # a folder after what it holds
+            with suppress(OSError):  # it has other things in it, or another command removed it
+                folder.unlink() if folder.is_file() else folder.rmdir()
 
 
 def _missing(path: Path, top: Path) -> list[Path]:
@@ -217,7 +219,7 @@ def _filter(has_network: bool) -> bytes:
     families: list[int] = [socket.AF_INET, socket.AF_INET6, _AF_NETLINK]
     if not has_network:
         families.append(socket.AF_UNIX)
-    refused = seccomp.Refusal(("socket",), 0, "none of", tuple(families), _EAFNOSUPPORT)
+    refused = seccomp.Refusal(("socket",), 0, "none of", tuple(families), errno.EAFNOSUPPORT)
     return seccomp.assemble((*seccomp.ALWAYS, refused))
 
 

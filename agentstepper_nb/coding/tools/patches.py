@@ -107,10 +107,7 @@ class _Reader:
             line = self._head()
             if line.startswith(("diff --git ", "@@ ")):
                 break
-            if line.startswith(("GIT binary patch", "Binary files ")):
-                raise PatchError(f"Line {self._at + 1}: a binary file can't be patched.")
-            if line.startswith(("copy from ", "copy to ")):
-                raise PatchError(f"Line {self._at + 1}: copies aren't known; create the file.")
+            self._refuse(line)
             if line.startswith(("new file mode ", "deleted file mode ", "new mode ")):
                 patch.program = self._program(line.rpartition(" ")[2])
                 created |= line.startswith("new file")
@@ -126,6 +123,13 @@ class _Reader:
             patch.old = None if created else both
             patch.new = None if deleted else both
         return self._named(patch) if self._at_names() else self._known(patch)
+
+    def _refuse(self, line: str) -> None:
+        """Refuse a line of git's header that tells of what isn't applied here."""
+        if line.startswith(("GIT binary patch", "Binary files ")):
+            raise PatchError(f"Line {self._at + 1}: a binary file can't be patched.")
+        if line.startswith(("copy from ", "copy to ")):
+            raise PatchError(f"Line {self._at + 1}: copies aren't known; create the file.")
 
     def _program(self, mode: str) -> bool:
         found = _MODE.fullmatch(mode)
@@ -165,8 +169,7 @@ class _Reader:
         while self._at < len(self._lines):
             line = self._lines[self._at]
             if line.startswith("\\"):
-                for side in {" ": (old, new), "-": (old,), "+": (new,)}.get(mark, ()):
-                    side[-1] = side[-1].removesuffix("\n")
+                _end_without_break({" ": (old, new), "-": (old,), "+": (new,)}.get(mark, ()))
                 self._at += 1
                 continue
             if self._over(line, old_left - len(old), new_left - len(new)):
@@ -213,6 +216,12 @@ class _Reader:
 
     def _head(self) -> str:
         return self._lines[self._at].rstrip("\r")
+
+
+def _end_without_break(sides: tuple[list[str], ...]) -> None:
+    """Take the line break from each side's last line."""
+    for side in sides:
+        side[-1] = side[-1].removesuffix("\n")
 
 
 def _name(text: str) -> str | None:

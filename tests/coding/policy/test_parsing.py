@@ -162,6 +162,82 @@ def test_a_parser_on_the_path_is_not_asked(tmp_path: Path, monkeypatch: pytest.M
     assert "deletes folders" in str(worst)
 
 
+# ---- one grammar or both ---------------------------------------------------------------------------
+
+#: Of these most commands are made; some are bash's own.
+_COMMON = [
+    *("ls", "-la", "x=1", "$HOME", "'a b'", '"$x y"', "a/b.py", "*.py", "2>&1", "> out", "< in"),
+    *("if", "then", "fi", "for x in a b", "do", "done", "while", "time", "let", "local", "export"),
+    *(
+        "|",
+        "||",
+        "&&",
+        "&",
+        ";",
+        ";;",
+        "\n",
+        "!",
+        "#",
+        "~",
+        "+=",
+        "&>",
+        ">&",
+        "|&",
+        "<<<",
+        "<<",
+        ">|",
+    ),
+    *("test", "=", "==", "=~", "^", "@", "?", "%", "select", "function", "declare", "-n", ":", ","),
+]
+common = st.lists(st.sampled_from(_COMMON), max_size=10).flatmap(
+    lambda words: st.sampled_from([" ", ""]).map(lambda between: between.join(words))
+)
+
+
+def trees(text: str) -> list[object]:
+    """What each grammar makes of a text; None where it can't be parsed."""
+    found: list[object] = []
+    for dialect in ("posix", "bash"):
+        try:
+            found.append(shfmt.tree(text, dialect))  # type: ignore[arg-type]
+        except shfmt.UnparsableError:
+            found.append(None)
+    return found
+
+
+@quick
+@given(common | texts)
+def test_of_a_common_text_every_grammar_makes_the_same(text: str) -> None:
+    assume(shfmt.is_common(text))
+    posix, bash = trees(text)
+    assert posix == bash
+
+
+@pytest.mark.soak
+@long
+@given(common | texts)
+def test_of_every_common_text_every_grammar_makes_the_same(text: str) -> None:
+    assume(shfmt.is_common(text))
+    posix, bash = trees(text)
+    assert posix == bash
+
+
+@pytest.mark.parametrize(
+    ("command", "times"),
+    [
+        ("cd src && python -m pytest -q 2>&1 | tail -5", 1),
+        ("X=1 grep -rn 'def ' --include=*.py . > out.txt", 1),
+        ("sh -c 'ls -la'", 2),  # the command, and the one in it
+        ("echo $(ls)", 2),
+        ("diff <(ls a) <(ls b)", 2),  # bash's alone
+    ],
+)
+def test_the_parser_is_started_once_for_each_reading(command: str, times: int) -> None:
+    with mock.patch.object(subprocess, "run", wraps=subprocess.run) as run:
+        assert not judge_command(command, shell=True).findings
+    assert run.call_count == times
+
+
 # ---- beside real shells ----------------------------------------------------------------------------
 
 #: No loops, no background, no recursion: what these make ends.
@@ -282,7 +358,7 @@ def test_what_deletes_is_asked_about(script: str, folder: Path) -> None:
 
 
 @pytest.mark.soak
-@settings(parent=long, max_examples=2000)
+@long
 @given(script=scripts)
 def test_whatever_deletes_is_asked_about(script: str, folder: Path) -> None:
     if not judge_command(script, shell=True).findings:

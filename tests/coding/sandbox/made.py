@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agentstepper_nb.coding.sandbox import Access, ResourceLimits, Sandbox
+from agentstepper_nb.coding.sandbox import Access, Launch, ResourceLimits, Sandbox
 from agentstepper_nb.coding.sandbox.bubblewrap import Bubblewrap, bubblewrap_programs
 from agentstepper_nb.coding.sandbox.landlock import Landlock
 from agentstepper_nb.coding.sandbox.launch import Unconfined
@@ -35,3 +37,25 @@ def access_to(workspace: Path, **changes: Any) -> Access:
     for each in (home, temporary):
         each.mkdir(exist_ok=True, mode=0o700)
     return Access(workspace=workspace, home=home, temporary=temporary, **changes)
+
+
+def run_in(
+    sandbox: Sandbox,
+    words: Sequence[str],
+    access: Access,
+    argv: Callable[[Launch], Sequence[str]] = lambda launch: launch.argv,
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in a sandbox, in the workspace; gives how it ended and what it printed."""
+    with sandbox.command(words, access.workspace, access) as launch:
+        return subprocess.run(
+            argv(launch),
+            cwd=access.workspace,
+            env=launch.env,
+            pass_fds=launch.pass_fds,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from agentstepper_nb.coding.policy import RuleBook
-from agentstepper_nb.coding.policy.denied import read_only, unreadable
+from agentstepper_nb.coding.policy.denied import denied_files
 from agentstepper_nb.coding.sandbox import ResourceLimits, SandboxChoice
 from agentstepper_nb.coding.sandbox.choice import choose
 
-from .made import access_to
+from .made import access_to, run_in
 
 SECRET = "KEY=canary-30b2"
 pytestmark = pytest.mark.skipif(
@@ -73,24 +72,9 @@ class Place:
 
     def run(self, sandbox: SandboxChoice, command: str) -> str:
         """What a command prints in a sandbox."""
-        access = access_to(
-            self.root,
-            unreadable=unreadable(self.book, self.root),
-            read_only=read_only(self.book, self.root),
-        )
+        access = access_to(self.root, **denied_files(self.book, self.root)._asdict())
         chosen = choose(sandbox, ResourceLimits()).sandbox
-        with chosen.command(["/bin/sh", "-c", command], self.root, access) as launch:
-            return subprocess.run(
-                launch.argv,
-                env=launch.env,
-                pass_fds=launch.pass_fds,
-                cwd=self.root,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                timeout=100,
-                check=False,
-            ).stdout.decode("utf-8", "replace")
+        return run_in(chosen, ["/bin/sh", "-c", command], access).stdout
 
     @property
     def held(self) -> list[str]:
