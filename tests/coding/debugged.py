@@ -1,14 +1,20 @@
-"""An agent in a real debugger, with somebody at its view."""
+"""An agent made of given parts, alone or in a real debugger with somebody at its view.
+
+Its log is held against its conversation.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import pytest
 
 from agentstepper_nb import AsyncAgentStepper
+from agentstepper_nb.coding.log_reader import load_messages, open_calls
 from agentstepper_nb.coding.orchestrator import AgentOrchestrator, RunResult
 from agentstepper_nb.coding.session_log import SessionLog
 from agentstepper_nb.coding.workspace import LocalWorkspace
@@ -19,6 +25,8 @@ from agentstepper_nb.llm_wire.events import AgentEvent, TraceEvent
 from agentstepper_nb.protocol import ui
 from tests.coding.playing import Box, Doing, Playing, Saying
 from tests.sdk.person import Person
+
+T = TypeVar("T")
 
 ASKS = ("1", "t", {"policy": "requires_approval", "n": 1})
 
@@ -53,41 +61,61 @@ class View(Person):
         self._command(ui.Deny(run=self.run.id, breakpoint=halted, revision=1, reason=reason))
 
 
-class Debugged:
-    """An agent in the debugger, and all that it told."""
+class Made:
+    """An agent, and all that it told."""
+
+    def __init__(self, tmp_path: Path, model: Playing, *tools: Doing, **options: Any) -> None:
+        self.events: list[AgentEvent] = []
+        self.path = tmp_path / "log.jsonl"
+        self.log = SessionLog(self.path)
+        root = tmp_path / "root"
+        root.mkdir(exist_ok=True)
+        self.agent = AgentOrchestrator(
+            model,
+            "m",
+            LocalWorkspace(root),
+            Box(tools),
+            Saying(),
+            session_log=self.log,
+            listeners=[self.events.append],
+            **options,
+        )
+
+    def __enter__(self) -> Made:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Whatever happened: log and conversation agree, and no call is without a result."""
+        self.log.close()
+        assert load_messages(self.path, pytest.fail) == list(self.agent.messages)
+        assert not open_calls(list(self.agent.messages))
+
+    def of(self, kind: type[T]) -> list[T]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def traces(self, kind: str) -> list[Any]:
+        return [event.data for event in self.of(TraceEvent) if event.kind == kind]
+
+    def results(self) -> dict[str, ToolResultMessage]:
+        return {m.call_id: m for m in self.agent.messages if isinstance(m, ToolResultMessage)}
+
+
+class Debugged(Made):
+    """An agent in the debugger, with one tool, and what a person always allows."""
 
     def __init__(
         self, folder: Path, model: Playing, dbg: AsyncAgentStepper, **options: Any
     ) -> None:
         self.tool = Doing("t", options.pop("does", lambda args: args))
-        self.events: list[AgentEvent] = []
-        self.log = SessionLog(folder / "log.jsonl")
-        root = folder / "root"
-        root.mkdir()
         self.kept: list[Any] = []
-        self.agent = AgentOrchestrator(
-            model,
-            "m",
-            LocalWorkspace(root),
-            Box([self.tool]),
-            Saying(),
-            dbg=dbg,
-            session_log=self.log,
-            listeners=[self.events.append],
-            remember=lambda *rule: self.kept.append(rule),
-            **options,
-        )
 
-    def traces(self, kind: str) -> list[Any]:
-        events = [event for event in self.events if isinstance(event, TraceEvent)]
-        return [event.data for event in events if event.kind == kind]
+        def remember(*rule: Any) -> None:
+            self.kept.append(rule)
+
+        super().__init__(folder, model, self.tool, dbg=dbg, remember=remember, **options)
 
     def result(self, call_id: str = "1") -> ToolResultMessage:
-        return next(
-            message
-            for message in self.agent.messages
-            if isinstance(message, ToolResultMessage) and message.call_id == call_id
-        )
+        return self.results()[call_id]
 
 
 #: Opens an agent in the debugger; see `conftest`.
@@ -96,3 +124,7 @@ Debug = Callable[..., Any]
 
 def go(agent: AgentOrchestrator) -> asyncio.Task[RunResult]:
     return asyncio.create_task(agent.run("Go."))
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(work)

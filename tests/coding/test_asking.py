@@ -6,10 +6,14 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agentstepper_nb.coding.approvals import Decision
 from agentstepper_nb.coding.options import Limits
 from agentstepper_nb.errors import RulesError
-from tests.coding.made import Made, run
+from agentstepper_nb.sdk.approvals import NOBODY
+from agentstepper_nb.sdk.asking import DENIED
+from tests.coding.debugged import Made, run
 from tests.coding.playing import (
     Answering,
     Doing,
@@ -123,7 +127,16 @@ def test_no_answer_in_time_is_a_denial(tmp_path: Path) -> None:
 def test_an_approver_that_fails_denies(tmp_path: Path) -> None:
     made, tool = asked(tmp_path, Answering(EOFError("gone")))
     assert tool.did == []
-    assert "Asking a person failed: gone" in made.results()["1"].content
+    assert "This call was denied. Asking a person failed: gone" in made.results()["1"].content
+
+
+@pytest.mark.parametrize("reason", [NOBODY, DENIED, "Nobody answered within 0 seconds."])
+def test_whatever_words_a_person_chooses_it_is_a_person_who_denies(
+    tmp_path: Path, reason: str
+) -> None:
+    made, _ = asked(tmp_path, Answering(Decision(approved=False, reason=reason)))
+    assert f"A person denied this: {reason}" in made.results()["1"].content
+    assert made.traces("approval")[0]["by"] == "approver"
 
 
 def test_a_policy_that_fails_asks(tmp_path: Path) -> None:

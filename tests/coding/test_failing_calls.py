@@ -10,7 +10,7 @@ import pytest
 
 from agentstepper_nb.coding.options import Limits
 from agentstepper_nb.coding.policy.base import Judgement
-from tests.coding.made import Made, run
+from tests.coding.debugged import Made, run
 from tests.coding.playing import (
     Doing,
     Playing,

@@ -25,7 +25,7 @@ from agentstepper_nb.llm_wire.events import (
     TraceEvent,
 )
 from agentstepper_nb.protocol.values import Usage
-from tests.coding.made import Made, run
+from tests.coding.debugged import Made, run
 from tests.coding.playing import (
     HANGS,
     Doing,

@@ -1,7 +1,7 @@
 """How often a person is asked while a model works as models do: with pipes, `cd` and redirections.
 
-The commands are those that coding models write over and over. `BEFORE` has how often the same sessions
-asked when commands ran without a sandbox and a shell was allowed: 35 times, in place of 12.
+The commands are those that coding models write over and over. When commands ran without a sandbox and a
+shell was allowed, sessions with all of them asked 35 times in six repositories, in place of 12.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.coding import scenes
 from tests.coding.playing import Playing, calls, says
 from tests.coding.test_repos import unpacked
 
-#: In every repository: looking around, running tests, cleaning up.
+#: In whatever repository: looking around, running tests, cleaning up.
 EVERYWHERE: Final = (
     "ls -la && git status 2>/dev/null | head -20",
     "find . -name '*.py' -not -path './build/*' | xargs wc -l | sort -n | tail -20",
@@ -33,7 +33,7 @@ EVERYWHERE: Final = (
     "find . -name '__pycache__' -type d -prune -exec rm -rf {} +",
     "rm -rf build/cache",
 )
-#: In one alone.
+#: In one repository alone.
 HERE: Final = {
     "bill": (
         "python -c \"from bill import *; print([n for n in dir() if n[0] != '_'])\"",
@@ -58,9 +58,9 @@ HERE: Final = {
         "python -c \"import ast, sys; ast.parse(open('colorama/ansi.py').read())\"",
     ),
 }
-#: The same sessions before commands ran in a sandbox.
-BEFORE: Final = {"bill": 6, "calc": 6, "leap": 5, "names": 6, "pages": 6, "colorama": 6}
-#: What SPEC's list asks about: deleting folders, and `find -exec`.
+#: How often a session with all commands asked before they ran in a sandbox, and how often now: what
+#: SPEC's list asks about is deleting folders, and `find -exec`.
+BEFORE: Final = 6
 EXPECTED: Final = 2
 
 
@@ -75,16 +75,18 @@ class Counting:
         return Decision(approved=True)
 
 
-@pytest.mark.parametrize(
-    "repo",
-    [pytest.param(repo, marks=pytest.mark.soak if repo == "colorama" else []) for repo in HERE],
-)
+@pytest.mark.parametrize("repo", ["bill", pytest.param("colorama", marks=pytest.mark.soak)])
 def test_fewer_than_before(repo: str, tmp_path: Path) -> None:
     copy = prepared(repo, tmp_path)
     approver = asyncio.run(asked(copy, [*EVERYWHERE, *HERE[repo]], tmp_path / "data"))
     commands = [request.args["command"] for request in approver.asked]
-    assert len(commands) == EXPECTED, commands
-    assert len(commands) < BEFORE[repo]
+    assert len(commands) == EXPECTED < BEFORE, commands
+
+
+@pytest.mark.parametrize("repo", ["calc", "leap", "names", "pages"])
+def test_looking_around_asks_nothing(repo: str, tmp_path: Path) -> None:
+    copy = prepared(repo, tmp_path)
+    assert not asyncio.run(asked(copy, [*HERE[repo]], tmp_path / "data")).asked
 
 
 def prepared(repo: str, folder: Path) -> Path:

@@ -58,7 +58,8 @@ def person(monkeypatch: pytest.MonkeyPatch) -> Iterator[Person]:
             yield person
 
 
-@pytest.mark.parametrize("repo", scenes.REPOS)
+# A notebook mends all of them in such a session, in soak.
+@pytest.mark.parametrize("repo", ["bill", "names"])
 def test_by_the_session_alone(repo: str, home: Path, person: Person) -> None:
     copy = scenes.prepare(repo, home)
     assert not scenes.passes(copy)
@@ -87,13 +88,9 @@ def test_by_the_session_alone(repo: str, home: Path, person: Person) -> None:
     scenes.check_run(log, person)
 
 
-@pytest.mark.parametrize(
-    "repo",
-    [pytest.param(repo, marks=[] if repo == "calc" else pytest.mark.soak) for repo in scenes.REPOS],
-)
-def test_in_a_terminal(repo: str, home: Path, person: Person) -> None:
-    copy = scenes.prepare(repo, home)
-    mend_in_terminal(copy, scenes.script(repo), scenes.PROMPT, home / "data")
+def test_in_a_terminal(home: Path, person: Person) -> None:
+    copy = scenes.prepare("calc", home)
+    mend_in_terminal(copy, scenes.script("calc"), scenes.PROMPT, home / "data")
     assert scenes.is_mended(copy)
     person.until(lambda run: True)
     person.over()

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentstepper_nb.coding.log_reader import LOST, load_messages, summary
@@ -97,7 +97,7 @@ def closed(messages: list[ChatMessage]) -> list[ChatMessage]:
     ]
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(turns)
 def test_what_was_logged_is_loaded(said: list[Any]) -> None:
     with TemporaryDirectory() as folder:

@@ -335,7 +335,7 @@ def test_patches_of_git_are_applied_as_git_does(
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_many_patches_of_git(tmp_path: Path) -> None:
-    @settings(max_examples=400, deadline=None)
+    @settings(max_examples=200, deadline=None)
     @given(trees=pairs(), context=st.integers(1, 4), before=st.sampled_from(["", "", "q\nr\n"]))
     def many(trees: tuple[Tree, Tree], context: int, before: str) -> None:
         as_git_does(tmp_path / "patched", *trees, context, before)

@@ -112,7 +112,7 @@ def test_hostile_paths(desk: Desk, call: str) -> None:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("call", CALLS)
 def test_very_many_hostile_paths(desk: Desk, call: str) -> None:
-    asyncio.run(try_all(desk, call, 30_000))
+    asyncio.run(try_all(desk, call, 10_000))
     desk.assert_outside_is_unchanged()
 
 

@@ -1,20 +1,19 @@
 """Runs commands in a sandbox: a program, so that tests may run it as any user.
 
-It reads JSON, `{"sandbox": NAME, "access": {…}, "commands": [TEXT…]}`, and prints a list of exit codes
-and outputs.
+Of each line that it reads, JSON as `{"sandbox": NAME, "access": {…}, "commands": [TEXT…]}`, it prints a
+list of exit codes and outputs, as JSON on a line.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 from agentstepper_nb.coding.sandbox import Access
-from tests.coding.sandbox.made import sandbox_named
+from tests.coding.sandbox.made import run_in, sandbox_named
 
 
 def access(given: dict[str, Any]) -> Access:
@@ -28,25 +27,15 @@ def access(given: dict[str, Any]) -> Access:
     return Access(**made)
 
 
-def main() -> None:
-    asked = json.load(sys.stdin)
+def ran(asked: dict[str, Any]) -> list[Any]:
+    """Run commands; gives an exit code and an output of each."""
     sandbox = sandbox_named(asked["sandbox"])
-    allowed, done = access(asked["access"]), []
-    for text in asked["commands"]:
-        with sandbox.command(["/bin/sh", "-c", text], allowed.workspace, allowed) as launch:
-            ran = subprocess.run(
-                launch.argv,
-                cwd=allowed.workspace,
-                env=launch.env,
-                pass_fds=launch.pass_fds,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-            )
-        done.append([ran.returncode, ran.stdout.decode("utf-8", "replace")])
-    json.dump(done, sys.stdout)
+    allowed = access(asked["access"])
+    ended = (run_in(sandbox, ["/bin/sh", "-c", text], allowed) for text in asked["commands"])
+    return [[done.returncode, done.stdout] for done in ended]
 
 
 if __name__ == "__main__":
     os.umask(0o022)
-    main()
+    for line in sys.stdin:
+        print(json.dumps(ran(json.loads(line))), flush=True)

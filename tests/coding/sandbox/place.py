@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 import pytest
 
 from agentstepper_nb.coding.sandbox import Access, Launch, Sandbox
+from tests.coding.sandbox.made import run_in
 
 User = Literal["root", "ordinary"]
 
@@ -72,18 +73,7 @@ class Place:
         """Run a command in the workspace."""
         if self._is_other:  # root's control groups are not this user's
             sandbox._limits._places = ()  # type: ignore[attr-defined]
-        with sandbox.command(words, self.workspace, access or self.access()) as launch:
-            return subprocess.run(
-                self.argv(launch),
-                cwd=self.workspace,
-                env=launch.env,
-                pass_fds=launch.pass_fds,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                start_new_session=True,
-            )
+        return run_in(sandbox, words, access or self.access(), self.argv)
 
     def argv(self, launch: Launch) -> Sequence[str]:
         """The words of a launch, as this user runs it."""

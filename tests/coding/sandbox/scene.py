@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any, Final
+from unittest import mock
 
-from tests.coding.sandbox.users import User
+from tests.coding.sandbox.confined import ran
+from tests.coding.sandbox.users import ROOT, THIS, User
 
 SECRET: Final = "c0ffee-secret"
 
@@ -24,6 +28,7 @@ class Scene:
     def __init__(self, user: User, sandbox: str = "bubblewrap") -> None:
         self.user = user
         self.sandbox = sandbox
+        self._kept: subprocess.Popen[str] | None = None  # the agent of another user
         self.root = Path(tempfile.mkdtemp(prefix="scene-")).resolve()
         self.home = self.root / "person"
         self.workspace = self.home / "project"
@@ -45,7 +50,10 @@ class Scene:
         return file
 
     def run(self, *commands: str, env: dict[str, str] | None = None, **access: Any) -> list[Any]:
-        """Run commands, one after the other; gives an exit code and an output of each."""
+        """Run commands, one after the other; gives an exit code and an output of each.
+
+        As another user, or with variables of the agent's own, the agent is a process of its own.
+        """
         self.user.own(self.root)
         given: dict[str, Any] = {
             "workspace": self.workspace,
@@ -54,15 +62,27 @@ class Scene:
             "hidden": [self.data],
             **access,
         }
-        asked = {"sandbox": self.sandbox, "access": given, "commands": commands}
-        done = self.user.python(
-            *("-m", "tests.coding.sandbox.confined"),
-            env={"HOME": str(self.home), **(env or {})},
-            input=json.dumps(asked, default=str),
-            capture_output=True,
+        asked: dict[str, Any] = {"sandbox": self.sandbox, "access": given, "commands": commands}
+        if self.user.name == THIS and env is None:
+            with mock.patch.dict(os.environ, HOME=str(self.home)):
+                return ran(asked)
+        if env is not None:
+            with self._agent(env) as agent:
+                return _answer(agent, asked)
+        if self._kept is None:
+            self._kept = self._agent({})
+        return _answer(self._kept, asked)
+
+    def _agent(self, env: dict[str, str]) -> subprocess.Popen[str]:
+        """Start a process that runs commands."""
+        return subprocess.Popen(
+            self.user.words("-m", "tests.coding.sandbox.confined"),
+            cwd=ROOT,
+            env=self.user.environment({"HOME": str(self.home), **env}),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
-        assert done.returncode == 0, done.stderr
-        return list(json.loads(done.stdout))
 
     def output(self, command: str, **options: Any) -> str:
         """What a command prints, whatever its exit code."""
@@ -70,5 +90,17 @@ class Scene:
         return str(output)
 
     def remove(self) -> None:
-        """Remove the folders."""
+        """End the agent, and remove the folders."""
+        if self._kept is not None:
+            with self._kept as agent:
+                agent.kill()
         shutil.rmtree(self.root, ignore_errors=True)
+
+
+def _answer(agent: subprocess.Popen[str], asked: dict[str, Any]) -> list[Any]:
+    assert agent.stdin is not None and agent.stdout is not None
+    agent.stdin.write(json.dumps(asked, default=str) + "\n")
+    agent.stdin.flush()
+    answer = agent.stdout.readline()
+    assert answer, "the agent failed; it says above why"
+    return list(json.loads(answer))

@@ -1,8 +1,8 @@
 """Runs rows of the table in a sandbox, as the user and on the machine that this process finds.
 
-`python -m tests.coding.sandbox.ways_around.run SANDBOX FOLDER PART PARTS BATCH`: prints a JSON document
-with the sandbox's name and what each row reached. Up to BATCH rows share a run; where such a run reaches
-anything, its rows are run again, each alone.
+`python -m tests.coding.sandbox.ways_around.run SANDBOX FOLDER PART PARTS BATCH EVERY`: prints a JSON
+document with the sandbox's name and what each row reached. Up to BATCH rows share a run; where such a
+run reaches anything, its rows are run again, each alone. See `sampled` for EVERY.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from agentstepper_nb.coding.sandbox import ResourceLimits, Sandbox
 from agentstepper_nb.coding.sandbox.choice import choose
 from agentstepper_nb.coding.snapshots import Snapshots
 from tests.coding.sandbox.ways_around.stage import ALL_RAN, Stage
-from tests.coding.sandbox.ways_around.table import ROWS, Row
+from tests.coding.sandbox.ways_around.table import Row, sampled
 
 MIB: Final = 1024**2
 #: Less than the rows about limits want to have.
@@ -30,8 +30,9 @@ _TOGETHER: Final = {"issue", "writes", "reads", "network", "before"}
 
 def main() -> None:
     """Run the rows of one part."""
-    choice, folder, part, parts, batch = sys.argv[1:6]
-    mine = [row for number, row in enumerate(ROWS) if number % int(parts) == int(part)]
+    choice, folder, part, parts, batch, every = sys.argv[1:7]
+    rows_of_all = sampled(int(every))
+    mine = [row for number, row in enumerate(rows_of_all) if number % int(parts) == int(part)]
     with Stage(Path(folder)) as stage:
         _set_environment(stage)
         sandbox = choose(choice, LIMITS).sandbox  # type: ignore[arg-type]

@@ -357,6 +357,16 @@ ROWS: Final = tuple(
     for command in dict.fromkeys(commands)  # of some one stand-in is left
 )
 
+
+def sampled(every: int) -> list[Row]:
+    """The rows; of those that the sandbox's predecessor was tried with, one of so many.
+
+    These are many spellings of few commands: what is spelt makes no difference to a sandbox.
+    """
+    old = [row for row in ROWS if row.group == "before"]
+    return [row for row in ROWS if row.group != "before"] + old[::every]
+
+
 _HISTORY: Final = "lost the repository's history"
 #: What rows reach all the same, by sandbox; for all others that is nothing. A session says so in the
 #: sandbox's gaps, and the guide does: commands may commit, and so they may delete what is committed.

@@ -21,11 +21,13 @@ from agentstepper_nb.coding.tools.run_command import RunCommand
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from tests.coding.sandbox.without_userns import ROOT, without_userns
 
-from .table import ROWS, reaches
+from .table import ROWS, reaches, sampled
 
 #: Processes that share the rows, and rows that share a run in a sandbox.
 PARTS: Final = 2
 BATCH: Final = 24
+#: One row of so many of the oldest is in each run of the tests; `make soak` has them all.
+EVERY: Final = 8
 _NOBODY: Final = 65534
 
 
@@ -41,16 +43,21 @@ class User:
         self.python = python
         self.environment = dict(environment)
 
-    def ran(self, choice: SandboxChoice, *, machine: list[str] | None = None) -> dict[str, Any]:
+    def ran(
+        self, choice: SandboxChoice, *, machine: list[str] | None = None, every: int = 1
+    ) -> dict[str, Any]:
         """Run the table in a sandbox; gives the sandbox's name, its limits and what rows reached.
 
         Args:
             choice: The sandbox.
             machine: A command that runs another one on a machine that lacks something.
+            every: See `sampled`.
         """
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
             Path(name).chmod(0o777)
-            parts = [self._part(Path(name), choice, number, machine) for number in range(PARTS)]
+            parts = [
+                self._part(Path(name), choice, number, machine, every) for number in range(PARTS)
+            ]
             said = [json.loads(part.communicate()[0]) for part in parts]
             subprocess.run([*self.python, "-c", _REMOVE, name], check=False)
         assert {part.returncode for part in parts} == {0}
@@ -60,7 +67,7 @@ class User:
         return together
 
     def _part(
-        self, folder: Path, choice: str, number: int, machine: list[str] | None
+        self, folder: Path, choice: str, number: int, machine: list[str] | None, every: int
     ) -> subprocess.Popen[str]:
         words = [
             "-m",
@@ -69,7 +76,7 @@ class User:
             str(folder / f"stage{number}"),
         ]
         return subprocess.Popen(
-            [*(machine or []), *self.python, *words, str(number), str(PARTS), str(BATCH)],
+            [*(machine or []), *self.python, *words, *map(str, (number, PARTS, BATCH, every))],
             cwd=ROOT,
             env=self.environment,
             stdin=subprocess.DEVNULL,
@@ -107,11 +114,11 @@ def nobody() -> User:
     return user
 
 
-def check(said: dict[str, Any], sandbox: str) -> None:
+def check(said: dict[str, Any], sandbox: str, every: int = 1) -> None:
     """Compare what rows reached with what they are known to reach."""
     assert said["sandbox"] == sandbox
     found = {command: set(row["reached"]) for command, row in said["rows"].items()}
-    known = {row.command: reaches(sandbox, said["limits"], row) for row in ROWS}
+    known = {row.command: reaches(sandbox, said["limits"], row) for row in sampled(every)}
     assert found.keys() == known.keys()
     differs = {
         command: (sorted(found[command]), sorted(known[command]), said["rows"][command]["output"])
@@ -128,7 +135,13 @@ def test_the_table_has_no_command_twice() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="The table names files and calls of Linux.")
 @pytest.mark.timeout(400)
-def test_each_row_in_the_best_sandbox(me: User) -> None:
+def test_rows_of_each_kind_in_the_best_sandbox(me: User) -> None:
+    check(me.ran("auto", every=EVERY), "bubblewrap", EVERY)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_the_whole_table_in_the_best_sandbox(me: User) -> None:
     check(me.ran("auto"), "bubblewrap")
 
 
