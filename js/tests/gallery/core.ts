@@ -95,6 +95,8 @@ export class ScriptedCore implements Transport {
       get_change: () => ["change", this.#change(body)],
       get_store: () => ["store", { store: this.#store() }],
       try_stop: () => this.#tried(body),
+      // The view finds what its rows say; inside what they hold there is nothing more.
+      find_rows: () => ["rows_found", { run: "a", seqs: [], total: 0 }],
       search: () => ["found", this.#script.found ?? { hits: [], more: false }],
     };
     const answer = asks[type];
