@@ -226,15 +226,30 @@ class DebuggerView:
         """
         halted = self.root.locator(".as-Row.as-mod-halted")
         for _ in range(20):
-            expect(halted).to_have_count(1)
-            if words in " ".join(halted.inner_text().split()):
+            # Both at once: an answer on its way may move the halt between two looks.
+            row, text = halted.evaluate("each => [each.dataset.row, each.innerText]")
+            if words in " ".join(text.split()):
                 return
-            row = halted.get_attribute("data-row")
             before()
-            self.press("Step")
+            if self._can_step_from(row):
+                self.button("Step").click()
             # The model or a tool may be at work in between.
-            expect(halted).not_to_have_attribute("data-row", row or "", timeout=30_000)
+            expect(halted).not_to_have_attribute("data-row", row, timeout=30_000)
         raise AssertionError(f"no halt at {words!r}")
+
+    def _can_step_from(self, row: str) -> bool:
+        """Wait until Step can be pressed at a halted row, or the agent has left that row."""
+        found = self.root.page.wait_for_function(
+            """([view, row]) => {
+                const halted = view.querySelector('.as-Row.as-mod-halted');
+                if (!halted) return null;
+                if (halted.dataset.row !== row) return 'left';
+                const step = view.querySelector('.as-Controls [aria-label="Step"]');
+                return step?.getAttribute('aria-disabled') === 'true' ? null : 'can step';
+            }""",
+            arg=[self.root.element_handle(), row],
+        )
+        return found.json_value() == "can step"
 
     def rows(self) -> Locator:
         """The timeline's rows."""
