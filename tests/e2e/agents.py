@@ -19,7 +19,7 @@ from agentstepper_nb.models.scripted import ScriptedServer, load
 folder = agent.prepare(Path({folder!r}))
 model = ScriptedServer(load("fix_tests")).start()
 client = OpenAI(base_url=model.base_url, api_key="offline")
-ran, gate = [], threading.Event()
+ran, gate, enough = [], threading.Event(), threading.Event()
 gate.set()
 
 run_tests = agent.TOOLS["run_tests"]
@@ -31,7 +31,8 @@ agent.TOOLS["run_tests"] = gated
 
 class Spy(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        {{"/open": gate.set, "/close": gate.clear}}.get(self.path, lambda: None)()
+        acts = {{"/open": gate.set, "/close": gate.clear, "/enough": enough.set}}
+        acts.get(self.path, lambda: None)()
         frame = sys._current_frames()[threading.main_thread().ident]
         stack = [f"{{each.filename}}:{{each.name}}" for each in traceback.extract_stack(frame)]
         body = json.dumps({{"stack": stack, "ran": ran}}).encode()
@@ -98,6 +99,10 @@ class Spy:
     def close_gate(self) -> None:
         """Hold the tool `run_tests` at its next call."""
         self._get("/close")
+
+    def say_enough(self) -> None:
+        """Let the agent that waits again and again come to its end."""
+        self._get("/enough")
 
     def _get(self, path: str) -> dict[str, Any]:
         with urllib.request.urlopen(self._url + path, timeout=10) as response:

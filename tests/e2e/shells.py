@@ -23,7 +23,8 @@ _numbers = itertools.count(1)
 #: A kernelspec's PYTHONPATH takes the place of the server's.
 _EXAMPLES = f"import sys; sys.path.append({str(ROOT / 'examples')!r})\n"
 
-#: Answers what it was asked, writes that down, and then uses a tool that the spy's gate holds.
+#: Answers what it was asked, writes that down, and then uses a tool that the spy's gate holds, until
+#: the spy says that it is enough.
 _AGENT = """
 from pathlib import Path
 with dbg.llm({{"messages": [{{"role": "user", "content": {question!r}}}]}}) as query:
@@ -32,8 +33,8 @@ with dbg.llm({{"messages": [{{"role": "user", "content": {question!r}}}]}}) as q
 with dbg.tool("write_file", {{"path": "answer.txt", "text": query.response["content"]}}) as tool:
     Path({folder!r}, tool.args["path"]).write_text(tool.args["text"])
     tool.result = "written"
-for number in range(3):
-    with dbg.tool("wait", {{"number": number}}) as tool:
+while not enough.wait(0.05):
+    with dbg.tool("wait", {{}}) as tool:
         tool.result = gate.wait()
 """
 

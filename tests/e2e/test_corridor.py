@@ -89,12 +89,11 @@ def test_step_edit_continue_halt_and_changes(
     view.expect_state("Halted after tool call")
     assert RIGHT in (corridor.folder / "cart.py").read_text()
 
+    view.step_to("Agent → Tools run_tests")
     spy.close_gate()
-    corridor.press("Continue")
+    corridor.press("Step")
     view.expect_state("Tool executing")
     spy.expect_queued()
-    view.press("Halt")
-    view.expect_state("Halting")
     spy.open_gate()
     view.expect_state("Halted after tool call")
 
