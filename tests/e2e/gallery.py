@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -72,8 +72,6 @@ class Gallery:
         """
         page = self.browser.new_page(
             viewport={"width": width + 2 * MARGIN, "height": height + 3 * MARGIN},
-            color_scheme="dark" if theme == "dark" else "light",
-            forced_colors="active" if theme == "forced" else "none",
             timezone_id="UTC",
             locale="en-GB",
             **(media or {}),
@@ -86,6 +84,7 @@ class Gallery:
         self, page: Page, scene: str, width: int, theme: Theme = "light", height: int = 520
     ) -> None:
         """Show another scene in a page; parameters as in `open`."""
+        self._emulate(page, theme)
         said: list[str] = []
         page.once("pageerror", lambda error: said.append(str(error)))
         asked = {
@@ -96,7 +95,19 @@ class Gallery:
         }
         page.goto(f"{page_of(self.folder)}?{urlencode(asked)}")
         page.wait_for_selector("body[data-ready]", timeout=20_000)
-        assert said == []
+        assert said == [], said
+
+    def paint(self, page: Page, theme: Theme) -> None:
+        """Show a page's scene in another theme, as a person changes it."""
+        self._emulate(page, theme)
+        light = str(theme != "dark").lower()
+        page.evaluate("light => { document.body.dataset.jpThemeLight = light; }", light)
+
+    def _emulate(self, page: Page, theme: Theme) -> None:
+        page.emulate_media(
+            color_scheme="dark" if theme == "dark" else "light",
+            forced_colors="active" if theme == "forced" else "none",
+        )
 
 
 #: What a person must be able to read whatever the width is: none of it may end in dots, or be cut.
@@ -138,17 +149,18 @@ _UNREADABLE = """told => {
 }"""
 
 
-def expect_good(page: Page, scene: str) -> None:
+def expect_good(page: Page, scene: str, rules: Sequence[str] | None = None) -> None:
     """Nothing sticks out, nothing is cut that must be read, and axe finds nothing.
 
     Args:
         page: A page with a scene.
         scene: Its name.
+        rules: The rules that axe checks; all unless told otherwise.
     """
     unreadable: list[str] = page.evaluate(_UNREADABLE, _TOLD)
     if unreadable:
         raise AssertionError(f"{scene}: {unreadable}")
-    expect_clean(page)
+    expect_clean(page, rules)
 
 
 def page_of(folder: Path) -> str:

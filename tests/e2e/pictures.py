@@ -65,26 +65,35 @@ _INDEX: Final = """async png => {
     return { width, height, palette: text(palette.flatMap(channels)), pixels: text(pixels) };
 }"""
 
+#: Where what the docs don't show can be looked at.
+LOOKED_AT: Final = ROOT / "test-results" / "images"
+
 
 @dataclass(frozen=True)
 class Pictures:
     """Takes pictures.
 
     Args:
-        folder: Where they go.
+        folder: Where those go that the docs show; None makes none for the docs.
         helper: A page of its own that makes them small: an application's may forbid that.
     """
 
-    folder: Path
+    folder: Path | None
     helper: Page
 
-    def take(self, shown: Page | Locator, name: str) -> None:
+    def take(self, shown: Page | Locator, name: str, *, kept: bool = True) -> None:
         """Take a picture.
 
         Args:
             shown: A page, or a part of one.
             name: The file's, below the folder, without its ending.
+            kept: Whether the docs show it; the others are only to be looked at.
         """
+        if self.folder is None or not kept:
+            path = LOOKED_AT / f"{name}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            shown.screenshot(path=path)
+            return
         png = shown.screenshot()
         address = f"data:image/png;base64,{base64.b64encode(png).decode()}"
         path = self.folder / f"{name}.png"
@@ -116,6 +125,7 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
     )
 
 
-def pictures_folder() -> Path:
-    """Where pictures go: the folder that `SCREENSHOTS` names, else one to look at them."""
-    return ROOT / os.environ.get("SCREENSHOTS", "test-results/images")
+def pictures_folder() -> Path | None:
+    """Where the docs' pictures go: the folder that `SCREENSHOTS` names."""
+    named = os.environ.get("SCREENSHOTS")
+    return ROOT / named if named else None
