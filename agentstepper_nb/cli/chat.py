@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
-import select
 import signal
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import reduce
+from functools import partial, reduce
 from importlib import import_module
 from pathlib import Path
 from types import FrameType
@@ -20,15 +20,17 @@ import msgspec
 from ..chat.connector import InterpreterABC
 from ..chat.connectors.registry import VARIABLES, Factory, connector, connectors, lacking, usual
 from ..chat.desk import Chat
+from ..chat.terminal.commands import completions
 from ..chat.terminal.repl import Repl
 from ..chat.terminal.view import session_line
+from ..discover import data_dir
 from ..errors import AgentStepperError
 from ..protocol.chat import AUTO_CHAT_MAX, ChatEvent
 from . import FAILED, INTERRUPTED, OK, USAGE
-from .code_screen import FlowScreen
 from .inbox import Inbox
-from .screen import wants_colour
-from .step import Keyboard
+from .line_editor import Prompts
+from .line_input import LineInput, converse
+from .screen import Question, Screen, standard_screen
 from .text import inert
 
 _ENDS: Final = (signal.SIGTERM, signal.SIGHUP)
@@ -58,7 +60,7 @@ def run(given: Namespace) -> int:
         if given.list:
             return _list(given)
         with _chat(given) as chat:
-            return _converse(chat)
+            return asyncio.run(_converse(given, chat))
     except UsageError as error:
         return _fail(f"{error}", USAGE)
     except (AgentStepperError, ValueError) as error:
@@ -108,58 +110,66 @@ def _list(given: Namespace) -> int:
     return OK
 
 
-def _converse(chat: Chat) -> int:
-    """Take turns between what is typed and what happens, until the person has enough."""
-    terminal = sys.stdin.isatty() and sys.stdout.isatty()
+async def _converse(given: Namespace, chat: Chat) -> int:
+    screen = standard_screen()
     inbox: Inbox[Happening] = Inbox()
-    keyboard = Keyboard(sys.stdin.fileno())
-    repl = Repl(chat, _screen(terminal), inbox.put, terminal=terminal)
+    repl = Repl(chat, screen, inbox.put, terminal=screen.terminal)
+    prompts = Prompts(_data(given) / "chat.history", partial(completions, repl), _workspace(given))
+    lines = LineInput(screen, sys.stdin.fileno(), prompts)
+    if lines.editor is not None:
+        lines.editor.interrupt = lambda: inbox.put(_Interrupt())
     try:
         with _interrupts(inbox) as unheard:
-            while not repl.over:
-                if repl.listens and keyboard.lines:
-                    repl.typed(_line(keyboard, terminal))
-                elif repl.listens and keyboard.ended:
-                    break
-                elif repl.listens and _is_typed(keyboard, inbox):
-                    keyboard.read()
-                else:
-                    _take(inbox, repl, unheard)
+            await converse(lines, inbox, _Chatting(screen, repl, unheard))
     finally:
         repl.close()
         inbox.close()
-    return FAILED if repl.failed and not terminal else OK
+    return FAILED if repl.failed and not screen.terminal else OK
 
 
-def _take(inbox: Inbox[Happening], repl: Repl, unheard: list[bool]) -> None:
-    """Show what has happened, all of it."""
-    for happening in inbox.wait():
-        if isinstance(happening, _Interrupt):
-            unheard.clear()
-            repl.interrupted()
-            if repl.over:
-                raise KeyboardInterrupt
+class _Chatting:
+    """Takes turns between lines and the conversation; see `Dialogue`.
+
+    Args:
+        screen: Where it stands.
+        repl: Shows the conversation.
+        unheard: Not empty where Ctrl+C was pressed and isn't handled yet.
+    """
+
+    def __init__(self, screen: Screen, repl: Repl, unheard: list[bool]) -> None:
+        self._screen = screen
+        self._repl = repl
+        self._unheard = unheard
+        self._ended = False  # the input has
+
+    @property
+    def over(self) -> bool:
+        return self._repl.over or self._ended
+
+    @property
+    def question(self) -> Question | None:
+        if not self._repl.listens:
+            return None
+        if self._screen.make_room is None or not self._repl.rests:
+            return Question(is_edited=False)
+        return Question(self._screen.question, is_prompt=not self._repl.choices)
+
+    def take(self, line: str | None) -> None:
+        if line is None:
+            self._ended = True
         else:
-            repl.show(happening)
-    repl.settle()
+            self._repl.typed(line)
 
-
-def _is_typed(keyboard: Keyboard, inbox: Inbox[Happening]) -> bool:
-    """Wait for whatever comes first, and tell whether it is the keyboard."""
-    sources: list[Keyboard | Inbox[Happening]] = [inbox, keyboard]
-    ready, _, _ = select.select(sources, [], [])
-    return inbox not in ready
-
-
-def _line(keyboard: Keyboard, terminal: bool) -> str:
-    """The next line; what a person pastes at once is one text."""
-    if not terminal:
-        return keyboard.lines.popleft()
-    while not keyboard.ended and select.select([keyboard], [], [], 0)[0]:
-        keyboard.read()  # a terminal gives a line at a time
-    pasted = "\n".join(keyboard.lines)
-    keyboard.lines.clear()
-    return pasted
+    def happen(self, happenings: Iterable[Happening]) -> None:
+        for happening in happenings:
+            if isinstance(happening, _Interrupt):
+                self._unheard.clear()
+                self._repl.interrupted()
+                if self._repl.over:
+                    raise KeyboardInterrupt
+            else:
+                self._repl.show(happening)
+        self._repl.settle()
 
 
 @contextmanager
@@ -188,13 +198,6 @@ def _interrupts(inbox: Inbox[Happening]) -> Iterator[list[bool]]:
             signal.signal(number, handler)
 
 
-def _screen(terminal: bool) -> FlowScreen:
-    out = sys.stdout
-    if hasattr(out, "reconfigure"):
-        out.reconfigure(errors="backslashreplace")  # not every terminal speaks UTF-8
-    return FlowScreen(out, colour=wants_colour(out), terminal=terminal)
-
-
 def _workspace(given: Namespace) -> Path:
     try:
         return Path(given.workspace or Path.cwd()).expanduser()
@@ -202,6 +205,10 @@ def _workspace(given: Namespace) -> Path:
         raise UsageError(
             "This folder is gone: go to another, or name one by --workspace."
         ) from None
+
+
+def _data(given: Namespace) -> Path:
+    return Path(given.data_dir).expanduser() if given.data_dir else data_dir()
 
 
 def _fail(message: str, code: int) -> int:

@@ -22,13 +22,11 @@ from ..models.base import MODEL_VARIABLE
 from . import FAILED, INTERRUPTED, OK, USAGE
 from .agent_arguments import settings_of
 from .code_asking import TerminalApprover
-from .code_reader import Reader
-from .code_screen import FlowScreen
-from .code_talk import Talk
-from .code_typed import Typed, editor_of
+from .code_talk import Reader, Talk, prompts_of
 from .code_view import CodeView, end_line, past_lines, session_line
 from .editing import edit
-from .screen import wants_colour
+from .line_input import LineInput
+from .screen import Screen, standard_screen
 from .text import inert
 
 #: The exit code where a prompt was not done within its iterations.
@@ -78,9 +76,11 @@ def _prompt(given: Namespace) -> str | None:
 
 
 async def _converse(given: Namespace, folders: Folders, prompt: str | None) -> int:
-    screen = _screen()
-    editor = editor_of(screen, _data(given), _workspace(given))
-    typed = Typed(screen, sys.stdin.fileno(), editor) if sys.stdin.isatty() else None
+    screen = standard_screen()
+    typed = None
+    if sys.stdin.isatty():
+        prompts = prompts_of(_data(given), _workspace(given))
+        typed = LineInput(screen, sys.stdin.fileno(), prompts)
     approver = None if typed is None else TerminalApprover(screen, typed, edit)
     view = CodeView(screen, asks=approver is not None)
     reader = Reader(view.hear)
@@ -93,12 +93,12 @@ async def _converse(given: Namespace, folders: Folders, prompt: str | None) -> i
     )
     async with await _open(given, folders, prompt, options) as session:
         _introduce(screen, session, given)
-        talk = Talk(screen, session, editor)
+        talk = Talk(screen, session, typed)
         with talk.interruptible(), reader.needed():
             if prompt is not None:
                 return _tell(screen, await talk.answer(prompt))
             if typed is not None:
-                await talk.converse(typed, lambda result: _tell(screen, result))
+                await talk.converse(lambda result: _tell(screen, result))
     return OK
 
 
@@ -131,7 +131,7 @@ async def _open(
     )
 
 
-def _introduce(screen: FlowScreen, session: CodingSession, given: Namespace) -> None:
+def _introduce(screen: Screen, session: CodingSession, given: Namespace) -> None:
     for text, style in past_lines(session.messages):
         screen.say(text, style)
     screen.say(f"Session {session.id}", "dim")
@@ -144,21 +144,13 @@ def _introduce(screen: FlowScreen, session: CodingSession, given: Namespace) -> 
         screen.say(f"No debugger: {session.no_debugger}", "yellow" if given.step else "dim")
 
 
-def _tell(screen: FlowScreen, result: RunResult) -> int:
+def _tell(screen: Screen, result: RunResult) -> int:
     """Say how a prompt was answered; gives the exit code for that."""
     style = {"done": "dim", "error": "red"}.get(result.reason, "yellow")
     screen.say(end_line(result), style)
     if result.reason == "cancelled" and result.error:
         screen.say(result.error, "yellow")
     return _CODES[result.reason]
-
-
-def _screen() -> FlowScreen:
-    out = sys.stdout
-    if hasattr(out, "reconfigure"):
-        out.reconfigure(errors="backslashreplace")  # not every terminal speaks UTF-8
-    terminal = out.isatty() and sys.stdin.isatty()
-    return FlowScreen(out, colour=wants_colour(out), terminal=terminal)
 
 
 def _workspace(given: Namespace) -> Path:

@@ -12,10 +12,10 @@ import msgspec
 from ..coding.approvals import ApprovalRequest, Decision
 from ..coding.tool import Risk
 from .approvals import confirming_prompt, confirming_words
-from .code_screen import FlowScreen
-from .code_typed import Typed
 from .code_view import call_line, proposed_lines
 from .editing import EditorError
+from .line_input import LineInput
+from .screen import Question, Screen
 from .text import complaint, folded, pretty
 
 _KEYS: Final = "[a]pprove  [n]o WHY  [e]dit"
@@ -40,7 +40,7 @@ class TerminalApprover:
 
     name: Final = "terminal"
 
-    def __init__(self, screen: FlowScreen, typed: Typed, edit: Callable[[str], str]) -> None:
+    def __init__(self, screen: Screen, typed: LineInput, edit: Callable[[str], str]) -> None:
         self._screen = screen
         self._typed = typed
         self._edit = edit
@@ -54,7 +54,7 @@ class TerminalApprover:
         self._typed.forget()
         try:
             while question.decision is None:
-                await self._take(question, await self._typed.line(question.prompt))
+                await self._take(question, await self._typed.ask(Question(question.prompt)))
         except asyncio.CancelledError:
             say("It was decided elsewhere, or the answer was cancelled.", "dim")
             raise
@@ -92,7 +92,7 @@ class TerminalApprover:
         """Approve; of high risk, once the person has confirmed it by another gesture."""
         if question.request.risk is Risk.HIGH:
             words = confirming_words(question.request.tool)
-            line = await self._typed.line(confirming_prompt(words))
+            line = await self._typed.ask(Question(confirming_prompt(words)))
             if line is None or line.strip() != words:
                 self._screen.say("Nothing was approved.")
                 return

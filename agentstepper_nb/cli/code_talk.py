@@ -5,20 +5,22 @@ from __future__ import annotations
 import asyncio
 import re
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 from ..coding.orchestrator import RunResult
 from ..coding.session import CodingSession
+from ..llm_wire.events import AgentEvent
 from ..suggestions import did_you_mean
-from .code_screen import FlowScreen
-from .code_typed import COMMANDS, Typed
-from .line_editor import LineEditor
+from .line_editor import Prompts
+from .line_input import LineInput
+from .screen import Question, Screen
 
-_PROMPT: Final = "> "
+_PROMPT: Final = Question("> ", is_prompt=True)
 _ENDS: Final = (signal.SIGTERM, signal.SIGHUP)
-_COMMANDS: Final = tuple(command[1:] for command in COMMANDS)
+_COMMANDS: Final = ("help", "quit", "exit")
 #: A command's name. A path has a second slash; a space before it makes a prompt of anything.
 _COMMAND: Final = re.compile(r"/([^\s/]*)(?!\S)")
 #: Characters of a command's name that are shown.
@@ -37,15 +39,13 @@ class Talk:
     Args:
         screen: Where it is shown.
         session: The session.
-        editor: Where Ctrl+C is a key, while a line is edited.
+        lines: Where prompts come from; None where nobody types.
     """
 
-    def __init__(
-        self, screen: FlowScreen, session: CodingSession, editor: LineEditor | None
-    ) -> None:
-        self._editor = editor
-        if editor is not None:
-            editor.interrupt = self._interrupt
+    def __init__(self, screen: Screen, session: CodingSession, lines: LineInput | None) -> None:
+        self._lines = lines
+        if lines is not None and lines.editor is not None:
+            lines.editor.interrupt = self._interrupt  # a key, while a line is edited
         self._screen = screen
         self._session = session
         self._answering = False
@@ -78,16 +78,16 @@ class Talk:
             self._answering = False
             self._screen.end_flow()
 
-    async def converse(self, typed: Typed, tell: Callable[[RunResult], object]) -> None:
+    async def converse(self, tell: Callable[[RunResult], object]) -> None:
         """Answer prompts until the person has enough.
 
         Args:
-            typed: Where they come from.
             tell: Called with how each was answered.
         """
+        assert self._lines is not None
         while True:
             self._pressed = False
-            line = await typed.prompt(_PROMPT)
+            line = await self._lines.ask(_PROMPT)
             if line is None:
                 self._screen.say()
                 return
@@ -119,5 +119,59 @@ class Talk:
             self._cancelling = asyncio.create_task(self._session.cancel())
         else:
             self._screen.say("Ctrl+C again, or Ctrl+D, ends.", "dim")
-            if self._editor is None:  # it asks again by itself
-                self._screen.ask(_PROMPT)
+            self._screen.ask(_PROMPT.text)
+
+
+def prompts_of(data: Path, workspace: Path) -> Prompts:
+    """How prompts are edited.
+
+    Args:
+        data: The folder that keeps the history.
+        workspace: The folder whose names of files are completed.
+    """
+
+    def words(before: str) -> Iterable[tuple[str, str]]:
+        return () if before else ((f"/{each}", f"/{each}") for each in _COMMANDS)
+
+    return Prompts(data / "prompts.history", words, workspace)
+
+
+class Reader:
+    """Shows events to who reads the output, and ends the work once they have gone, as `head` does.
+
+    Args:
+        show: Shows an event.
+    """
+
+    def __init__(self, show: Callable[[AgentEvent], None]) -> None:
+        self._show = show
+        self._gone = False
+        self._task: asyncio.Task[object] | None = None
+
+    def hear(self, event: AgentEvent) -> None:
+        """Show an event."""
+        if self._gone:
+            return
+        try:
+            self._show(event)
+        except BrokenPipeError:
+            self._gone = True
+            if self._task is not None:
+                self._task.cancel()
+
+    @contextmanager
+    def needed(self) -> Iterator[None]:
+        """Inside, this task is cancelled once they have gone.
+
+        Raises:
+            BrokenPipeError: They have.
+        """
+        self._task = asyncio.current_task()
+        try:
+            yield
+        except asyncio.CancelledError:
+            if self._gone:
+                raise BrokenPipeError from None
+            raise
+        finally:
+            self._task = None

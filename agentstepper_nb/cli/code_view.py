@@ -19,8 +19,8 @@ from ..llm_wire.events import (
     ToolResultEvent,
     TraceEvent,
 )
-from .code_screen import FlowScreen
 from .lines import usage_figures
+from .screen import Screen
 from .text import inert
 
 
@@ -32,7 +32,7 @@ class CodeView:
         asks: Whether somebody in this terminal is asked for approvals.
     """
 
-    def __init__(self, screen: FlowScreen, *, asks: bool) -> None:
+    def __init__(self, screen: Screen, *, asks: bool) -> None:
         self._screen = screen
         self._asks = asks
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
 
@@ -17,14 +17,17 @@ from ..suggestions import did_you_mean
 from .approvals import ApprovalKeys
 from .editing import EditorError
 from .lines import change_line, commit_line, run_line, way
-from .session import Session
+from .screen import Question
+from .session import ASKING, PROMPT, Session
 from .text import complaint, pretty, read_only, read_only_edited, readable
 
 HELP: Final = """\
-n, s      next, step: let the agent go on with the message it is halted at, up to the next;
-          neither approves
-c         continue: let it go on without halting; what asks for an approval still waits
-a         approve what it asks, edited or not; a always: and from now on; of high risk it asks again
+n, s      next, step: let the agent go on with the message it is halted at, up
+          to the next; neither approves
+c         continue: let it go on without halting; what asks for an approval
+          still waits
+a         approve what it asks, edited or not; a always: and from now on; of
+          high risk it asks again
 deny WHY  deny the call it is about to make, and tell it why
 h         halt at its next message
 e         edit the message it is halted at, as JSON
@@ -52,6 +55,12 @@ _WORDS: Final = {
     "help": "?",
 }
 _FORM: Final = re.compile(r"([^\W\d]+|\?)(?:\s*(\d*)|\s+(.+))")
+_HALTED: Final = Question(f"{PROMPT.rstrip()}\n> ", is_prompt=True)
+_ASKED: Final = Question(f"{ASKING.rstrip()}\n> ", is_prompt=True)
+_RUNNING: Final = Question(
+    "Running: [h]alt [c]ontinue [x] stop [v]iew N [d]iff N [r]uns [q]uit [?]\n> ", is_prompt=True
+)
+_IDLE: Final = Question("[v]iew N [d]iff N [r]uns [q]uit [?]\n> ", is_prompt=True)
 #: The keys that take words.
 _WORDY: Final = ("a", "deny")
 #: Characters of a line that is shown where it means nothing.
@@ -110,6 +119,29 @@ class Keys:
             like = did_you_mean(word, _WORDS) if key is None else ""
             self._screen.say(f"{typed} means nothing here: ? lists the keys.{like}", "yellow")
         self._session.prompt()
+
+    @property
+    def question(self) -> Question:
+        """What a person is asked where lines are edited."""
+        run, halted = self._session.run, self._session.halted
+        if self._takes_line is not None:
+            return Question(self._screen.question)
+        if halted is not None:
+            return _HALTED if halted.approval is None else _ASKED
+        return _RUNNING if run is not None and run.live else _IDLE
+
+    def words(self, before: str) -> Iterable[tuple[str, str]]:
+        """What may stand behind the beginning of a line, and how each is listed."""
+        match _WORDS.get(before.strip(), before.strip()):
+            case "":
+                return [(word, word) for word in _WORDS]
+            case "a":
+                return [("always", "always")]
+            case "r":
+                return _numbered(run_line(run) for run in self._session.runs.values())
+            case "d":
+                return _numbered(commit.title for commit in self._session.commits.values())
+        return []
 
     def _take_next(self, takes: Callable[[str], None]) -> None:
         """Let the next line be for something else than keys."""
@@ -340,3 +372,7 @@ class Keys:
 
     def _quit(self, _: str) -> None:
         self._session.over = True
+
+
+def _numbered(lines: Iterable[str]) -> list[tuple[str, str]]:
+    return [(f"{number}", f"{number} {line}") for number, line in enumerate(lines, 1)]

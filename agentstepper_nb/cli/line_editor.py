@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import get_app
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
 from prompt_toolkit.document import Document
-from prompt_toolkit.history import DummyHistory, FileHistory
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.history import DummyHistory, FileHistory, History, InMemoryHistory
 from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.shortcuts import CompleteStyle
 
+from .screen import Question
 from .text import inert
 
 #: What looks like a secret: a name of one with a value, or a long word of letters and digits.
@@ -24,41 +29,100 @@ _SECRET: Final = re.compile(
     r"(?i)(key|token|secret|password|passwd|authorization|bearer)\b\s*[=:\s]\s*\S{6,}"
     r"|\bsk-\w{8,}|\b(?=\w*\d)(?=\w*[a-z])\w{32,}\b"
 )
+#: What may stand behind the beginning of a line: words, each with how it is listed.
+Words = Callable[[str], Iterable[tuple[str, str]]]
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """How prompts are edited.
+
+    Attributes:
+        history: The file that remembers them.
+        words: What completes them.
+        folder: Where names of files are completed; None completes none.
+        is_remembered: Whether a prompt may be remembered.
+        keys: Keys that type a line, by their names in prompt_toolkit.
+    """
+
+    history: Path
+    words: Words
+    folder: Path | None = None
+    is_remembered: Callable[[str], bool] = lambda prompt: True
+    keys: Mapping[str, str] = field(default_factory=dict)
 
 
 class LineEditor:
     """Asks a person for prompts, which are remembered, and for answers, which aren't.
 
     Args:
-        history: The file that remembers prompts.
-        commands: The commands that may begin a prompt, with their slash.
-        folder: Where names of files are completed.
+        prompts: How prompts are edited.
+        colour: Whether colours are wanted.
 
     Attributes:
         interrupt: Called at Ctrl+C.
     """
 
-    def __init__(self, history: Path, commands: Sequence[str], folder: Path) -> None:
+    def __init__(self, prompts: Prompts, *, colour: bool = True) -> None:
         self.interrupt: Callable[[], None] = lambda: None
+        self._style = "ansibrightblack" if colour else ""
         self._prompts: PromptSession[str] = PromptSession(
-            history=PrivateHistory(history),
-            completer=PromptCompleter(commands, folder),
+            history=_history(prompts),
+            completer=PromptCompleter(prompts.words, prompts.folder),
             complete_while_typing=False,
             complete_style=CompleteStyle.READLINE_LIKE,
-            key_bindings=_several_lines(),
+            key_bindings=_bindings(prompts.keys),
         )
-        self._answers: PromptSession[str] = PromptSession(history=DummyHistory())
+        self._answers: PromptSession[str] = PromptSession(
+            history=DummyHistory(), key_bindings=_bindings({})
+        )
+        self._begun = Document()  # a prompt that was begun when it was withdrawn
 
-    async def prompt(self, prompt: str) -> str | None:
-        """Ask for a prompt, of one line or several; None where the person has enough."""
-        return await self._ask(self._prompts, prompt)
+    async def ask(self, question: Question) -> str | None:
+        """Ask for a line, or several; None where the person closes the terminal's input."""
+        session = self._prompts if question.is_prompt else self._answers
+        while True:
+            begun = Document()
+            if question.is_prompt:
+                begun, self._begun = self._begun, begun
+            try:
+                return await session.prompt_async(
+                    self._message(question.text), default=begun, handle_sigint=False
+                )
+            except EOFError:
+                return None
+            except KeyboardInterrupt:
+                self.interrupt()
 
-    async def answer(self, question: str) -> str | None:
-        """Ask for the answer to a question; None where the person closes the terminal's input."""
-        return await self._ask(self._answers, question)
+    @contextmanager
+    def withdrawing(self) -> Iterator[None]:
+        """Inside, a prompt that is cancelled leaves no trace; the next one begins with its line."""
+        buffer, app = self._prompts.default_buffer, self._prompts.app
+        if app.is_running:
+            self._begun = buffer.document
+        self._set_erases(True)
+        try:
+            yield
+        finally:
+            self._set_erases(False)
+
+    def make_room(self) -> None:
+        """Take the line that is edited from the screen, for lines that are written above it."""
+        for session in self._sessions:
+            if session.app.is_running:
+                session.app.renderer.erase()
+
+    def redraw(self) -> None:
+        """Draw the line that is edited, below what was written."""
+        for session in self._sessions:
+            session.app.invalidate()
 
     def forget(self) -> None:
         """Drop what was typed before now: it was not meant for the question that comes."""
+        self._begun = Document()
+        for session in self._sessions:
+            session.default_buffer.reset()
+            session.app.key_processor.reset()
         source = self._answers.input
         clear_typeahead(source)
         with source.raw_mode():
@@ -66,14 +130,22 @@ class LineEditor:
                 pass
             source.flush_keys()
 
-    async def _ask(self, session: PromptSession[str], prompt: str) -> str | None:
-        while True:
-            try:
-                return await session.prompt_async(inert(prompt), handle_sigint=False)
-            except EOFError:
-                return None
-            except KeyboardInterrupt:
-                self.interrupt()
+    @property
+    def _sessions(self) -> tuple[PromptSession[str], PromptSession[str]]:
+        return self._prompts, self._answers
+
+    def _set_erases(self, erases: bool) -> None:
+        for session in self._sessions:
+            session.app.erase_when_done = erases
+
+    def _message(self, text: str) -> Callable[[], StyleAndTextTuples]:
+        help, end, line = inert(text).rpartition("\n")
+
+        def message() -> StyleAndTextTuples:
+            above: StyleAndTextTuples = [] if get_app().is_done else [(self._style, help + end)]
+            return [*above, ("", line)]
+
+        return message
 
 
 class PrivateHistory(FileHistory):
@@ -81,31 +153,38 @@ class PrivateHistory(FileHistory):
 
     Args:
         file: Where it is kept.
+        is_remembered: Whether a prompt may be remembered.
+
+    Raises:
+        OSError: It can't be written there.
     """
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, is_remembered: Callable[[str], bool]) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
         file.chmod(0o600)
+        self._is_remembered = is_remembered
         super().__init__(str(file))
 
     def append_string(self, string: str) -> None:
         """Remember a prompt."""
-        if not _SECRET.search(string):
+        if self._is_remembered(string) and not _SECRET.search(string):
             super().append_string(string)
 
 
 class PromptCompleter(Completer):
-    """Completes commands at the beginning of a prompt, and names of files after it.
+    """Completes words that are known, and names of files.
 
     Args:
-        commands: With their slash.
-        folder: Where the files are.
+        words: Gives the words.
+        folder: Where the files are; None completes none.
     """
 
-    def __init__(self, commands: Sequence[str], folder: Path) -> None:
-        self._commands = commands
-        self._paths = PathCompleter(get_paths=lambda: [str(folder)], expanduser=True)
+    def __init__(self, words: Words, folder: Path | None) -> None:
+        self._words = words
+        self._paths = None
+        if folder is not None:
+            self._paths = PathCompleter(get_paths=lambda: [str(folder)], expanduser=True)
 
     def get_completions(
         self, document: Document, complete_event: CompleteEvent
@@ -113,16 +192,26 @@ class PromptCompleter(Completer):
         """What may stand in place of the word before the cursor."""
         text = document.text_before_cursor
         word = re.split(r"\s", text)[-1]
-        if text.startswith("/") and word == text:
-            for command in self._commands:
-                if command.startswith(word):
-                    yield Completion(command, start_position=-len(word))
-        elif word:
+        before = text.removesuffix(word)
+        end = "" if before else " "  # more may follow a command
+        for each, shown in self._words(before):
+            if each.startswith(word):
+                yield Completion(f"{each}{end}", start_position=-len(word), display=inert(shown))
+        is_command = text.startswith("/") and not before
+        if word and self._paths is not None and not is_command:
             yield from self._paths.get_completions(Document(word), complete_event)
 
 
-def _several_lines() -> KeyBindings:
-    """Alt+Enter, or Esc and Enter, begins another line."""
+def _history(prompts: Prompts) -> History:
+    """The history of prompts; one that ends with the process, where none can be kept."""
+    try:
+        return PrivateHistory(prompts.history, prompts.is_remembered)
+    except OSError:
+        return InMemoryHistory()
+
+
+def _bindings(typed: Mapping[str, str]) -> KeyBindings:
+    """Alt+Enter, or Esc and Enter, begins another line; other keys type a line."""
     bindings = KeyBindings()
 
     @bindings.add("escape", "enter")
@@ -130,4 +219,14 @@ def _several_lines() -> KeyBindings:
     def _(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
 
+    for key, line in typed.items():
+        bindings.add(key)(_typing(line))
     return bindings
+
+
+def _typing(line: str) -> Callable[[KeyPressEvent], None]:
+    def type_line(event: KeyPressEvent) -> None:
+        event.current_buffer.text = line
+        event.current_buffer.validate_and_handle()
+
+    return type_line

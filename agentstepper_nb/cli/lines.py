@@ -37,6 +37,8 @@ _MARKS: Final = {
     ChangeKind.RENAMED: ">",
 }
 
+#: Characters of a row that are shown however narrow the terminal is.
+_LEAST: Final = 20
 #: Levels by which a row is set to the right; those that are deeper stand there as well.
 _DEEPEST: Final = 20
 
@@ -50,8 +52,13 @@ def _name(actor: Actor) -> str:
     return _NAMES.get(actor, actor.value.capitalize())
 
 
-def row_line(row: Row) -> str:
-    """A row as one line: its number, from, to, what it says, and what it took."""
+def row_line(row: Row, width: int | None = None) -> str:
+    """A row as one line: its number, from, to, what it says, and what it took.
+
+    Args:
+        row: The row.
+        width: Characters of the terminal, to which what the row says is cut; None: all of it.
+    """
     marks = ["edited"] if row.edited else []
     if row.outcome is Outcome.ERROR:
         marks.append("failed")
@@ -60,7 +67,11 @@ def row_line(row: Row) -> str:
         marks.append(figures)
     mark = f"  ({', '.join(marks)})" if marks else ""
     indent = "  " * min(row.depth, _DEEPEST)
-    return on_one_line(f"{row.seq:>4}  {way(row):<15} {indent}{row.summary}{mark}")
+    head, summary = f"{row.seq:>4}  {way(row):<15} {indent}", on_one_line(row.summary)
+    room = len(summary) if width is None else max(_LEAST, width - len(head) - len(mark))
+    if len(summary) > room:
+        summary = f"{summary[: room - 1]}…"
+    return on_one_line(f"{head}{summary}{mark}")
 
 
 def run_line(run: Run) -> str:

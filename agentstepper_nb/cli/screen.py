@@ -3,57 +3,132 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import TextIO
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple, TextIO
 
 from .text import inert
 
-_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+_CODES: Final = {
+    "bold": "1",
+    "dim": "2",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "cyan": "36",
+}
+
+
+class Question(NamedTuple):
+    """What a person is asked for.
+
+    Attributes:
+        text: The prompt. What stands above its last line is shown only while the person types.
+        is_prompt: Whether the line has history and completion; an answer to a question has neither.
+        is_edited: Whether it is edited; else the terminal itself takes the line, without a prompt.
+    """
+
+    text: str = ""
+    is_prompt: bool = False
+    is_edited: bool = True
 
 
 class Screen:
-    """Writes lines, and a prompt below them. What is written is made inert here, and nowhere else.
+    """Writes lines, a text that grows piece by piece, and a prompt below them.
+
+    What is written is made inert here, and nowhere else.
 
     Args:
         out: Where to write.
         colour: Whether to use colours.
         terminal: Whether a person types below: the prompt then stays on its line.
+
+    Attributes:
+        make_room: Called before anything is written, where a line editor shows the prompt: takes the
+            prompt away until it is drawn again, below.
+        question: The prompt that was asked last.
     """
 
     def __init__(self, out: TextIO, *, colour: bool, terminal: bool) -> None:
         self._out = out
-        self._colour = colour
+        self.colour = colour
         self.terminal = terminal
+        self.make_room: Callable[[], None] | None = None
+        self.question = ""
         self._asking = False  # the cursor stands behind a prompt
+        self._flowing = False  # the cursor stands behind a piece
+        self._held = ""  # of a piece: what may be one character with the next
+
+    @property
+    def width(self) -> int | None:
+        """Columns of the terminal; None of a pipe, whose lines are as long as they are."""
+        return shutil.get_terminal_size().columns if self.terminal else None
 
     def say(self, text: str = "", style: str = "") -> None:
-        """Write a text's lines.
+        """Write a text's lines. A text that grows is over.
 
         Args:
             text: Of anyone.
             style: bold, dim, red, green, yellow, cyan, or nothing.
         """
-        if self._asking:
-            self._out.write("\n")
-            self._asking = False
+        self.end_flow()
+        self._end_prompt()
         text = inert(text)
-        if style and self._colour:
+        if style and self.colour:
             text = f"\x1b[{_CODES[style]}m{text}\x1b[0m"
-        self._out.write(text + "\n")
-        self._out.flush()
+        self._write(text + "\n")
+
+    def flow(self, piece: str) -> None:
+        """Write some more of a text, which goes on where the piece before ended."""
+        self._end_prompt()
+        text, self._held = self._held + piece, ""
+        if text.endswith("\r"):  # half a line end, perhaps
+            text, self._held = text[:-1], "\r"
+        if text:
+            self._write(inert(text))
+            self._flowing = not text.endswith("\n")
+
+    def end_flow(self) -> None:
+        """The text that grows is over."""
+        if self._flowing:
+            self._write("\n")
+        self._flowing, self._held = False, ""
 
     def ask(self, prompt: str) -> None:
-        """Write a prompt."""
+        """Write a prompt; with a line editor, that shows `question` itself."""
+        self.end_flow()
+        self.question = prompt
+        if self.make_room is not None:
+            return
         if not self.terminal:
             self.say(prompt)
         elif not self._asking:
-            self._out.write(inert(prompt))
-            self._out.flush()
+            self._write(inert(prompt))
             self._asking = True
 
     def answered(self) -> None:
         """The person pressed Enter: the cursor stands at the start of a line."""
         self._asking = False
+
+    def _end_prompt(self) -> None:
+        if self._asking:
+            self._write("\n")
+            self._asking = False
+
+    def _write(self, text: str) -> None:
+        if self.make_room is not None:
+            self.make_room()
+        self._out.write(text)
+        self._out.flush()
+
+
+def standard_screen() -> Screen:
+    """The screen that stands for this process's output."""
+    out = sys.stdout
+    if hasattr(out, "reconfigure"):
+        out.reconfigure(errors="backslashreplace")  # not every terminal speaks UTF-8
+    return Screen(out, colour=wants_colour(out), terminal=out.isatty() and sys.stdin.isatty())
 
 
 def wants_colour(out: TextIO, environment: Mapping[str, str] = os.environ) -> bool:

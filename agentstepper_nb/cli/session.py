@@ -16,6 +16,7 @@ from .link import Connected, Happening, Lost, Received, Refused
 from .screen import Screen
 from .text import folded, readable
 
+#: Where it is halted.
 PROMPT: Final = "[n]ext [c]ontinue [h]alt [e]dit [x] stop [v]iew N [d]iff N [r]uns [q]uit [?] "
 #: Where it is halted at what asks for an approval.
 ASKING: Final = "[a]pprove [a always] [deny WHY] [e]dit [c]ontinue [x] stop [v]iew N [q]uit [?] "
@@ -281,7 +282,7 @@ class Session:
         before = self.rows.get(row.id)
         self.rows[row.id] = row
         if before is None:
-            self.screen.say(row_line(row), "dim" if row.side is None else "")
+            self.screen.say(row_line(row, self.screen.width), "dim" if row.side is None else "")
         elif before.revision != row.revision and row.id != self.editing:
             self.screen.say(f"{row.seq:>4}  was edited by someone else.", "yellow")
             if row.pending:

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
-import select
+import signal
 import sys
-import termios
 from argparse import Namespace
-from collections import deque
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from jupyter_core.paths import jupyter_runtime_dir
 
-from ..discover import Endpoint, RuntimeFile, running_core, ui_endpoint
+from ..discover import Endpoint, RuntimeFile, data_dir, running_core, ui_endpoint
 from ..errors import DiscoveryError
 from . import FAILED, INTERRUPTED, OK
 from .editing import edit
 from .inbox import Inbox
 from .keys import Keys
+from .line_editor import Prompts
+from .line_input import LineInput, converse
 from .link import Happening, Link
-from .screen import Screen, wants_colour
+from .screen import Question, standard_screen
 from .session import Session
 
 #: Where `agentstepper serve` takes UIs unless told otherwise.
 DEFAULT_URL: Final = "ws://127.0.0.1:4567"
+_ENDS: Final = (signal.SIGTERM, signal.SIGHUP)
+#: As in JupyterLab: to step.
+_KEYS: Final = {"f10": "n"}
+#: Words that begin no remembered line: what approves or denies is typed anew each time.
+_UNREMEMBERED: Final = ("a", "approve", "deny")
 
 
 def run(given: Namespace) -> int:
@@ -38,20 +46,32 @@ def run(given: Namespace) -> int:
         The exit code.
     """
     try:
-        core = core_to_step(given)
+        return asyncio.run(_step(core_to_step(given), given.run))
     except DiscoveryError as error:
         print(f"agentstepper step: {error}", file=sys.stderr)
         return FAILED
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        return INTERRUPTED
+
+
+async def _step(core: Endpoint, wanted: str | None) -> int:
     inbox: Inbox[Happening] = Inbox()
     link = Link(core, inbox.put)
-    keyboard = Keyboard(sys.stdin.fileno())
-    session = Session(_screen(), link.send, given.run, keyboard.forget)
+    screen = standard_screen()
+    session = Session(screen, link.send, wanted, lambda: lines.forget())
     keys = Keys(session, edit if sys.stdin.isatty() else None)
+    prompts = Prompts(
+        data_dir() / "step.history", keys.words, is_remembered=_is_remembered, keys=_KEYS
+    )
+    lines = LineInput(screen, sys.stdin.fileno(), prompts)
+    task = asyncio.current_task()
+    if lines.editor is not None and task is not None:
+        lines.editor.interrupt = partial(_cancel, task)
+        for number in _ENDS:  # the terminal must not stay as an editor has it
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     link.start()
     try:
-        _converse(keyboard, inbox, session, keys)
-    except KeyboardInterrupt:
-        return INTERRUPTED
+        await converse(lines, inbox, _Stepping(session, keys))
     except BrokenPipeError:  # whoever read the output has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     finally:
@@ -60,71 +80,49 @@ def run(given: Namespace) -> int:
     return FAILED if session.failed else OK
 
 
-def _screen() -> Screen:
-    out = sys.stdout
-    if hasattr(out, "reconfigure"):
-        out.reconfigure(errors="backslashreplace")  # not every terminal speaks UTF-8
-    return Screen(out, colour=wants_colour(out), terminal=out.isatty() and sys.stdin.isatty())
+def _cancel(task: asyncio.Task[object]) -> None:
+    task.cancel()
 
 
-def _converse(keyboard: Keyboard, inbox: Inbox[Happening], session: Session, keys: Keys) -> None:
-    """Take turns between what is typed and what happens, until the person has enough.
-
-    What was typed comes first: it is meant for what stands on the screen. A line waits for the Core,
-    and for the answer to the one before.
-    """
-    while not session.over:
-        listens = session.met and not session.waits
-        if listens and keyboard.lines:
-            keys.line(keyboard.lines.popleft())
-        elif listens and keyboard.ended:
-            session.over = True
-        elif listens and _is_typed(keyboard, inbox):
-            keyboard.read()
-        else:
-            for happening in inbox.wait():
-                session.happen(happening)
+def _is_remembered(line: str) -> bool:
+    word, _, _ = line.strip().partition(" ")
+    return word.lower() not in _UNREMEMBERED
 
 
-def _is_typed(keyboard: Keyboard, inbox: Inbox[Happening]) -> bool:
-    """Wait for whatever comes first, and tell whether it is the keyboard."""
-    sources: list[Keyboard | Inbox[Happening]] = [keyboard, inbox]
-    ready, _, _ = select.select(sources, [], [])
-    return keyboard in ready
-
-
-class Keyboard:
-    """The lines of a terminal or a pipe, as they come.
+class _Stepping:
+    """Takes turns between lines and the Core; see `Dialogue`. A line waits for the Core, and for the
+    answer to the one before.
 
     Args:
-        descriptor: Where they are read.
+        session: What is known of the Core.
+        keys: Carries lines out.
     """
 
-    def __init__(self, descriptor: int) -> None:
-        self.lines: deque[str] = deque()
-        self.ended = False
-        self._descriptor = descriptor
-        self._rest = b""
+    def __init__(self, session: Session, keys: Keys) -> None:
+        self._session = session
+        self._keys = keys
 
-    def fileno(self) -> int:
-        """Readable when something was typed."""
-        return self._descriptor
+    @property
+    def over(self) -> bool:
+        return self._session.over
 
-    def forget(self) -> None:
-        """Drop what was typed at a terminal before now. What comes through a pipe stays."""
-        if os.isatty(self._descriptor):
-            self.lines.clear()
-            self._rest = b""
-            termios.tcflush(self._descriptor, termios.TCIFLUSH)
+    @property
+    def question(self) -> Question | None:
+        if not self._session.met or self._session.waits:
+            return None
+        if self._session.screen.make_room is None:
+            return Question()  # prompts stand among the lines
+        return self._keys.question
 
-    def read(self) -> None:
-        """Read what was typed; the last line may end without a line end."""
-        typed = os.read(self._descriptor, 65536)
-        *lines, self._rest = (self._rest + typed).split(b"\n")
-        if not typed:
-            self.ended = True
-            lines = [self._rest] if self._rest else []
-        self.lines.extend(line.decode(errors="replace") for line in lines)
+    def take(self, line: str | None) -> None:
+        if line is None:
+            self._session.over = True
+        else:
+            self._keys.line(line)
+
+    def happen(self, happenings: Iterable[Happening]) -> None:
+        for happening in happenings:
+            self._session.happen(happening)
 
 
 def core_to_step(given: Namespace) -> Endpoint:

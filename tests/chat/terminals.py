@@ -15,7 +15,7 @@ import pytest
 from agentstepper_nb.chat.connector import Item, Turn
 from agentstepper_nb.chat.desk import Chat
 from agentstepper_nb.chat.terminal.repl import Repl
-from agentstepper_nb.cli.code_screen import FlowScreen
+from agentstepper_nb.cli.screen import Screen
 from agentstepper_nb.protocol.chat import ChatEvent, Message
 from tests.chat.talking import Agent
 
@@ -27,14 +27,14 @@ class Terminal:
         self.chat = chat
         self.out = io.StringIO()
         self._events: SimpleQueue[ChatEvent] = SimpleQueue()
-        screen = FlowScreen(self.out, colour=False, terminal=terminal)
+        screen = Screen(self.out, colour=False, terminal=terminal)
         self.repl = Repl(chat, screen, self._events.put, terminal=terminal)
         self.settle()
 
     def settle(self) -> None:
         """Show all that happens until it is a person's turn."""
         self.show()
-        while not self.repl._rests:
+        while not self.repl.rests:
             self.next()
             self.show()
 

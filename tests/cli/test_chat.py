@@ -213,17 +213,17 @@ def test_what_is_no_agent_is_refused(piped: Piped) -> None:
 
 def test_a_conversation_in_a_terminal(start: Start) -> None:
     terminal = start("agents_of_tests:asks", "agents_of_tests:echo")
-    terminal.expect_exact("asks (AGENT_EXECUTOR) · new > ")
+    terminal.expect(r"asks \(AGENT_EXECUTOR\) · new >")
     terminal.sendline("Go")
-    terminal.expect_exact("Choose 1-2: ")
+    terminal.expect("Choose 1-2:")
     terminal.sendline("no")
     terminal.expect_exact("So: No.")
-    terminal.expect_exact("your turn > ")
+    terminal.expect("your turn >")
     terminal.sendline("/to echo")
-    terminal.expect_exact("echo (AGENT_EXECUTOR) · your turn > ")
+    terminal.expect(r"echo \(AGENT_EXECUTOR\) · your turn >")
     terminal.sendline("Hi")
     terminal.expect_exact("You said: Hi")
-    terminal.expect_exact("your turn > ")
+    terminal.expect("your turn >")
     terminal.sendeof()
     terminal.expect(pexpect.EOF)
     assert terminal.wait() == 0
@@ -231,12 +231,12 @@ def test_a_conversation_in_a_terminal(start: Start) -> None:
 
 def test_ctrl_c_stops_the_turn_and_the_second_ends(start: Start) -> None:
     terminal = start("agents_of_tests:slow")
-    terminal.expect_exact("new > ")
+    terminal.expect("new >")
     terminal.sendline("Go")
     terminal.expect_exact("One moment")
     terminal.sendintr()
     terminal.expect_exact("Stopped.")
-    terminal.expect_exact("your turn > ")
+    terminal.expect("your turn >")
     terminal.sendintr()
     terminal.expect(pexpect.EOF)
     assert terminal.wait() == 130
@@ -244,9 +244,37 @@ def test_ctrl_c_stops_the_turn_and_the_second_ends(start: Start) -> None:
 
 def test_what_is_pasted_is_one_message(start: Start) -> None:
     terminal = start("agents_of_tests:echo")
-    terminal.expect_exact("new > ")
-    terminal.send("one\ntwo\n")
+    terminal.expect("new >")
+    terminal.send("\x1b[200~one\ntwo\x1b[201~\n")
     terminal.expect_exact("You said: one\r\ntwo\r\n")
+
+
+def test_a_line_is_edited_completed_and_remembered(start: Start, home: Path) -> None:
+    terminal = start("agents_of_tests:echo", "agents_of_tests:asks", "--data-dir", str(home / "d"))
+    terminal.expect("new >")
+    terminal.send("Hi\x1b[D\x08O\r")  # Left, Backspace
+    terminal.expect_exact("You said: Oi")
+    terminal.expect("your turn >")
+    terminal.send("\x1b[A\x1b\rBye\r")  # Up, Alt+Enter
+    terminal.expect_exact("You said: Oi\r\nBye")
+    terminal.expect("your turn >")
+    terminal.send("/to\tas\t\r")
+    terminal.expect(r"asks \(AGENT_EXECUTOR\) · your turn >")
+    terminal.send("/stpo\r")
+    terminal.expect_exact("There is no /stpo: /help lists what there is. Did you mean “stop”?")
+    terminal.expect("your turn >")
+    terminal.send("Run it, password: abcdef1\r")
+    terminal.expect("Choose 1-2:")
+    terminal.send("\x1b[A2\r")  # an answer has no history
+    terminal.expect_exact("So: No.")
+    terminal.expect("your turn >")
+    terminal.send("/quit\r")
+    terminal.expect(pexpect.EOF)
+    history = home / "d" / "chat.history"
+    assert history.stat().st_mode & 0o777 == 0o600
+    text = history.read_text()
+    assert "+Oi\n+Bye\n" in text
+    assert "abcdef" not in text and "+2\n" not in text
 
 
 def test_it_ends_while_an_agent_blocks(start: Start, folder: Path) -> None:
@@ -254,7 +282,7 @@ def test_it_ends_while_an_agent_blocks(start: Start, folder: Path) -> None:
         "import threading\n\n\ndef stuck(message):\n    yield 'Wait'\n    threading.Event().wait()\n"
     )
     terminal = start("stuck_of_tests:stuck")
-    terminal.expect_exact("new > ")
+    terminal.expect("new >")
     terminal.sendline("Go")
     terminal.expect_exact("Wait")
     terminal.sendline("/quit")

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.cli.code_reader import Reader
-from agentstepper_nb.cli.code_screen import FlowScreen
+from agentstepper_nb.cli.code_talk import Reader
 from agentstepper_nb.cli.code_view import (
     CodeView,
     call_line,
@@ -19,6 +18,7 @@ from agentstepper_nb.cli.code_view import (
     result_lines,
     written_call_line,
 )
+from agentstepper_nb.cli.screen import Screen
 from agentstepper_nb.coding.orchestrator import RunResult
 from agentstepper_nb.coding.tool import ToolResult
 from agentstepper_nb.llm_wire.events import (
@@ -34,7 +34,7 @@ from agentstepper_nb.protocol.values import Usage
 
 def shown(*events: Any, asks: bool = True) -> str:
     out = io.StringIO()
-    view = CodeView(FlowScreen(out, colour=False, terminal=False), asks=asks)
+    view = CodeView(Screen(out, colour=False, terminal=False), asks=asks)
     for event in events:
         view.hear(event)
     return out.getvalue()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import signal
 import sys
@@ -13,7 +14,8 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from agentstepper_nb.cli.step import Keyboard
+from agentstepper_nb.cli.line_input import Keyboard
+from agentstepper_nb.discover import data_dir
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.values import (
     Approval,
@@ -121,6 +123,78 @@ def test_approvals(start: Step, ui_url: str, agent: Agent) -> None:
             step.sendline(line)
         assert agent.answer() == answer
         agent.reach(event, Side.END, "null", waits=False)
+    quits(step)
+
+
+def test_a_line_is_edited_completed_and_remembered(
+    on_terminal: Step, ui_url: str, agent: Agent
+) -> None:
+    step = on_terminal("--url", ui_url)
+    agent.asks("first")
+    step.expect(PROMPT)
+    step.send("nx\x08\r")  # Backspace
+    assert agent.answer() == "resume"
+    agent.asks("second")
+    step.expect("Halted at 2")
+    step.expect(PROMPT)
+    step.send("\x1b[A\r")  # Up
+    assert agent.answer() == "resume"
+    agent.asks("third")
+    step.expect("Halted at 3")
+    step.expect(PROMPT)
+    step.send("r \t\r")  # one run: Tab types its number
+    step.expect("— Run #1 of demo: halted —")
+    step.expect(PROMPT)
+    step.send("\x1b[21~")  # F10
+    assert agent.answer() == "resume"
+    event = agent.begin(EventKind.TOOL_INVOCATION, "shell")
+    approval = Approval(risk=Risk.MEDIUM, why="It deletes files.")
+    agent.reach(event, Side.BEGIN, '{"Tool": "shell", "Argument": 1}', approval=approval)
+    step.expect(r"\[a\]pprove")
+    for _ in range(2):
+        step.send("\x1b[21~")
+        step.expect("A step never approves")
+        step.expect(r"\[a\]pprove")
+    step.send("deny It is secret.\r")
+    assert agent.answer() == "deny"
+    quits(step)
+    history = data_dir() / "step.history"
+    assert history.stat().st_mode & 0o777 == 0o600
+    lines = [line for line in history.read_text().splitlines() if line.startswith("+")]
+    assert "+n" in lines and "+r 1" in lines
+    assert not [line for line in lines if "secret" in line]
+
+
+def test_what_was_typed_before_a_question_came_is_no_answer_to_it(
+    on_terminal: Step, ui_url: str, agent: Agent
+) -> None:
+    step = on_terminal("--url", ui_url)
+    step.expect("Run #1 of demo: running")
+    step.expect(r"Running: .*\[q\]uit")
+    step.send("approve")  # and no Enter yet
+    step.expect("approve")
+    event = agent.begin(EventKind.TOOL_INVOCATION, "shell")
+    approval = Approval(risk=Risk.MEDIUM, why="It deletes files.")
+    agent.reach(event, Side.BEGIN, '{"Tool": "shell", "Argument": 1}', approval=approval)
+    step.expect(r"\[a\]pprove")
+    step.send("\r")
+    step.expect(r"\[a\]pprove")
+    step.send("deny\r")
+    step.expect("Why not?")
+    step.send("\x1b[21~no\r")  # F10 is no key here
+    assert agent.answer() == "deny"
+    quits(step)
+
+
+def test_a_row_is_cut_to_the_width_of_the_terminal(
+    on_terminal: Step, ui_url: str, agent: Agent
+) -> None:
+    step = on_terminal("--url", ui_url)
+    step.expect("Run #1 of demo: running")
+    step.setwinsize(50, 80)
+    agent.asks("word " * 30)
+    step.expect(r"   1  Agent → LLM     (word )+\w*…\r\n")
+    step.expect(PROMPT)
     quits(step)
 
 
@@ -419,7 +493,7 @@ def test_colours_are_for_terminals(
     monkeypatch.setenv("NO_COLOR", "1")
     step = start("--url", ui_url)
     step.expect("waiting for one")
-    assert "\x1b[" not in step.before
+    assert not re.search(r"\x1b\[[\d;]*m", step.before)
     quits(step)
 
 

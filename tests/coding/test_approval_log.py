@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.cli.code_asking import TerminalApprover
-from agentstepper_nb.cli.code_screen import FlowScreen
+from agentstepper_nb.cli.screen import Question, Screen
 from agentstepper_nb.coding.approvals import ApprovalRequest, Decision, HttpApprover
 from agentstepper_nb.coding.folders import Folders
 from agentstepper_nb.coding.policy import RuleBook
@@ -51,13 +51,13 @@ class Typed:
     def forget(self) -> None:
         pass
 
-    async def line(self, question: str) -> str | None:
+    async def ask(self, question: Question) -> str | None:
         return self._lines.pop(0)
 
 
 @on_loop
 async def test_a_denial_in_the_terminal_with_its_words(tmp_path: Path) -> None:
-    screen = FlowScreen(io.StringIO(), colour=False, terminal=False)
+    screen = Screen(io.StringIO(), colour=False, terminal=False)
     typed: Any = Typed("n keep the build")
     person = TerminalApprover(screen, typed, lambda text: text)
     (entry,) = await decided(tmp_path, approver=person)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -61,6 +61,26 @@ def carry_out(terminal: Terminal, line: str) -> None:
             "unknown_service", f"There is no /{name[:40]}: /help lists what there is.{like}"
         )
     command.run(terminal, rest.strip())
+
+
+def completions(terminal: Terminal, before: str) -> Iterable[tuple[str, str]]:
+    """What may stand behind the beginning of a line: words, and how each is listed.
+
+    Args:
+        terminal: The terminal.
+        before: The beginning.
+    """
+    match before.strip().casefold():
+        case "":
+            return [(f"/{name}", f"/{name}") for name in COMMANDS]
+        case "/to":
+            return [(agent.name, agent.name) for agent in terminal.chat.info.agents]
+        case "/auto":
+            return [("on", "on"), ("off", "off")]
+        case "/open":
+            kept = terminal.chat.sessions()
+            return [(each.id, f"{each.id} {view.cut(each.title)}") for each in kept]
+    return []
 
 
 def _stop(terminal: Terminal, rest: str) -> None:

@@ -52,6 +52,7 @@ class Repl(Backend[str]):
         over: Whether the person has enough.
         to: The agent that messages are for; None: the conversation's default.
         info: The conversation, as it was told.
+        rests: Whether it is a person's turn.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class Repl(Backend[str]):
         self._asked: Message | None = None  # the confirmation that waits
         self._typed: deque[str] = deque()  # what was sent from here, and isn't told yet
         self._speaker: str | None = None
-        self._rests = False
+        self.rests = False
         self._begun = False  # whether this conversation was told
         self._refused = False  # the last line that was typed
         self._pressed = False  # Ctrl+C, since something was typed
@@ -123,7 +124,12 @@ class Repl(Backend[str]):
     @property
     def listens(self) -> bool:
         """Whether a line may be typed. A person's may at any time; a program's waits for its turn."""
-        return self._begun and (self._terminal or self._rests)
+        return self._begun and (self._terminal or self.rests)
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """What may be chosen, where a confirmation waits."""
+        return () if self._asked is None else self._asked.choices
 
     @property
     def failed(self) -> bool:
@@ -157,7 +163,7 @@ class Repl(Backend[str]):
     def settle(self) -> None:
         """All that was handed on is shown: ask for a line, where it is a person's turn."""
         may = self.info.state is not State.STATE_RUNNING or self._asked is not None
-        self._rests = self._begun and may and self.chat.rests
+        self.rests = self._begun and may and self.chat.rests
         self._ask()
 
     # ---- what a person does -------------------------------------------------------------------------
@@ -222,7 +228,7 @@ class Repl(Backend[str]):
 
     def _give(self, given: UserInput) -> None:
         """Give what was typed to the chat."""
-        self._rests = False
+        self.rests = False
         try:
             if given.confirms is not None:
                 self.chat.choose(given.content, given.confirms, wait=False)
@@ -231,7 +237,7 @@ class Repl(Backend[str]):
                 self.chat.send(given.content, agent=given.agent_name, wait=False)
         except AgentStepperError:
             self._typed.clear()
-            self._rests = self.chat.rests
+            self.rests = self.chat.rests
             raise
 
     def _turn_to(self, turn: Callable[[], object]) -> None:
@@ -242,7 +248,7 @@ class Repl(Backend[str]):
             return
         self._detach()
         self._flow.end()
-        self._begun, self._rests = False, False
+        self._begun, self.rests = False, False
         self._asked, self._speaker, self.to = None, None, None
         self._typed.clear()
         self._detach = self.chat.attach(self)
@@ -275,7 +281,7 @@ class Repl(Backend[str]):
                 self.screen.say(line, "yellow")
 
     def _ask(self) -> None:
-        if not self._terminal or not self._rests or self.over:
+        if not self._terminal or not self.rests or self.over:
             return
         if self._asked is not None:
             self.screen.ask(view.choice_prompt(self._asked))

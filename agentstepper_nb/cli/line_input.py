@@ -1,0 +1,181 @@
+"""Lines that a person types or a pipe gives, and turns between them and what happens."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import termios
+from collections import deque
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
+
+from .inbox import Inbox
+from .line_editor import LineEditor, Prompts
+from .screen import Question, Screen
+
+Item = TypeVar("Item")
+_Happens = TypeVar("_Happens", contravariant=True)
+
+
+class Keyboard:
+    """The lines of a terminal, a pipe or a file, as they come.
+
+    Args:
+        descriptor: Where they are read.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self.lines: deque[str] = deque()
+        self._ended = False
+        self._descriptor = descriptor
+        self._rest = b""
+
+    async def line(self) -> str | None:
+        """The next line; None at the end of the input, which of a terminal may go on after it."""
+        while not self.lines and not self._ended:
+            await _readable(self._descriptor)
+            self.read()
+        if self.lines:
+            return self.lines.popleft()
+        self._ended = False
+        return None
+
+    def read(self) -> None:
+        """Read what was typed; the last line may end without a line end."""
+        typed = os.read(self._descriptor, 65536)
+        *lines, self._rest = (self._rest + typed).split(b"\n")
+        if not typed:
+            self._ended = True
+            lines, self._rest = ([self._rest] if self._rest else []), b""
+        self.lines.extend(line.decode(errors="replace") for line in lines)
+
+    def forget(self) -> None:
+        """Drop what was typed at a terminal before now. What comes through a pipe stays."""
+        if os.isatty(self._descriptor):
+            self.lines.clear()
+            self._rest = b""
+            termios.tcflush(self._descriptor, termios.TCIFLUSH)
+
+
+class LineInput:
+    """Lines that are typed, for one task at a time.
+
+    Args:
+        screen: Where prompts stand.
+        descriptor: Where lines are read without an editor.
+        prompts: How prompts are edited, where the screen is a terminal that can be drawn on.
+    """
+
+    def __init__(self, screen: Screen, descriptor: int, prompts: Prompts) -> None:
+        self._screen = screen
+        self._keyboard = Keyboard(descriptor)
+        self.editor: LineEditor | None = None
+        if screen.terminal and os.environ.get("TERM", "dumb") not in ("dumb", "unknown"):
+            self.editor = LineEditor(prompts, colour=screen.colour)
+            screen.make_room = self.editor.make_room
+
+    async def ask(self, question: Question) -> str | None:
+        """Ask for a line; None where the person has closed the terminal's input."""
+        if self.editor is not None and question.is_edited:
+            self._screen.end_flow()
+            return await self.editor.ask(question)
+        if question.text:
+            self._screen.ask(question.text)
+        line = await self._keyboard.line()
+        self._screen.answered()
+        return line
+
+    def forget(self) -> None:
+        """Drop what was typed before now: it was not meant for the question that comes."""
+        self._keyboard.forget()
+        if self.editor is not None:
+            self.editor.forget()
+
+    async def withdraw(self, typing: asyncio.Task[str | None]) -> None:
+        """Take a question back.
+
+        Args:
+            typing: The task that asks.
+        """
+        if self.editor is None:
+            await _cancel(typing)
+            return
+        with self.editor.withdrawing():
+            await _cancel(typing)
+
+    def redraw(self) -> None:
+        """Draw the line that is edited, below what was written."""
+        if self.editor is not None:
+            self.editor.redraw()
+
+
+class Dialogue(Protocol[_Happens]):
+    """What takes turns between a person's lines and what happens."""
+
+    @property
+    def over(self) -> bool:
+        """Whether the person has enough."""
+
+    @property
+    def question(self) -> Question | None:
+        """What the person is asked for now; None: no line is taken."""
+
+    def take(self, line: str | None) -> None:
+        """Take a line; None where the input has ended."""
+
+    def happen(self, happenings: Iterable[_Happens]) -> None:
+        """Show what has happened."""
+
+
+async def converse(lines: LineInput, inbox: Inbox[Item], dialogue: Dialogue[Item]) -> None:
+    """Take turns between what is typed and what happens, until the person has enough.
+
+    What was typed comes first: it is meant for what stands on the screen.
+
+    Args:
+        lines: Where lines come from.
+        inbox: What happens.
+        dialogue: Takes both.
+    """
+    typing: asyncio.Task[str | None] | None = None
+    coming = asyncio.create_task(_readable(inbox.fileno()))
+    asked: Question | None = None
+    try:
+        while not dialogue.over:
+            question = dialogue.question
+            if typing is not None and question != asked:
+                await lines.withdraw(typing)
+                typing = None
+            if typing is None and question is not None:
+                asked, typing = question, asyncio.create_task(lines.ask(question))
+            awaited = [coming] if typing is None else [typing, coming]
+            await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
+            if typing is not None and typing.done():
+                line, typing = typing.result(), None
+                dialogue.take(line)
+            else:
+                dialogue.happen(inbox.wait())
+                lines.redraw()
+                coming = asyncio.create_task(_readable(inbox.fileno()))
+    finally:
+        await _cancel(coming)
+        if typing is not None:
+            await lines.withdraw(typing)
+
+
+async def _readable(descriptor: int) -> None:
+    """Wait until something can be read."""
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    try:
+        loop.add_reader(descriptor, ready.set)
+    except PermissionError:  # a file: it never keeps anybody waiting
+        return
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(descriptor)
+
+
+async def _cancel(task: asyncio.Task[str | None] | asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait([task])
