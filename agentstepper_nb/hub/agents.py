@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 from ..core import Leased
 from ..core.summaries import one_line
@@ -15,19 +16,17 @@ from .service import RunService
 
 
 class AgentSession(ABC):
-    """One agent's connection, whatever its version."""
+    """One agent, whatever its version, on its connection."""
 
     def __init__(self, hub: RunService, connection: Connection) -> None:
         self.hub = hub
         self.connection = connection
         self.run: str | None = None  # the live run it speaks for
 
-    def receive(self, text: str) -> None:
-        """A text frame came."""
-        if self.hub.closing:
-            return  # an agent that can come back sends it again
+    def _guard(self, text: str, take: Callable[[], None]) -> None:
+        """Take a message; what that raises is the answer."""
         try:
-            self._receive(text)
+            take()
         except Exception as error:
             self._refuse(error, text)
 
@@ -37,7 +36,6 @@ class AgentSession(ABC):
 
     def closed(self) -> None:
         """The connection is gone."""
-        self.hub.forget_agent(self)
         run, self.run = self.run, None
         if run is not None and not self.hub.closing:
             self.hub.drop_agent(run)
@@ -75,17 +73,6 @@ class AgentSession(ABC):
     @abstractmethod
     def let(self, lease: Leased) -> None:
         """Tell it what it may decide by itself from now on."""
-
-    @abstractmethod
-    def core_stops(self) -> None:
-        """The Core is about to stop; what happens now is still kept."""
-
-    @abstractmethod
-    def core_stopped(self) -> None:
-        """All is kept: say the last and close."""
-
-    @abstractmethod
-    def _receive(self, text: str) -> None: ...
 
     @abstractmethod
     def _send_error(self, code: str, message: str, text: str | None) -> None: ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Final
 
 from msgspec import Raw
@@ -57,9 +58,17 @@ class AgentSessionV1(AgentSession):
     def let(self, lease: Leased) -> None:
         """This version knows of no lease: each of its breakpoints waits, and the Core decides."""
 
+    def receive(self, text: str) -> None:
+        """A text frame came."""
+        if not (self.hub.closing or self._is_over):
+            self._guard(text, partial(self._receive, text))
+
+    def closed(self) -> None:
+        """The connection is gone."""
+        self.hub.forget_agent(self)
+        super().closed()
+
     def _receive(self, text: str) -> None:
-        if self._is_over:
-            return
         message, strict = v1.read(text)
         if isinstance(message, v1.V1Event):
             self._event(message)

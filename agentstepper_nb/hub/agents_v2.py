@@ -1,9 +1,8 @@
-"""Agents of version 2, as the hub meets them: a run may have one connection after the other."""
+"""Runs of agents of version 2, as the hub meets them: each may have one connection after the other."""
 
 from __future__ import annotations
 
 import asyncio
-import hmac
 from collections.abc import Callable, Coroutine
 from functools import partial
 from hashlib import sha256
@@ -15,32 +14,52 @@ from msgspec.structs import replace
 from .._version import __version__
 from ..core import Leased, Output
 from ..core.summaries import one_line
-from ..errors import CommandError, ProtocolError
+from ..errors import ProtocolError
 from ..protocol import agent as v2
-from ..protocol.frame import VERSION, Envelope, decode_address
+from ..protocol.frame import VERSION, Envelope, addressed, decode_address
 from ..protocol.joined import joined
 from ..protocol.pieces import Receiver
 from ..protocol.records import Proof
-from ..protocol.values import AnswerKind, Breakpoint, Ending, EventKind, Run
+from ..protocol.values import AnswerKind, Breakpoint, EventKind, Run
 from . import arrivals, endings, questions
 from .agents import AgentSession, what
 from .connection import Connection, Rights
 from .edit_checks import EditChecks
+from .hellos import GREETED, check_version, recognized
 from .intake import Acknowledgements, Intake, Turns
 from .presence import Who
 from .service import RunService
 from .timelines import timeline
 
-_GREETED: Final = "This connection said hello before: open another for another run."
 _SAID_BYE: Final = "This run said bye: open a new connection for a new run."
 
 
 class AgentSessionV2(AgentSession):
-    """A connection of an agent of version 2: it opens a run, or goes on with one."""
+    """One run on a connection of an agent of version 2, which opens the run or goes on with it.
 
-    def __init__(self, hub: RunService, connection: Connection, rights: Rights) -> None:
+    Args:
+        hub: Whose agent it is.
+        connection: The agent's.
+        rights: What its token lets it do.
+        name: The run, as messages name it; None: they don't.
+        close: Closes the connection by a code and a reason; False where other runs share it.
+    """
+
+    def __init__(
+        self,
+        hub: RunService,
+        connection: Connection,
+        rights: Rights,
+        name: str | None,
+        close: Callable[[int, str], bool],
+    ) -> None:
         super().__init__(hub, connection)
         self._rights = rights
+        self._name = name
+        self._close_connection = close
+        self.greeted: str | None = None  # the run whose hello was taken
+        self.shares = False  # whether that hello lets other runs say hello on the connection
+        self.deaf = False  # what it sends is understood no more, until it says hello again
         self._sent = 0
         self._over = False  # it said bye, or has another connection
         self._who = Who(0, "", "")
@@ -51,7 +70,6 @@ class AgentSessionV2(AgentSession):
         self._epoch = 0
         self._turns = Turns(self._refuse)
         self._receiver = Receiver()
-        self._lost = False  # what it sends is understood no more
         self._owed: set[str] = set()  # breakpoints whose answers it may have missed
         self._waiting: frozenset[str] = frozenset()  # that it waited for when it came back
         self._caught_up = asyncio.Event()  # what it had sent before has been sent again
@@ -70,7 +88,7 @@ class AgentSessionV2(AgentSession):
         self.run = None
         self._over = True
         self._let_go()
-        self.connection.close(1000, "The agent has connected again.")
+        self.hang_up(1000, "The agent has connected again.")
 
     def reply(self, breakpoint: Breakpoint, answer: AnswerKind) -> None:
         """Send a breakpoint's answer; before the welcome nothing else is heard."""
@@ -95,23 +113,26 @@ class AgentSessionV2(AgentSession):
         """What asks the agent about edits, where it can say."""
         return self._edit_checks if self._checks and self._welcomed else None
 
-    def core_stops(self) -> None:
-        """Its run goes on with the next Core."""
-
     def core_stopped(self) -> None:
-        """Acknowledge what is kept, and close."""
+        """Acknowledge what is kept."""
         self._acknowledgements.now()
         self._let_go()
-        self.connection.close(1001, "The Core is stopping.")
 
     # ---- messages -----------------------------------------------------------------------------------
 
-    def _receive(self, text: str) -> None:
-        if self._lost:
+    def receive_message(self, envelope: Envelope, text: str) -> None:
+        """A message came whose envelope was read."""
+        self._guard(text, partial(self._receive, envelope, text))
+
+    def receive_unreadable(self, text: str, error: ProtocolError) -> None:
+        """A message came whose envelope can't be read."""
+        self._guard(text, partial(self._turns.take, text, partial(self._take_unread, text, error)))
+
+    def _receive(self, envelope: Envelope, text: str) -> None:
+        if self.deaf:
             return
         try:
-            envelope, message = v2.from_agent.decode(text)
-            message = joined(message, self._receiver)
+            message = joined(v2.from_agent.decode_body(envelope), self._receiver)
         except ProtocolError as error:
             if error.code == "unknown_content":
                 self._begin_anew(error)
@@ -144,9 +165,8 @@ class AgentSessionV2(AgentSession):
 
     def _begin_anew(self, error: ProtocolError) -> None:
         """The two sides don't remember the same: the agent sends what isn't kept on a new connection."""
-        self._lost = True
         self.hub.log.warning("an agent's connection is closed: %s", error.message)
-        self.connection.close(1003, "unknown_content: send it again on a new connection.")
+        self.hang_up(1003, "unknown_content: send it again on a new connection.")
 
     def _take(self, run: str, message: object, id: str | None, text: str) -> None:
         """Carry a message out, and record with it that it was taken: one that is refused is, too."""
@@ -202,7 +222,7 @@ class AgentSessionV2(AgentSession):
             case v2.Bye():
                 self._bye(run, message)
             case v2.Hello():
-                raise ProtocolError("already_open", _GREETED)
+                raise ProtocolError("already_open", GREETED)
         return []
 
     def _as_it_waits(self, breakpoint: Breakpoint) -> Breakpoint:
@@ -224,24 +244,21 @@ class AgentSessionV2(AgentSession):
     # ---- hello --------------------------------------------------------------------------------------
 
     def _hello(self, hello: v2.Hello, n: int) -> None:
-        if hello.version != VERSION:
-            side = "the Core" if hello.version > VERSION else "the agent's SDK"
-            raise ProtocolError(
-                "version_mismatch",
-                f"The SDK speaks version {hello.version}, this Core {VERSION}: upgrade {side}.",
-            )
+        check_version(hello)
         if self._over:
-            raise ProtocolError("already_open", _GREETED)
+            raise ProtocolError("already_open", GREETED)
         secret = sha256(hello.secret.encode()).hexdigest()
         known = self.hub.find(hello.run)
         if known is None and not hello.sent:
             proof = Proof(secret=secret, boot=hello.boot, returns=hello.returns)
             outputs = self._open(hello, n, proof)
         else:
-            outputs = self._go_on(hello, n, self._recognized(known, hello, n, secret))
+            run = recognized(self.hub.debugger, known, hello, n, secret)
+            outputs = self._go_on(hello, n, run)
         self._who = Who(hello.pid, hello.host, hello.boot)
         self._checks = hello.checks
-        self.run = hello.run
+        self.run = self.greeted = hello.run
+        self.shares = hello.shares is True
         self.hub.bind_agent(hello.run, self)
         self._lease = self.hub.debugger.lease(hello.run)
         outputs += self.hub.debugger.hear(hello.run, self._intake.heard)
@@ -251,6 +268,7 @@ class AgentSessionV2(AgentSession):
             core=f"agentstepper_nb {__version__}",
             run=hello.run,
             received=self._intake.heard,
+            shares=True if hello.shares is True else UNSET,
         )
         self.hub.perform(outputs, synced=partial(self._welcome, welcome))
 
@@ -270,29 +288,6 @@ class AgentSessionV2(AgentSession):
         outputs = self.hub.debugger.start_run(arrivals.header(hello, self.hub.clock()), proof)
         self.hub.log.info("run %s of %s started", one_line(hello.run), one_line(hello.program))
         return outputs
-
-    def _recognized(self, run: Run | None, hello: v2.Hello, n: int, secret: str) -> Run:
-        """The live run that an agent goes on with."""
-        if run is None:
-            raise CommandError(
-                "unknown_run",
-                "This Core doesn't know the run: it was deleted, or is kept by another Core. Start "
-                "the agent again.",
-                hello.run,
-            )
-        proof = self.hub.debugger.proof(run.id) if run.live else None
-        right = proof is not None and hmac.compare_digest(proof.secret, secret)
-        if not hello.sent and (not right or self.hub.debugger.heard(run.id) > n):
-            raise ProtocolError(
-                "already_open", f"A run {run.id} exists already: give each run an id of its own."
-            )
-        if not run.live:
-            raise ProtocolError("run_ended", _why_over(run))
-        if not right:
-            raise ProtocolError(
-                "unauthorized", "This run is another agent's: its secret isn't the one that came."
-            )
-        return run
 
     def _go_on(self, hello: v2.Hello, n: int, run: Run) -> list[Output]:
         """Take the place of the connection before."""
@@ -387,15 +382,15 @@ class AgentSessionV2(AgentSession):
 
     def _send(self, message: v2.CoreToAgent, id: str | None = None) -> None:
         self._sent += 1
-        self.connection.send(v2.to_agent.encode(message, self._sent, id))
+        text = v2.to_agent.encode(message, self._sent, id)
+        self.connection.send(addressed(text, self._name))
+
+    def hang_up(self, code: int, reason: str) -> None:
+        """End the connection for this run; the agent may say hello again."""
+        if not self._close_connection(code, reason):
+            self._send(v2.Closed(code=code, reason=reason))
+        self.deaf = True
 
     def _send_error(self, code: str, message: str, text: str | None) -> None:
         number = None if text is None else decode_address(text).n
         self._send(v2.AgentError(code=code, message=message, n=number))
-
-
-def _why_over(run: Run) -> str:
-    """Why nothing can be added to a run."""
-    if run.ending is Ending.LOST:
-        return "This Core has given the run up, since its agent was away too long: start a new one."
-    return "This run has ended: start a new one."

@@ -12,10 +12,9 @@ from msgspec.structs import replace
 from ..protocol.values import Ending
 from ..store import Store
 from . import endings
-from .agents import AgentSession
+from .agent_connection import AgentConnection
 from .agents_v1 import AgentSessionV1
-from .agents_v2 import AgentSessionV2
-from .connection import NO_CONTROL, Connection, Rights
+from .connection import NO_CONTROL, Connection, Rights, Session
 from .extensions import Extension, Extensions
 from .retention import ALL, Keep, Retention
 from .service import RunService
@@ -93,7 +92,7 @@ class Hub(RunService):
 
     def connect_agent(
         self, connection: Connection, version: int, rights: Rights = NO_CONTROL
-    ) -> AgentSession:
+    ) -> Session:
         """An agent connected; its first message says who it is.
 
         Args:
@@ -102,11 +101,11 @@ class Hub(RunService):
             rights: What its token lets it do.
         """
         self.log.info("agent connected, version %d", version)
-        session: AgentSession
+        session: AgentSessionV1 | AgentConnection
         if version == 1:
             session = AgentSessionV1(self, connection)
         else:
-            session = AgentSessionV2(self, connection, rights)
+            session = AgentConnection(self, connection, rights)
         self._connected.add(session)
         if self.closing:
             session.core_stopped()

@@ -10,7 +10,7 @@ from .edit_checks import EditChecks
 
 
 class Agent(Protocol):
-    """The session of one agent."""
+    """The session of one agent's run."""
 
     @property
     def edit_checks(self) -> EditChecks | None:
@@ -24,6 +24,10 @@ class Agent(Protocol):
 
     def replaced(self) -> None:
         """The agent has opened another connection for its run."""
+
+
+class AgentPeer(Protocol):
+    """A connection of agents: of one, or of the runs of one process."""
 
     def core_stops(self) -> None:
         """The Core is about to stop; what happens now is still kept."""

@@ -35,7 +35,7 @@ from ..protocol.values import (
 from ..store import Store, archive
 from .edit_checks import EditChecks
 from .imports import Imports
-from .peers import Agent, Listener, View
+from .peers import Agent, AgentPeer, Listener, View
 from .presence import Presence
 
 
@@ -71,7 +71,7 @@ class RunService:
         self.trying = asyncio.Lock()
         self._imports = Imports()
         self._agents: dict[str, Agent] = {}  # by run
-        self._connected: set[Agent] = set()  # with a run or without
+        self._connected: set[AgentPeer] = set()  # with a run or without
         self._uis: list[View] = []
         self.debugger.replay(store.load())
 
@@ -82,9 +82,9 @@ class RunService:
         self._agents[run] = session
         self.presence.back(run)
 
-    def forget_agent(self, session: Agent) -> None:
-        """An agent's connection is gone."""
-        self._connected.discard(session)
+    def forget_agent(self, peer: AgentPeer) -> None:
+        """A connection of agents is gone."""
+        self._connected.discard(peer)
 
     def drop_agent(self, run: str) -> None:
         """A run's session is gone."""

@@ -47,6 +47,7 @@ class Hello(Struct, frozen=True, kw_only=True):
     returns: bool = True  # whether it connects again by itself where the connection is lost
     checks: bool = False  # whether it answers `CheckEdit`
     notice: Name = ""  # what a person must know of the whole run; see `Run.notice`
+    shares: bool | UnsetType = UNSET  # further runs of the process may say hello on this connection
     # On a reconnect:
     sent: Count = 0  # the number of the last message sent before; above 0 it asks to go on
     acknowledged: Count = 0  # the number up to which the Core has said that it keeps them
@@ -164,6 +165,20 @@ class Bye(Struct, frozen=True, kw_only=True):
     failure: Failure | None = None
 
 
+class Leave(Struct, frozen=True, kw_only=True):
+    """A run leaves the connection that others share; to the Core it is a lost connection."""
+
+
+class Part(Struct, frozen=True, kw_only=True):
+    """A part of a message that is long, so that other runs of the connection needn't wait for all of it.
+
+    The texts of a run's parts, joined, are the message. No other message of the run comes between them.
+    """
+
+    text: str
+    last: bool
+
+
 AgentMessage = (
     Hello
     | EventBegun
@@ -181,6 +196,8 @@ AgentMessage = (
     | DeleteStop
     | TryStop
     | SetPrices
+    | Leave
+    | Part
     | Bye
 )
 from_agent = Table(
@@ -200,6 +217,8 @@ from_agent = Table(
     delete_stop=DeleteStop,
     try_stop=TryStop,
     set_prices=SetPrices,
+    leave=Leave,
+    part=Part,
     bye=Bye,
 )
 
@@ -215,6 +234,7 @@ class Welcome(Struct, frozen=True, kw_only=True):
     received: Count = (
         0  # the number of the agent's last message that is kept; it sends what follows
     )
+    shares: bool | UnsetType = UNSET  # told where hello has it: other runs may say hello here, too
 
 
 class Lease(Struct, frozen=True, kw_only=True):
@@ -230,6 +250,13 @@ class Acknowledged(Struct, frozen=True, kw_only=True):
     """All of the agent's messages up to this number are kept for good: it may forget them."""
 
     received: Count
+
+
+class Closed(Struct, frozen=True, kw_only=True):
+    """The Core ends the connection for one run of those that share it; the run may say hello again."""
+
+    code: int  # as a WebSocket's
+    reason: str
 
 
 class Resume(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="resume", tag_field="kind"):
@@ -323,6 +350,7 @@ CoreToAgent = (
     Welcome
     | Lease
     | Acknowledged
+    | Closed
     | Answered
     | CheckEdit
     | Timeline
@@ -335,6 +363,7 @@ to_agent = Table(
     welcome=Welcome,
     lease=Lease,
     acknowledged=Acknowledged,
+    closed=Closed,
     answer=Answered,
     check_edit=CheckEdit,
     timeline=Timeline,

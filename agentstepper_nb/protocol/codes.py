@@ -34,7 +34,8 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     ),
     "already_open": (
         "A second hello came on an open connection, or it names a run that exists.",
-        "Open one connection a run, and give each run an id of its own.",
+        "Open one connection a run, or name the run in the envelope of all its messages where the "
+        "connection is shared; and give each run an id of its own.",
     ),
     "unknown_event": (
         "The breakpoint names an event that this run doesn't have.",

@@ -1,7 +1,9 @@
 """Version 2's frame: `{"n": 7, "type": "step", "id": "c1", "body": {…}}`.
 
-`n` numbers the messages of one direction from 1. `id` stands on commands and on their answers. The
-body is decoded by a table once its type is known, so that one bad body can't hurt another message.
+`n` numbers the messages of one direction from 1. `id` stands on commands and on their answers. `run`
+names the run of a message where several runs of a process share a connection
+(docs/design/0009-resume.md). The body is decoded by a table once its type is known, so that one bad body
+can't hurt another message.
 """
 
 from __future__ import annotations
@@ -29,6 +31,9 @@ class Envelope(Struct, frozen=True, kw_only=True):
     n: Count
     type: str
     id: str | UnsetType = UNSET
+    run: str | UnsetType = (
+        UNSET  # whose message it is; without it: the run that opened the connection
+    )
     body: Raw
 
 
@@ -57,6 +62,30 @@ def encode(type: str, body: Struct, n: int, id: str | None = None) -> str:
     """
     outgoing = _Outgoing(n=n, type=type, id=UNSET if id is None else id, body=body)
     return _encoder.encode(outgoing).decode()
+
+
+def addressed(text: str, run: str | None) -> str:
+    """Name the run that an encoded message belongs to.
+
+    Args:
+        text: The message, as `encode` gives it.
+        run: The run; None leaves the message as it is.
+    """
+    return text if run is None else f'{{"run":{_encoder.encode(run).decode()},{text[1:]}'
+
+
+def decode_envelope(text: str | bytes) -> Envelope:
+    """Decode the envelope of a message, and leave the body.
+
+    Raises:
+        ProtocolError: `malformed`: it isn't JSON, or not of the envelope's form.
+    """
+    try:
+        return _envelope.decode(text)
+    except _UNREADABLE as error:
+        raise ProtocolError(
+            "malformed", f'Not of the form {{"n": 1, "type": …, "body": {{…}}}}: {error}.'
+        ) from None
 
 
 class Table:
@@ -98,12 +127,15 @@ class Table:
             ProtocolError: It isn't JSON, not of the envelope's form, of an unknown type, or a field is
                 wrong. `decode_address` tells what the answer should name.
         """
-        try:
-            envelope = _envelope.decode(text)
-        except _UNREADABLE as error:
-            raise ProtocolError(
-                "malformed", f'Not of the form {{"n": 1, "type": …, "body": {{…}}}}: {error}.'
-            ) from None
+        envelope = decode_envelope(text)
+        return envelope, self.decode_body(envelope)
+
+    def decode_body(self, envelope: Envelope) -> Struct:
+        """Decode the body of a message whose envelope was read.
+
+        Raises:
+            ProtocolError: It is of an unknown type, or a field is wrong.
+        """
         decoder = self._decoders.get(envelope.type)
         if decoder is None:
             known = ", ".join(sorted(self._decoders))
@@ -111,7 +143,7 @@ class Table:
                 self._unknown, f"“{envelope.type[:80]}” is none of those known here: {known}."
             )
         try:
-            return envelope, decoder.decode(envelope.body)
+            return decoder.decode(envelope.body)
         except _UNREADABLE as error:
             raise ProtocolError("invalid_message", f"{envelope.type}: {error}.") from None
 
@@ -121,20 +153,22 @@ class Address(Struct):
 
     n: int | None = None
     id: str | None = None
+    run: str | None = None
 
 
 class _Loose(Struct):
     n: Raw = Raw(b"null")
     id: Raw = Raw(b"null")
+    run: Raw = Raw(b"null")
 
 
 def decode_address(text: str | bytes) -> Address:
-    """The number and id of a message that failed to decode."""
+    """The number, id and run of a message that failed to decode."""
     try:
         found = msgspec.json.decode(text, type=_Loose)
     except _UNREADABLE:
         return Address()
-    return Address(n=_field(found.n, Count), id=_field(found.id, str))
+    return Address(n=_field(found.n, Count), id=_field(found.id, str), run=_field(found.run, str))
 
 
 def _field(raw: Raw, kind: Any) -> Any:

@@ -16,11 +16,11 @@ from ..protocol.values import EventKind
 from .approvals import Approval
 from .blocks import AsyncCustomEvent, AsyncLlmQuery, AsyncToolInvocation
 from .closing import anyone_waits
-from .connections import OnDisconnect
 from .door import BeginMode, Door
 from .jsontext import ToJson
 from .packing import Redact
 from .pumps import apump, in_thread
+from .run_protocol import OnDisconnect
 from .session import CLOSE_PATIENCE
 from .spawn import AsyncSpawned, start_child
 from .steps import Steps, T

@@ -12,11 +12,11 @@ from typing import Any, Self
 from ..protocol.values import EventKind
 from .approvals import Approval
 from .blocks import CustomEvent, LlmQuery, ToolInvocation
-from .connections import OnDisconnect
 from .door import BeginMode, Door
 from .jsontext import ToJson
 from .packing import Redact
 from .pumps import pump
+from .run_protocol import OnDisconnect
 from .session import CLOSE_PATIENCE
 from .spawn import Spawned, start_child
 from .steps import Steps, T

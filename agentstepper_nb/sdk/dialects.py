@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Final, NamedTuple, Protocol
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from ..errors import ProtocolError
 from ..protocol.agent import (
@@ -25,7 +25,7 @@ from ..protocol.agent import (
     from_agent,
     to_agent,
 )
-from ..protocol.frame import MAX_MESSAGE
+from ..protocol.frame import MAX_MESSAGE, Envelope
 from ..protocol.v1 import agent as v1
 from ..protocol.v1.commits import dump_commit
 from ..protocol.values import Commit, EventKind, Side
@@ -126,7 +126,12 @@ class Version2(Dialect):
 
     def decode(self, text: str) -> Reply | Acknowledged | Lease | CheckEdit | None:
         """Read what the Core sent."""
-        envelope, message = to_agent.decode(text)
+        return self.read(*to_agent.decode(text))
+
+    def read(
+        self, envelope: Envelope, message: Struct
+    ) -> Reply | Acknowledged | Lease | CheckEdit | None:
+        """Read what the Core sent, and was decoded."""
         if isinstance(message, Acknowledged | Lease | CheckEdit):
             return message
         if isinstance(message, Answered):

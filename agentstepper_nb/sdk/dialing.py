@@ -22,8 +22,8 @@ from ..errors import ConnectionLostError, DiscoveryError, ProtocolError
 from ..protocol.agent import AgentError, Hello, Welcome, from_agent, to_agent
 from ..protocol.frame import MAX_MESSAGE, SUBPROTOCOL, VERSION
 
-#: Seconds to wait for the Core while opening.
-_PATIENCE = 10
+#: Seconds to wait for the Core while opening, and for its answer to hello.
+PATIENCE: Final = 10
 #: Seconds that what was sent may stay without TCP's word that it arrived.
 _SILENCE: Final = 60
 
@@ -39,6 +39,12 @@ _TOO_LARGE: Final = 1009
 
 #: The code of the answer to a hello that was not understood.
 _NO_HELLO = "invalid_message"
+
+#: Refusals that may be over the next time: the Core failed at this one, or its disk is full.
+_PASSING: Final = frozenset({"internal", "store_failed"})
+
+#: Why a connection doesn't come about whose Core is silent.
+NO_ANSWER: Final = "The Core didn't answer hello: is it stuck?"
 
 _IS_IT_INSTALLED = "Is agentstepper_nb installed there, and its server extension enabled?"
 
@@ -57,7 +63,7 @@ class Refused(ConnectionLostError):
 
 
 @contextmanager
-def dial(endpoint: Endpoint, patience: float = _PATIENCE) -> Iterator[ClientConnection]:
+def dial(endpoint: Endpoint, patience: float = PATIENCE) -> Iterator[ClientConnection]:
     """Open a connection, and close it in the end.
 
     Args:
@@ -104,11 +110,20 @@ def greet(connection: ClientConnection, hello: Hello) -> Welcome | None:
         return None
     connection.send(from_agent.encode(hello, 1))
     try:
-        _, answer = to_agent.decode(connection.recv(timeout=_PATIENCE))
+        _, answer = to_agent.decode(connection.recv(timeout=PATIENCE))
     except TimeoutError:
-        raise ConnectionLostError("The Core didn't answer hello: is it stuck?") from None
+        raise ConnectionLostError(NO_ANSWER) from None
     except ProtocolError as error:
         raise Refused(f"The Core's answer to hello isn't readable: {error}") from None
+    return welcome_of(answer)
+
+
+def welcome_of(answer: object) -> Welcome:
+    """The welcome that answers hello.
+
+    Raises:
+        Refused: The answer is none.
+    """
     if isinstance(answer, AgentError):
         hint = (
             " Is this the views' address? Agents have another." if answer.code == _NO_HELLO else ""
@@ -121,6 +136,12 @@ def greet(connection: ClientConnection, hello: Hello) -> Welcome | None:
             f"This SDK speaks version {VERSION}, the Core {spoken}: upgrade the older of the two."
         )
     return answer
+
+
+def is_final(error: Exception) -> bool:
+    """Whether the Core won't take the agent the next time either."""
+    # Who refuses the token is another Core by now, or none, that has the port of ours.
+    return isinstance(error, Refused) and error.code not in _PASSING
 
 
 def probe(endpoint: Endpoint, patience: float = PROBE_PATIENCE) -> int:
@@ -148,7 +169,7 @@ def probe(endpoint: Endpoint, patience: float = PROBE_PATIENCE) -> int:
 
 
 def why_not_opened(
-    endpoint: Endpoint, error: Exception, patience: float = _PATIENCE
+    endpoint: Endpoint, error: Exception, patience: float = PATIENCE
 ) -> ConnectionError:
     """Tell a person why no connection came about, and what to do.
 

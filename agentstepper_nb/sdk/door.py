@@ -29,11 +29,11 @@ from .argument_checks import (
     check_port,
     check_text,
 )
-from .connections import OnDisconnect
 from .flow import Flow, new_id
 from .jsontext import ToJson
 from .packing import Packer, Redact
 from .pumps import pump, result
+from .run_protocol import OnDisconnect
 from .session import TIMELINE_PATIENCE, Session, finish_all
 from .spawn import Children
 from .steps import Steps

@@ -1,24 +1,20 @@
-"""What stands in an outbox's queue: what is sent, in whose turn, and the news of the connection."""
+"""What stands in an outbox's queue, and the turns of breakpoints."""
 
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Final
 
 from msgspec import UNSET, Struct
-from websockets.sync.client import ClientConnection
 
 from ..protocol.agent import (
-    Acknowledged,
     AgentMessage,
     BreakpointReached,
     Bye,
     EventBegun,
     GetTimeline,
 )
-from .dialects import Dialect
 from .waiting import Waiting
 
 #: What a message takes beside its contents, about.
@@ -56,36 +52,14 @@ class End:
 
 
 @dataclass(frozen=True)
-class Connected:
-    """There is a connection."""
-
-    connection: ClientConnection
-    dialect: Dialect
-    received: int  # the number up to which its Core keeps the run's messages
-
-
-@dataclass(frozen=True)
-class Lost:
-    """The connection is gone."""
-
-    heard: Future[None]
-
-
-@dataclass(frozen=True)
 class Freed:
     """A breakpoint waits no more: the next may be asked, where one is asked at a time."""
 
 
-@dataclass(frozen=True)
-class Alone:
-    """No Core will take anything any more, and the agent goes on."""
+Item = Batch | Request | Mark | End | Freed
 
 
-Sendable = Batch | Request | Mark | End
-News = Connected | Lost | Freed | Alone | Acknowledged
-
-
-def count_of(item: Sendable) -> int:
+def count_of(item: Item) -> int:
     """How many messages an item is."""
     match item:
         case Batch(messages=messages):

@@ -1,17 +1,13 @@
-"""A run's link to its Core, which outlives its connections: a thread that reads and one that writes.
+"""A run's link to its Core, which outlives its connections; other runs may share these.
 
 The agent's threads only put messages into a queue and wait on futures. So an interrupt can't cut a
 message in two, an event loop is never blocked, and saying goodbye is safe even in a garbage collection.
-All threads are daemons: nothing here keeps an agent from exiting.
 """
 
 from __future__ import annotations
 
 import itertools
 import logging
-import os
-import threading
-import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
@@ -19,9 +15,22 @@ from typing import Final, TypeVar
 
 from ..discover import Endpoint
 from ..errors import ConnectionLostError
-from ..protocol.agent import AgentMessage, Answer, Bye, GetTimeline, Hello, MessageAwaited, Timeline
-from .connections import Connections, OnDisconnect
-from .edit_checks import Check
+from ..protocol.agent import (
+    AgentMessage,
+    Answer,
+    Bye,
+    CheckEdit,
+    GetTimeline,
+    Hello,
+    Lease,
+    MessageAwaited,
+    Timeline,
+)
+from .edit_checks import Check, EditChecks
+from .lease import Leasehold
+from .outbox import Outbox
+from .run_protocol import OnDisconnect, RunProtocol
+from .shared_link import open_run
 from .waiting import Waiting, new_future
 
 log = logging.getLogger("agentstepper_nb.sdk")
@@ -50,46 +59,55 @@ class Link:
     ) -> None:
         self._run_id = hello.run
         self._waiting = Waiting()
-        self._connections = Connections(endpoint, hello, on_disconnect, patient, self._waiting)
-        self._outbox = self._connections.outbox
-        self._leasehold = self._connections.leasehold
+        self._outbox = Outbox()
+        self._leasehold = Leasehold(hello.program, self._outbox, self._waiting)
+        self._edit_checks = EditChecks(self._leasehold.send)
         self._lost: ConnectionLostError | None = None
         self._closing = False
         self._exiting = False
         self._marks = itertools.count(1)
         self._at_end: list[Callable[[], None]] = []
+        self._on_away: Callable[[], None] = lambda: None
         self._untold = [True]  # popped by whoever tells what wasn't delivered
-        self.opened = self._connections.opened
+        self.opened: Future[None] = new_future()
         self.closed: Future[None] = new_future()
-        _links.add(self)
-        for name, target in (("read", self._run), ("write", self._outbox.run)):
-            thread = threading.Thread(target=target, name=f"agentstepper-{name}", daemon=True)
-            thread.start()
+        self._protocol = self._outbox.protocol = RunProtocol(
+            hello,
+            on_disconnect,
+            patient,
+            self._waiting,
+            _Listener(self),
+            lambda: self._outbox.full,
+            self._outbox.freed,
+        )
+        if patient:
+            self.opened.set_result(None)
+        open_run(endpoint, self._outbox)
 
     @property
     def endpoint(self) -> Endpoint:
         """Where the Core is, or was last."""
-        return self._connections.endpoint
+        return self._outbox.link.endpoint
 
     @property
     def snapshots(self) -> bool:
         """Whether the Core, once it is open, has a word for snapshots of the workspace."""
-        return self._connections.snapshots
+        return self._protocol.snapshots
 
     @property
     def limit(self) -> int:
         """Bytes of the largest message that the Core, once it is open, takes."""
-        return self._connections.limit
+        return self._protocol.limit
 
     @property
     def resumes(self) -> bool:
         """Whether the run outlives its connections."""
-        return self._connections.resumes
+        return self._protocol.resumes
 
     @property
     def away(self) -> bool:
         """Whether the Core is away and may come back, or has just come back for the goodbye."""
-        return self._connections.away and not self.closed.done()
+        return self._protocol.away and not self.closed.done()
 
     @property
     def halted(self) -> bool:
@@ -102,12 +120,12 @@ class Link:
 
     def on_away(self, callback: Callable[[], None]) -> None:
         """Call this, on a thread of the link's, each time that `away` may be another."""
-        self._connections.on_away = callback
+        self._on_away = callback
 
     @property
     def undelivered(self) -> int:
         """How many messages no Core is known to keep."""
-        return self._outbox.undelivered
+        return self._protocol.undelivered
 
     # ---- sending ------------------------------------------------------------------------------------
 
@@ -138,12 +156,12 @@ class Link:
         """
         self.check()
         if check is not None:
-            self._connections.edit_checks.expect(breakpoint, check)
+            self._edit_checks.expect(breakpoint, check)
         return self._leasehold.ask(messages, breakpoint, self.check)
 
     def answered(self, breakpoint: str) -> None:
         """A breakpoint waits no more: its edits aren't checked from now on."""
-        self._connections.edit_checks.forget(breakpoint)
+        self._edit_checks.forget(breakpoint)
 
     def request(self, message: GetTimeline, id: str) -> Future[Timeline | None]:
         """Send a message that is answered under its id.
@@ -209,7 +227,6 @@ class Link:
         """Say bye after all that was sent, and close. No lock: a garbage collection may call it."""
         self._closing = True
         self._outbox.end(bye)
-        self._connections.close()
 
     def exiting(self) -> None:
         """The interpreter goes down: who still waits, on a daemon thread, is left to wait.
@@ -220,21 +237,14 @@ class Link:
 
     def cut(self) -> None:
         """Give up on a Core that is away, or doesn't let us close."""
-        self._connections.cut()
+        self._outbox.link.cut(self._outbox)
         self.tell_undelivered()
 
     def at_end(self, callback: Callable[[], None]) -> None:
-        """Call this once the run is over, on the reading thread."""
+        """Call this once the run is over, on a thread of the link's."""
         self._at_end.append(callback)
         if self._lost is not None:
             self._clean_up()
-
-    def abandon(self) -> None:
-        """In a forked child: leave the connection to the parent, without a word on it."""
-        self._connections.abandon()
-
-    def _run(self) -> None:
-        self._end(self._connections.run() or ConnectionLostError(CLOSED))
 
     def _end(self, lost: ConnectionLostError) -> None:
         def over() -> None:
@@ -243,7 +253,7 @@ class Link:
         left = self._waiting.end(over)
         for future in left if not self._exiting else ():
             future.set_exception(ConnectionLostError(*lost.args))
-        self._outbox.stop()
+        self._outbox.link.forget(self._run_id)
         self._clean_up()
         if not self._exiting:
             self.tell_undelivered()
@@ -259,12 +269,59 @@ class Link:
     def tell_undelivered(self) -> None:
         """Say once how much of a run that was closed didn't reach its Core."""
         left = self.undelivered
-        if not (self._closing and left) or self._connections.settled:
+        if not (self._closing and left) or self._protocol.settled:
             return
         if _popped(self._untold) is None:
             return
         said = "1 message of run %s wasn't" if left == 1 else f"{left} messages of run %s weren't"
-        log.warning(f"{said} delivered: %s", self._run_id, self._connections.why)
+        why = self._protocol.why or f"the Core at {self.endpoint.url} doesn't answer"
+        log.warning(f"{said} delivered: %s", self._run_id, why)
+
+
+class _Listener:
+    """Told of a run on its way; all that the agent itself mustn't call."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the run continues, without a Core too, wherever no stop halts it."""
+        return self._link._leasehold.goes_on
+
+    def lease_came(self, lease: Lease) -> None:
+        """The Core pushed a lease."""
+        self._link._leasehold.take(lease)
+
+    def no_lease_comes(self) -> None:
+        """The Core is of version 1."""
+        self._link._leasehold.forgo()
+
+    def check_came(self, asked: CheckEdit) -> None:
+        """The Core asks about an edit."""
+        self._link._edit_checks.hear(asked)
+
+    def away_changed(self) -> None:
+        """The Core has gone away, or is back."""
+        self._link._on_away()
+
+    def opened(self, error: BaseException | None) -> None:
+        """The first hello was answered, or never will be."""
+        opened = self._link.opened
+        if error is None:
+            opened.set_result(None)
+        elif not opened.done():
+            opened.set_exception(error)
+
+    def needs_connection(self) -> None:
+        """The run isn't carried by the connection that it shared, and needs another."""
+        outbox = self._link._outbox
+        outbox.link.forget(self._link._run_id)
+        open_run(outbox.link.endpoint, outbox)
+
+    def ended(self, lost: ConnectionLostError | None) -> None:
+        """The run is over."""
+        self._link._end(lost or ConnectionLostError(CLOSED))
 
 
 def _popped(items: list[T]) -> T | None:
@@ -273,14 +330,3 @@ def _popped(items: list[T]) -> T | None:
         return items.pop(0)
     except IndexError:
         return None
-
-
-_links: weakref.WeakSet[Link] = weakref.WeakSet()
-
-
-def _abandon_all() -> None:
-    for link in list(_links):
-        link.abandon()
-
-
-os.register_at_fork(after_in_child=_abandon_all)

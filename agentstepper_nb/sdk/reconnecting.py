@@ -1,45 +1,16 @@
-"""Finding back to a Core: where to try, how often, and what stands in the way."""
+"""Finding back to a Core: where to try, and what stands in the way."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import ExitStack
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from websockets.sync.client import ClientConnection
 
 from ..discover import Endpoint, RuntimeFile
-from ..protocol.agent import Hello
-from .dialing import Refused, dial, greet, why_not_opened
-
-_FIRST: Final = 0.1
-_LONGEST: Final = 5.0
-
-#: Refusals that may be over the next time: the Core failed at this one, or its disk is full.
-_PASSING: Final = frozenset({"internal", "store_failed"})
-
-
-class Backoff:
-    """The waits between attempts, in seconds: none, then 0.1, doubled up to 5, each cut by chance.
-
-    Args:
-        chance: Gives a number between 0 and 1.
-    """
-
-    def __init__(self, chance: Callable[[], float] = random.random) -> None:
-        self._chance = chance
-        self._next = 0.0
-
-    def wait(self) -> float:
-        """How long to wait before the next attempt."""
-        wait = self._next
-        self._next = min(_LONGEST, 2 * wait or _FIRST)
-        return wait * (1 + self._chance()) / 2
-
-    def reset(self) -> None:
-        """The Core did something: the next attempt may come at once."""
-        self._next = 0.0
+from ..protocol.agent import Hello, Welcome
+from .dialing import Refused, dial, greet, is_final, why_not_opened
 
 
 def candidates(last: Endpoint, running: Iterable[RuntimeFile]) -> list[Endpoint]:
@@ -66,7 +37,7 @@ class Reached(NamedTuple):
     connection: ClientConnection
     open: ExitStack  # to leave closes the connection
     endpoint: Endpoint
-    received: int  # the number of the last message that it keeps
+    welcome: Welcome | None  # None: it is of version 1
 
 
 class Unreached(NamedTuple):
@@ -111,13 +82,8 @@ def _try(place: Endpoint, hello: Hello, patience: float) -> Reached | Unreached:
             welcome = greet(connection, hello)
             if welcome is None:
                 raise Refused("The original runs there by now, which can't take a run up again.")
-            return Reached(connection, stack.pop_all(), place, welcome.received)
+            return Reached(connection, stack.pop_all(), place, welcome)
     except Exception as error:
         why = why_not_opened(place, error, patience)
         code = error.code if isinstance(error, Refused) else ""
-        return Unreached(place, why, greeted, _is_final(error), code)
-
-
-def _is_final(error: Exception) -> bool:
-    # Who refuses the token is another Core by now, or none, that has the port of ours.
-    return isinstance(error, Refused) and error.code not in _PASSING
+        return Unreached(place, why, greeted, is_final(error), code)

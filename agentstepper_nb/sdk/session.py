@@ -20,11 +20,10 @@ from ..errors import AgentStopped, ConnectionLostError
 from ..protocol.agent import Bye, Hello, ProcessEnded
 from ..protocol.frame import VERSION
 from ..protocol.values import Ending, Failure, Mode
-from .connections import OnDisconnect
 from .flow import new_id
 from .link import Link
-from .outbox import GOODBYE_PATIENCE
 from .packing import Packer, plain
+from .run_protocol import GOODBYE_PATIENCE, OnDisconnect
 
 #: Seconds that leaving the interpreter may wait for a Core that is there, but takes no goodbye.
 EXIT_PATIENCE: Final = 2.0
@@ -78,6 +77,7 @@ class Session:
             mode=mode,
             returns=on_disconnect != "raise",
             checks=True,
+            shares=True,
             notice=plain(notice),
         )
         self.link = Link(endpoint, hello, on_disconnect, patient)

@@ -85,7 +85,7 @@ def test_arguments_that_contradict() -> None:
 
 @both
 def test_a_core_that_does_not_answer_hello(door: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dialing, "_PATIENCE", 0.1)
+    monkeypatch.setattr(dialing, "PATIENCE", 0.1)
     with silent_server() as port, pytest.raises(ConnectionLostError, match="is it stuck"):
         run(door, SimpleNamespace(port=port), nothing)
 

@@ -12,21 +12,29 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 from msgspec import UNSET, Raw
-from websockets.sync.client import ClientConnection
+from websockets.exceptions import ConnectionClosedError
 
 from agentstepper_nb import AgentStepperCore
+from agentstepper_nb.discover import Endpoint
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.hub import agents_v2
-from agentstepper_nb.protocol.agent import Acknowledged, BreakpointReached, from_agent
+from agentstepper_nb.protocol.agent import (
+    Acknowledged,
+    BreakpointReached,
+    Welcome,
+    from_agent,
+    to_agent,
+)
 from agentstepper_nb.protocol.joined import joined
 from agentstepper_nb.protocol.pieces import Pieces, Receiver
 from agentstepper_nb.protocol.values import EventKind, Side
-from agentstepper_nb.sdk import outbox
+from agentstepper_nb.sdk import run_protocol
+from agentstepper_nb.sdk.agent_protocol import AgentProtocol
 from agentstepper_nb.sdk.buffer import Buffer, Parted, part
 from agentstepper_nb.sdk.dialects import Version1, Version2
 from agentstepper_nb.sdk.items import Batch
-from agentstepper_nb.sdk.outbox import Outbox
 from agentstepper_nb.sdk.waiting import Waiting
+from tests.sdk.carried import a_run
 from tests.sdk.doors import both, run
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore
@@ -112,17 +120,27 @@ def test_what_nobody_needs_is_let_go(counts: list[int], until: int) -> None:
 # ---- what is written ---------------------------------------------------------------------------------
 
 
-class Line:
-    """A connection that keeps what was written on it."""
+class Written:
+    """A run that a Core takes, and what is written of it on its connection."""
 
     def __init__(self) -> None:
+        self.run = a_run(Waiting())
+        self.protocol = AgentProtocol(Endpoint("ws://core"), lambda: None)
+        self.protocol.add(self.run)
+        self.connect(received=1)
+
+    def connect(self, received: int) -> None:
         self.written: list[bytes] = []
+        self.protocol.opened(self.run, Welcome(version=2, core="", run="r", received=received))
 
-    def send(self, message: bytes, **options: Any) -> None:
-        self.written.append(message)
+    def write(self, *messages: BreakpointReached) -> None:
+        self.protocol.take_in(self.run, [Batch((message,), 0) for message in messages], 0.0)
+        while (text := self.protocol.data_to_send(0.0)) is not None:
+            self.written.append(text)
 
-    def close(self) -> None:
-        pass
+    def acknowledge(self, number: int) -> None:
+        text = to_agent.encode(Acknowledged(received=number), 2)
+        self.protocol.receive_data(text, 0.0)
 
     def heard(self) -> list[Any]:
         """What arrives of it."""
@@ -130,46 +148,32 @@ class Line:
         return [joined(from_agent.decode(text)[1], receiver) for text in self.written]
 
 
-def an_outbox() -> tuple[Outbox, Line]:
-    out, line = Outbox(Waiting(), False, lambda error: None), Line()
-    out.connected(cast(ClientConnection, line), Version2(), 1)
-    return out, line
-
-
-def write(out: Outbox, *messages: BreakpointReached) -> None:
-    """Put messages, and let the writing thread's work be done."""
-    for message in messages:
-        out.put(Batch((message,), 0))
-    out.stop()
-    out.run()
-
-
 def test_each_connection_is_told_from_the_start() -> None:
-    out, line = an_outbox()
+    out = Written()
     messages = [reached(prompt(count), f"b{count}") for count in range(3, 10)]
-    write(out, *messages)
-    assert line.heard() == messages
-    assert sum(map(len, line.written)) < len(json.dumps(prompt(10))) + len(messages) * 400
-    again = Line()
-    out.acknowledged(Acknowledged(received=3))
-    out.connected(cast(ClientConnection, again), Version2(), 4)
-    write(out)
-    assert again.heard() == messages[3:]
+    out.write(*messages)
+    assert out.heard() == messages
+    assert sum(map(len, out.written)) < len(json.dumps(prompt(10))) + len(messages) * 400
+    out.acknowledge(3)
+    out.protocol.connection_lost(ConnectionClosedError(None, None), 0.0)
+    out.connect(received=4)
+    out.write()
+    assert out.heard() == messages[3:]
 
 
 def test_few_bytes_that_tell_much_wait_for_the_core(monkeypatch: pytest.MonkeyPatch) -> None:
     text = len(json.dumps(prompt(10)))
-    monkeypatch.setattr(outbox, "WINDOW", 3 * text - 1)
-    out, line = an_outbox()
+    monkeypatch.setattr(run_protocol, "WINDOW", 3 * text - 1)
+    out = Written()
     messages = [reached(prompt(10), f"b{number}") for number in range(5)]
-    write(out, *messages)
-    assert line.heard() == messages[:3]
-    out.acknowledged(Acknowledged(received=2))
-    write(out)
-    assert line.heard() == messages[:4]
-    out.acknowledged(Acknowledged(received=5))
-    write(out)
-    assert line.heard() == messages
+    out.write(*messages)
+    assert out.heard() == messages[:3]
+    out.acknowledge(2)
+    out.write()
+    assert out.heard() == messages[:4]
+    out.acknowledge(5)
+    out.write()
+    assert out.heard() == messages
 
 
 def test_what_the_core_keeps_counts_as_delivered_while_the_rest_is_written() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from agentstepper_nb.discover import Endpoint, RuntimeFile, Tokens
 from agentstepper_nb.protocol.agent import Hello
-from agentstepper_nb.sdk.reconnecting import Backoff, Unreached, candidates, reach
+from agentstepper_nb.sdk.reconnecting import Unreached, candidates, reach
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore
 
 OURS = Endpoint("ws://127.0.0.1:1", "token")
@@ -38,14 +38,6 @@ def test_without_a_token_any_core_without_one_may_be_it() -> None:
     last = Endpoint("ws://127.0.0.1:1")
     running = [running_core("ws://127.0.0.1:2", None), running_core("ws://127.0.0.1:3", "token")]
     assert candidates(last, running) == [last, Endpoint("ws://127.0.0.1:2")]
-
-
-def test_the_waits_grow_and_are_cut_by_chance() -> None:
-    longest, shortest = Backoff(lambda: 1.0), Backoff(lambda: 0.0)
-    assert [longest.wait() for _ in range(9)] == [0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5, 5]
-    assert [shortest.wait() for _ in range(4)] == [0, 0.05, 0.1, 0.2]
-    longest.reset()
-    assert [longest.wait() for _ in range(2)] == [0, 0.1]
 
 
 @pytest.mark.parametrize(("token", "final"), [(None, False), ("t", True)])

@@ -19,7 +19,7 @@ from agentstepper_nb.protocol.agent import (
     BreakpointReached,
     Bye,
 )
-from agentstepper_nb.sdk import aclient, client, connections, on_closing, outbox
+from agentstepper_nb.sdk import aclient, client, on_closing, run_protocol
 from agentstepper_nb.sdk.buffer import Buffer
 from tests.sdk.doors import both
 from tests.sdk.resume.agents import (
@@ -40,8 +40,7 @@ def closing() -> Iterator[threading.Event]:
 
 @pytest.fixture
 def short_goodbyes(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (connections, outbox):
-        monkeypatch.setattr(module, "GOODBYE_PATIENCE", 0.2)
+    monkeypatch.setattr(run_protocol, "GOODBYE_PATIENCE", 0.2)
 
 
 @both

@@ -20,6 +20,7 @@ from agentstepper_nb.protocol.agent import (
     BreakpointReached,
     Bye,
     CheckEdit,
+    Closed,
     CommitMade,
     Decide,
     Deny,
@@ -29,7 +30,9 @@ from agentstepper_nb.protocol.agent import (
     GetTimeline,
     Hello,
     Lease,
+    Leave,
     MessageAwaited,
+    Part,
     ProcessEnded,
     Raise,
     Resume,
@@ -143,6 +146,23 @@ FROM_AGENT: dict[str, Struct] = {
         approval=Approval(risk=Risk.HIGH, why="It deletes files."),
     ),
     '{"n":1,"type":"withdraw","body":{"breakpoint":"b1"}}': Withdraw(breakpoint="b1"),
+    '{"n":1,"type":"hello","body":{"version":2,"sdk":"s","program":"P","run":"r1","secret":"s","pid":7,'
+    '"host":"here","boot":"b","workspace":null,"mode":"step","returns":true,"checks":false,"notice":"",'
+    '"shares":true,"sent":0,"acknowledged":0,"waiting":[]}}': Hello(
+        version=2,
+        sdk="s",
+        program="P",
+        run="r1",
+        secret="s",
+        pid=7,
+        host="here",
+        boot="b",
+        shares=True,
+    ),
+    '{"n":1,"type":"leave","body":{}}': Leave(),
+    '{"n":1,"type":"part","body":{"text":"{\\"n\\":","last":false}}': Part(
+        text='{"n":', last=False
+    ),
     '{"n":1,"type":"decide","body":{"breakpoint":"b1","approved":true,"reason":"",'
     '"data":{"Tool":"ls","Argument":1.0},"always":true}}': Decide(
         breakpoint="b1", approved=True, data=Raw(b'{"Tool":"ls","Argument":1.0}'), always=True
@@ -237,6 +257,11 @@ TO_AGENT: dict[str, Struct] = {
         for watch, of in WATCHES.items()
     },
     '{"n":1,"type":"acknowledged","body":{"received":9}}': Acknowledged(received=9),
+    '{"n":1,"type":"welcome","body":{"version":2,"core":"c","run":"r1","received":0,'
+    '"shares":true}}': Welcome(version=2, core="c", run="r1", shares=True),
+    '{"n":1,"type":"closed","body":{"code":1000,"reason":"Again."}}': Closed(
+        code=1000, reason="Again."
+    ),
     '{"n":1,"type":"check_edit","body":{"check":"q1","breakpoint":"b1","data":1.0}}': CheckEdit(
         check="q1", breakpoint="b1", data=Raw(b"1.0")
     ),

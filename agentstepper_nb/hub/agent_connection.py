@@ -1,0 +1,138 @@
+"""One connection of agents of version 2, and the sessions of the runs that share it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from msgspec import UNSET
+
+from ..errors import ProtocolError
+from ..protocol import agent as v2
+from ..protocol.frame import MAX_MESSAGE, Envelope, decode_address, decode_envelope
+from .agents_v2 import AgentSessionV2
+from .connection import Connection, Rights
+from .service import RunService
+
+#: The WebSocket code for a message above the limit.
+_TOO_LARGE = 1009
+
+
+class AgentConnection:
+    """What an agent's process says on one connection, given to the session of the run that it is for.
+
+    The first hello opens the connection, and the messages of its run name no run. Where that hello
+    offers to share, each further run of the process has a session of its own here, whose messages name
+    it. A message of any run may come in parts.
+
+    Args:
+        hub: Whose agents they are.
+        connection: Their socket.
+        rights: What their token lets them do.
+    """
+
+    def __init__(self, hub: RunService, connection: Connection, rights: Rights) -> None:
+        self._hub = hub
+        self._connection = connection
+        self._rights = rights
+        self._first = self._new_session(None)
+        self._sessions: dict[str | None, AgentSessionV2] = {None: self._first}
+        self._parts: dict[str | None, list[str]] = {}  # of messages that haven't come whole
+
+    def receive(self, text: str) -> None:
+        """A text frame came."""
+        if self._hub.closing:
+            return  # an agent that can come back sends it again
+        try:
+            envelope = decode_envelope(text)
+        except ProtocolError as error:
+            run = self._named(decode_address(text).run)
+            self._sessions.get(run, self._first).receive_unreadable(text, error)
+            return
+        run = None if envelope.run is UNSET else self._named(envelope.run)
+        if envelope.type == "part":
+            self._take_part(run, envelope, text)
+        elif envelope.type == "leave":
+            self._leave(run)
+        else:
+            self._session(run, envelope).receive_message(envelope, text)
+
+    def receive_binary(self) -> None:
+        """A binary frame came: refused, and the connection goes on."""
+        self._first.receive_binary()
+
+    def closed(self) -> None:
+        """The connection is gone."""
+        self._hub.forget_agent(self)
+        for session in self._sessions.values():
+            session.closed()
+
+    def core_stops(self) -> None:
+        """All runs go on with the next Core."""
+
+    def core_stopped(self) -> None:
+        """Acknowledge what is kept of each run, and close."""
+        for session in self._sessions.values():
+            session.core_stopped()
+        self._connection.close(1001, "The Core is stopping.")
+
+    def _named(self, run: str | None) -> str | None:
+        """The key of the session of a run that a message names; None is the first's."""
+        return run if self._first.shares and run != self._first.greeted else None
+
+    def _session(self, run: str | None, envelope: Envelope) -> AgentSessionV2:
+        session = self._sessions.get(run)
+        if session is not None and not (session.deaf and envelope.type == "hello"):
+            return session
+        session = self._new_session(run)
+        if envelope.type == "hello":  # another message is only refused
+            self._sessions[run] = session
+        return session
+
+    def _new_session(self, run: str | None) -> AgentSessionV2:
+        close = partial(self._close, run)
+        return AgentSessionV2(self._hub, self._connection, self._rights, run, close)
+
+    def _take_part(self, run: str | None, envelope: Envelope, text: str) -> None:
+        """Keep a part of a message until its last is there."""
+        try:
+            part = v2.from_agent.decode_body(envelope)
+        except ProtocolError as error:
+            self._session(run, envelope).receive_unreadable(text, error)
+            return
+        assert isinstance(part, v2.Part)
+        parts = self._parts.setdefault(run, [])
+        parts.append(part.text)
+        if sum(map(len, parts)) > MAX_MESSAGE:
+            reason = "The parts of a message pass the limit of 64 MiB."
+            self._session(run, envelope).hang_up(_TOO_LARGE, reason)
+        elif part.last:
+            self._take_whole(run, envelope)
+
+    def _take_whole(self, run: str | None, envelope: Envelope) -> None:
+        whole = "".join(self._parts.pop(run))
+        session = self._session(run, envelope)
+        try:
+            envelope = decode_envelope(whole)
+        except ProtocolError as error:
+            session.receive_unreadable(whole, error)
+        else:
+            session.receive_message(envelope, whole)
+
+    def _leave(self, run: str | None) -> None:
+        """A run's agent hangs up, and the others of the connection stay."""
+        self._parts.pop(run, None)
+        session = self._sessions.pop(run, None)
+        if session is not None:
+            session.closed()
+
+    def _close(self, run: str | None, code: int, reason: str) -> bool:
+        """Close the connection where only one run has it.
+
+        Returns:
+            False where others share it: then that run alone is told.
+        """
+        self._parts.pop(run, None)
+        if any(key != run and not each.deaf for key, each in self._sessions.items()):
+            return False
+        self._connection.close(code, reason)
+        return True

@@ -1,0 +1,418 @@
+"""What the runs of one process and the Core say to each other on one connection, without I/O.
+
+Bytes go in and come out: `receive_data` takes a text that came, `data_to_send` gives the next one to
+write, `connection_lost` tells that the connection is gone, and `drain` gives what is to be done outside.
+Whoever calls holds a lock, and lets go of it before it reads, writes or does what `drain` gave. Times
+are passed in. The state of each run is a `run_protocol.RunProtocol`'s.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from msgspec import UNSET
+from websockets.exceptions import ConnectionClosed, ConnectionClosedError
+from websockets.frames import Close
+
+from ..discover import Endpoint
+from ..errors import ConnectionLostError, ProtocolError
+from ..protocol.agent import Closed, Leave, Part, Welcome, from_agent, to_agent
+from ..protocol.frame import addressed
+from .dialing import (
+    NO_ANSWER,
+    PATIENCE,
+    Refused,
+    is_final,
+    is_too_large,
+    welcome_of,
+    why_gone,
+    why_lost,
+    why_not_opened,
+)
+from .items import Item
+from .run_protocol import RunEvent, RunProtocol, RunState, encode_hello
+
+log = logging.getLogger("agentstepper_nb.sdk")
+
+#: Characters of a text that goes in one piece where several runs share a connection.
+PART: Final = 256 * 1024
+
+_AGAIN: Final = "Start the agent again."
+_TO_GREET: Final = frozenset({RunState.OPENING, RunState.AWAY})
+_GREETED: Final = frozenset({RunState.OPENING, RunState.RETURNING})
+
+
+class AgentProtocol:
+    """The runs of one process on their way to one Core.
+
+    Args:
+        endpoint: Where the Core is.
+        hang_up: Closes the connection. It is one of the effects that `drain` gives.
+    """
+
+    def __init__(self, endpoint: Endpoint, hang_up: Callable[[], None]) -> None:
+        self.endpoint = endpoint
+        self.runs: dict[str, RunProtocol] = {}
+        #: Whether there is a connection.
+        self.connected = False
+        #: Whether further runs may say hello on it.
+        self.shares = False
+        self._hang_up = hang_up
+        self._first: str | None = None  # the run whose hello opened the connection: it isn't named
+        self._carried: dict[str, RunProtocol] = {}  # whose messages the connection carries
+        self._ready: deque[RunProtocol] = deque()  # that may have something to write
+        self._leaves: deque[bytes] = deque()
+        self._timed: dict[str, RunProtocol] = {}  # that something becomes of as time goes by
+        self._effects: list[Callable[[], object]] = []
+
+    # ---- runs ---------------------------------------------------------------------------------------
+
+    def add(self, run: RunProtocol) -> None:
+        """Take a run on; where the connection is shared, the run says hello on it in its turn."""
+        self.runs[run.id] = run
+        self._make_ready(run)
+
+    def take_in(self, run: RunProtocol, items: Iterable[Item], now: float) -> None:
+        """Take in what a run's agent has put."""
+        try:
+            for item in items:
+                run.take_in(item, now)
+            if run.closing:
+                self._timed[run.id] = run
+        except Exception as error:
+            self._break(run, error)
+        self._make_ready(run)
+
+    def give_up(self, run: RunProtocol) -> None:
+        """The agent waits no more for what the run has to say."""
+        if run.id in self.runs and run.state is not RunState.OVER:
+            self._over(run, None)
+
+    def opened(self, run: RunProtocol, welcome: Welcome | None) -> None:
+        """A connection is there, on which the Core has welcomed a run; None: it is of version 1."""
+        self.connected = True
+        self.shares = welcome is not None and welcome.shares is True
+        self._first = run.id
+        if run.id not in self.runs:  # given up meanwhile
+            self._effects.append(self._hang_up)
+            return
+        self._carried = {run.id: run}
+        self._welcome(run, welcome)
+        for other in list(self.runs.values()):
+            if other is run or other.state not in _TO_GREET:
+                continue
+            if self.shares:
+                self._make_ready(other)
+            else:
+                self._start_over(other)
+
+    def fail_to_open(self, run: RunProtocol, error: Exception) -> None:
+        """No connection came about, or the Core refused the hello that was to open it."""
+        for other in list(self.runs.values()):
+            is_all_the_same = not isinstance(error, Refused) and other.state is RunState.OPENING
+            if other is run or is_all_the_same:
+                self._fail_to_open(other, error)
+            else:
+                self._start_over(other)
+
+    def refuse(self, run: RunProtocol, url: str, why: ConnectionError, code: str) -> None:
+        """A Core doesn't go on with a run that hello was said for again."""
+        run.why = str(why)
+        if run.may_begin_again(code):
+            return
+        if run.closing and code == "run_ended":
+            run.settled = True  # the goodbye was heard, its acknowledgement wasn't
+        said = f"The Core at {url} doesn't go on with this run: {why}"
+        # Most refusals of a Core's say it themselves.
+        advice = "" if _AGAIN.casefold() in said.casefold() else f" {_AGAIN}"
+        self._over(run, ConnectionLostError(said + advice))
+
+    def fail(self, error: Exception) -> None:
+        """Something failed that no connection can help: all runs are over."""
+        for run in list(self.runs.values()):
+            if run.state is RunState.OPENING:
+                self._fail_to_open(run, error)
+            else:
+                self._over(run, self._failure(run, error), broken=True)
+
+    # ---- writing ------------------------------------------------------------------------------------
+
+    def data_to_send(self, now: float) -> bytes | None:
+        """The next text to write; None while there is none. What was given before was written."""
+        if self._leaves and self.connected:
+            return self._leaves.popleft()
+        while self._ready:
+            run = self._ready.popleft()
+            run.is_ready = False
+            try:
+                text = self._next_of(run, now) if self.connected else None
+            except Exception as error:
+                self._break(run, error)
+                continue
+            if text is not None:
+                self._make_ready(run)
+                return text
+            self._settle(run)
+        return None
+
+    def _next_of(self, run: RunProtocol, now: float) -> bytes | None:
+        if run.outgoing:
+            return run.outgoing.popleft()
+        if run.state is RunState.OPEN and run.id in self._carried:
+            return self._addressed(run, run.next_text())
+        if self.shares and run.state in _TO_GREET and run.id not in self._carried:
+            return self._greet(run, now)
+        return None
+
+    def _greet(self, run: RunProtocol, now: float) -> bytes | None:
+        if now < run.retry_at:
+            self._timed[run.id] = run
+            return None
+        hello = encode_hello(run.greeting())
+        run.introduced, run.greeted_at = True, now
+        if run.state is RunState.AWAY:
+            run.move(RunEvent.GREETED)
+        self._carried[run.id] = run
+        self._timed[run.id] = run
+        return addressed(hello, self._name(run)).encode()
+
+    def _addressed(self, run: RunProtocol, text: bytes | None) -> bytes | None:
+        """A text with its run's name, or its first part where it is long and others share."""
+        if text is None:
+            return None
+        if len(text) > PART and len(self._carried) > 1:
+            whole = text.decode()
+            for start in range(0, len(whole), PART):
+                part = Part(text=whole[start : start + PART], last=start + PART >= len(whole))
+                said = from_agent.encode(part, run.written)
+                run.outgoing.append(addressed(said, self._name(run)).encode())
+            return run.outgoing.popleft()
+        name = self._name(run)
+        return text if name is None else addressed(text.decode(), name).encode()
+
+    def _name(self, run: RunProtocol) -> str | None:
+        return None if run.id == self._first else run.id
+
+    def _make_ready(self, run: RunProtocol) -> None:
+        if not run.is_ready:
+            run.is_ready = True
+            self._ready.append(run)
+
+    def _settle(self, run: RunProtocol) -> None:
+        """What becomes of a run that has nothing to write now."""
+        run.settle()
+        self._collect(run)
+        if run.closing and run.all_kept():
+            if run.state is RunState.ALONE or (
+                run.state is RunState.OPEN and len(self._carried) > 1
+            ):
+                self._over(run, None)
+            elif run.state is RunState.OPEN:
+                self.shares = False  # who comes now opens another connection
+                self._effects.append(self._hang_up)
+
+    # ---- reading ------------------------------------------------------------------------------------
+
+    def receive_data(self, text: str, now: float) -> None:
+        """Take a text that came.
+
+        Raises:
+            ProtocolError: It can't be read.
+        """
+        if not self.shares:
+            run = self._carried.get(self._first or "")
+            if run is not None:
+                run.receive_text(text, now)
+                self._heard(run)
+            return
+        envelope, message = to_agent.decode(text)
+        run = self._carried.get(self._first or "" if envelope.run is UNSET else envelope.run)
+        if run is None:
+            return  # of a run that has left
+        if isinstance(message, Closed):
+            gone = ConnectionClosedError(Close(message.code, message.reason), None, True)
+            self._lose(run, gone, now)
+            self._make_ready(run)
+        elif run.state in _GREETED:
+            self._hear_of_hello(run, message, now)
+        else:
+            run.receive_message(envelope, message, now)
+            self._heard(run)
+
+    def _heard(self, run: RunProtocol) -> None:
+        self._collect(run)
+        if run.has_work():
+            self._make_ready(run)
+
+    def _hear_of_hello(self, run: RunProtocol, message: object, now: float) -> None:
+        """The answer to a hello that was said on a connection that others opened."""
+        try:
+            self._welcome(run, welcome_of(message))
+        except Refused as error:
+            self._hear_refusal(run, error, now)
+
+    def _hear_refusal(self, run: RunProtocol, error: Refused, now: float) -> None:
+        if run.state is RunState.OPENING:
+            self._fail_to_open(run, error)
+            return
+        run.move(RunEvent.REFUSED)
+        del self._carried[run.id]
+        if is_final(error):
+            url = self.endpoint.url
+            self.refuse(run, url, why_not_opened(self.endpoint, error), error.code)
+        else:
+            run.wait(now)
+        self._make_ready(run)
+
+    def _welcome(self, run: RunProtocol, welcome: Welcome | None) -> None:
+        if run.closing:
+            self._timed[run.id] = run
+        else:
+            self._timed.pop(run.id, None)
+        run.welcomed(welcome)
+        self._collect(run)
+        self._make_ready(run)
+
+    # ---- losing -------------------------------------------------------------------------------------
+
+    def connection_lost(self, gone: Exception, now: float) -> None:
+        """The connection is gone."""
+        carried = list(self._carried.values())
+        self.connected = self.shares = False
+        self._leaves.clear()
+        for run in carried:
+            self._lose(run, gone, now)
+        self._carried.clear()
+        self._first = None
+        for run in list(self.runs.values()):
+            if run.state is RunState.OPENING:  # its turn to say hello didn't come
+                self._start_over(run)
+
+    def _lose(self, run: RunProtocol, gone: Exception, now: float) -> None:
+        """A run's connection is gone."""
+        self._carried.pop(run.id, None)
+        if run.state is RunState.OPENING:
+            self._start_over(run)
+            return
+        delivered = run.closing and run.all_kept()
+        run.lost()
+        self._collect(run)
+        if delivered:
+            self._over(run, None)
+        elif not isinstance(gone, ConnectionClosed):
+            self._over(run, self._failure(run, gone))
+        elif is_too_large(gone) or not run.resumes:
+            why = why_lost(self.endpoint.url, gone, run.limit)
+            self._over(run, ConnectionLostError(why))
+        else:
+            run.why = why_gone(gone)
+            run.wait(now)
+
+    def _start_over(self, run: RunProtocol) -> None:
+        """Let a run have a connection of its own: one that isn't open yet fails as soon as any other."""
+        run.greeted_at = None
+        del self.runs[run.id]
+        self._timed.pop(run.id, None)
+        self._collect(run)
+        self._effects.append(run.listener.needs_connection)
+
+    def _fail_to_open(self, run: RunProtocol, error: Exception) -> None:
+        run.fail_to_open(why_not_opened(self.endpoint, error))
+        self._remove(run)
+
+    def _over(
+        self, run: RunProtocol, lost: ConnectionLostError | None, *, broken: bool = False
+    ) -> None:
+        """A run ends, or goes on alone."""
+        if run.state is RunState.OPENING:
+            run.fail_to_open(lost or ConnectionLostError("The run was given up."))
+        else:
+            run.end(lost, broken=broken)
+        if run.state is RunState.ALONE:
+            self._collect(run)
+            self._make_ready(run)
+        else:
+            self._remove(run)
+
+    def _remove(self, run: RunProtocol) -> None:
+        """Take a run that is over off the connection, which is closed where it was the last."""
+        self._collect(run)
+        self.runs.pop(run.id, None)
+        self._timed.pop(run.id, None)
+        if self._carried.pop(run.id, None) is None or not self.connected:
+            return
+        if self._carried:
+            leave = from_agent.encode(Leave(), run.written)
+            self._leaves.append(addressed(leave, self._name(run)).encode())
+        else:
+            self.shares = False
+            self._effects.append(self._hang_up)
+
+    def _break(self, run: RunProtocol, error: Exception) -> None:
+        """Writing a run's messages failed, and with it the run."""
+        log.error("Writing to the Core failed.", exc_info=error)
+        if run.state is not RunState.OVER:
+            self._over(run, self._failure(run, error), broken=True)
+
+    def _failure(self, run: RunProtocol, error: Exception) -> ConnectionLostError:
+        url = self.endpoint.url
+        if isinstance(error, ProtocolError):
+            return ConnectionLostError(
+                f"What the Core at {url} says isn't readable: {error} Is this the views' "
+                "address? Agents have another."
+            )
+        if not run.closing:
+            log.error("The connection to the Core failed.", exc_info=error)
+        return ConnectionLostError(f"Connection lost to the Core at {url}: {error!r}")
+
+    # ---- time, and what is to be done outside -------------------------------------------------------
+
+    def deadline(self) -> float | None:
+        """When `pass_time` is to be called, if nothing happens before."""
+        due = map(self._due, self._timed.values())
+        return min((each for each in due if each is not None), default=None)
+
+    @property
+    def has_ready(self) -> bool:
+        """Whether `data_to_send` has something to do."""
+        return bool(self._ready or self._leaves)
+
+    def write_failed(self) -> None:
+        """The connection takes nothing any more; `connection_lost` follows."""
+        self.connected = False
+
+    def pass_time(self, now: float) -> None:
+        """End what takes too long."""
+        for run in list(self._timed.values()):
+            due = self._due(run)
+            if due is None:
+                del self._timed[run.id]
+            elif due <= now:
+                self._late(run, now)
+
+    def _due(self, run: RunProtocol) -> float | None:
+        if run.state is RunState.OPENING:
+            return None if run.greeted_at is None else run.greeted_at + PATIENCE
+        if run.state is RunState.AWAY and self.shares:
+            return run.retry_at if run.until is None else min(run.until, run.retry_at)
+        return run.until
+
+    def _late(self, run: RunProtocol, now: float) -> None:
+        if run.state is RunState.OPENING:
+            self._fail_to_open(run, ConnectionLostError(NO_ANSWER))
+        elif run.until is not None and run.until <= now:
+            self._over(run, None)
+        else:
+            self._make_ready(run)  # to say hello again
+
+    def drain(self) -> list[Callable[[], object]]:
+        """What is to be done outside, in this order."""
+        effects, self._effects = self._effects, []
+        return effects
+
+    def _collect(self, run: RunProtocol) -> None:
+        self._effects += run.effects
+        run.effects.clear()

@@ -1,0 +1,470 @@
+"""One run on the way to its Core, without I/O: its state, its messages, and what of them is kept.
+
+No thread, clock or socket is used here: times are passed in, and what happens outside is left in
+`effects`, for the caller to do once it holds no lock. The run's connection, which other runs may share,
+is `agent_protocol.AgentProtocol`'s.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from enum import Enum, auto
+from functools import partial
+from typing import Final, Literal, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..errors import ConnectionLostError
+from ..protocol.agent import (
+    Acknowledged,
+    AgentMessage,
+    BreakpointReached,
+    CheckEdit,
+    GetTimeline,
+    Hello,
+    Lease,
+    Resume,
+    Welcome,
+    Withdraw,
+    from_agent,
+)
+from ..protocol.frame import Envelope
+from ..protocol.pieces import Sender
+from ..rpc.backoff import Backoff
+from .buffer import Buffer, Parted
+from .dialects import Dialect, Reply, Version1, Version2
+from .items import Batch, End, Freed, Item, Mark, Request, Turns, count_of
+from .waiting import Waiting
+
+log = logging.getLogger("agentstepper_nb.sdk")
+
+#: What an agent does while its Core is away: it waits for it at the next breakpoint, goes on unedited,
+#: or ends with ConnectionLostError.
+OnDisconnect = Literal["wait", "continue", "raise"]
+
+#: Seconds that the goodbye may take, since the Core last kept something of what comes before it.
+GOODBYE_PATIENCE: Final = 10.0
+#: Bytes of contents that may be on their way at once, until the Core says that it keeps them.
+WINDOW: Final = 64 * 1024 * 1024
+
+
+class RunState(Enum):
+    """Where a run is on its way to a Core."""
+
+    OPENING = auto()  # no Core has taken it yet
+    OPEN = auto()  # a connection carries it
+    AWAY = auto()  # its connection is lost, and it is to be found back
+    RETURNING = auto()  # it said hello again on a connection that carries other runs
+    ALONE = auto()  # no Core will ever take what it sends, and its agent goes on
+    OVER = auto()
+
+
+class RunEvent(Enum):
+    """What happens to a run on its way."""
+
+    WELCOMED = auto()  # the Core has taken it, or goes on with it
+    LOST = auto()  # the connection is gone, or the Core closed it for this run
+    GREETED = auto()  # hello was said again
+    REFUSED = auto()  # the Core doesn't go on with it now
+    FORSAKEN = auto()  # no Core ever will, and its agent goes on
+    ENDED = auto()
+
+
+#: Where each event leads; a missing entry is a bug, and moves nothing.
+TRANSITIONS: Final[dict[RunState, dict[RunEvent, RunState]]] = {
+    RunState.OPENING: {
+        RunEvent.WELCOMED: RunState.OPEN,
+        RunEvent.ENDED: RunState.OVER,
+    },
+    RunState.OPEN: {
+        RunEvent.LOST: RunState.AWAY,
+        RunEvent.ENDED: RunState.OVER,
+    },
+    RunState.AWAY: {
+        RunEvent.WELCOMED: RunState.OPEN,
+        RunEvent.GREETED: RunState.RETURNING,
+        RunEvent.FORSAKEN: RunState.ALONE,
+        RunEvent.ENDED: RunState.OVER,
+    },
+    RunState.RETURNING: {
+        RunEvent.WELCOMED: RunState.OPEN,
+        RunEvent.LOST: RunState.AWAY,
+        RunEvent.REFUSED: RunState.AWAY,
+        RunEvent.ENDED: RunState.OVER,
+    },
+    RunState.ALONE: {RunEvent.ENDED: RunState.OVER},
+    RunState.OVER: {},
+}
+
+
+class RunListener(Protocol):
+    """Who is told of a run on its way. Called without a lock, on a thread of the link's."""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the run continues, without a Core too, wherever no stop halts it."""
+
+    def lease_came(self, lease: Lease) -> None:
+        """The Core pushed a lease."""
+
+    def no_lease_comes(self) -> None:
+        """The Core is of version 1."""
+
+    def check_came(self, asked: CheckEdit) -> None:
+        """The Core asks about an edit."""
+
+    def away_changed(self) -> None:
+        """`RunProtocol.away` may be another."""
+
+    def opened(self, error: BaseException | None) -> None:
+        """The first hello was answered, or never will be."""
+
+    def needs_connection(self) -> None:
+        """The run isn't carried by the connection that it shared, and needs another."""
+
+    def ended(self, lost: ConnectionLostError | None) -> None:
+        """The run is over; None where this side ended it."""
+
+
+class RunProtocol:
+    """One run on its way to its Core.
+
+    Args:
+        hello: Introduces the agent.
+        on_disconnect: What to do where the Core goes away.
+        patient: Whether the Core may be away from the start, and is known to speak version 2.
+        waiting: Who waits for what.
+        listener: Who is told.
+        full: Says whether who sends should wait for room.
+        freed: Called, on any thread, where a breakpoint waits no more that the next one waited for.
+    """
+
+    def __init__(
+        self,
+        hello: Hello,
+        on_disconnect: OnDisconnect,
+        patient: bool,
+        waiting: Waiting,
+        listener: RunListener,
+        full: Callable[[], bool],
+        freed: Callable[[], None],
+    ) -> None:
+        self.id = hello.run
+        self.state = RunState.AWAY if patient else RunState.OPENING
+        self.on_disconnect: OnDisconnect = on_disconnect
+        self.listener = listener
+        #: What is to be done outside, in this order.
+        self.effects: list[Callable[[], object]] = []
+        #: Why no Core has what wasn't delivered, for a person.
+        self.why = ""
+        #: Whether nothing needs to be said of what no Core acknowledged.
+        self.settled = False
+        #: When the goodbye's patience ends; None before the goodbye.
+        self.until: float | None = None
+        #: When hello may be said again on a connection that is there.
+        self.retry_at = 0.0
+        #: When hello was said for the first time on a connection that is there.
+        self.greeted_at: float | None = None
+        #: Texts that go before all else: parts of a message.
+        self.outgoing: deque[bytes] = deque()
+        self.is_ready = False  # whether the connection asks it for messages
+        self.taken = 0  # bytes, of all batches that were taken in
+        self.buffer = Buffer()
+        self._hello = hello
+        self._waiting = waiting
+        self._full = full
+        self._freed = freed
+        self._dialect: Dialect = Version2()
+        self._knows_dialect = patient
+        self.introduced = False  # whether a Core may have heard hello
+        self._back_late = False
+        self._backoff = Backoff(at_once=True)
+        self._crowd: deque[tuple[str, Resume | None]] = deque()  # who waits for room, and gets what
+        self._parked: deque[Batch | Request | Mark | End] = deque()
+        self._turns = Turns(waiting)  # where one breakpoint is asked at a time
+        self._requests: dict[str, tuple[int, GetTimeline]] = {}  # without an answer
+        self._sender = Sender()
+        self._written = 1  # the number of the last message on this connection
+        self._told_full = False
+
+    # ---- what it is ---------------------------------------------------------------------------------
+
+    @property
+    def resumes(self) -> bool:
+        """Whether the run outlives its connections."""
+        return self.on_disconnect != "raise" and self._dialect.resumes
+
+    @property
+    def snapshots(self) -> bool:
+        """Whether the Core, once it is open, has a word for snapshots of the workspace."""
+        return self._knows_dialect and self._dialect.snapshots
+
+    @property
+    def limit(self) -> int:
+        """Bytes of the largest message that the Core, once it is open, takes."""
+        return self._dialect.limit
+
+    @property
+    def away(self) -> bool:
+        """Whether no Core is there, or one is back only since the goodbye."""
+        return self.state is not RunState.OPEN or self._back_late
+
+    @property
+    def closing(self) -> bool:
+        """Whether the goodbye was said."""
+        return self.until is not None
+
+    @property
+    def undelivered(self) -> int:
+        """How many messages no Core is known to keep."""
+        return len(self.buffer) + sum(map(count_of, tuple(self._parked)))
+
+    def move(self, event: RunEvent) -> None:
+        """Go where an event leads."""
+        self.state = TRANSITIONS[self.state][event]
+
+    def has_work(self) -> bool:
+        """Whether there may be something to write, or somebody to let go on."""
+        return bool(
+            self.buffer.last > self._written or self._crowd or self.outgoing or self.closing
+        )
+
+    def all_kept(self) -> bool:
+        """Whether the Core keeps all that was sent, or nobody ever will."""
+        return not self.buffer and not self._parked and not self.outgoing
+
+    def greeting(self) -> Hello:
+        """The hello to say next."""
+        if not self.introduced:
+            return self._hello
+        sent = self.buffer.last
+        asked = (id for id in self._waiting.breakpoints() if self._dialect.asked(id, sent))
+        heard = self.buffer.acknowledged
+        return replace(self._hello, sent=sent, acknowledged=heard, waiting=tuple(asked))
+
+    def may_begin_again(self, code: str) -> bool:
+        """Whether a Core that doesn't know the run can be told all of it: nothing was forgotten yet."""
+        if code == "unknown_run" and self.buffer.acknowledged == 0:
+            self.introduced = False
+            return True
+        return False
+
+    # ---- what the agent sends -----------------------------------------------------------------------
+
+    def take_in(self, item: Item, now: float) -> None:
+        """Take in what the agent has put."""
+        if self.state is RunState.OVER:
+            return
+        if isinstance(item, Freed):
+            self._take_turns()
+            return
+        self._parked.append(item)
+        if isinstance(item, End):
+            self.until = now + GOODBYE_PATIENCE
+        self._take_parked()
+
+    def _take_parked(self) -> None:
+        """Nothing has a form before it is known what the Core speaks."""
+        while self._parked and self._knows_dialect:
+            self._take(self._parked.popleft())
+
+    def _take(self, item: Batch | Request | Mark | End) -> None:
+        match item:
+            case Batch():
+                if not self._dialect.one_by_one or self._turns.may(item):
+                    self._take_batch(item)
+            case Request(id, message):
+                self._take_request(id, message)
+            case Mark(key):
+                self._crowd.append((key, None))
+            case End(bye):
+                self._add(bye)
+
+    def _take_turns(self) -> None:
+        while (batch := self._turns.next()) is not None:
+            if batch.breakpoint is not None and self._waiting.has(batch.breakpoint):
+                self._take_batch(batch)
+            else:  # an interrupt ended the wait, and no Core has heard of it
+                self.taken += batch.size
+
+    def _take_batch(self, batch: Batch) -> None:
+        self.taken += batch.size
+        refusal = self._dialect.refusal(batch.messages)
+        if refusal is not None:
+            log.warning("%s", refusal)
+            if batch.breakpoint is not None:
+                self._give(batch.breakpoint, refusal)
+            return
+        passes = self.state is RunState.ALONE or self._is_passed()
+        waits = False
+        for message in batch.messages:
+            if isinstance(message, BreakpointReached) and message.waits:
+                waits = not passes
+                if passes:
+                    message = replace(message, waits=False)
+            self._add(message)
+        if batch.breakpoint is not None and not waits:
+            self._crowd.append((batch.breakpoint, Resume()))
+
+    def _take_request(self, id: str, message: GetTimeline) -> None:
+        if self.state is RunState.ALONE or not self._add(message, id):
+            self._give(id, None)  # nobody will answer it
+            return
+        waited = {id: asked for id, asked in self._requests.items() if self._waiting.has(id)}
+        self._requests = waited | {id: (self.buffer.last, message)}
+
+    def _is_passed(self) -> bool:
+        return self.on_disconnect == "continue" and self.state is not RunState.OPEN
+
+    def _add(self, message: AgentMessage, id: str | None = None) -> bool:
+        """Number a message and keep it; False where the Core's version has no word for it."""
+        if self.state is RunState.ALONE:
+            return True
+        number = self.buffer.last + 1
+        kept: Parted | bytes | None = self._dialect.part(message, number)
+        if kept is None:
+            text = self._dialect.encode(message, number, id)
+            if text is None:
+                return False
+            kept = text.encode()
+        self.buffer.add(kept)
+        return True
+
+    def _give(self, key: str | None, value: object) -> None:
+        self.effects.append(partial(self._waiting.give, key, value))
+
+    def settle(self) -> None:
+        """Let those go on who waited for what was sent, as far as there is room."""
+        while self._crowd and not self._full():
+            self._give(*self._crowd.popleft())
+        if self._crowd and self.state is not RunState.OPEN:
+            self._tell_full()
+
+    def _tell_full(self) -> None:
+        if not self._told_full:
+            self._told_full = True
+            said = "%d messages wait for the Core, which is still away: now the agent waits, too."
+            self.effects.append(partial(log.warning, said, len(self.buffer)))
+
+    # ---- what is written ----------------------------------------------------------------------------
+
+    def next_text(self) -> bytes | None:
+        """The next text to write on the connection; None while there is none, or it has to wait."""
+        if not self._dialect.resumes:
+            self.buffer.acknowledge(self._written)  # nothing is ever sent again
+        if self.buffer.on_its_way(self._written) >= WINDOW:
+            return None  # few bytes may tell much: the Core says when it has room for more
+        found = self.buffer.next_after(self._written)
+        if found is None:
+            return None
+        self._written, message = found
+        if isinstance(message, Parted):
+            return message.encode(self._written, self._sender)
+        return message
+
+    @property
+    def written(self) -> int:
+        """The number of the text that `next_text` gave last."""
+        return self._written
+
+    # ---- what the Core says -------------------------------------------------------------------------
+
+    def welcomed(self, welcome: Welcome | None) -> None:
+        """A Core has taken the run, or goes on with it; None: it is of version 1."""
+        first = self.state is RunState.OPENING
+        received = 0 if welcome is None else welcome.received
+        if received < self.buffer.acknowledged:
+            said = "The Core lost messages %d to %d of this run, which it had said that it keeps."
+            log.warning(said, received + 1, self.buffer.acknowledged)
+        self.move(RunEvent.WELCOMED)
+        self.introduced = True
+        if welcome is None:
+            self._dialect = Version1(self._hello.program)
+            self._waiting.on_answered = self._freed
+            self.effects.append(self.listener.no_lease_comes)
+        self._knows_dialect = True
+        self._back_late = self.closing
+        self._sender = Sender()  # the Core knows no piece yet
+        self._told_full = False
+        self.buffer.acknowledge(max(received, self.buffer.acknowledged))
+        self._written = self.buffer.last - len(self.buffer)
+        for id, (number, message) in self._requests.items():
+            if number <= self._written and self._waiting.has(id):
+                self._take_request(id, message)  # its answer went astray
+        self._take_parked()
+        if first:
+            self.effects.append(partial(self.listener.opened, None))
+        self.effects.append(self.listener.away_changed)
+
+    def receive_text(self, text: str, now: float) -> None:
+        """A message came on a connection that nobody shares."""
+        self._hear(self._dialect.decode(text), now)
+
+    def receive_message(self, envelope: Envelope, message: Struct, now: float) -> None:
+        """A message of version 2 came for this run, and isn't about its hello."""
+        assert isinstance(self._dialect, Version2)
+        self._hear(self._dialect.read(envelope, message), now)
+
+    def _hear(self, reply: object, now: float) -> None:
+        if reply is None:
+            return
+        self._backoff.reset()
+        match reply:
+            case Acknowledged(received=number):
+                self.buffer.acknowledge(number)
+                if self.until is not None:
+                    self.until = now + GOODBYE_PATIENCE
+            case Lease():
+                self.effects.append(partial(self.listener.lease_came, reply))
+            case CheckEdit():
+                self.effects.append(partial(self.listener.check_came, reply))
+            case Reply(key, answer):
+                self._give(key, answer)
+
+    def lost(self) -> None:
+        """The connection is gone: pass the breakpoints that wait, if they aren't to wait for a Core."""
+        self.move(RunEvent.LOST)
+        self.greeted_at = None
+        self.outgoing.clear()
+        self.effects.append(self.listener.away_changed)
+        if self.on_disconnect != "continue":
+            return
+        for key in self._waiting.breakpoints():
+            if self._dialect.asked(key, self.buffer.last):
+                self._add(Withdraw(breakpoint=key))
+                self._give(key, Resume())
+
+    def wait(self, now: float) -> None:
+        """The Core doesn't go on with it just now: hello may be said again after a while."""
+        self.retry_at = now + self._backoff.wait()
+
+    def fail_to_open(self, error: BaseException) -> None:
+        """No Core has taken it, and none will."""
+        self.move(RunEvent.ENDED)
+        self.effects.append(partial(self.listener.opened, error))
+        self.effects.append(partial(self.listener.ended, None))
+
+    def end(self, lost: ConnectionLostError | None, *, broken: bool = False) -> None:
+        """No Core will go on with it; an agent that is to go on without one does.
+
+        Args:
+            lost: Why; None where this side has ended it.
+            broken: Whether something failed that can't be passed.
+        """
+        may = self.state is RunState.AWAY and self.on_disconnect == "continue" and self.resumes
+        if lost is not None and may and not (self.closing or broken):
+            self.effects.append(partial(log.warning, "%s The agent goes on alone, unedited.", lost))
+            self.settled = True
+            self.move(RunEvent.FORSAKEN)
+            self.buffer.clear()
+            return
+        self.move(RunEvent.ENDED)
+        self.effects.append(partial(self.listener.ended, None if self.closing else lost))
+
+
+def encode_hello(hello: Hello) -> str:
+    """A hello's text, which is message 1 of its run on each connection."""
+    return from_agent.encode(hello, 1)

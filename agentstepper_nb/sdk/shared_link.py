@@ -1,0 +1,467 @@
+"""The connection of one process and its Core, for all runs: a thread that reads and one that writes.
+
+Both call the `AgentProtocol` under one lock, which neither holds while it reads or writes, and which no
+agent's thread takes: these put into an `Outbox`. All threads are daemons: nothing here keeps an agent
+from exiting.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Final, TypeVar
+
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection
+
+from ..discover import Endpoint, RuntimeFile, running_servers
+from ..rpc.backoff import Backoff
+from .agent_protocol import AgentProtocol
+from .dialing import PATIENCE, dial, greet, is_too_large, why_gone
+from .outbox import Outbox
+from .reconnecting import Reached, candidates, reach
+from .run_protocol import RunProtocol, RunState
+from .waiting import new_future
+
+log = logging.getLogger("agentstepper_nb.sdk")
+
+Q = TypeVar("Q")
+
+#: Seconds in which what nobody waits for is gathered: an agent that goes on is woken between less often.
+_GATHER: Final = 0.002
+
+_ADVICE: Final = {
+    "wait": (
+        "The agent waits for it at the next breakpoint: start the Core again, with the same data "
+        "folder. An interrupt (Ctrl+C) ends the wait."
+    ),
+    "continue": "The agent goes on without it, unedited, and what it does is told once it is back.",
+}
+_LEASED: Final = (
+    "The agent goes on, as its run continues, and waits for it where a stop halts: start the Core "
+    "again, with the same data folder."
+)
+
+
+@dataclass(frozen=True)
+class _Join:
+    """A run comes that another Core's connection doesn't carry yet."""
+
+    outbox: Outbox
+
+
+@dataclass(frozen=True)
+class _GiveUp:
+    """Nobody waits any more for what a run has to say."""
+
+    outbox: Outbox
+
+
+@dataclass(frozen=True)
+class _Lost:
+    """The connection is gone."""
+
+    gone: Exception
+    heard: Future[None]
+
+
+@dataclass(frozen=True)
+class _Wake:
+    """There is something to write, or a time has come."""
+
+
+_Signal = Outbox | _Join | _GiveUp | _Lost | _Wake | None
+
+
+class SharedLink:
+    """Runs of this process and their connection, which is found back when it is lost.
+
+    Args:
+        endpoint: Where the Core is.
+        outbox: The first run's.
+    """
+
+    def __init__(self, endpoint: Endpoint, outbox: Outbox) -> None:
+        self.outboxes: dict[str, Outbox] = {}
+        self._protocol = AgentProtocol(endpoint, self._hang_up)
+        self._lock = threading.Lock()
+        self._signals: SimpleQueue[_Signal] = SimpleQueue()
+        self._hurry: SimpleQueue[None] = SimpleQueue()
+        self._wake: SimpleQueue[None] = SimpleQueue()  # the reading thread, where it waits
+        self._backoff = Backoff(at_once=True)
+        self._connection: ClientConnection | None = None
+        self._given_up: set[str] = set()
+        self._hint = ""  # why the connection is gone
+        self._told: set[str] = set()  # what a person was advised while the Core is away
+        _links.add(self)
+        self._take_on(outbox)
+        for name, target in (("read", self._read), ("write", self._write)):
+            thread = threading.Thread(target=target, name=f"agentstepper-{name}", daemon=True)
+            thread.start()
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where the Core is, or was last."""
+        return self._protocol.endpoint
+
+    # ---- from anywhere ------------------------------------------------------------------------------
+
+    def signal(self, outbox: Outbox) -> None:
+        """Something was put into an outbox."""
+        self._signals.put(outbox)
+
+    def hurry(self) -> None:
+        """What was signalled is to be written at once."""
+        self._hurry.put(None)
+
+    def join(self, outbox: Outbox) -> None:
+        """Take another run on."""
+        outbox.link = self
+        self._signal_now(_Join(outbox))
+
+    def forget(self, run: str) -> None:
+        """A run is over."""
+        self.outboxes.pop(run, None)
+
+    def cut(self, outbox: Outbox) -> None:
+        """Give up on a Core that is away, or doesn't let a run go."""
+        self._given_up.add(outbox.protocol.id)
+        self._signal_now(_GiveUp(outbox))
+        self._wake.put(None)
+        connection = self._connection
+        if connection is not None and self._given_up.issuperset(list(self.outboxes)):
+            with suppress(OSError):
+                connection.socket.shutdown(socket.SHUT_RDWR)
+
+    def abandon(self) -> None:
+        """In a forked child: leave the connection to the parent, without a word on it."""
+        if self._connection is not None:
+            with suppress(OSError):
+                self._connection.socket.close()
+
+    def _signal_now(self, signal: _Signal) -> None:
+        self._signals.put(signal)
+        self._hurry.put(None)
+
+    def _take_on(self, outbox: Outbox) -> None:
+        outbox.link = self
+        self.outboxes[outbox.protocol.id] = outbox
+        self._protocol.add(outbox.protocol)
+        self._signals.put(outbox)  # what was put before
+
+    def _under_lock(self, change: Callable[[], None]) -> None:
+        """Change the protocol, and do what comes of it."""
+        with self._lock:
+            change()
+            effects = self._protocol.drain()
+            wakes = self._protocol.has_ready
+        for effect in effects:
+            effect()
+        if wakes:
+            self._signal_now(_Wake())
+
+    def _hang_up(self, code: int = 1000) -> None:
+        connection = self._connection
+        if connection is not None:
+            connection.close(code)
+
+    # ---- the reading thread -------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        """Keep the runs connected until all are over."""
+        try:
+            self._live()
+        except Exception as error:
+            _close_to_others(self)
+            self._under_lock(partial(self._protocol.fail, error))
+        finally:
+            _close_to_others(self)
+            self._signal_now(None)
+
+    def _live(self) -> None:
+        run = next(iter(self._protocol.runs.values()))
+        found = self._open(run) if run.state is RunState.OPENING else self._find_back()
+        while found is not None:
+            gone = self._serve(*found)
+            _close_to_others(self)
+            self._tell_before_it_is_passed(gone)
+            lost = _Lost(gone, new_future())
+            self._signal_now(lost)
+            lost.heard.result()  # by then all is taken in that was put before
+            found = self._find_back()
+
+    def _open(self, run: RunProtocol) -> tuple[Reached, RunProtocol] | None:
+        """Connect for the first time; what goes wrong is for whoever opens the run."""
+        try:
+            with ExitStack() as stack:
+                connection = stack.enter_context(dial(self.endpoint))
+                hello = run.greeting()
+                run.introduced = True
+                welcome = greet(connection, hello)
+                return Reached(connection, stack.pop_all(), self.endpoint, welcome), run
+        except Exception as error:
+            _close_to_others(self)
+            self._under_lock(partial(self._protocol.fail_to_open, run, error))
+            return None
+
+    def _serve(self, found: Reached, run: RunProtocol) -> Exception:
+        """Read from a connection until it is gone, and say why it is."""
+
+        def begin() -> None:
+            self._connection = found.connection
+            self._protocol.endpoint = found.endpoint
+            self._protocol.opened(run, found.welcome)
+
+        try:
+            with found.open:
+                shares = found.welcome is not None and found.welcome.shares is True
+                if shares:
+                    _open_to_others(self, found.endpoint)
+                else:
+                    _close_to_others(self)
+                self._under_lock(begin)
+                receive = self._protocol.receive_data
+                while True:  # until recv raises ConnectionClosed
+                    text = found.connection.recv(decode=True)
+                    self._backoff.reset()
+                    self._under_lock(partial(receive, text, time.monotonic()))
+        except Exception as error:
+            return error
+        finally:
+            self._connection = None
+
+    # ---- finding back -------------------------------------------------------------------------------
+
+    def _find_back(self) -> tuple[Reached, RunProtocol] | None:
+        """Try until a Core goes on with a run; None where no run is left."""
+        _drain(self._wake)
+        while (run := self._next_away()) is not None:
+            with self._lock:
+                hello = run.greeting()
+            found = reach(candidates(self.endpoint, _running()), hello, PATIENCE)
+            run.introduced |= isinstance(found, Reached) or found.greeted
+            if isinstance(found, Reached):
+                if run.state is RunState.AWAY:
+                    self._tell_back(found.endpoint)
+                    return found, run
+                found.open.close()  # given up meanwhile
+            elif found.refused:
+                self._backoff.reset()
+                refuse, url = self._protocol.refuse, found.endpoint.url
+                self._under_lock(partial(refuse, run, url, found.why, found.code))
+            else:
+                self._not_found(str(found.why))
+        return None
+
+    def _next_away(self) -> RunProtocol | None:
+        """The run to find back next, after a pause; None where no run is left."""
+        waited = False
+        while self._protocol.runs:
+            self._under_lock(partial(self._protocol.pass_time, time.monotonic()))
+            away = self._away()
+            if away and waited:
+                return away[0]
+            pause = self._pause(away) if away else None
+            waited = bool(away)
+            with suppress(Empty):
+                self._wake.get(timeout=pause)
+        return None
+
+    def _away(self) -> list[RunProtocol]:
+        return [run for run in list(self._protocol.runs.values()) if run.state is RunState.AWAY]
+
+    def _pause(self, away: list[RunProtocol]) -> float:
+        """Seconds to wait before the next attempt."""
+        now = time.monotonic()
+        left = [max(0.0, run.until - now) for run in away if run.until is not None]
+        return min([self._backoff.wait(), *left])
+
+    def _not_found(self, why: str) -> None:
+        for run in self._away():
+            run.why = why
+        self._tell(self._hint or why)
+
+    # ---- what a person is told ----------------------------------------------------------------------
+
+    def _tell_before_it_is_passed(self, gone: Exception) -> None:
+        """Say that the Core is away, where breakpoints are about to be passed unedited."""
+        self._hint = ""
+        if isinstance(gone, ConnectionClosed) and not is_too_large(gone):
+            self._hint = why_gone(gone)
+            runs = [run for run in list(self._protocol.runs.values()) if run.resumes]
+            self._advise([run for run in runs if run.on_disconnect == "continue"])
+
+    def _tell(self, why: str) -> None:
+        self._hint = self._hint or why
+        self._advise(self._away())
+
+    def _advise(self, runs: list[RunProtocol]) -> None:
+        """Say once that the Core is away; who says goodbye hears of it by what isn't delivered."""
+        for run in runs:
+            goes_on = run.on_disconnect == "wait" and run.listener.goes_on
+            advice = _LEASED if goes_on else _ADVICE[run.on_disconnect]
+            if not (advice in self._told or run.closing):
+                self._told.add(advice)
+                said = "Connection lost to the Core at %s: %s. %s"
+                log.warning(said, self.endpoint.url, self._hint, advice)
+
+    def _tell_back(self, endpoint: Endpoint) -> None:
+        if self._told:
+            self._told.clear()
+            log.warning("The Core is back at %s: the run goes on.", endpoint.url)
+
+    # ---- the writing thread -------------------------------------------------------------------------
+
+    def _write(self) -> None:
+        """Write until the reading thread ends."""
+        ends = False
+        while not ends:
+            signals = self._some()
+            ends = None in signals
+            try:
+                self._take(signals)
+                self._send_all()
+            except Exception as error:
+                log.exception("Writing to the Core failed.")
+                _close_to_others(self)
+                self._under_lock(partial(self._protocol.fail, error))
+                self._hang_up(1011)
+            for signal in signals:
+                if isinstance(signal, _Lost):
+                    signal.heard.set_result(None)
+        for outbox in list(self.outboxes.values()):
+            if outbox.protocol.id in self._protocol.runs:  # it came too late
+                outbox.protocol.listener.needs_connection()  # elsewhere
+
+    def _some(self) -> list[_Signal]:
+        """All that is there to be done, once there is something, or a time has come."""
+        _drain(self._hurry)
+        with self._lock:
+            due = self._protocol.deadline()
+        try:
+            wait = None if due is None else max(0.0, due - time.monotonic())
+            signal = self._signals.get(timeout=wait)
+        except Empty:
+            return [_Wake()]
+        if isinstance(signal, Outbox):
+            with suppress(Empty):
+                self._hurry.get(timeout=_GATHER)
+        return [signal, *_drain(self._signals)]
+
+    def _take(self, signals: list[_Signal]) -> None:
+        with self._lock:
+            now = time.monotonic()
+            for signal in dict.fromkeys(signals):
+                self._take_one(signal, now)
+            self._protocol.pass_time(now)
+            effects = self._protocol.drain()
+        for effect in effects:
+            effect()
+
+    def _take_one(self, signal: _Signal, now: float) -> None:
+        match signal:
+            case Outbox():
+                self._take_in(signal, now)
+            case _Join(outbox):
+                self._take_on(outbox)
+            case _GiveUp(outbox):
+                self._protocol.give_up(outbox.protocol)
+            case _Lost(gone):
+                self._protocol.connection_lost(gone, now)
+
+    def _take_in(self, outbox: Outbox, now: float) -> None:
+        run = outbox.protocol
+        if run.id in self._protocol.runs:
+            self._protocol.take_in(run, _drain(outbox.inbox), now)
+            if run.closing or run.state is RunState.OVER:
+                self._wake.put(None)
+        elif outbox.link is not self:  # it has moved meanwhile
+            outbox.link.signal(outbox)
+            outbox.link.hurry()
+
+    def _send_all(self) -> None:
+        while True:
+            with self._lock:
+                connection = self._connection
+                text = self._protocol.data_to_send(time.monotonic())
+                effects = self._protocol.drain()
+            for effect in effects:
+                effect()
+            if text is None:
+                return
+            try:
+                if connection is not None:
+                    connection.send(text, text=True)
+                    continue
+            except ConnectionClosed:  # the reading thread says why
+                pass
+            with self._lock:
+                self._protocol.write_failed()
+
+
+def _drain(queue: SimpleQueue[Q]) -> list[Q]:
+    """All that is in a queue, which only one thread empties."""
+    found: list[Q] = []
+    with suppress(Empty):
+        while True:
+            found.append(queue.get_nowait())
+    return found
+
+
+def _running() -> list[RuntimeFile]:
+    with suppress(OSError):
+        return list(running_servers())
+    return []
+
+
+# ---- the links of this process -----------------------------------------------------------------------
+
+_links: weakref.WeakSet[SharedLink] = weakref.WeakSet()
+#: Those that further runs may share: their connection is about to open, or open.
+_open_links: dict[Endpoint, SharedLink] = {}
+#: Held while these change, for no longer. A signal's handler may open a run while it is held.
+_opening = threading.RLock()
+
+
+def open_run(endpoint: Endpoint, outbox: Outbox) -> None:
+    """Let a run have a connection: the one that this process has to the Core, or a new one."""
+    with _opening:
+        link = _open_links.get(endpoint)
+        if link is not None:
+            link.join(outbox)
+            return
+        link = SharedLink(endpoint, outbox)
+        if outbox.protocol.state is RunState.OPENING:
+            _open_links[endpoint] = link
+
+
+def _open_to_others(link: SharedLink, endpoint: Endpoint) -> None:
+    with _opening:
+        _open_links.setdefault(endpoint, link)
+
+
+def _close_to_others(link: SharedLink) -> None:
+    with _opening:
+        for endpoint in [each for each, found in _open_links.items() if found is link]:
+            del _open_links[endpoint]
+
+
+def _abandon_all() -> None:
+    global _opening
+    _opening = threading.RLock()
+    _open_links.clear()
+    for link in list(_links):
+        link.abandon()
+
+
+os.register_at_fork(after_in_child=_abandon_all)
