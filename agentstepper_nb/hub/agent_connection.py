@@ -86,6 +86,7 @@ class AgentConnection:
         session = self._new_session(run)
         if envelope.type == "hello":  # another message is only refused
             self._sessions[run] = session
+            self._parts.pop(run, None)  # what a session that was closed left unfinished
         return session
 
     def _new_session(self, run: str | None) -> AgentSessionV2:

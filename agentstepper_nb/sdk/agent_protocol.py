@@ -233,7 +233,7 @@ class AgentProtocol:
         if run is None:
             return  # of a run that has left
         if isinstance(message, Closed):
-            gone = ConnectionClosedError(Close(message.code, message.reason), None, True)
+            gone = ConnectionClosedError(Close(message.code, message.reason), None)
             self._lose(run, gone, now)
             self._make_ready(run)
         elif run.state in _GREETED:

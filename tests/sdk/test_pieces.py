@@ -177,17 +177,15 @@ def test_few_bytes_that_tell_much_wait_for_the_core(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_the_core_keeps_counts_as_delivered_while_the_rest_is_written() -> None:
-    out, line = an_outbox()
+    out = Written()
+    messages = [reached(prompt(10), f"b{number}") for number in range(4)]
+    out.protocol.take_in(out.run, [Batch((message,), 0) for message in messages], 0.0)
     left: list[int] = []
-
-    def send(message: bytes, **options: Any) -> None:
-        left.append(out.undelivered)
-        out.acknowledged(Acknowledged(received=len(left) + 1))
-
-    line.send = send  # type: ignore[method-assign]
-    write(out, *(reached(prompt(10), f"b{number}") for number in range(4)))
+    while out.protocol.data_to_send(0.0) is not None:
+        left.append(out.run.undelivered)
+        out.acknowledge(len(left) + 1)
     assert left == [4, 3, 2, 1]
-    assert out.undelivered == 0
+    assert out.run.undelivered == 0
 
 
 @both

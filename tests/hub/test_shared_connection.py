@@ -1,0 +1,92 @@
+"""Runs of one process on one connection, as the Core meets them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from agentstepper_nb.hub import Hub
+from tests.hub.desk import Agent, a_hub
+from tests.hub.test_reading import on_a_loop
+
+Json = Any
+
+
+def give(agent: Agent, name: str, type: str, n: int, **body: Json) -> None:
+    """Send a message for a run on the connection that another run's agent has opened."""
+    agent.session.receive(json.dumps({"n": n, "type": type, "run": name, "body": body}))
+
+
+def greet(agent: Agent, run: str, **fields: Json) -> None:
+    give(agent, run, "hello", 1, **agent.hello | {"run": run, "shares": True} | fields)
+
+
+def parts(message: Json, count: int) -> list[str]:
+    text = json.dumps(message)
+    size = -(-len(text) // count)
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def debug_message(n: int, id: str, data: str) -> Json:
+    event = {"id": id, "kind": "debug_message", "at": 1.0, "clock": 1.0, "data": data}
+    return {"n": n, "type": "event", "body": event}
+
+
+async def said(hub: Hub, run: str) -> list[str]:
+    """The debug messages that are kept of a run."""
+    await hub.recorded()
+    history = await hub.store.history(run)
+    found = [event for event in history.events if event.kind == "debug_message"]
+    return [json.loads(event.data or "") for event in found]
+
+
+@on_a_loop
+async def test_each_run_hears_and_says_its_own() -> None:
+    hub, agent = await a_hub(), Agent("a", shares=True)
+    assert (await agent.connect(hub))["shares"] is True
+    greet(agent, "b")
+    assert (await agent.line.expect("welcome", run="b"))["shares"] is True
+    for part in (sent := parts(debug_message(2, "e", "in parts"), 3)):
+        give(agent, "b", "part", 2, text=part, last=part is sent[-1])
+        if part is not sent[-1]:  # the other run speaks between
+            agent.begin(f"e{len(agent.said)}", kind="debug_message", data="meanwhile")
+    assert await said(hub, "b") == ["in parts"]
+    assert await said(hub, "a") == ["meanwhile", "meanwhile"]
+    await hub.close()
+
+
+@on_a_loop
+async def test_a_run_that_leaves_is_detached_and_the_others_stay() -> None:
+    hub, agent = await a_hub(), Agent("a", shares=True)
+    await agent.connect(hub)
+    greet(agent, "b")
+    await agent.line.expect("welcome", run="b")
+    give(agent, "b", "leave", 1)
+    assert agent.line.closed_with is None
+    greet(agent, "b", sent=1)
+    await agent.line.expect("welcome", run="b")
+    agent.begin("e", kind="debug_message", data="still here")
+    assert await said(hub, "a") == ["still here"]
+    await hub.close()
+
+
+@on_a_loop
+async def test_parts_that_a_closed_run_left_are_in_no_later_message() -> None:
+    hub, agent = await a_hub(), Agent("a", shares=True)
+    await agent.connect(hub)
+    greet(agent, "b")
+    await agent.line.expect("welcome", run="b")
+    first, second, _ = parts(debug_message(2, "e", "told again"), 3)
+    give(agent, "b", "part", 2, text=first, last=False)
+    elsewhere = Agent("b")
+    await elsewhere.connect(hub, sent=1)  # takes the run's place
+    await agent.line.expect("closed")
+    assert agent.line.closed_with is None  # the other run has it still
+    give(agent, "b", "part", 2, text=second, last=False)  # was on its way
+    greet(agent, "b", sent=2)
+    await agent.line.expect("welcome", run="b")
+    sent = parts(debug_message(2, "e", "told again"), 2)
+    for part in sent:
+        give(agent, "b", "part", 2, text=part, last=part is sent[-1])
+    assert await said(hub, "b") == ["told again"]
+    await hub.close()
