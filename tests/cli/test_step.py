@@ -31,7 +31,7 @@ from agentstepper_nb.protocol.values import (
 from .agent import Agent
 from .conftest import Served, Step
 
-PROMPT = r"\[q\]uit \[\?\]"
+PROMPT = r"\[n\]ext .*\[q\]uit \[\?\]"
 
 
 @pytest.fixture
