@@ -6,6 +6,11 @@ import signal
 from collections.abc import Generator
 
 import pytest
+from hypothesis import settings
+
+# No test fails for how long an example took: machines are busy.
+settings.register_profile("without_deadlines", deadline=None)
+settings.load_profile("without_deadlines")
 
 # A suite that is published: its failed assertions tell as much as those of tests.
 pytest.register_assert_rewrite("agentstepper_nb.store.runtime.conformance")

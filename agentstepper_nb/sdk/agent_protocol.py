@@ -328,7 +328,7 @@ class AgentProtocol:
     ) -> None:
         """A run ends, or goes on alone."""
         if run.state is RunState.OPENING:
-            run.fail_to_open(lost or ConnectionLostError("The run was given up."))
+            run.fail_to_open(lost or ConnectionLostError(NO_ANSWER))
         else:
             run.end(lost, broken=broken)
         if run.state is RunState.ALONE:
