@@ -36,16 +36,14 @@ def let_wait(server: Server) -> None:
             listening.listen(_WAITING)
 
 
-async def close_servers(servers: Sequence[Server], code: int = 1001, reason: str = "") -> None:
-    """Close servers, and wait until each connection that they have accepted is closed.
+async def stop_accepting(servers: Sequence[Server]) -> None:
+    """Accept no more connections, and wait until websockets has a task for each that was accepted.
 
-    A server of websockets forgets the connections that asyncio is about to hand to it, so that their
-    tasks outlive the event loop: the servers first stop to accept, then take what was accepted.
+    A server of websockets that is closed forgets the connections that asyncio is about to hand to it, so
+    that their tasks outlive the event loop.
 
     Args:
         servers: Servers of the running loop.
-        code: The code that open connections are closed with.
-        reason: The reason that they are told.
     """
     loop = asyncio.get_running_loop()
     for server in servers:
@@ -53,10 +51,6 @@ async def close_servers(servers: Sequence[Server], code: int = 1001, reason: str
             loop.remove_reader(listening.fileno())
     for _ in range(_TURNS):
         await asyncio.sleep(0)
-    for server in servers:
-        server.close(code=code, reason=reason)
-    for server in servers:
-        await server.wait_closed()
 
 
 class LoopErrors:

@@ -17,7 +17,7 @@ from ..protocol.frame import MAX_MESSAGE
 from ..protocol.records import RunHistory
 from ..protocol.values import Durability
 from ..store import MemoryStore, Store, archive, open_store
-from .accepting import AT_ONCE, LoopErrors, close_servers, let_wait
+from .accepting import AT_ONCE, LoopErrors, let_wait, stop_accepting
 from .connection import VERSION_1_ALONE, Rights, Session
 from .core_control import CoreControl
 from .extensions import Extension
@@ -326,7 +326,11 @@ class AgentStepperCore(CoreControl):
         await self._close_servers()
 
     async def _close_servers(self) -> None:
-        await close_servers(self._servers)  # each session has said why by now
+        await stop_accepting(self._servers)
+        for server in self._servers:
+            server.close()  # each session has said why by now
+        for server in self._servers:
+            await server.wait_closed()
         self._servers.clear()
 
     # The gates have checked the tokens.

@@ -11,7 +11,7 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request, Response
 
 from agentstepper_nb.discover import Endpoint
-from agentstepper_nb.hub.accepting import close_servers
+from agentstepper_nb.hub.accepting import stop_accepting
 from agentstepper_nb.hub.lines import LineSession
 from agentstepper_nb.hub.sockets import FairTurns, SocketConnection, converse
 from agentstepper_nb.rpc.line import Service
@@ -60,7 +60,9 @@ class Core:
 
     async def stop(self) -> None:
         assert self._server is not None
-        await close_servers([self._server], reason="The Core is stopping.")
+        await stop_accepting([self._server])
+        self._server.close(reason="The Core is stopping.")
+        await self._server.wait_closed()
 
     async def __aenter__(self) -> Core:
         await self.start()
