@@ -58,7 +58,7 @@ async def _ask(endpoint: Endpoint) -> RuntimeStatus:
 
 
 def _facts(status: RuntimeStatus) -> Agents:
-    from ..store.checkup.looking import put_aside
+    from ..store.checkup.examination import put_aside
 
     store = status.store
     if store is None:

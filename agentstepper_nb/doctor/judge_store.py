@@ -153,7 +153,8 @@ def _unopened(aside: Aside, about: Checkup) -> Iterator[Finding]:
         yield _wrong(
             "damaged store",
             f"Nothing can be read of {aside.file}: {aside.problem}. All of its runs are lost.",
-            "Put back a copy of it, if you have one; else delete it.",
+            "Put back a copy of it, if you have one. `sqlite3 FILE .recover` may find more in it; else "
+            "delete it.",
         )
         return
     yield _wrong(

@@ -1,4 +1,4 @@
-"""A hundred damaged bytes and fifty truncations of each kind of file: tests/unit/store has a sample."""
+"""Fifty damaged bytes and 25 truncations of each kind of file: tests/unit/store has a sample."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests.helpers.damage import OTHERS, Harm, build, endure, harmed, with_others
 
-TIMES = {Harm.FLIP: 100, Harm.CUT: 50}
+TIMES = {Harm.FLIP: 50, Harm.CUT: 25}
 
 
 @pytest.mark.timeout(900)

@@ -1,50 +1,83 @@
-"""Runs out of a damaged store: whole where they are, else with words in place of what is lost."""
+"""Runs out of a damaged store: whole where they are, else with words in place of what is lost.
+
+SQLite reads what it can, row by row; what it can't is lost, and said to be.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
+import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final, TypeVar
 
-from ...errors import AgentStepperError, DamagedRunError
-from ...protocol.records import Record
-from ..sqlite import rules
-from ..sqlite.reader import Reader
-from ..sqlite.rows import COUNTED, PROOF, RunRow, intact
-from .pieces import Pieces, Salvaged
-from .wreck import Wreck, copied
+import msgspec
+from msgspec.structs import replace
+
+from ...errors import DamagedRunError
+from ...protocol.records import Proof, Record, RunHistory
+from ...protocol.values import (
+    AgentState,
+    Breakpoint,
+    Commit,
+    Ending,
+    Event,
+    EventKind,
+    FileChange,
+    Run,
+    RunState,
+)
+from ..sqlite import migrate, rules
+from ..sqlite.contents import Texts
+from ..sqlite.opening import connect
+from ..sqlite.rows import COUNTED, OF_RUNS, RUN, RunRow, intact, select
+from ..sqlite.run import StoredRun
+
+T = TypeVar("T")
+Row = Sequence[Any]
+
+#: The tag of a run that was put together again.
+TAG: Final = "damaged"
+#: What stands where a content was.
+LOST_CONTENT: Final = '"(This content was damaged and could not be read.)"'
+#: What stands where a row was.
+LOST_ROW: Final = '"(This row was damaged and could not be read.)"'
+
+_COPY: Final = ".salvage.part"
+#: Tables whose rows are read one by one.
+_TABLES: Final = (*COUNTED, "changes", "sentences", "rules")
+#: How many numbers are tried where a table breaks off: before the next row that can be read, or, where
+#: there is none, beyond the last.
+_GAP: Final = 1_000_000
+_BEYOND: Final = 1_000
+#: The most rows that get words in their place at a run's end.
+_FILLERS: Final = 100_000
 
 
 @dataclass(frozen=True)
-class Sentence:
-    """What a model once made of something: kept with the run that it was made for."""
-
-    run: str
-    key: str
-    text: str
-
-
-@dataclass
-class Haul:
-    """What a damaged store still gives.
+class Salvaged:
+    """One run of a damaged store.
 
     Args:
-        runs: Its runs, one by one, oldest first.
-        sentences: Called after a run was taken: the sentences that go with it.
-        files: Files of version 1 that were taken in, with the ids of the runs they became.
-        rules: What leads to the stops and prices.
+        history: All of it that could be read, with words in place of the rest.
+        proof: By what its agent is known.
+        heard: The last number of its agent's messages.
+        sentences: What a model once made of something of it, by its key.
+        lost: What couldn't be read, in words; empty where it is as it was.
     """
 
-    runs: Iterator[Salvaged]
-    sentences: Callable[[str], list[Sentence]]
-    files: list[tuple[str, str]] = field(default_factory=list)
-    rules: tuple[Record, ...] = ()
+    history: RunHistory
+    proof: Proof | None = None
+    heard: int = 0
+    sentences: tuple[tuple[str, str], ...] = ()
+    lost: tuple[str, ...] = ()
 
 
 @contextlib.contextmanager
-def salvage(path: Path) -> Iterator[Haul]:
+def salvage(path: Path) -> Iterator[Salvage]:
     """Read a damaged store, which stays as it is.
 
     Args:
@@ -54,82 +87,303 @@ def salvage(path: Path) -> Iterator[Haul]:
         OSError: There is no room for a copy.
         sqlite3.DatabaseError: Nothing at all can be read.
     """
-    with copied(path) as copy, contextlib.ExitStack() as stack:
-        wreck = Wreck(copy)
-        stack.callback(wreck.close)
-        reader = None
-        with contextlib.suppress(AgentStepperError):
-            reader = Reader(copy)
-            stack.callback(reader.close)
-        yield _Salvage(wreck, reader).haul()
+    with _copied(path) as copy, contextlib.closing(connect(copy, "rw")) as connection:
+        connection.execute("PRAGMA writable_schema = ON")  # opens a file that was cut, too
+        connection.execute("PRAGMA query_only = ON")
+        migrate.schema(connection)
+        yield Salvage(connection)
 
 
-class _Salvage:
-    """Everything of one store."""
+@contextlib.contextmanager
+def _copied(path: Path) -> Iterator[Path]:
+    """A copy beside the file, with its journals, for SQLite to take these in; deleted afterwards."""
+    copy = path.with_name(path.name + _COPY)
+    ends = ("", "-wal", "-journal", "-shm")
+    try:
+        for end in ends[:3]:
+            source, target = (each.with_name(each.name + end) for each in (path, copy))
+            target.unlink(missing_ok=True)
+            if source.exists():
+                os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+                shutil.copyfile(source, target)
+        yield copy
+    finally:
+        for end in ends:
+            copy.with_name(copy.name + end).unlink(missing_ok=True)
 
-    def __init__(self, wreck: Wreck, reader: Reader | None) -> None:
-        self._wreck = wreck
-        self._reader = reader
-        tables = ("events", "breakpoints", "commits", "changes", "notes", "sentences")
-        self._numbers = {table: wreck.numbers(table) for table in tables}
-        ids = wreck.ids()
-        with_rows = {run for found in self._numbers.values() for run in found}
-        runs = sorted({*ids, *(run for run in with_rows if run > 0)})
-        self._ids = {n: self._id(n, ids.get(n, [])) for n in runs}
 
-    def haul(self) -> Haul:
-        return Haul(self._runs(), self._sentences, self._files(), self._rules())
+class Salvage:
+    """What a damaged store still gives.
 
-    def _runs(self) -> Iterator[Salvaged]:
-        for n, id in self._ids.items():
-            run = self._whole(n, id) or Pieces(self._wreck, self._numbers, n, id).run()
-            if run is not None:
-                yield run
+    Args:
+        connection: To a copy.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        self._numbers = {table: self._numbers_of(table) for table in _TABLES}
+        ids = self._ids()
+        rows = {run for table in OF_RUNS for run in self._numbers.get(table, ()) if run > 0}
+        self._runs = {n: self._id(n, ids.get(n, [])) for n in sorted({*ids, *rows})}
+
+    def runs(self) -> Iterator[Salvaged]:
+        """Its runs, one by one, oldest first; without those of which nothing is left."""
+        for n, id in self._runs.items():
+            sentences = tuple(
+                (str(row[2]), str(row[3])) for row in self.sound_rows("sentences", n, id)
+            )
+            try:
+                run = StoredRun(self.connection, id, every=True)
+                history, proof, heard = run.history(), run.proof, run.row.heard
+            except (DamagedRunError, KeyError, sqlite3.DatabaseError):
+                torn = _TornRun(self, n, id)
+                if torn.is_there:
+                    yield torn.salvaged(sentences)
+            else:
+                yield Salvaged(history, proof, heard, sentences)
+
+    def files(self) -> list[tuple[str, str]]:
+        """The files of version 1 that were taken in, with the ids of the runs they became."""
+        found: dict[Any, Any] = {}
+        self._read("SELECT name, run FROM files", found)
+        return [(name, self._runs[n]) for name, n in found.items() if n in self._runs]
+
+    def rules(self) -> tuple[Record, ...]:
+        """What leads to the stops and prices."""
+        found = (self.row("rules", n) for n in self.numbers("rules", 0))
+        return rules.of([row for row in found if row is not None]).records
+
+    # ---- rows ---------------------------------------------------------------------------------------
+
+    def row(self, table: str, n: int) -> Row | None:
+        """A row by its number; None where it isn't there or can't be read."""
+        try:
+            found = self.connection.execute(select(table, "n = ?"), (n,)).fetchone()
+        except sqlite3.DatabaseError:
+            return None
+        return found if found is not None and found[0] == n else None
+
+    def sound_rows(self, table: str, run: int, id: str) -> Iterator[Row]:
+        """The rows of a run that are as they were."""
+        rows = (self.row(table, n) for n in self.numbers(table, run))
+        return (row for row in rows if row is not None and intact(table, id, row))
+
+    def has_sound_rows(self, run: int, id: str) -> bool:
+        """Whether any row of a run is as it was."""
+        return any(any(self.sound_rows(table, run, id)) for table in COUNTED)
+
+    def numbers(self, table: str, run: int) -> Sequence[int]:
+        """The numbers of a run's rows; of those that belong to no run under 0."""
+        return self._numbers[table].get(run, ())
+
+    def _numbers_of(self, table: str) -> dict[int, list[int]]:
+        """The numbers of a table's rows, by their run's."""
+        query = f"SELECT n, {'run' if table in OF_RUNS else '0'} FROM {table} NOT INDEXED"
+        found: dict[Any, Any] = {}
+        if not self._read(f"{query} ORDER BY n", found):
+            low = max(found, default=0)
+            self._read(f"{query} ORDER BY n DESC", found)
+            high = min((n for n in found if n > low), default=low + _BEYOND)
+            for n in range(low + 1, min(high, low + _GAP)):
+                self._read(f"{query} WHERE n = {n}", found)
+        by_run: dict[int, list[int]] = {}
+        for n in sorted(found):
+            if isinstance(found[n], int):
+                by_run.setdefault(found[n], []).append(n)
+        return by_run
+
+    def _ids(self) -> dict[int, list[str]]:
+        """What the runs' ids may be, by their numbers: they stand in the table and in its index."""
+        ids: dict[int, list[str]] = {}
+        for order in ("NOT INDEXED ORDER BY n", "ORDER BY id"):
+            found: dict[Any, Any] = {}
+            self._read(f"SELECT n, id FROM runs {order}", found)
+            for n, id in found.items():
+                if isinstance(id, str) and id and id not in ids.setdefault(n, []):
+                    ids[n].append(id)
+        return ids
 
     def _id(self, n: int, candidates: list[str]) -> str:
         """A run's id: the one to which its rows' checksums agree, since one copy may be hurt."""
-        for table in COUNTED:
-            for number in self._numbers[table].get(n, ()):
-                row = self._wreck.row(table, number)
-                for id in candidates:
-                    if row is not None and intact(table, id, row):
-                        return id
-        own = self._wreck.row("runs", n)
-        right = [id for id in candidates if own is not None and intact("runs", id, own)]
-        return next(iter([*right, *candidates]), f"damaged-{n}")
+        own = self.row("runs", n)
+        for id in candidates:
+            if own is not None and intact("runs", id, own):
+                return id
+            if self.has_sound_rows(n, id):
+                return id
+        return candidates[0] if candidates else f"damaged-{n}"
 
-    def _whole(self, n: int, id: str) -> Salvaged | None:
-        """A run that isn't damaged."""
-        if self._reader is None:
-            return None
+    def _read(self, query: str, into: dict[Any, Any]) -> bool:
+        """Take pairs from a query, until it breaks off: whether it didn't."""
         try:
-            history = self._reader.history(id)
-        except (DamagedRunError, KeyError):
-            return None
-        row = self._wreck.row("runs", n)
-        if row is None or not intact("runs", id, row):
-            return None
-        header = RunRow.of(row)
-        proof = None if header.proof is None else PROOF.decode(header.proof)
-        return Salvaged(history, proof, header.heard, header.active)
-
-    def _sentences(self, id: str) -> list[Sentence]:
-        n = next(n for n, known in self._ids.items() if known == id)
-        rows = (self._wreck.row("sentences", at) for at in self._numbers["sentences"].get(n, ()))
-        return [
-            Sentence(id, str(row[2]), str(row[3]))
-            for row in rows
-            if row is not None and intact("sentences", id, row)
-        ]
-
-    def _rules(self) -> tuple[Record, ...]:
-        numbers = self._wreck.numbers("rules").get(0, ())
-        rows = (self._wreck.row("rules", n) for n in numbers)
-        return rules.of([row for row in rows if row is not None]).records
-
-    def _files(self) -> list[tuple[str, str]]:
-        try:
-            rows = self._wreck.connection.execute("SELECT name, run FROM files").fetchall()
+            for key, value in self.connection.execute(query):
+                if isinstance(key, int | str):
+                    into.setdefault(key, value)
         except sqlite3.DatabaseError:
-            return []
-        return [(name, self._ids[n]) for name, n in rows if n in self._ids]
+            return False
+        return True
+
+
+class _TornRun(StoredRun):
+    """One run of which something is lost.
+
+    Args:
+        rows: The store.
+        n: The run's number.
+        id: Its id.
+    """
+
+    def __init__(self, rows: Salvage, n: int, id: str) -> None:
+        self._salvage = rows
+        self._own = rows.row("runs", n)
+        self._is_known = self._own is not None and intact("runs", id, self._own)
+        known = self._own if self._own is not None and self._is_known else (n, id, b"", None, None)
+        self._read_from(
+            rows.connection, RunRow.of(known), Texts(rows.connection, n, id, shared=True)
+        )
+        self._lost = [] if self._is_known else ["its header"]
+        self._contents = 0  # that are lost
+
+    @property
+    def is_there(self) -> bool:
+        """Whether anything of it is left."""
+        return self._own is not None or self._salvage.has_sound_rows(self._row.n, self._id)
+
+    def salvaged(self, sentences: tuple[tuple[str, str], ...]) -> Salvaged:
+        """What there is of it."""
+        history = _mended(self.history(), ended=not self._is_known)
+        if self._contents:
+            self._lost.append(_many(self._contents, "content"))
+        return Salvaged(
+            history,
+            self.proof if history.run.live else None,
+            self._row.heard,
+            sentences,
+            tuple(self._lost) or ("what ties it together",),
+        )
+
+    def _rows(self, table: str) -> list[Row]:
+        sound = list(self._salvage.sound_rows(table, self._row.n, self._id))
+        if table in COUNTED:
+            there = len(self._salvage.numbers(table, self._row.n))
+            lost = max(there, getattr(self._row, table)) - len(sound)
+            if lost:
+                self._lost.append(_many(lost, table[:-1]))
+        return sound
+
+    def _all(self, table: str, read: Callable[[Row], T]) -> list[T]:
+        found = []
+        for row in self._rows(table):
+            with contextlib.suppress(DamagedRunError):  # its checksum agrees: a bug
+                found.append(read(row))
+        return found
+
+    def _commit(self, row: Row, changes: Sequence[FileChange] | None) -> Commit:
+        there = len(changes or ())
+        if there < row[4]:
+            self._lost.append(f"{_many(row[4] - there, 'file')} of commit {row[2][:12]}")
+        return super()._commit((*row[:4], there, row[5]), changes or ())
+
+    def _text(self, content: Any) -> str | None:
+        try:
+            return super()._text(content)
+        except (DamagedRunError, sqlite3.DatabaseError):
+            self._contents += 1
+            return LOST_CONTENT
+
+    def _header(self) -> Run:
+        if self._is_known:
+            return super()._header()
+        if self._own is not None:
+            with contextlib.suppress(msgspec.DecodeError, TypeError):
+                return RUN.decode(self._own[2], id=self._id)
+        return Run(id=self._id, name="Damaged run", program="", started_at=0)
+
+
+# ---- what is put in place of what is lost -----------------------------------------------------------
+
+
+def _mended(history: RunHistory, *, ended: bool) -> RunHistory:
+    """A run in which nothing is missing any more that others refer to.
+
+    Args:
+        history: What could be read.
+        ended: Whether its header is lost: then it is over.
+    """
+    points = history.breakpoints
+    events = [*history.events, *_events_of(history)]
+    items: list[Event | Breakpoint] = [*events, *points]
+    header = _over(history.run, items) if ended else history.run
+    fillers = _fillers(header, items)
+    there = {point.id for point in points}
+    run = replace(
+        header,
+        rows=max((each.seq for each in (*items, *fillers)), default=0),
+        pending=tuple(id for id in header.pending if id in there),
+        tags=tagged(header.tags),
+    )
+    return replace(history, run=run, events=(*events, *fillers))
+
+
+def _events_of(history: RunHistory) -> Iterator[Event]:
+    """Events that are lost, made again from their breakpoints."""
+    known = {event.id for event in history.events}
+    for point in history.breakpoints:
+        if point.event not in known:
+            known.add(point.event)
+            yield Event(
+                id=point.event,
+                run=point.run,
+                kind=point.kind,
+                at=point.at,
+                depth=point.depth,
+                name=point.name,
+                outcome=point.outcome,
+            )
+
+
+def _over(header: Run, items: Sequence[Event | Breakpoint]) -> Run:
+    times = [each.at for each in items]
+    began = header.started_at or min(times, default=0.0)
+    ended = max(times, default=began) if header.ended_at is None else header.ended_at
+    return replace(
+        header,
+        started_at=began,
+        state=RunState.IDLE,
+        agent_state=AgentState.FINISHED,
+        pending=(),
+        ending=header.ending or Ending.LOST,
+        ended_at=ended,
+        detached_at=None,
+        stopping=False,
+    )
+
+
+def _fillers(header: Run, items: Sequence[Event | Breakpoint]) -> list[Event]:
+    """A row that says so in place of each that is lost."""
+    times = {each.seq: each.at for each in items if each.seq}
+    last = max(times, default=0)
+    known = {each.id for each in items}
+    fillers, at = [], header.started_at
+    for seq in range(1, max(last, min(header.rows, last + _FILLERS)) + 1):
+        at = times.get(seq, at)
+        id = f"damaged-{seq}"
+        if seq not in times and id not in known:
+            kind = EventKind.DEBUG_MESSAGE
+            fillers.append(Event(id=id, run=header.id, kind=kind, at=at, seq=seq, data=LOST_ROW))
+    return fillers
+
+
+def tagged(tags: tuple[str, ...]) -> tuple[str, ...]:
+    """A run's tags, with the one that says it was damaged."""
+    return tags if TAG in tags else (*tags, TAG)
+
+
+def listed(lost: tuple[str, ...]) -> str:
+    """What is lost, in a row."""
+    *others, last = lost
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

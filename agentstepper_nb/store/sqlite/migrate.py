@@ -28,9 +28,6 @@ APPLICATION: Final = 0x41530000
 #: What follows a store's name in that of the copy from before a migration.
 BEFORE: Final = ".before-"
 
-_ROWS: Final = "SELECT rowid, type, name, tbl_name, sql FROM sqlite_schema"
-_PUT: Final = "UPDATE sqlite_schema SET type = ?, name = ?, tbl_name = ?, sql = ? WHERE rowid = ?"
-
 #: Everything a schema is made of: kind, name, its table, its SQL.
 Schema = tuple[tuple[str, str, str, str | None], ...]
 
@@ -161,42 +158,11 @@ def schema(connection: sqlite3.Connection) -> Schema:
 @cache
 def expected(number: int = VERSION, folder: Path = _FOLDER) -> Schema:
     """What the schema of a version is, by a folder's migrations."""
-    with contextlib.closing(_model(number, folder)) as connection:
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        for each in range(1, number + 1):
+            for statement in statements(each, folder):
+                connection.execute(statement)
         return schema(connection)
-
-
-def mend_schema(connection: sqlite3.Connection, number: int) -> None:
-    """Write again what the schema's rows must say; where each table begins stays as the file says.
-
-    Args:
-        connection: To a copy that nobody else reads.
-        number: The version of the store.
-    """
-    with contextlib.closing(_model(number)) as model:
-        right = [row[1:] for row in model.execute(_ROWS)]
-    hurt = []
-    for at, *row in connection.execute(_ROWS).fetchall():
-        if tuple(row) in right:
-            right.remove(tuple(row))
-        else:
-            hurt.append((at, row))
-    connection.execute("PRAGMA writable_schema = ON")
-    with transaction(connection):
-        for at, row in hurt:
-            # By any of the words that it still says; else the next that is missing.
-            same = [each for each in right if ({each[1], each[3]} - {None}) & set(row)]
-            for item in (same or right)[:1]:
-                right.remove(item)
-                connection.execute(_PUT, (*item, at))
-
-
-def _model(number: int, folder: Path = _FOLDER) -> sqlite3.Connection:
-    """An empty store of a version, in memory."""
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    for each in range(1, number + 1):
-        for statement in statements(each, folder):
-            connection.execute(statement)
-    return connection
 
 
 # ---- copies -----------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from ...errors import StoreError
 from ..files import sync_folder
 from ..network import network_type
-from . import header, migrate
+from . import migrate
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +24,12 @@ STORE_FILE: Final = "store.sqlite"
 MARKS_FILE: Final = "marks"
 #: What follows the name of a file that was put aside.
 DAMAGED: Final = ".damaged-"
+
+#: Bytes of a page.
+_PAGE: Final = 4096
+#: What the header says, from byte 16 on, of how the file is laid out: pages without reserved bytes, and
+#: a journal (1) or a write-ahead log (2). SQLite believes other values, and would read and write askew.
+_LAYOUTS: Final = tuple(_PAGE.to_bytes(2) + bytes((kind, kind, 0)) for kind in (1, 2))
 
 #: KiB of pages that the writer keeps at hand: the indexes of a long run among them.
 _CACHE: Final = 16 * 1024
@@ -147,8 +153,6 @@ def _open(path: Path) -> sqlite3.Connection:
     elif path.stat().st_size == 0:  # it never is: it gets its name when it has its tables
         raise sqlite3.DatabaseError("the file is empty")
     path.chmod(0o600)
-    if header.mend(path):
-        log.warning("The header of %s was damaged; it is put right", path)
     connection = connect(path, "rw")
     try:
         _check(connection, path)
@@ -173,6 +177,7 @@ def _create(path: Path) -> None:
     part.unlink(missing_ok=True)
     os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     with contextlib.closing(connect(part, "rw")) as connection:
+        connection.execute(f"PRAGMA page_size = {_PAGE}")
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # before there is any table
         connection.execute("PRAGMA synchronous = FULL")
         migrate.migrate(connection, part)
@@ -186,7 +191,10 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
     migrate.refuse_newer(found, path)
     if migrate.schema(connection) != migrate.expected(found):
         raise sqlite3.DatabaseError("its schema is damaged")
-    if connection.execute("PRAGMA auto_vacuum").fetchone() != (2,):  # a byte says so, for all pages
+    with path.open("rb") as file:
+        layout = file.read(21)[16:]
+    incremental = connection.execute("PRAGMA auto_vacuum").fetchone() == (2,)  # another such byte
+    if layout not in _LAYOUTS or not incremental:
         raise sqlite3.DatabaseError("its header is damaged")
     return found
 

@@ -17,10 +17,9 @@ from ...protocol.values import Breakpoint, Commit, Event, Failure, Note, Run, Ru
 from ..base import CommitPage, Needs, Page, Take
 from . import rules
 from .opening import open_reader
-from .pages import Pages
 from .rows import RUN, RunRow, intact, select, text
 from .rules import Rules
-from .run import StoredRun
+from .run import Pages, StoredRun
 
 _RUNS: Final = select("runs", "1 ORDER BY n")
 _SENTENCE: Final = select("sentences", "key = ?")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import compress
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -14,6 +15,7 @@ from ...protocol.records import (
     BreakpointSaved,
     CommitSaved,
     EventSaved,
+    Proof,
     Record,
     RunHistory,
     RunStarted,
@@ -28,6 +30,7 @@ from ...protocol.values import (
     Note,
     Run,
 )
+from ..base import CommitPage, Needs, Page, Take
 from .contents import Texts
 from .rows import (
     BREAKPOINT,
@@ -47,6 +50,14 @@ from .rows import (
 T = TypeVar("T")
 
 _RUN: Final = select("runs", "id = ?")
+# Each is of a form for which SQLite takes the index on places, the partial ones among them.
+_AT: Final = "run = ? AND seq BETWEEN ? AND ? ORDER BY seq"
+_AT_ROWS: Final = "run = ? AND seq BETWEEN ? AND ?"
+_OF_EVENTS: Final = "run = ? AND event IN (SELECT value FROM json_each(?))"
+_BEFORE: Final = "run = ? AND n < ? ORDER BY n DESC LIMIT ?"
+_LAST: Final = "SELECT max(seq) FROM {} WHERE run = ? AND seq > 0"
+#: Above every number of a row.
+_END: Final = 2**63 - 1
 
 
 class StoredRun:
@@ -63,22 +74,35 @@ class StoredRun:
     """
 
     def __init__(self, connection: sqlite3.Connection, run: str, *, every: bool = False) -> None:
-        self._execute = connection.execute
-        row = self._execute(_RUN, (run,)).fetchone()
+        row = connection.execute(_RUN, (run,)).fetchone()
         if row is None:
             raise KeyError(run)
         if not intact("runs", run, row):
             raise DamagedRunError(run, "its header is hurt")
-        self._row = RunRow.of(row)
-        self._id = run
-        self._texts = Texts(connection, self._row.n, run, every=every)
+        self._read_from(connection, RunRow.of(row), Texts(connection, row[0], run, every=every))
+
+    def _read_from(self, connection: sqlite3.Connection, row: RunRow, texts: Texts) -> None:
+        self._execute = connection.execute
+        self._row = row
+        self._id = row.id
+        self._texts = texts
+
+    @property
+    def row(self) -> RunRow:
+        """The run's own row."""
+        return self._row
+
+    @property
+    def proof(self) -> Proof | None:
+        """By what its agent is known."""
+        return None if self._row.proof is None else self._decoded(PROOF.decode, self._row.proof)
 
     def history(self) -> RunHistory:
         """All of it."""
-        events = [self._event(row) for row in self._rows("events")]
-        breakpoints = [self._breakpoint(row) for row in self._rows("breakpoints")]
+        events = self._all("events", self._event)
+        breakpoints = self._all("breakpoints", self._breakpoint)
         changes = self._changes()
-        commits = [self._commit(row, changes.get(row[0], ())) for row in self._rows("commits")]
+        commits = self._all("commits", lambda row: self._commit(row, changes.get(row[0], ())))
         return RunHistory(
             run=self._header(),
             events=tuple(events),
@@ -89,11 +113,10 @@ class StoredRun:
 
     def notes(self) -> tuple[Note, ...]:
         """What is written beside its rows."""
-        return tuple(self._note(row) for row in self._rows("notes"))
+        return tuple(self._all("notes", self._note))
 
     def records(self) -> list[Record]:
         """What leads a debugger to where it stands: see `Reader.live_records`."""
-        proof = None if self._row.proof is None else self._decoded(PROOF.decode, self._row.proof)
         events = [self._event(row, bare=True) for row in self._rows("events")]
         points = [self._breakpoint(row, bare=True) for row in self._rows("breakpoints")]
         commits = list(self._bare_commits())
@@ -101,7 +124,7 @@ class StoredRun:
         others = [event for event in events if event.kind is not EventKind.DEBUG_MESSAGE]
         rows: list[Event | Breakpoint] = sorted([*spoken, *points], key=lambda row: row.seq)
         return [
-            RunStarted(run=self._header(), proof=proof),
+            RunStarted(run=self._header(), proof=self.proof),
             *(EventSaved(event=event) for event in others),
             *(_saved(row) for row in rows),
             *(CommitSaved(commit=commit) for commit in commits),
@@ -132,6 +155,10 @@ class StoredRun:
         return None if row is None else self._commit(row, self._changes_of(row[0]))
 
     # ---- rows ---------------------------------------------------------------------------------------
+
+    def _all(self, table: str, read: Callable[[Sequence[Any]], T]) -> list[T]:
+        """The values of all of the run's rows in a table."""
+        return [read(row) for row in self._rows(table)]
 
     def _found(self, table: str, where: str, *values: Value) -> list[Sequence[Any]]:
         """Some rows of a table, each of them intact."""
@@ -183,7 +210,7 @@ class StoredRun:
         event = self._decoded(EVENT.decode, body, id=id, run=self._id)
         if bare and event.ended_at is not None:
             return event
-        return msgspec.structs.replace(event, data=self._texts.text(data))
+        return msgspec.structs.replace(event, data=self._text(data))
 
     def _breakpoint(self, row: Sequence[Any], *, bare: bool = False) -> Breakpoint:
         _, _, id, body, *_ = row
@@ -193,7 +220,7 @@ class StoredRun:
         return self._with_contents(row, point)
 
     def _with_contents(self, row: Sequence[Any], point: Breakpoint) -> Breakpoint:
-        data, edit = map(self._texts.text, row[4:6])
+        data, edit = map(self._text, row[4:6])
         return msgspec.structs.replace(point, data=data or "", edit=edit)
 
     def _commit(self, row: Sequence[Any], changes: Sequence[FileChange] | None) -> Commit:
@@ -206,13 +233,16 @@ class StoredRun:
     def _change(self, row: Sequence[Any], *, bare: bool = False) -> FileChange:
         body = None
         if row[4] is not None and not bare:
-            diff, content, previous = (self._texts.text(each) or "" for each in row[4:7])
+            diff, content, previous = (self._text(each) or "" for each in row[4:7])
             body = FileBody(diff=diff, content=content, previous_content=previous)
         return self._decoded(CHANGE.decode, row[3], body=body)
 
     def _note(self, row: Sequence[Any]) -> Note:
         _, _, message, body, _ = row
         return self._decoded(NOTE.decode, body, message=message, run=self._id)
+
+    def _text(self, content: Any) -> str | None:
+        return self._texts.text(content)
 
     def _decoded(self, decode: Callable[..., T], body: Value, /, **apart: object) -> T:
         try:
@@ -222,6 +252,88 @@ class StoredRun:
 
     def _damaged(self, what: str) -> DamagedRunError:
         return DamagedRunError(self._id, what)
+
+
+class Pages(StoredRun):
+    """A run of which some rows or commits are read, found by their place, without the others.
+
+    Inside one transaction. Errors as `StoredRun`.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, run: str) -> None:
+        super().__init__(connection, run)
+        # Prompts of a page mostly begin alike: what they share is read once.
+        self._texts = Texts(connection, self._row.n, run, shared=True)
+
+    def page(self, first: int, last: int) -> Page:
+        """As `Store.page`."""
+        rows: list[Breakpoint | Event] = []
+        commits = self.look(first, last, rows.append, lambda point: True)
+        rows.sort(key=lambda row: row.seq)
+        return Page(tuple(rows), commits)
+
+    def look(self, first: int, last: int, take: Take, needs: Needs) -> tuple[Commit, ...]:
+        """As `Store.look`."""
+        place = (self._row.n, first, last)
+        found = self._found("breakpoints", _AT, *place)
+        points = [self._without_contents(row) for row in found]
+        events = [self._event(row) for row in self._found("events", _AT, *place)]
+        rows: list[Breakpoint | Event] = sorted([*points, *events], key=lambda row: row.seq)
+        self._check_whole(rows, first, last)
+        needed = [needs(point) for point in points]
+        # At one go: one by one, to look them up takes as long as to read them.
+        self._texts.fetch(text for row in compress(found, needed) for text in row[4:6])
+        for row, point, whole in zip(found, points, needed, strict=True):
+            take(self._with_contents(row, point) if whole else point)
+        for event in events:
+            take(event)
+        return self._commits_at(rows, first, last)
+
+    def commits(self, before: int | None, limit: int) -> CommitPage:
+        """As `Store.commits`."""
+        end = _END if before is None else before
+        rows = self._found("commits", _BEFORE, self._row.n, end, limit + 1)
+        shown = rows[:limit][::-1]
+        more = shown[0][0] if len(rows) > limit else None
+        return CommitPage(tuple(map(self._bare, shown)), more)
+
+    def seq_of(self, message: str) -> int | None:
+        """As `Store.seq_of`."""
+        for table, kind in (("breakpoints", Breakpoint), ("events", Event)):
+            row = self._one(table, message)
+            if row is not None:
+                read = self._breakpoint if kind is Breakpoint else self._event
+                return read(row, bare=True).seq or None
+        return None
+
+    def _without_contents(self, row: Sequence[Any]) -> Breakpoint:
+        _, _, id, body, _, edit, _ = row
+        edit = None if edit is None else ""
+        return self._decoded(BREAKPOINT.decode, body, id=id, run=self._id, data="", edit=edit)
+
+    def _check_whole(self, rows: Sequence[Breakpoint | Event], first: int, last: int) -> None:
+        """See that no row is missing: they are numbered without gaps."""
+        end = max(self._header().rows, self._last("breakpoints"), self._last("events"))
+        expected = range(max(1, first), min(last, end) + 1)
+        if [row.seq for row in rows] != list(expected):
+            raise self._damaged(f"{len(rows)} of its rows {first} to {min(last, end)} are there")
+
+    def _last(self, table: str) -> int:
+        return self._execute(_LAST.format(table), (self._row.n,)).fetchone()[0] or 0
+
+    def _commits_at(
+        self, rows: Iterable[Breakpoint | Event], first: int, last: int
+    ) -> tuple[Commit, ...]:
+        n = self._row.n
+        events = {row.id if isinstance(row, Event) else row.event for row in rows}
+        found: dict[int, Sequence[Any]] = {}
+        names = msgspec.json.encode(sorted(events)).decode()
+        for where, *values in ((_AT_ROWS, n, first, last), (_OF_EVENTS, n, names)):
+            found |= {row[0]: row for row in self._found("commits", where, *values)}
+        return tuple(self._bare(found[number]) for number in sorted(found))
+
+    def _bare(self, row: Sequence[Any]) -> Commit:
+        return self._commit(row, self._changes_of(row[0], bare=True))
 
 
 def _saved(row: Event | Breakpoint) -> Record:

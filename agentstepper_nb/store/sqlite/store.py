@@ -25,9 +25,7 @@ from ..base import CommitPage, Needs, Page, Take, nothing
 from ..lock import Lock, take
 from ..search import Search
 from . import restart
-from .legacy import discard, untaken
-from .losses import tell
-from .marks import Marks
+from .marks import Marks, tell
 from .migrate import discard_copies
 from .opening import MARKS_FILE, STORE_FILE, open_writer
 from .reader import Reader
@@ -132,7 +130,7 @@ class SqliteStore:
 
     def _import_files(self, runs: set[str]) -> Iterator[Record]:
         """Take in what a Core of version 1 kept here."""
-        for name, history in untaken(self._folder, self._row.reader.files(), runs):
+        for name, history in restart.untaken(self._folder, self._row.reader.files(), runs):
             record = RunImported(history=history)
             self._writer.put(Append([record], file=(name, history.run.id)))
             yield record
@@ -288,7 +286,7 @@ class SqliteStore:
         for run in touched.deleted:
             self._marks.deleted(run)
         for name in touched.files:
-            discard(self._folder, name)
+            restart.discard(self._folder, name)
         if touched.deleted:
             discard_copies(self._folder / STORE_FILE)
         self._search.keep(records, touched.changes)

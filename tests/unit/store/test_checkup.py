@@ -17,7 +17,7 @@ from agentstepper_nb.protocol.records import PricesSet, SentenceMade, StopSaved
 from agentstepper_nb.protocol.stops import Stop
 from agentstepper_nb.protocol.values import EventKind, RunState
 from agentstepper_nb.store.checkup import examine, repair
-from agentstepper_nb.store.checkup.pieces import LOST_CONTENT, LOST_ROW, TAG
+from agentstepper_nb.store.checkup.salvage import LOST_CONTENT, LOST_ROW, TAG
 from agentstepper_nb.store.lock import take
 from agentstepper_nb.store.sqlite import migrate, opening
 from agentstepper_nb.store.sqlite.marks import Marks
@@ -246,7 +246,7 @@ def test_a_store_that_was_put_aside_comes_back_beside_what_is_new(
 ) -> None:
     path = folder / "store.sqlite"
     data = path.read_bytes()
-    path.write_bytes(data.replace(b"CREATE TABLE breakpoints", b"CREATE TABLE breakdowns "))
+    path.write_bytes(data.replace(b"UNIQUE (run, id)", b"UNIQUE (run,id )"))
     opening.open_writer(path).close()  # what a Core does
     (aside,) = examine(folder).aside
     assert (aside.whole, aside.hurt, aside.problem) == (5, (), "")

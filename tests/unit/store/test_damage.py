@@ -10,7 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.damage import OTHERS, Built, Harm, build, endure, harmed, named, with_others
+from tests.helpers.damage import (
+    OTHERS,
+    Built,
+    Harm,
+    build,
+    endure,
+    harmed,
+    histories,
+    named,
+    with_others,
+)
 
 FILES = ("store.sqlite", "store.sqlite-wal", "marks", *OTHERS)
 SAMPLE = 2
@@ -60,16 +70,48 @@ def test_where_the_list_of_runs_is_lost_the_search_names_them(
     assert named(about) == set(built.truth)
 
 
-def test_a_schema_whose_words_are_hurt_costs_nothing(
-    stores: dict[str, Built], tmp_path: Path
+@pytest.mark.parametrize("word", [b"runs", b"header", b"UNIQUE", b"CREATE INDEX"])
+def test_a_schema_whose_words_are_hurt(
+    stores: dict[str, Built], word: bytes, tmp_path: Path
 ) -> None:
     built = stores["store.sqlite"]
     data = built.files["store.sqlite"]
-    for word in (b"runs", b"events", b"header", b"UNIQUE", b"CREATE INDEX"):
-        data = data[:4096].replace(word, word[::-1]) + data[4096:]
+    data = data[:4096].replace(word, word[::-1]) + data[4096:]
     about = endure(built, tmp_path / "data", "store.sqlite", data)
     assert about.unopened is not None
-    assert about.unopened.whole == len(built.truth)
+
+
+@pytest.mark.parametrize(
+    ("at", "bits", "readable"),
+    [
+        (0, 4, False),
+        (16, 0x30, False),
+        (18, 4, True),
+        (19, 4, False),
+        (20, 4, None),
+        (28, 4, True),
+        (36, 4, True),
+        (63, 4, True),
+        (67, 1, True),
+    ],
+    ids=[
+        *("a format's name", "pages of another size", "how it is written", "how it is read"),
+        *("reserved bytes", "how many pages there are", "how many of them are free", "a version"),
+        "how pages are given back",
+    ],
+)
+def test_a_header_that_is_hurt(
+    stores: dict[str, Built], at: int, bits: int, readable: bool | None, tmp_path: Path
+) -> None:
+    """What SQLite reads nevertheless comes back whole (None: in part)."""
+    built = stores["store.sqlite"]
+    data = bytearray(built.files["store.sqlite"])
+    data[at] ^= bits
+    about = endure(built, tmp_path / "data", "store.sqlite", bytes(data))
+    assert about.unopened is not None or at == 36
+    back = histories(tmp_path / "data")
+    if readable is not None:
+        assert back == (built.truth if readable else {})
 
 
 def test_a_store_that_was_not_harmed_is_as_it_was(stores: dict[str, Built], tmp_path: Path) -> None:

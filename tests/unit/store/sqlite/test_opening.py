@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import random
 import sqlite3
 import stat
 from contextlib import closing
@@ -13,7 +12,6 @@ import pytest
 
 from agentstepper_nb.errors import NewerStoreError, StoreError
 from agentstepper_nb.store.sqlite import migrate, opening
-from agentstepper_nb.store.sqlite.header import SIZE, mended
 
 LOGGER = "agentstepper_nb.store.sqlite"
 
@@ -191,56 +189,6 @@ def test_what_is_no_damage_puts_nothing_aside(path: Path, monkeypatch: pytest.Mo
     with pytest.raises(StoreError, match="database or disk is full"):
         opening.open_writer(path)
     assert aside(path) == []
-
-
-def test_a_damaged_byte_in_the_header_costs_nothing_or_puts_it_aside(path: Path) -> None:
-    fill(path, *(f"name {number}" for number in range(40)))
-    whole = path.read_bytes()
-    chance = random.Random(7)
-    put_aside = set()
-    fields = (0, 15, 16, 18, 19, 20, 21, 24, 28, 30, 44, 47, 48, 52, 56, 59, 60, 63, 64, 67, 68, 71)
-    for at in (*fields, 72, 91, 92, 96):
-        data = bytearray(whole)
-        data[at] ^= chance.randrange(1, 256)
-        path.write_bytes(data)
-        if len(kept(path)) != 40:
-            put_aside.add(at)
-            assert aside(path)
-        for each in path.parent.iterdir():
-            each.unlink()
-    # The file's size, where the count of changes agrees; all else is known, or isn't needed.
-    assert put_aside <= set(range(28, 32))
-
-
-def test_only_what_is_known_is_put_right(path: Path) -> None:
-    fill(path, "a")
-    header = path.read_bytes()[:SIZE]
-    assert mended(header) == header
-    assert mended(b"text" * 25) == b"text" * 25
-    assert mended(header[:99]) == header[:99]
-    newer = bytearray(header)
-    newer[60:64] = (migrate.VERSION + 1).to_bytes(4)
-    assert mended(newer) == header  # one place alone is damage
-    newer[68:72] = (migrate.APPLICATION + migrate.VERSION + 1).to_bytes(4)
-    newer[21] = 3
-    assert mended(newer) == newer  # both are a newer program's
-    assert mended(header, pages=7) == header
-    cut = mended(header, pages=7, cut=True)
-    assert int.from_bytes(cut[28:32]) == 7
-
-
-@pytest.mark.parametrize(("first", "number"), [(99, 1), (3, 0), (0, 3), (3, 99)])
-def test_a_list_of_free_pages_that_cannot_be_one_is_forgotten(
-    path: Path, first: int, number: int
-) -> None:
-    fill(path, "a")
-    right = path.read_bytes()[:SIZE]
-
-    def header(first: int, number: int) -> bytes:
-        return right[:32] + first.to_bytes(4) + number.to_bytes(4) + right[40:]
-
-    assert mended(header(first, number), pages=50)[32:40] == bytes(8)
-    assert mended(header(3, 1), pages=50)[32:40] == header(3, 1)[32:40]
 
 
 # ---- versions -----------------------------------------------------------------------------------

@@ -25,8 +25,8 @@ from agentstepper_nb.protocol.values import (
     StoreInfo,
 )
 from agentstepper_nb.store import SqliteStore, open_store
-from agentstepper_nb.store.sqlite import losses, writer
-from agentstepper_nb.store.sqlite.marks import Marks
+from agentstepper_nb.store.sqlite import writer
+from agentstepper_nb.store.sqlite.marks import Marks, remembered
 from agentstepper_nb.store.sqlite.opening import STORE_FILE
 from tests.helpers.loops import on_loop
 from tests.helpers.stage import Stage
@@ -90,7 +90,7 @@ def test_what_the_journal_lost_is_told_and_stays_told(
     debugger = Debugger()
     debugger.replay(store.load())
     assert ("2 changes" in str(debugger.run("run").failure)) is not ended
-    assert list(losses.remembered(store._indexed._connection)) == ["run"]
+    assert list(remembered(store._indexed._connection)) == ["run"]
     assert debugger.run("other").failure is None
     store.close()
 

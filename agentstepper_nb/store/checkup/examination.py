@@ -1,4 +1,4 @@
-"""Looking at a store's folder, without owning it and without changing anything in it."""
+"""What a store's folder is like: looked at without owning it and without changing anything in it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Iterator, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -18,14 +18,12 @@ from ..archive import read
 from ..lock import LOCK_FILE, holder
 from ..network import network_type
 from ..runtime.sqlite.file import RUNTIME_FILE
-from ..sqlite import legacy, migrate
-from ..sqlite.losses import remembered
-from ..sqlite.marks import Report, compare
+from ..sqlite import migrate, restart
+from ..sqlite.marks import Report, compare, remembered
 from ..sqlite.opening import DAMAGED, MARKS_FILE, STORE_FILE, connect
 from ..sqlite.reader import Reader
 from ..sqlite.store import SEARCH_FILE
-from .report import Aside, Checkup, HurtRun
-from .salvage import salvage
+from .salvage import listed, salvage
 
 #: The agent token, the control token and the worker token.
 TOKEN_FILES: Final = ("agent-token", "control-token", "worker-token")
@@ -49,6 +47,110 @@ _LINES: Final = 20
 _TABLES_OF_RUNS: Final = ("events", "breakpoints", "commits", "notes", "blobs")
 
 
+@dataclass(frozen=True)
+class HurtRun:
+    """A run of which something is damaged.
+
+    Args:
+        id: Its id.
+        name: Its name, as far as it can be read.
+        what: What of it is hurt, in words.
+    """
+
+    id: str
+    name: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Aside:
+    """A store that couldn't be opened and was put aside; or one that can't be opened now.
+
+    Args:
+        file: Its name.
+        whole: How many of its runs can be read as they were.
+        hurt: Those of which something is lost.
+        lost: The ids of those of which nothing is left, as far as the search still knows them.
+        problem: Why nothing can be read of it; empty where something can.
+    """
+
+    file: str
+    whole: int = 0
+    hurt: tuple[HurtRun, ...] = ()
+    lost: tuple[str, ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Checkup:
+    """All that was found out about a folder.
+
+    Args:
+        folder: The folder.
+        exists: Whether there is a store in it.
+        holder: Who has it, in words; empty where nobody does.
+        network: The network file system it lies on; empty where it is this machine's.
+        sqlite: SQLite's version.
+        free: Bytes that are free there.
+        size: Bytes of its files, and of those of version 1.
+        open_to_others: Files, and "." for the folder, that others may read or write.
+        version: The store's version; 0 where it can't be told.
+        newest: The version that this program reads.
+        unreadable: Why the store can't be read now, which needn't be its own fault: rights, the disk.
+        unopened: The store, where it is too damaged to be opened.
+        structure: What SQLite finds wrong with the file itself.
+        runs: How many runs there are.
+        hurt: Those of which something is damaged.
+        missing: The runs of which the journal lost something.
+        once: The same, of an earlier damage: Cores have gone on since.
+        hurt_rules: How many of the stops and prices are damaged.
+        hurt_marks: How many marks can't be read.
+        search: Why the search's file can't be used; empty where it can.
+        aside: The stores that were put aside.
+        copies: Files that keep an earlier state: from before a migration or a repair.
+        leftovers: Files that an interrupted write left.
+        unread: `.run` files that can't be read, each with the reason.
+        others: Folders below it in which other Cores keep their runs.
+        tokens: The files of tokens that can't be used, each with the reason.
+        agents: What SQLite finds wrong with the file of agents that run on their own.
+        agents_aside: Such files that couldn't be read and were put aside.
+    """
+
+    folder: str
+    exists: bool = True
+    holder: str = ""
+    network: str = ""
+    sqlite: tuple[int, ...] = (3, 99, 0)
+    free: int = 1 << 40
+    size: int = 0
+    open_to_others: tuple[str, ...] = ()
+    version: int = 0
+    newest: int = 0
+    unreadable: str = ""
+    unopened: Aside | None = None
+    structure: tuple[str, ...] = ()
+    runs: int = 0
+    hurt: tuple[HurtRun, ...] = ()
+    missing: tuple[HurtRun, ...] = ()
+    once: tuple[HurtRun, ...] = ()
+    hurt_rules: int = 0
+    hurt_marks: int = 0
+    search: str = ""
+    aside: tuple[Aside, ...] = ()
+    copies: tuple[str, ...] = ()
+    leftovers: tuple[str, ...] = ()
+    unread: tuple[tuple[str, str], ...] = ()
+    others: tuple[str, ...] = ()
+    tokens: tuple[tuple[str, str], ...] = ()
+    agents: tuple[str, ...] = ()
+    agents_aside: tuple[str, ...] = ()
+
+    @property
+    def hurt_store(self) -> bool:
+        """Whether the store has to be built anew to be well again."""
+        return bool(self.unopened or self.structure or self.hurt or self.hurt_rules)
+
+
 def examine(folder: Path, *, own: bool = False) -> Checkup:
     """Look at everything in a folder. Takes as long as reading it whole.
 
@@ -66,14 +168,14 @@ def examine(folder: Path, *, own: bool = False) -> Checkup:
         network=network_type(folder) or "",
         sqlite=sqlite3.sqlite_version_info,
         free=shutil.disk_usage(there).free,
-        size=sum(map(_size, (*folder.glob("*"), *(folder / legacy.LOGS).glob("*")))),
+        size=sum(map(_size, (*folder.glob("*"), *(folder / restart.LOGS).glob("*")))),
         open_to_others=tuple(_open_to_others(folder)),
         newest=migrate.VERSION,
         search=_search(folder / SEARCH_FILE),
         aside=tuple(_aside(each) for each in put_aside(path)),
         copies=tuple(each.name for each in copies(path)),
         leftovers=tuple(each.name for each in leftovers(folder, held=owner is not None)),
-        unread=tuple(_unread(folder / legacy.LOGS)),
+        unread=tuple(_unread(folder / restart.LOGS)),
         others=tuple(str(each.parent) for each in sorted(folder.glob(f"[0-9]*/{STORE_FILE}"))),
         tokens=tuple(_tokens(folder)),
         agents=tuple(_structure(agents)) if agents.exists() else (),
@@ -111,20 +213,20 @@ def leftovers(folder: Path, *, held: bool) -> list[Path]:
 def _store(about: Checkup, path: Path) -> Checkup:
     try:
         with contextlib.closing(Reader(path)) as reader:
-            listed = reader.listed()
-            names = {each.run.id: each.run for each in listed}
+            runs = reader.listed()
+            names = {each.run.id: each.run for each in runs}
             hurt_rules = reader.rules().hurt
             orphans = list(_orphans(path, set(names)))
             hurt = [*_hurt(reader, list(names.values())), *orphans]
             held = bool(about.holder)  # a running Core has compared them when it began
-            changes = {each.run.id: each.changes for each in listed if not each.hurt}
+            changes = {each.run.id: each.changes for each in runs if not each.hurt}
             marks = Report() if held else compare(path.with_name(MARKS_FILE), changes)
             known = {*changes, *(run.id for run in hurt)}
         return replace(
             about,
             version=migrate.VERSION,
             structure=tuple(_structure(path)),
-            runs=len(listed),
+            runs=len(runs),
             hurt=tuple(hurt),
             missing=tuple(_missing(marks, names, known)),
             once=tuple(_once(path, names)),
@@ -209,24 +311,18 @@ def _aside(path: Path, known: Set[str] = frozenset()) -> Aside:
     """What can be read of a store; `known` are runs that ought to be in it."""
     whole, hurt, lost = 0, [], set(known)
     try:
-        with salvage(path) as haul:
-            for each in haul.runs:
+        with salvage(path) as found:
+            for each in found.runs():
                 lost.discard(each.history.run.id)
                 if each.lost:
                     run = each.history.run
-                    hurt.append(HurtRun(run.id, run.name, words(each.lost)))
+                    hurt.append(HurtRun(run.id, run.name, listed(each.lost)))
                 else:
                     whole += 1
     except (sqlite3.Error, OSError) as error:
         return Aside(path.name, lost=tuple(sorted(known)), problem=str(error))
     problem = "" if whole or hurt else "no run can be found in it"
     return Aside(path.name, whole, tuple(hurt), tuple(sorted(lost)), problem)
-
-
-def words(lost: tuple[str, ...]) -> str:
-    """What is lost, in a row."""
-    *others, last = lost
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 # ---- what else lies there ---------------------------------------------------------------------------

@@ -26,15 +26,14 @@ from ...protocol.records import (
 )
 from ..lock import take
 from ..sqlite import migrate, rules
-from ..sqlite.losses import forget
+from ..sqlite.marks import forget
 from ..sqlite.opening import DAMAGED, MARKS_FILE, STORE_FILE, open_writer, put_aside
 from ..sqlite.rows import RunRow, intact, put, sealed, select
 from ..sqlite.store import SEARCH_FILE
 from ..sqlite.tables import Tables
-from . import looking
-from .pieces import Salvaged, tagged
-from .report import Checkup
-from .salvage import Haul, salvage
+from . import examination
+from .examination import Checkup
+from .salvage import Salvage, Salvaged, listed, salvage, tagged
 
 _WHO: Final = "agentstepper doctor --repair"
 
@@ -55,12 +54,12 @@ def repair(folder: Path) -> list[str]:
     """
     if not folder.is_dir():
         raise StoreError(f"There is no folder {folder}: name the one that the runs are kept in.")
-    if not looking.ours(folder):
+    if not examination.ours(folder):
         raise StoreError(
             f"No Core has kept anything in {folder}: name the folder that the runs are kept in."
         )
     with take(folder, _WHO):
-        about = looking.examine(folder, own=True)
+        about = examination.examine(folder, own=True)
         return list(_repairs(folder, about))
 
 
@@ -71,7 +70,7 @@ def _repairs(folder: Path, about: Checkup) -> Iterator[str]:
     if about.hurt_store:
         name = put_aside(path)
         yield f"The damaged store is kept as {name}."
-    for each in looking.put_aside(path):
+    for each in examination.put_aside(path):
         yield from _bring_back(path, each)
     yield from _marks(folder, about)
     if about.search or about.hurt_store or about.aside:
@@ -79,7 +78,7 @@ def _repairs(folder: Path, about: Checkup) -> Iterator[str]:
             (folder / f"{SEARCH_FILE}{end}").unlink(missing_ok=True)
     if about.search:
         yield "The search's file was damaged and is deleted: the next Core makes it anew."
-    for each in looking.leftovers(folder, held=False):
+    for each in examination.leftovers(folder, held=False):
         each.unlink(missing_ok=True)
         yield f"{each.name} is deleted: an interrupted write left it."
     for name, _ in about.tokens:
@@ -127,8 +126,8 @@ def _tag(connection: sqlite3.Connection, id: str) -> None:
 def _bring_back(path: Path, damaged: Path) -> Iterator[str]:
     """Take the runs of a store that was put aside into the one that is there."""
     try:
-        with salvage(damaged) as haul, contextlib.closing(open_writer(path)) as connection:
-            taking = _Taking(connection, haul)
+        with salvage(damaged) as found, contextlib.closing(open_writer(path)) as connection:
+            taking = _Taking(connection, found)
             yield from taking.all()
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     except StoreError:
@@ -149,9 +148,9 @@ def _bring_back(path: Path, damaged: Path) -> Iterator[str]:
 class _Taking:
     """Taking runs into a store, each in a transaction: who is interrupted goes on where it was."""
 
-    def __init__(self, connection: sqlite3.Connection, haul: Haul) -> None:
+    def __init__(self, connection: sqlite3.Connection, damaged: Salvage) -> None:
         self._connection = connection
-        self._haul = haul
+        self._damaged = damaged
         self._tables = Tables(connection)
         self.whole = 0  # how many came back as they were
         self.known = 0  # how many were there already
@@ -161,7 +160,7 @@ class _Taking:
         """Take all; a sentence for each that isn't whole."""
         there = {id for (id,) in self._connection.execute("SELECT id FROM runs")}
         taken = set()
-        for each in self._haul.runs:
+        for each in self._damaged.runs():
             run = each.history.run
             self.found += 1
             if run.id in there:
@@ -170,11 +169,11 @@ class _Taking:
             taken.add(run.id)
             self._take(each)
             if each.lost:
-                yield f"Run {run.name!r} ({run.id}) is back, without {looking.words(each.lost)}."
+                yield f"Run {run.name!r} ({run.id}) is back, without {listed(each.lost)}."
             else:
                 self.whole += 1
         with migrate.transaction(self._connection):
-            for file, id in self._haul.files:
+            for file, id in self._damaged.files():
                 if id in taken:
                     self._tables.took(file, id)
         self._take_rules()
@@ -185,7 +184,7 @@ class _Taking:
         stops = {record.stop.id for record in since if isinstance(record, StopSaved)}
         priced = any(isinstance(record, PricesSet) for record in since)
         with migrate.transaction(self._connection):
-            for record in self._haul.rules:
+            for record in self._damaged.rules():
                 match record:
                     case StopSaved(stop=stop) if stop.id not in stops:
                         self._tables.keep(record)
@@ -197,14 +196,14 @@ class _Taking:
             for record in _records(run):
                 self._tables.keep(record)
             self._tables.finish()
-            self._sentences(run.history.run.id)
+            self._sentences(run.history.run.id, run.sentences)
 
-    def _sentences(self, id: str) -> None:
+    def _sentences(self, id: str, sentences: tuple[tuple[str, str], ...]) -> None:
         execute = self._connection.execute
         ((n,),) = execute("SELECT n FROM runs WHERE id = ?", (id,))
         ((last,),) = execute("SELECT coalesce(max(n), 0) FROM sentences")
-        for at, sentence in enumerate(self._haul.sentences(id), last + 1):
-            execute(put("sentences"), sealed("sentences", id, at, n, sentence.key, sentence.text))
+        for at, (key, text) in enumerate(sentences, last + 1):
+            execute(put("sentences"), sealed("sentences", id, at, n, key, text))
 
 
 def _records(run: Salvaged) -> Iterator[Record]:
@@ -223,7 +222,7 @@ def _records(run: Salvaged) -> Iterator[Record]:
 
 def _rename(damaged: Path) -> str:
     """Give a store another name now that its runs are back, with all that belongs to it."""
-    name = damaged.name.replace(DAMAGED, looking.SALVAGED)
+    name = damaged.name.replace(DAMAGED, examination.SALVAGED)
     for each in sorted(damaged.parent.glob(f"{damaged.name}*")):
         each.rename(each.with_name(each.name.replace(damaged.name, name, 1)))
     return name
