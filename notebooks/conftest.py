@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.hub import AgentStepperCore
-from agentstepper_nb.widgets.debugger import VIEW_MIME
+from agentstepper_nb.widgets import VIEW_MIME
 
 from .driver import Driver
 from .renewals import teach_nbval

@@ -12,7 +12,7 @@ import nbformat
 from nbclient import NotebookClient
 
 from agentstepper_nb.hub import AgentStepperCore
-from agentstepper_nb.widgets.debugger import VIEW_MIME
+from agentstepper_nb.widgets import VIEW_MIME
 from notebooks.driver import Driver
 
 #: What a reader of the file can't see: their Core never had these runs.
