@@ -214,6 +214,9 @@ class CodingChat:
     async def answer(self, prompt: str, person: Person, dbg: AsyncAgentStepper | None) -> None:
         """Answer a prompt. Cancelling it ends the answer, and what it runs.
 
+        A chat waits about a second for an answer that it has cancelled. A command may take longer to end,
+        so that the next answer waits for that.
+
         Args:
             prompt: What a person asks for.
             person: Is told the answer, and asked for approvals.
@@ -224,6 +227,7 @@ class CodingChat:
             ToolDeniedError: A person denied a question to the model there.
             SessionError: There is no answer; says why.
         """
+        await self.session.cancel()
         self._person, self._pieces = person, Pieces(person, self._root)
         for event in self._unheard:
             self._pieces.hear(event)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +13,14 @@ import pytest
 from agentstepper_nb import discover
 from agentstepper_nb.chat.allowed_paths import AllowedPaths
 from agentstepper_nb.chat.connectors.coding import CodingAgent
-from agentstepper_nb.protocol.chat import Ending
+from agentstepper_nb.coding.chatting import CodingChats
+from agentstepper_nb.llm_wire.conversation import ModelRequest
+from agentstepper_nb.llm_wire.events import AgentEvent
+from agentstepper_nb.protocol.chat import Ending, Piece
 from agentstepper_nb.protocol.values import EventKind
 from tests.chat.house import House, house
 from tests.coding.debugged import View
-from tests.coding.playing import Playing, calls, says
+from tests.coding.playing import HANGS, Playing, calls, says
 from tests.helpers.loops import on_loop
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
@@ -125,6 +130,56 @@ async def test_stop_withdraws_the_question_and_nothing_is_done(workspace: Path) 
         await home.ask("Still there?")
         assert shown(home)[-1] == ("assistant", "MESSAGE", "I'mhere.")
     assert (workspace / "build").exists()
+
+
+class Tough(Playing):
+    """A model whose answers don't end before they may, however often they are cancelled."""
+
+    def __init__(self, *answers: Any) -> None:
+        super().__init__(*answers)
+        self.may_end = asyncio.Event()
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[AgentEvent]:
+        try:
+            async for event in super().stream(request):
+                yield event
+        finally:
+            while not self.may_end.is_set():
+                with suppress(asyncio.CancelledError):
+                    await self.may_end.wait()
+
+
+class Listening:
+    """Keeps what an answer says."""
+
+    def __init__(self) -> None:
+        self.said: list[Piece] = []
+
+    def say(self, piece: Piece) -> None:
+        self.said.append(piece)
+
+    def say_instead(self, text: str) -> None:
+        raise AssertionError(text)
+
+    async def ask(self, text: str, choices: Sequence[str], details: Any) -> str:
+        raise AssertionError(text)
+
+
+@on_loop
+async def test_an_answer_waits_for_the_end_of_the_one_that_was_cancelled(workspace: Path) -> None:
+    model = Tough([HANGS], says("Here."))
+    chats = CodingChats(provider=model, model="m")
+    conversation = await chats.open("c", workspace=workspace, data_dir=workspace.parent / "data")
+    first = asyncio.create_task(conversation.answer("Wait.", Listening(), None))
+    await model.hanging.wait()
+    first.cancel()
+    listening = Listening()
+    second = asyncio.create_task(conversation.answer("And now?", listening, None))
+    assert not (await asyncio.wait({first, second}, timeout=0.05))[0]
+    model.may_end.set()
+    await second
+    assert [piece.content for piece in listening.said if piece.role != "system"][-1:] == ["Here."]
+    await conversation.close()
 
 
 @on_loop
