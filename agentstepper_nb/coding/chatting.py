@@ -214,8 +214,8 @@ class CodingChat:
     async def answer(self, prompt: str, person: Person, dbg: AsyncAgentStepper | None) -> None:
         """Answer a prompt. Cancelling it ends the answer, and what it runs.
 
-        A chat waits about a second for an answer that it has cancelled. A command may take longer to end,
-        so that the next answer waits for that.
+        A chat leaves an answer alone that doesn't end soon after it was cancelled, as one whose command
+        is being killed: so the next answer waits for that end.
 
         Args:
             prompt: What a person asks for.
