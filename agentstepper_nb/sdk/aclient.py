@@ -20,7 +20,7 @@ from .door import BeginMode, Door
 from .jsontext import ToJson
 from .packing import Redact
 from .pumps import apump, in_thread
-from .run_protocol import OnDisconnect
+from .run_state import OnDisconnect
 from .session import CLOSE_PATIENCE
 from .spawn import AsyncSpawned, start_child
 from .steps import Steps, T

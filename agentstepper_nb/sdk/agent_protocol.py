@@ -33,7 +33,8 @@ from .dialing import (
     why_not_opened,
 )
 from .items import Item
-from .run_protocol import RunEvent, RunProtocol, RunState, encode_hello
+from .run_protocol import RunProtocol, encode_hello
+from .run_state import RunEvent, RunState
 
 log = logging.getLogger("agentstepper_nb.sdk")
 

@@ -16,7 +16,7 @@ from .door import BeginMode, Door
 from .jsontext import ToJson
 from .packing import Redact
 from .pumps import pump
-from .run_protocol import OnDisconnect
+from .run_state import OnDisconnect
 from .session import CLOSE_PATIENCE
 from .spawn import Spawned, start_child
 from .steps import Steps, T

@@ -33,7 +33,7 @@ from .flow import Flow, new_id
 from .jsontext import ToJson
 from .packing import Packer, Redact
 from .pumps import pump, result
-from .run_protocol import OnDisconnect
+from .run_state import OnDisconnect
 from .session import TIMELINE_PATIENCE, Session, finish_all
 from .spawn import Children
 from .steps import Steps

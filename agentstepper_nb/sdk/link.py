@@ -29,7 +29,8 @@ from ..protocol.agent import (
 from .edit_checks import Check, EditChecks
 from .lease import Leasehold
 from .outbox import Outbox
-from .run_protocol import OnDisconnect, RunProtocol
+from .run_protocol import RunProtocol
+from .run_state import OnDisconnect
 from .shared_link import open_run
 from .waiting import Waiting, new_future
 

@@ -8,7 +8,8 @@ from typing import Final, Protocol
 from ..discover import Endpoint
 from ..protocol.agent import Bye, GetTimeline
 from .items import Batch, End, Freed, Item, Mark, Request
-from .run_protocol import RunProtocol, RunState
+from .run_protocol import RunProtocol
+from .run_state import RunState
 
 #: Bytes that may wait for the Core, while it is there and while it is away; then the agent waits. All
 #: runs that share a connection have them together, and each of these may have its share.

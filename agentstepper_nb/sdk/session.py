@@ -23,7 +23,8 @@ from ..protocol.values import Ending, Failure, Mode
 from .flow import new_id
 from .link import Link
 from .packing import Packer, plain
-from .run_protocol import GOODBYE_PATIENCE, OnDisconnect
+from .run_protocol import GOODBYE_PATIENCE
+from .run_state import OnDisconnect
 
 #: Seconds that leaving the interpreter may wait for a Core that is there, but takes no goodbye.
 EXIT_PATIENCE: Final = 2.0

@@ -30,7 +30,8 @@ from .agent_protocol import AgentProtocol
 from .dialing import PATIENCE, dial, greet, is_too_large, why_gone
 from .outbox import Outbox
 from .reconnecting import Reached, candidates, reach
-from .run_protocol import RunProtocol, RunState
+from .run_protocol import RunProtocol
+from .run_state import RunState
 from .waiting import new_future
 
 log = logging.getLogger("agentstepper_nb.sdk")
