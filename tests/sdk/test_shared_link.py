@@ -29,7 +29,7 @@ def test_threads_and_descriptors_do_not_grow_with_runs() -> None:
         runs += [opened(f"P{n}") for n in range(30)]
         for run in runs:
             run.post_debug_message(LONG)
-        assert used() == before
+        assert all(now <= then for now, then in zip(used(), before, strict=True))
         for run in runs:
             run.close()
             assert run._live().link.undelivered == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -21,9 +22,12 @@ from tests.sdk.scripted_core import PATIENCE, ScriptedCore, edit, go_on, waiting
 
 @both
 def test_it_goes_on_unedited_and_catches_up(agent: Agent, core: ScriptedCore) -> None:
+    passed = threading.Event()
+
     async def scenario(dbg: Any) -> Any:
         first = await dbg.begin_llm_query_breakpoint("p")
         second = await dbg.end_llm_query_breakpoint("r")
+        passed.set()
         await agent.step(0)
         return first, second, await dbg.begin_tool_invocation_breakpoint("t", {"a": 1})
 
@@ -31,6 +35,7 @@ def test_it_goes_on_unedited_and_catches_up(agent: Agent, core: ScriptedCore) ->
     first = core.peer()
     point = waiting(first)
     core.stop()
+    assert passed.wait(PATIENCE)  # with the Core back it would wait at the end, too
     core.start()
     second = core.peer()
     assert second.hello is not None
