@@ -56,7 +56,7 @@ _LEASED: Final = (
 
 @dataclass(frozen=True)
 class _Join:
-    """A run comes that another Core's connection doesn't carry yet."""
+    """A run joins those that the connection carries."""
 
     outbox: Outbox
 
@@ -133,6 +133,7 @@ class SharedLink:
     def forget(self, run: str) -> None:
         """A run is over."""
         self.outboxes.pop(run, None)
+        self._given_up.discard(run)
 
     def cut(self, outbox: Outbox) -> None:
         """Give up on a Core that is away, or doesn't let a run go."""
