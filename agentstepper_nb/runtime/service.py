@@ -86,7 +86,7 @@ class RuntimeWorker:
 
     def _make_dispatcher(self, context: ServiceContext) -> Dispatcher:
         # What agents need, the debugger's client among it, is imported where there is a Core.
-        from ..sdk.asking import new_id
+        from ..sdk.steps import new_id
         from .agent import SessionAgent
         from .monikers.registry import check, find
 

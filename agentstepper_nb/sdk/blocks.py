@@ -10,9 +10,8 @@ from ..protocol.values import EVENT_NAME, EVENT_NAME_RULE, EventKind, Usage
 from .approvals import Approval
 from .argument_checks import check_optional_text, check_text
 from .flow import Flow
-from .open_events import OpenEvent
 from .pumps import apump, pump
-from .steps import Steps
+from .steps import OpenEvent, Steps
 
 if TYPE_CHECKING:
     from .door import Door

@@ -165,6 +165,7 @@ class Door:
         )
         self._opening = session
         try:
+            session.open()
             result(session.link.opened)
         except BaseException as error:
             session.finish(error)  # an interrupt: it may open yet, and then says bye, once

@@ -1,15 +1,26 @@
-"""What a person edits at one breakpoint, as the agent's process takes it."""
+"""What a person edits at a breakpoint, as the agent's process takes it.
+
+An edited JSON value is read beside the value that was shown: what wasn't edited stays the same object,
+and what was is made anew by the type of the object that stood there, never by a name in the JSON.
+"""
 
 from __future__ import annotations
 
+import contextvars
+import copy
 import logging
+import threading
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NoReturn, TypeVar
 
 from msgspec import Raw
 
 from ..errors import ProtocolError
-from .decoding import reason
+from ..protocol.agent import AgentMessage, CheckEdit, EditChecked
+from ..protocol.marks import edited_mark, is_mark
+from .encoding import Shown, show
+from .forms import PLAIN, Fields, Items, Members, Scalar, form_of
+from .jsontext import dump, same
 from .packing import Packed, Packer, Word
 
 log = logging.getLogger("agentstepper_nb.sdk")
@@ -51,7 +62,8 @@ class EditReader:
         text, last = bytes(raw), self._last
         if last is not None and last[0] == text:
             return last[1]
-        value = self._packer.unpack(raw, self._packed)
+        packed = self._packed
+        value = decode(packed.unmasked(raw), packed.unmasked(packed.raw), packed.shown)
         value = value if self._accept is None else self._accept(value)
         self._last = text, value
         return value
@@ -73,3 +85,282 @@ class EditReader:
         except Exception:  # the agent's own hook; without it nothing of the error may leave
             log.warning("redact= failed for why an edit is refused.", exc_info=True)
             return _UNSAID
+
+
+T = TypeVar("T")
+
+#: Letters of a value in an error's text.
+_LONGEST_VALUE: Final = 200
+
+
+def decode(edit: Any, sent: Any, shown: Shown) -> Any:
+    """Give the value that an edit stands for.
+
+    Args:
+        edit: The edited JSON value.
+        sent: The JSON value that was edited.
+        shown: How the agent's value was shown.
+
+    Raises:
+        ProtocolError: `invalid_edit`: a mark was edited, or a type refuses what it would have to hold.
+    """
+    if (problem := edited_mark(sent, edit)) is not None:
+        raise ProtocolError("invalid_edit", problem)
+    return _Decoder(shown).decode(edit, sent, shown.value, "")
+
+
+class _Decoder:
+    def __init__(self, shown: Shown) -> None:
+        self._shown = shown
+
+    def decode(self, edit: Any, sent: Any, held: Any, path: str) -> Any:
+        if same(edit, sent):
+            return held
+        if edit is None or is_mark(edit) or is_mark(sent):
+            return self._plain(edit)
+        form = None if type(held) in PLAIN else form_of(type(held))
+        if isinstance(form, Fields) and isinstance(sent, dict):
+            return self._fields(form, edit, sent, held, path)
+        if isinstance(form, Members) and isinstance(sent, dict) and isinstance(edit, dict):
+            return self._members(form, edit, sent, held, path)
+        if isinstance(form, Items) and isinstance(sent, list):
+            return self._items(form, edit, sent, held, path)
+        if isinstance(form, Scalar) and _is_shown_by(form, held, sent):
+            return _made(path, lambda: form.make(held, edit))
+        return self._plain(edit)
+
+    # ---- fields -------------------------------------------------------------------------------------
+
+    def _fields(self, form: Fields, edit: Any, sent: dict[str, Any], held: Any, path: str) -> Any:
+        name = type(held).__qualname__
+        if not isinstance(edit, dict):
+            _refuse(path, f"it must stay an object with the fields of {name}")
+        parts = _made(path, lambda: form.read(held))
+        if gone := [key for key in sent if key not in edit]:
+            _refuse(_join(path, gone[0]), f"{name} has this field: it can't be left out")
+        new = [key for key in edit if key not in sent]
+        if (new and not form.is_open(held)) or any(key in parts for key in new):
+            _refuse(_join(path, new[0]), f"{name} has no such field to edit")
+        changes = {
+            key: self._field(item, key, sent, parts, _join(path, key))
+            for key, item in edit.items()
+            if key not in sent or not same(item, sent[key])
+        }
+        if not changes:
+            return held
+        made = _made(path, lambda: form.replace(held, changes))
+        self._check(form, made, {key: edit[key] for key in changes}, changes, path)
+        return made
+
+    def _field(self, edit: Any, key: str, sent: Any, parts: dict[str, Any], path: str) -> Any:
+        if key in sent and key not in parts:
+            _refuse(path, "the agent's to_json= shows it, and it is no field of the value")
+        return self.decode(edit, sent[key], parts[key], path) if key in sent else self._plain(edit)
+
+    def _check(
+        self, form: Fields, made: Any, edit: dict[str, Any], changes: dict[str, Any], path: str
+    ) -> None:
+        """See that the new value holds what the person wrote, and not what its type made of it."""
+        parts = _made(path, lambda: form.read(made))
+        for key, wanted in edit.items():
+            if key not in parts or parts[key] is changes[key]:
+                continue
+            got = show(parts[key]).json
+            if not (_covers(got, wanted) or same(got, show(changes[key]).json)):
+                text = dump(got)
+                text = text if len(text) <= _LONGEST_VALUE else text[:_LONGEST_VALUE] + "…"
+                _refuse(_join(path, key), f"{type(made).__qualname__} makes {text} of it")
+
+    # ---- containers ---------------------------------------------------------------------------------
+
+    def _members(
+        self, form: Members, edit: dict[str, Any], sent: dict[str, Any], held: Any, path: str
+    ) -> Any:
+        like = _one_kind(list(held.values()))
+        keys = {key: key for key in held}  # a key may be of a type of its own
+        members: dict[Any, Any] = {}
+        for key, item in edit.items():
+            place = _join(path, key)
+            if key in sent and key in held:
+                members[keys[key]] = self.decode(item, sent[key], held[key], place)
+            else:
+                members[key] = self._like(item, like, place)
+        hidden = {key: held[key] for key in held if key not in sent and key not in edit}
+        return _made(path, lambda: form.make(held, members | hidden))
+
+    def _items(self, form: Items, edit: Any, sent: list[Any], held: Any, path: str) -> Any:
+        if not isinstance(edit, list):
+            if type(held) in (list, tuple):
+                return self._plain(edit)
+            _refuse(path, f"it must stay a list, of which a {type(held).__qualname__} is made")
+        objects = self._shown.orders.get(id(held), None) if form.is_set else list(held)
+        if objects is None or len(objects) != len(sent):
+            return self._plain(edit)  # `redact=` shows another list
+        guides = _guides(edit, sent, objects, path)
+        like = _one_kind(objects)
+        items = [
+            self._like(item, like, f"{path}[{index}]")
+            if guide is None
+            else self.decode(item, sent[guide], objects[guide], f"{path}[{index}]")
+            for index, (item, guide) in enumerate(zip(edit, guides, strict=True))
+        ]
+        return _made(path, lambda: form.make(held, items))
+
+    def _like(self, edit: Any, like: Any, path: str) -> Any:
+        """A new item, made as the others of its list or dict are."""
+        if like is None or edit is None or is_mark(edit):
+            return self._plain(edit)
+        made = self.decode(edit, show(like).json, like, path)
+        return _made(path, lambda: copy.deepcopy(like)) if made is like else made
+
+    def _plain(self, edit: Any) -> Any:
+        """JSON as it is, with the objects where their marks stand."""
+        if is_mark(edit):
+            return self._shown.marked[dump(edit)]
+        if isinstance(edit, dict):
+            return {key: self._plain(item) for key, item in edit.items()}
+        if isinstance(edit, list):
+            return [self._plain(item) for item in edit]
+        return edit
+
+
+def _guides(edit: list[Any], sent: list[Any], held: list[Any], path: str) -> list[int | None]:
+    """Which item that was sent each item of an edited list is; None for a new one.
+
+    Items that are alike are the same, first in their place, then wherever they were moved.
+    """
+    guides: list[int | None] = [None] * len(edit)
+    left = dict(enumerate(map(dump, sent)))
+    open = dict(enumerate(map(dump, edit)))
+    for index in [index for index in open if left.get(index) == open[index]]:
+        guides[index] = index
+        del left[index], open[index]
+    places: dict[str, list[int]] = {}
+    for index, text in left.items():
+        places.setdefault(text, []).append(index)
+    for index in [index for index, text in open.items() if places.get(text)]:
+        guide = places[open[index]].pop(0)
+        guides[index] = guide
+        del left[guide], open[index]
+    if len(edit) == len(sent):
+        for index in [index for index in open if index in left]:
+            guides[index] = index
+            del left[index], open[index]
+    if open and left:
+        _pair(list(open), list(left), guides, held, path)
+    return guides
+
+
+def _pair(
+    open: list[int], left: list[int], guides: list[int | None], held: list[Any], path: str
+) -> None:
+    """Pair edited items with those that were sent, in order, where it can't matter which is which."""
+    if len({type(held[index]) for index in left}) > 1 and any(
+        not _is_plain(held[index]) for index in left
+    ):
+        _refuse(path, "which item became which can't be told: first remove or add, then edit")
+    for index, guide in zip(open, left, strict=False):
+        guides[index] = guide
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or type(value) in (str, int, float, bool, dict, list)
+
+
+def _one_kind(values: list[Any]) -> Any:
+    """One of the values, where all are of one type that JSON hasn't; else None."""
+    kinds = {type(value) for value in values}
+    if len(kinds) != 1 or _is_plain(values[0]) or form_of(kinds.pop()) is None:
+        return None
+    return values[0]
+
+
+def _is_shown_by(form: Scalar, held: Any, sent: Any) -> bool:
+    """Whether a value was shown by its form, and not by the agent's own hook."""
+    return _made("", lambda: same(form.show(held), sent))
+
+
+def _covers(got: Any, wanted: Any) -> bool:
+    """Whether a JSON value has all that another has; a field that isn't named has its default."""
+    if isinstance(got, dict) and isinstance(wanted, dict):
+        return all(key in got and _covers(got[key], item) for key, item in wanted.items())
+    if isinstance(got, list) and isinstance(wanted, list):
+        return len(got) == len(wanted) and all(map(_covers, got, wanted))
+    if type(got) in (int, float) and type(wanted) in (int, float):
+        return bool(got == wanted)
+    return same(got, wanted)
+
+
+# ---- errors -----------------------------------------------------------------------------------------
+
+
+def _join(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+def _refuse(path: str, why: str) -> NoReturn:
+    raise ProtocolError("invalid_edit", f"{path or 'The value'}: {why}.")
+
+
+def _made(path: str, make: Callable[[], T]) -> T:
+    """What the agent's own types make, whose errors refuse the edit."""
+    try:
+        return make()
+    except ProtocolError:
+        raise
+    except Exception as error:
+        _refuse(path, reason(error).rstrip("."))
+
+
+def reason(error: BaseException) -> str:
+    """What an error says, in a line; of pydantic's what it says of each field."""
+    try:
+        told = error.errors()  # type: ignore[attr-defined]
+        return "; ".join(
+            ": ".join(filter(None, (".".join(map(str, each["loc"])), each["msg"]))) for each in told
+        )
+    except Exception:
+        pass
+    try:
+        text = " ".join(str(error).split())
+    except Exception:
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+#: Says why an edit can't be taken; None where it can.
+Check = Callable[[Raw], str | None]
+
+
+class EditChecks:
+    """What reads the edits of the breakpoints that wait.
+
+    Args:
+        send: Sends messages of the run.
+    """
+
+    def __init__(self, send: Callable[[tuple[AgentMessage, ...]], None]) -> None:
+        self._send = send
+        self._checks: dict[str, tuple[contextvars.Context, Check]] = {}
+
+    def expect(self, breakpoint: str, check: Check) -> None:
+        """Read edits of a breakpoint by this, in a copy of the context that it is called in."""
+        self._checks[breakpoint] = contextvars.copy_context(), check
+
+    def forget(self, breakpoint: str) -> None:
+        """A breakpoint waits no more."""
+        self._checks.pop(breakpoint, None)
+
+    def hear(self, asked: CheckEdit) -> None:
+        """Answer a question of the Core's. Validators may take long: nobody waits for them here."""
+        threading.Thread(
+            target=self._answer, args=(asked,), name="agentstepper-check", daemon=True
+        ).start()
+
+    def _answer(self, asked: CheckEdit) -> None:
+        refusal = None
+        found = self._checks.get(asked.breakpoint)
+        if found is not None:  # else it waits no more, as the Core is about to see
+            context, check = found
+            refusal = context.copy().run(check, asked.data)
+        self._send((EditChecked(check=asked.check, refusal=refusal),))

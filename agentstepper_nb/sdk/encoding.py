@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import math
 import reprlib
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ..protocol.frame import MAX_MESSAGE
@@ -37,6 +38,7 @@ class _TooLargeError(Exception):
     """The values shown so far weigh more than a message may."""
 
 
+@dataclass(slots=True, eq=False)
 class Shown:
     """How one value was shown: what an edit of it is read by.
 
@@ -47,11 +49,10 @@ class Shown:
         orders: The members of each set, in the order in which they were shown, by the set's id.
     """
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
-        self.json: Any = None
-        self.marked: dict[str, Any] = {}
-        self.orders: dict[int, list[Any]] = {}
+    value: Any
+    json: Any = None
+    marked: dict[str, Any] = field(default_factory=dict)
+    orders: dict[int, list[Any]] = field(default_factory=dict)
 
 
 def show(

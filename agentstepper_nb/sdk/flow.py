@@ -16,6 +16,7 @@ from typing import Any, Final
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
+from ..errors import ProtocolError
 from ..protocol.agent import (
     Answer,
     CommitMade,
@@ -24,20 +25,33 @@ from ..protocol.agent import (
     Skip,
 )
 from ..protocol.values import Commit, EventKind, Outcome, Side, Usage
-from . import open_events
 from .approvals import Approval, AskedCall
 from .argument_checks import check_text
-from .asking import NULL, Asking, clock, new_point, obey
-from .asking import new_id as new_id
 from .edits import Accept, EditReader
 from .encoding import Shown
-from .open_events import OpenEvent
 from .packing import Packed, Packer, Word, plain
-from .shapes import model_of, read_call, usage_of
-from .steps import Begun, BegunTool, Ended, Flush, Send, Steps, Work
+from .steps import (
+    NULL,
+    Asking,
+    Begun,
+    BegunTool,
+    Ended,
+    Flush,
+    OpenEvent,
+    Send,
+    Steps,
+    Work,
+    clock,
+    innermost,
+    new_point,
+    obey,
+)
+from .steps import new_id as new_id
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
+#: What no query costs; infinity and what isn't a number is as little a cost.
+_MOST: Final = 1e12
 NOT_BEGUN: Final = "Can't end breakpoint, breakpoint hasn't begun!"
 
 
@@ -90,7 +104,7 @@ class Flow(Asking):
         yield Flush()
 
     def _message(self, message: str) -> Send:
-        parent = open_events.innermost(self.run)
+        parent = innermost(self.run)
         event = EventBegun(
             id=new_id(),
             kind=EventKind.DEBUG_MESSAGE,
@@ -103,7 +117,7 @@ class Flow(Asking):
 
     def commit(self, commit: Commit) -> Steps[None]:
         """A commit of the workspace."""
-        parent = open_events.innermost(self.run)
+        parent = innermost(self.run)
         yield Send((self._commit_made(commit, parent.id if parent else None),))
         yield Flush()
 
@@ -140,7 +154,7 @@ class Flow(Asking):
         """
         packed = self._packer.show(_WORDS[kind, Side.BEGIN], value)
         reader = EditReader(self._packer, packed, accept)
-        parent = open_events.innermost(self.run)
+        parent = innermost(self.run)
         event = OpenEvent(new_id(), self.run, kind)
         if name is None and kind is EventKind.LLM_QUERY:
             name = model_of(packed.shown.json)
@@ -164,7 +178,7 @@ class Flow(Asking):
             reader = reader.beside(asked.shown(answer, packed))
         if isinstance(answer, Skip):
             event.skipped = True
-            event.result = self._packer.unpack_new(answer.result, packed.originals)
+            event.result = packed.unmasked(answer.result)
             answer = Resume()
         elif not isinstance(answer, Resume):
             yield from self._refuse(event, answer)
@@ -173,7 +187,7 @@ class Flow(Asking):
         except Exception as error:
             yield from self.give_up(event, error)
             raise
-        open_events.push(event)
+        event.push()
         return Begun(event, ended.value, ended.edited)
 
     def begin_tool(
@@ -211,7 +225,7 @@ class Flow(Asking):
             RuntimeError: The innermost event isn't of this kind, or there is none.
         """
         if event is None:
-            event = open_events.innermost(self.run)
+            event = innermost(self.run)
             if event is None or event.kind is not kind:
                 raise RuntimeError(NOT_BEGUN)
         if event.skipped:
@@ -227,7 +241,7 @@ class Flow(Asking):
         point = new_point(
             event.id, Side.END, packed.raw, waits=True, outcome=Outcome.OK, usage=usage
         )
-        open_events.remove(event)
+        event.end()
         reader = EditReader(self._packer, packed, accept)
         answer = yield from self._ask((point,), point, reader)
         obey(answer)
@@ -255,7 +269,7 @@ class Flow(Asking):
         if not isinstance(error, Exception):
             yield from self.give_up(event, error)
             return None
-        open_events.remove(event)
+        event.end()
         point = self._failed_point(event, error, waits=True)
         reader = EditReader(self._packer, Packed(NULL, {}, Shown(None)), accept)
         answer = yield from self._ask((point,), point, reader)
@@ -319,3 +333,48 @@ _WORDS: Final = {
     (EventKind.CUSTOM, Side.BEGIN): Word.EVENT,
     (EventKind.CUSTOM, Side.END): Word.EVENT_RESULT,
 }
+
+
+# ---- what values of well-known shapes say ------------------------------------------------------------
+
+
+def read_call(edit: Any) -> tuple[str, Any]:
+    """Read a tool call.
+
+    Raises:
+        ProtocolError: `invalid_edit`. The Core refuses such an edit; this is for the ones that don't.
+    """
+    match edit:
+        case {"Tool": str() as tool, "Argument": args, **rest} if not rest:
+            return tool, args
+    raise ProtocolError(
+        "invalid_edit", 'The edit of this tool call isn\'t {"Tool": text, "Argument": any}.'
+    )
+
+
+def model_of(prompt: Any) -> str | None:
+    """The model that a prompt in the form of an LLM API asks."""
+    match prompt:
+        case {"model": str() as model}:
+            return model
+    return None
+
+
+def usage_of(response: Any) -> Usage | None:
+    """What a response in the form of an LLM API says that it cost."""
+    match response:
+        case {"usage": {"prompt_tokens": int() as asked, "completion_tokens": int() as said}}:
+            pass
+        case {"usage": {"input_tokens": int() as asked, "output_tokens": int() as said}}:
+            pass
+        case _:
+            return None
+    return Usage(input_tokens=asked, output_tokens=said, cost=_dollars(response["usage"]))
+
+
+def _dollars(usage: dict[str, Any]) -> float | None:
+    """The cost as OpenRouter and those like it tell it, beside the tokens."""
+    cost: Any = usage.get("cost")
+    if type(cost) not in (int, float) or not 0 <= cost < _MOST:
+        return None
+    return float(cost)

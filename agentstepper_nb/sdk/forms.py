@@ -58,7 +58,7 @@ Form = Fields | Members | Items | Scalar
 
 def form_of(kind: type) -> Form | None:
     """The form of a type's values; None where JSON has them, or they are only shown by their repr."""
-    if kind in _PLAIN:
+    if kind in PLAIN:
         return None
     for find in (_enum, _dataclass, _attrs, _pydantic, _named_tuple):
         if (form := find(kind)) is not None:
@@ -255,7 +255,7 @@ def _make_set(held: Any, items: list[Any]) -> Any:
 
 
 #: What is the same in JSON, and edited as such.
-_PLAIN: Final = frozenset({str, int, float, bool, type(None)})
+PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 _ENUM: Final = Scalar(_show_enum, _make_enum)
 #: By base class, the first that fits.
 _BASES: Final[tuple[tuple[type, Form], ...]] = (

@@ -26,13 +26,12 @@ from ..protocol.agent import (
     MessageAwaited,
     Timeline,
 )
-from .edit_checks import Check, EditChecks
-from .lease import Leasehold
-from .outbox import Outbox
+from .edits import Check, EditChecks
+from .items import Waiting, new_future
+from .outbox import Leasehold, Outbox, Uncarried
 from .run_protocol import RunProtocol
 from .run_state import OnDisconnect
 from .shared_link import open_run
-from .waiting import Waiting, new_future
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
@@ -60,7 +59,7 @@ class Link:
     ) -> None:
         self._run_id = hello.run
         self._waiting = Waiting()
-        self._outbox = Outbox()
+        self._outbox = Outbox(endpoint)
         self._leasehold = Leasehold(hello.program, self._outbox, self._waiting)
         self._edit_checks = EditChecks(self._leasehold.send)
         self._lost: ConnectionLostError | None = None
@@ -83,7 +82,10 @@ class Link:
         )
         if patient:
             self.opened.set_result(None)
-        open_run(endpoint, self._outbox)
+
+    def open(self) -> None:
+        """Begin to connect; `opened` tells of the end. An interrupt in here leaves it to be closed."""
+        open_run(self.endpoint, self._outbox)
 
     @property
     def endpoint(self) -> Endpoint:
@@ -227,7 +229,10 @@ class Link:
     def close(self, bye: Bye) -> None:
         """Say bye after all that was sent, and close. No lock: a garbage collection may call it."""
         self._closing = True
-        self._outbox.end(bye)
+        if isinstance(self._outbox.link, Uncarried):  # an interrupt came before it was opened
+            self._end(ConnectionLostError(CLOSED))
+        else:
+            self._outbox.end(bye)
 
     def exiting(self) -> None:
         """The interpreter goes down: who still waits, on a daemon thread, is left to wait.

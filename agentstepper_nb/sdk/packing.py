@@ -17,7 +17,6 @@ from ..protocol.frame import MAX_MESSAGE
 from ..protocol.header_bounds import TRACEBACK
 from ..protocol.marks import REPR
 from ..protocol.values import Commit, Failure, FileBody, FileChange
-from .decoding import decode
 from .encoding import Shown, show, show_again
 from .jsontext import Dumper, ToJson, dump, load, quick_text, walk
 from .masking import Mask, unmask
@@ -65,6 +64,10 @@ class Packed(NamedTuple):
     raw: Raw
     originals: dict[str, str]  # what each mask in it stands for
     shown: Shown  # the value, and how it was shown
+
+    def unmasked(self, raw: Raw) -> Any:
+        """The value of JSON text, with the secrets that were masked in this for the person."""
+        return unmask(load(bytes(raw)), self.originals)
 
 
 class Packer:
@@ -114,31 +117,12 @@ class Packer:
     def _shown(self, word: str, value: Any, weight: int) -> Packed:
         text = quick_text(value) if self._redact is None and weight == self.limit else None
         if text is not None and _HINT_AT_MARK not in text:
-            shown = Shown(value)
-            shown.json = value
-            return _packed(text, shown)
+            return _packed(text, Shown(value, value))
         shown = show(value, self._to_json, weight, self.limit)
         json = shown.json
         if self._redact is not None:
             json = show_again(shown, self._redact(word, json), self._to_json)
         return _packed(dump(json), shown)
-
-    def unpack(self, raw: Raw, packed: Packed) -> Any:
-        """Give the value of an edit, with the secrets that were masked for the person.
-
-        Args:
-            raw: The edit.
-            packed: What was edited.
-
-        Raises:
-            ProtocolError: `invalid_edit`: it can't become such a value.
-        """
-        sent = unmask(load(bytes(packed.raw)), packed.originals)
-        return decode(self.unpack_new(raw, packed.originals), sent, packed.shown)
-
-    def unpack_new(self, raw: Raw, originals: dict[str, str]) -> Any:
-        """Give JSON that stands in no value's place."""
-        return unmask(load(bytes(raw)), originals)
 
     def texts(self, word: str, texts: dict[str, str], longest: int) -> dict[str, str]:
         """Pack a few texts that stand together, each cut to so many characters."""

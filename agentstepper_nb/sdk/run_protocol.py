@@ -35,9 +35,8 @@ from ..protocol.pieces import Sender
 from ..rpc.backoff import Backoff
 from .buffer import Buffer, Parted
 from .dialects import Dialect, Reply, Version1, Version2
-from .items import Batch, End, Freed, Item, Mark, Request, Turns, count_of
+from .items import Batch, End, Freed, Item, Mark, Request, Turns, Waiting, count_of
 from .run_state import TRANSITIONS, OnDisconnect, RunEvent, RunListener, RunState
-from .waiting import Waiting
 
 log = logging.getLogger("agentstepper_nb.sdk")
 

@@ -82,7 +82,11 @@ class Session:
             notice=plain(notice),
         )
         self.link = Link(endpoint, hello, on_disconnect, patient)
+
+    def open(self) -> None:
+        """Begin to connect. From here on the interpreter's exit says bye."""
         _sessions.add(self)
+        self.link.open()
 
     @property
     def endpoint(self) -> Endpoint:

@@ -24,15 +24,15 @@ from typing import Final, TypeVar
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection
 
-from ..discover import Endpoint, RuntimeFile, running_servers
+from ..discover import Endpoint
 from ..rpc.backoff import Backoff
 from .agent_protocol import AgentProtocol
-from .dialing import PATIENCE, dial, greet, is_too_large, why_gone
+from .dialing import PATIENCE, dial, greet
+from .items import new_future
 from .outbox import Outbox
-from .reconnecting import Reached, candidates, reach
+from .reconnecting import Advice, Reached, candidates, reach, running
 from .run_protocol import RunProtocol
 from .run_state import RunState
-from .waiting import new_future
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
@@ -40,18 +40,6 @@ Q = TypeVar("Q")
 
 #: Seconds in which what nobody waits for is gathered: an agent that goes on is woken between less often.
 _GATHER: Final = 0.002
-
-_ADVICE: Final = {
-    "wait": (
-        "The agent waits for it at the next breakpoint: start the Core again, with the same data "
-        "folder. An interrupt (Ctrl+C) ends the wait."
-    ),
-    "continue": "The agent goes on without it, unedited, and what it does is told once it is back.",
-}
-_LEASED: Final = (
-    "The agent goes on, as its run continues, and waits for it where a stop halts: start the Core "
-    "again, with the same data folder."
-)
 
 
 @dataclass(frozen=True)
@@ -102,8 +90,7 @@ class SharedLink:
         self._backoff = Backoff(at_once=True)
         self._connection: ClientConnection | None = None
         self._given_up: set[str] = set()
-        self._hint = ""  # why the connection is gone
-        self._told: set[str] = set()  # what a person was advised while the Core is away
+        self._advice = Advice()
         _links.add(self)
         self._take_on(outbox)
         for name, target in (("read", self._read), ("write", self._write)):
@@ -196,7 +183,7 @@ class SharedLink:
         while found is not None:
             gone = self._serve(*found)
             _close_to_others(self)
-            self._tell_before_it_is_passed(gone)
+            self._advice.lost(gone, list(self._protocol.runs.values()), self.endpoint.url)
             lost = _Lost(gone, new_future())
             self._signal_now(lost)
             lost.heard.result()  # by then all is taken in that was put before
@@ -250,11 +237,11 @@ class SharedLink:
         while (run := self._next_away()) is not None:
             with self._lock:
                 hello = run.greeting()
-            found = reach(candidates(self.endpoint, _running()), hello, PATIENCE)
+            found = reach(candidates(self.endpoint, running()), hello, PATIENCE)
             run.introduced |= isinstance(found, Reached) or found.greeted
             if isinstance(found, Reached):
                 if run.state is RunState.AWAY:
-                    self._tell_back(found.endpoint)
+                    self._advice.back(found.endpoint.url)
                     return found, run
                 found.open.close()  # given up meanwhile
             elif found.refused:
@@ -262,7 +249,7 @@ class SharedLink:
                 refuse, url = self._protocol.refuse, found.endpoint.url
                 self._under_lock(partial(refuse, run, url, found.why, found.code))
             else:
-                self._not_found(str(found.why))
+                self._advice.not_found(str(found.why), self._away(), self.endpoint.url)
         return None
 
     def _next_away(self) -> RunProtocol | None:
@@ -287,40 +274,6 @@ class SharedLink:
         now = time.monotonic()
         left = [max(0.0, run.until - now) for run in away if run.until is not None]
         return min([self._backoff.wait(), *left])
-
-    def _not_found(self, why: str) -> None:
-        for run in self._away():
-            run.why = why
-        self._tell(self._hint or why)
-
-    # ---- what a person is told ----------------------------------------------------------------------
-
-    def _tell_before_it_is_passed(self, gone: Exception) -> None:
-        """Say that the Core is away, where breakpoints are about to be passed unedited."""
-        self._hint = ""
-        if isinstance(gone, ConnectionClosed) and not is_too_large(gone):
-            self._hint = why_gone(gone)
-            runs = [run for run in list(self._protocol.runs.values()) if run.resumes]
-            self._advise([run for run in runs if run.on_disconnect == "continue"])
-
-    def _tell(self, why: str) -> None:
-        self._hint = self._hint or why
-        self._advise(self._away())
-
-    def _advise(self, runs: list[RunProtocol]) -> None:
-        """Say once that the Core is away; who says goodbye hears of it by what isn't delivered."""
-        for run in runs:
-            goes_on = run.on_disconnect == "wait" and run.listener.goes_on
-            advice = _LEASED if goes_on else _ADVICE[run.on_disconnect]
-            if not (advice in self._told or run.closing):
-                self._told.add(advice)
-                said = "Connection lost to the Core at %s: %s. %s"
-                log.warning(said, self.endpoint.url, self._hint, advice)
-
-    def _tell_back(self, endpoint: Endpoint) -> None:
-        if self._told:
-            self._told.clear()
-            log.warning("The Core is back at %s: the run goes on.", endpoint.url)
 
     # ---- the writing thread -------------------------------------------------------------------------
 
@@ -418,12 +371,6 @@ def _drain(queue: SimpleQueue[Q]) -> list[Q]:
         while True:
             found.append(queue.get_nowait())
     return found
-
-
-def _running() -> list[RuntimeFile]:
-    with suppress(OSError):
-        return list(running_servers())
-    return []
 
 
 # ---- the links of this process -----------------------------------------------------------------------

@@ -1,15 +1,80 @@
-"""What a flow asks its driver to do, and what a flow comes to."""
+"""What flows are made of: the steps for a driver, open events, and the wait at a breakpoint.
+
+Open events stand on a stack in a context variable, as an unchanging tuple. A thread or task that was
+started with a copied context sees the events around it, which become the parents of its own, and what
+it begins itself stays its own.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 
-from ..protocol.agent import AgentMessage
-from .edit_checks import Check
-from .open_events import OpenEvent
+import uuid_utils
+from msgspec import Raw
+
+from ..errors import (
+    AgentStopped,
+    ConnectionLostError,
+    InjectedError,
+    ProtocolError,
+    ToolDeniedError,
+)
+from ..protocol.agent import (
+    AgentMessage,
+    Answer,
+    BreakpointReached,
+    Deny,
+    Raise,
+    Resume,
+    Stop,
+    Withdraw,
+)
+from ..protocol.values import EventKind, Failure, Outcome, Side, Usage
+from .approvals import NOBODY, Approval, AskedCall, Said, Sender
+from .edits import Check, EditReader
+from .packing import Packer
+
+
+@dataclass(slots=True, eq=False)
+class OpenEvent:
+    """An event that has begun."""
+
+    id: str
+    run: str  # the run it belongs to
+    kind: EventKind
+    ended: bool = False
+    skipped: bool = False  # the person gave the result instead of the call
+    result: Any = None  # that result
+
+    def push(self) -> None:
+        """Open it in this context."""
+        _open.set((*_still_open(), self))
+
+    def end(self) -> None:
+        """End it, for every context that sees it."""
+        self.ended = True
+        _open.set(_still_open())
+
+
+_open: ContextVar[tuple[OpenEvent, ...]] = ContextVar("agentstepper_open_events", default=())
+
+
+def innermost(run: str) -> OpenEvent | None:
+    """The innermost open event of a run in this context."""
+    for event in reversed(_open.get()):
+        if event.run == run and not event.ended:
+            return event
+    return None
+
+
+def _still_open() -> tuple[OpenEvent, ...]:
+    return tuple(event for event in _open.get() if not event.ended)
+
 
 T = TypeVar("T")
 
@@ -90,3 +155,162 @@ class Ended(NamedTuple):
 
     value: Any
     edited: bool
+
+
+#: The agent's clock, in seconds.
+clock = time.monotonic
+NULL: Final = Raw(b"null")
+#: What a denial says whose person gave no reason.
+DENIED: Final = "The person denied this call."
+
+
+class Asking:
+    """Halts at breakpoints.
+
+    Args:
+        packer: Makes values ready to travel.
+    """
+
+    def __init__(self, packer: Packer) -> None:
+        self._packer = packer
+
+    def give_up(self, event: OpenEvent, error: BaseException) -> Steps[None]:
+        """An event ended with an exception, and nobody waits for an answer."""
+        event.end()
+        yield Send((self._failed_point(event, error, waits=False),))
+
+    def _ask(
+        self,
+        messages: tuple[AgentMessage, ...],
+        point: BreakpointReached,
+        reader: EditReader | None = None,
+        closing: OpenEvent | None = None,
+        queued: Callable[[Sender], None] | None = None,
+    ) -> Steps[Answer]:
+        """Wait at a breakpoint, if it waits; whatever ends that before an answer withdraws it.
+
+        Args:
+            messages: What to send.
+            point: The breakpoint, one of them.
+            reader: Reads edits of it.
+            closing: The event that ends with the wait.
+            queued: Called once the messages are on their way.
+        """
+        try:
+            check = None if reader is None else reader.problem
+            answer: Answer = yield Ask(messages, point.id, queued, check)
+        except (GeneratorExit, ConnectionLostError, ProtocolError):
+            raise
+        except BaseException as error:
+            yield Send((Withdraw(breakpoint=point.id),))
+            if closing is not None:
+                yield from self.give_up(closing, error)
+            raise
+        return answer
+
+    def _approved(
+        self,
+        messages: tuple[AgentMessage, ...],
+        point: BreakpointReached,
+        reader: EditReader,
+        event: OpenEvent,
+        approval: Approval,
+        asked: AskedCall,
+    ) -> Steps[Answer]:
+        """As `_ask`, where nothing goes on that nobody has approved."""
+        always = False
+        try:
+            answer = yield from self._ask(messages, point, reader, event, approval.queued)
+            if isinstance(answer, Resume) and not answer.approved:
+                answer = yield from self._asked_elsewhere(event, approval, asked)
+            always = isinstance(answer, Resume) and answer.always
+        finally:
+            approval.end(always=always)
+        return answer
+
+    def _asked_elsewhere(
+        self, event: OpenEvent, approval: Approval, asked: AskedCall
+    ) -> Steps[Answer]:
+        """No Core could ask: what is said elsewhere, or no."""
+        if approval.on_waiting is None and not approval.said.done():
+            approval.is_unasked = True
+            return Deny(reason=NOBODY)
+        try:
+            approval.ask_elsewhere()
+            said: Said = yield Until(approval.said)
+            return asked.answer(said)
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            yield from self.give_up(event, error)
+            raise
+
+    def _refuse(self, event: OpenEvent, answer: Answer) -> Steps[NoReturn]:
+        """The person doesn't let the call happen: the event ends, and the agent hears why."""
+        try:
+            obey(answer)
+        except BaseException as order:
+            yield from self.give_up(event, order)
+            raise
+        raise AssertionError("unreachable")
+
+    def _failed_point(
+        self, event: OpenEvent, error: BaseException, waits: bool
+    ) -> BreakpointReached:
+        stopped = isinstance(error, AgentStopped)
+        return new_point(
+            event.id,
+            Side.END,
+            NULL,
+            waits,
+            outcome=Outcome.ERROR if isinstance(error, Exception) else Outcome.STOPPED,
+            failure=None if stopped else self._packer.failure(error),
+            traceback="" if stopped else self._packer.traceback(error),
+        )
+
+
+def new_id() -> str:
+    """A UUIDv7."""
+    return str(uuid_utils.uuid7())
+
+
+def obey(answer: Answer, cause: BaseException | None = None) -> None:
+    """Raise what an answer orders to raise."""
+    match answer:
+        case Resume():
+            return
+        case Deny(reason=reason):
+            raise ToolDeniedError(reason or DENIED, reason) from cause
+        case Raise(message=message):
+            raise InjectedError(message) from cause
+        case Stop():
+            raise AgentStopped("The person pressed Stop.") from cause
+
+
+def new_point(
+    event: str,
+    side: Side,
+    data: Raw,
+    waits: bool,
+    *,
+    summary: str | None = None,
+    outcome: Outcome | None = None,
+    failure: Failure | None = None,
+    traceback: str = "",
+    usage: Usage | None = None,
+) -> BreakpointReached:
+    """A breakpoint that is reached now."""
+    return BreakpointReached(
+        id=new_id(),
+        event=event,
+        side=side,
+        waits=waits,
+        at=time.time(),
+        clock=clock(),
+        data=data,
+        summary=summary,
+        outcome=outcome,
+        failure=failure,
+        traceback=traceback,
+        usage=usage,
+    )

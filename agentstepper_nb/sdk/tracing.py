@@ -15,12 +15,10 @@ from ..protocol.values import EventKind
 from .argument_checks import check_optional_text
 from .arguments import Arguments
 from .edits import Accept
-from .flow import Flow
-from .open_events import OpenEvent
+from .flow import Flow, read_call
 from .pumps import apump, pump
 from .session import Session
-from .shapes import read_call
-from .steps import Begun, Call, Made, Steps
+from .steps import Begun, Call, Made, OpenEvent, Steps
 
 
 class OpenStepper(Protocol):

@@ -6,7 +6,7 @@ import pytest
 
 from agentstepper_nb.protocol.stops import Price
 from agentstepper_nb.protocol.values import Usage
-from agentstepper_nb.sdk.lease import with_cost
+from agentstepper_nb.sdk.outbox import with_cost
 
 PRICES = (
     Price(model="gpt-mini", input=1.0, output=2.0),

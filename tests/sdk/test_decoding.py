@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from agentstepper_nb.errors import ProtocolError
+from agentstepper_nb.sdk.edits import EditReader
 from agentstepper_nb.sdk.packing import Packer
 from tests.sdk.hostile import Pair
 from tests.sdk.traced import Thing, mark
@@ -33,7 +34,7 @@ def edited(value: Any, change: Callable[[Any], Any]) -> Any:
     """A value after an edit of what is shown of it."""
     packed = Packer().show("tool_result", value)
     text = json.dumps(change(json.loads(bytes(packed.raw))))
-    return Packer().unpack(Raw(text.encode()), packed)
+    return EditReader(Packer(), packed).read(Raw(text.encode()))
 
 
 def into(value: Any, edit: Any) -> Any:
@@ -226,7 +227,7 @@ def test_what_redact_hides_is_kept() -> None:
 
     packer = Packer(redact)
     packed = packer.show("tool_result", {"user": "bob", "password": "x", "pair": Pair(1, "y")})
-    got = packer.unpack(Raw(b'{"user":"eve","pair":{"left":2}}'), packed)
+    got = EditReader(packer, packed).read(Raw(b'{"user":"eve","pair":{"left":2}}'))
     assert got == {"user": "eve", "password": "x", "pair": Pair(2, "y")}
 
 

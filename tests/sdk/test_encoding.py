@@ -16,6 +16,7 @@ import attrs
 import pydantic
 import pytest
 
+from agentstepper_nb.sdk.edits import EditReader
 from agentstepper_nb.sdk.encoding import show
 from agentstepper_nb.sdk.packing import Packer
 from tests.sdk.hostile import HOSTILE, Pair, thicket
@@ -100,7 +101,7 @@ def test_nothing_that_a_value_does_keeps_it_from_being_shown(name: str) -> None:
     packed = Packer().show("tool_result", {"short": 1, "value": value})
     assert len(bytes(packed.raw)) < 64 * 1024 * 1024
     assert json.loads(bytes(packed.raw))["short"] == 1
-    assert Packer().unpack(packed.raw, packed) is packed.shown.value
+    assert EditReader(Packer(), packed).read(packed.raw) is packed.shown.value
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,9 @@ from agentstepper_nb.protocol.agent import (
     Withdraw,
 )
 from agentstepper_nb.protocol.values import EventKind, Outcome, Usage
-from agentstepper_nb.sdk import open_events
-from agentstepper_nb.sdk.flow import Flow
+from agentstepper_nb.sdk.flow import Flow, model_of, usage_of
 from agentstepper_nb.sdk.packing import Packer
-from agentstepper_nb.sdk.shapes import model_of, usage_of
-from agentstepper_nb.sdk.steps import Ask, Flush, Send
+from agentstepper_nb.sdk.steps import Ask, Flush, Send, innermost
 
 LLM = EventKind.LLM_QUERY
 
@@ -47,16 +45,16 @@ def test_a_query(flow: Flow) -> None:
     assert isinstance(event, EventBegun)
     assert isinstance(point, BreakpointReached)
     assert step.breakpoint == point.id
-    assert open_events.innermost("run-1") is None, "not begun before it is answered"
+    assert innermost("run-1") is None, "not begun before it is answered"
     begun = finish(begin, Resume())
     assert begun.value is prompt
-    assert open_events.innermost("run-1") is begun.event
-    assert open_events.innermost("run-2") is None
+    assert innermost("run-1") is begun.event
+    assert innermost("run-2") is None
 
     end = flow.end(LLM, "r")
     step = next(end)
     assert isinstance(step, Ask)
-    assert open_events.innermost("run-1") is None, "ended as soon as it is sent"
+    assert innermost("run-1") is None, "ended as soon as it is sent"
     assert finish(end, Resume(data=Raw(b'"edited"'))).value == "edited"
 
 
@@ -80,7 +78,7 @@ def test_what_breaks_a_wait_is_told_and_raised_on(flow: Flow) -> None:
     assert (end.outcome, end.waits) == (Outcome.STOPPED, False)
     with pytest.raises(KeyboardInterrupt):
         steps.send(None)
-    assert open_events.innermost("run-1") is None
+    assert innermost("run-1") is None
 
 
 @pytest.mark.parametrize("error", [ConnectionLostError("gone"), GeneratorExit()])

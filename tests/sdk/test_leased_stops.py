@@ -24,10 +24,10 @@ from agentstepper_nb.protocol.agent import (
 )
 from agentstepper_nb.protocol.stops import Reaction, Stop, TokenBudget, Touched
 from agentstepper_nb.protocol.values import EventKind, Mode, Side
-from agentstepper_nb.sdk import lease, session
+from agentstepper_nb.sdk import outbox, session
 from agentstepper_nb.sdk.buffer import Buffer
-from agentstepper_nb.sdk.lease import Leasehold
-from agentstepper_nb.sdk.waiting import Waiting
+from agentstepper_nb.sdk.items import Waiting
+from agentstepper_nb.sdk.outbox import Leasehold
 from tests.sdk.doors import both, run
 from tests.sdk.leased import GO_ON, HALT, answering, ask, continued, hear, told
 from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, edit
@@ -263,7 +263,7 @@ def test_each_lease_that_came_is_taken_up(
 
 
 def test_what_is_kept_for_the_first_lease_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease, "_MOST_EARLY_BYTES", 1000)
+    monkeypatch.setattr(outbox, "_MOST_EARLY_BYTES", 1000)
     leasehold = Leasehold("T", Wire(), Waiting())  # type: ignore[arg-type]
     for n in range(50):
         begun = EventBegun(id=f"e{n}", kind=EventKind.LLM_QUERY, at=0, clock=0)

@@ -32,9 +32,8 @@ from agentstepper_nb.protocol.agent import (
 )
 from agentstepper_nb.protocol.stops import Reaction, Stop
 from agentstepper_nb.protocol.values import AnswerKind, EventKind, Mode, Run, Side
-from agentstepper_nb.sdk.items import Batch
-from agentstepper_nb.sdk.lease import Leasehold
-from agentstepper_nb.sdk.waiting import Waiting
+from agentstepper_nb.sdk.items import Batch, Waiting
+from agentstepper_nb.sdk.outbox import Leasehold
 
 THREADS = 3
 TOOLS = ("read", "write", "run")

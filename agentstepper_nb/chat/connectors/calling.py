@@ -15,7 +15,7 @@ import msgspec
 from ...errors import InjectedError, ToolDeniedError
 from ...llm_wire.answers import clean
 from ...llm_wire.conversation import ToolCall, ToolSpec
-from ...sdk.asking import DENIED
+from ...sdk.steps import DENIED
 from .. import pieces
 from ..streams import Saying
 from .function import hints_of, name_of, started
