@@ -28,6 +28,7 @@ from .dialing import (
     is_final,
     is_too_large,
     welcome_of,
+    why_failed,
     why_gone,
     why_lost,
     why_not_opened,
@@ -67,13 +68,15 @@ class AgentProtocol:
         self._ready: deque[RunProtocol] = deque()  # that may have something to write
         self._leaves: deque[bytes] = deque()
         self._timed: dict[str, RunProtocol] = {}  # that something becomes of as time goes by
-        self._effects: list[Callable[[], object]] = []
+        self._effects: list[Callable[[], object]] = []  # its runs' too
 
     # ---- runs ---------------------------------------------------------------------------------------
 
     def add(self, run: RunProtocol) -> None:
         """Take a run on; where the connection is shared, the run says hello on it in its turn."""
         self.runs[run.id] = run
+        self._effects += run.effects
+        run.effects = self._effects
         self._make_ready(run)
 
     def take_in(self, run: RunProtocol, items: Iterable[Item], now: float) -> None:
@@ -205,7 +208,6 @@ class AgentProtocol:
     def _settle(self, run: RunProtocol) -> None:
         """What becomes of a run that has nothing to write now."""
         run.settle()
-        self._collect(run)
         if run.closing and run.all_kept():
             if run.state is RunState.ALONE or (
                 run.state is RunState.OPEN and len(self._carried) > 1
@@ -227,7 +229,8 @@ class AgentProtocol:
             run = self._carried.get(self._first or "")
             if run is not None:
                 run.receive_text(text, now)
-                self._heard(run)
+                if run.has_work():
+                    self._make_ready(run)
             return
         envelope, message = to_agent.decode(text)
         run = self._carried.get(self._first or "" if envelope.run is UNSET else envelope.run)
@@ -238,24 +241,17 @@ class AgentProtocol:
             self._lose(run, gone, now)
             self._make_ready(run)
         elif run.state in _GREETED:
-            self._hear_of_hello(run, message, now)
+            try:
+                self._welcome(run, welcome_of(message))
+            except Refused as error:
+                self._hear_refusal(run, error, now)
         else:
             run.receive_message(envelope, message, now)
-            self._heard(run)
-
-    def _heard(self, run: RunProtocol) -> None:
-        self._collect(run)
-        if run.has_work():
-            self._make_ready(run)
-
-    def _hear_of_hello(self, run: RunProtocol, message: object, now: float) -> None:
-        """The answer to a hello that was said on a connection that others opened."""
-        try:
-            self._welcome(run, welcome_of(message))
-        except Refused as error:
-            self._hear_refusal(run, error, now)
+            if run.has_work():
+                self._make_ready(run)
 
     def _hear_refusal(self, run: RunProtocol, error: Refused, now: float) -> None:
+        """A hello was refused that was said on a connection that others opened."""
         if run.state is RunState.OPENING:
             self._fail_to_open(run, error)
             return
@@ -274,7 +270,6 @@ class AgentProtocol:
         else:
             self._timed.pop(run.id, None)
         run.welcomed(welcome)
-        self._collect(run)
         self._make_ready(run)
 
     # ---- losing -------------------------------------------------------------------------------------
@@ -300,7 +295,6 @@ class AgentProtocol:
             return
         delivered = run.closing and run.all_kept()
         run.lost()
-        self._collect(run)
         if delivered:
             self._over(run, None)
         elif not isinstance(gone, ConnectionClosed):
@@ -317,7 +311,6 @@ class AgentProtocol:
         run.greeted_at = None
         del self.runs[run.id]
         self._timed.pop(run.id, None)
-        self._collect(run)
         self._effects.append(run.listener.needs_connection)
 
     def _fail_to_open(self, run: RunProtocol, error: Exception) -> None:
@@ -333,14 +326,12 @@ class AgentProtocol:
         else:
             run.end(lost, broken=broken)
         if run.state is RunState.ALONE:
-            self._collect(run)
             self._make_ready(run)
         else:
             self._remove(run)
 
     def _remove(self, run: RunProtocol) -> None:
         """Take a run that is over off the connection, which is closed where it was the last."""
-        self._collect(run)
         self.runs.pop(run.id, None)
         self._timed.pop(run.id, None)
         if self._carried.pop(run.id, None) is None or not self.connected:
@@ -359,15 +350,9 @@ class AgentProtocol:
             self._over(run, self._failure(run, error), broken=True)
 
     def _failure(self, run: RunProtocol, error: Exception) -> ConnectionLostError:
-        url = self.endpoint.url
-        if isinstance(error, ProtocolError):
-            return ConnectionLostError(
-                f"What the Core at {url} says isn't readable: {error} Is this the views' "
-                "address? Agents have another."
-            )
-        if not run.closing:
+        if not (isinstance(error, ProtocolError) or run.closing):
             log.error("The connection to the Core failed.", exc_info=error)
-        return ConnectionLostError(f"Connection lost to the Core at {url}: {error!r}")
+        return ConnectionLostError(why_failed(self.endpoint.url, error))
 
     # ---- time, and what is to be done outside -------------------------------------------------------
 
@@ -380,10 +365,6 @@ class AgentProtocol:
     def has_ready(self) -> bool:
         """Whether `data_to_send` has something to do."""
         return bool(self._ready or self._leaves)
-
-    def write_failed(self) -> None:
-        """The connection takes nothing any more; `connection_lost` follows."""
-        self.connected = False
 
     def pass_time(self, now: float) -> None:
         """End what takes too long."""
@@ -411,9 +392,6 @@ class AgentProtocol:
 
     def drain(self) -> list[Callable[[], object]]:
         """What is to be done outside, in this order."""
-        effects, self._effects = self._effects, []
+        effects = self._effects.copy()
+        self._effects.clear()
         return effects
-
-    def _collect(self, run: RunProtocol) -> None:
-        self._effects += run.effects
-        run.effects.clear()

@@ -76,3 +76,13 @@ def _named(value: object) -> str:
     shown = repr(value)
     shown = shown if len(shown) <= 80 else f"{shown[:80]}…"
     return f"{shown} ({type(value).__name__})"
+
+
+def check_word(name: str, word: str, known: tuple[str, ...]) -> None:
+    """Refuse what is none of some words.
+
+    Raises:
+        ValueError: It is none of them.
+    """
+    if word not in known:
+        raise ValueError(f"{name}={word!r} is none of {', '.join(map(repr, known))}.")

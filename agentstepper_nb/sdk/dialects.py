@@ -61,16 +61,10 @@ class Dialect(Protocol):
     def refusal(self, messages: tuple[AgentMessage, ...]) -> ProtocolError | None:
         """Say why messages that belong together can't be sent; None where they can."""
 
-    def part(self, message: AgentMessage, number: int) -> Parted | None:
-        """Give a message in pieces; None where it is to be encoded, since it travels as it is.
-
-        Args:
-            message: The message.
-            number: Its number in the run.
-        """
-
-    def encode(self, message: AgentMessage, number: int, id: str | None = None) -> str | None:
-        """Give a message's text, or None where this version has no word for it.
+    def encode(
+        self, message: AgentMessage, number: int, id: str | None = None
+    ) -> Parted | bytes | None:
+        """Give a message's text or its pieces, or None where this version has no word for it.
 
         Args:
             message: The message.
@@ -100,25 +94,14 @@ class Version2(Dialect):
     def refusal(self, messages: tuple[AgentMessage, ...]) -> None:
         """All was measured when it was packed."""
 
-    def part(self, message: AgentMessage, number: int) -> Parted | None:
-        """Give a message in pieces; None where it travels as it is."""
-        parted = part(message)
-        if parted is not None:
-            self._note(message, number)
-        return parted
-
-    def encode(self, message: AgentMessage, number: int, id: str | None = None) -> str:
-        """Give a message's text."""
-        self._note(message, number, id)
-        return from_agent.encode(message, number, id)
-
-    def _note(self, message: AgentMessage, number: int, id: str | None = None) -> None:
-        """Keep in mind who waits at a message."""
+    def encode(self, message: AgentMessage, number: int, id: str | None = None) -> Parted | bytes:
+        """Give a message's text or its pieces, and keep in mind who waits at it."""
         key = message.id if isinstance(message, BreakpointReached) and message.waits else id
         if key is not None:
             self._numbers[key] = number
         if isinstance(message, Withdraw):
             self._numbers.pop(message.breakpoint, None)
+        return part(message) or from_agent.encode(message, number, id).encode()
 
     def asked(self, breakpoint: str, last: int) -> bool:
         """Whether a breakpoint without an answer is among the messages up to a number."""
@@ -175,7 +158,7 @@ class Version1(Dialect):
     def refusal(self, messages: tuple[AgentMessage, ...]) -> ProtocolError | None:
         """Say why messages that belong together can't be sent; None where they can."""
         for message in messages:
-            size = len((self.encode(message) or "").encode())
+            size = len(self.encode(message) or b"")
             if size > self.limit:
                 return ProtocolError("too_large", _TOO_LARGE.format(size / self.limit))
         return None
@@ -184,30 +167,24 @@ class Version1(Dialect):
         """Nobody asks: a connection that is lost is the run's end."""
         return False
 
-    def part(self, message: AgentMessage, number: int) -> Parted | None:
-        """All travels as it is."""
-        return None
-
-    def encode(self, message: AgentMessage, number: int = 0, id: str | None = None) -> str | None:
+    def encode(self, message: AgentMessage, number: int = 0, id: str | None = None) -> bytes | None:
         """Give a message's text, or None where this version has no word for it."""
+        said = self._said(message)
+        return None if said is None else v1.encode(said).encode()
+
+    def _said(self, message: AgentMessage) -> v1.V1Event | v1.V1Breakpoint | v1.V1Commit | None:
         match message:
             case EventBegun():
                 own = v1.NULL if message.data is UNSET else message.data
                 type, data = v1.dump_kind(EventKind(message.kind), message.name, own)
-                event = v1.V1Event(
-                    uuid=message.id,
-                    type=type,
-                    time=message.at,
-                    data=data,
-                )
-                return v1.encode(event)
+                return v1.V1Event(uuid=message.id, type=type, time=message.at, data=data)
             case BreakpointReached() if message.waits or message.side is Side.BEGIN:
-                return v1.encode(self._breakpoint(message))
+                return self._breakpoint(message)
             case CommitMade(snapshot=False):
                 commit = Commit(
                     id=message.id, at=message.at, title=message.title, changes=message.changes
                 )
-                return v1.encode(dump_commit(commit))
+                return dump_commit(commit)
         return None
 
     def decode(self, text: str) -> Reply | None:

@@ -219,6 +219,21 @@ def why_lost(url: str, error: ConnectionClosed | None, limit: int = MAX_MESSAGE)
     )
 
 
+def why_failed(url: str, error: Exception) -> str:
+    """Why a connection that is there is of no use, for a person.
+
+    Args:
+        url: The Core's address.
+        error: What went wrong; a ProtocolError where what the Core says can't be read.
+    """
+    if isinstance(error, ProtocolError):
+        return (
+            f"What the Core at {url} says isn't readable: {error} Is this the views' "
+            "address? Agents have another."
+        )
+    return f"Connection lost to the Core at {url}: {error!r}"
+
+
 def why_gone(error: ConnectionClosed | None, limit: int = MAX_MESSAGE) -> str:
     """Why an open connection is gone, as part of a sentence."""
     if error is not None and is_too_large(error):

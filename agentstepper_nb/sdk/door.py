@@ -8,19 +8,19 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args, overload
+from typing import Literal, get_args
 
 from ..discover import NAME_VARIABLE, Endpoint, discover, endpoint
 from ..errors import ConnectionLostError, ProtocolError, WorkspaceError
 from ..protocol.agent import GetTimeline, Timeline
-from ..protocol.values import Commit, EventKind, Mode
+from ..protocol.values import Commit, Mode
 from . import closing
 from .argument_checks import (
     check_folder,
@@ -28,6 +28,7 @@ from .argument_checks import (
     check_optional_text,
     check_port,
     check_text,
+    check_word,
 )
 from .flow import Flow, new_id
 from .jsontext import ToJson
@@ -37,7 +38,7 @@ from .run_state import OnDisconnect
 from .session import TIMELINE_PATIENCE, Session, finish_all
 from .spawn import Children
 from .steps import Steps
-from .tracing import Traced, trace, wrap
+from .tracing import Tracer
 from .watch import Watch
 from .workspace import Workspace
 
@@ -45,8 +46,6 @@ log = logging.getLogger("agentstepper_nb.sdk")
 
 #: How a run begins.
 BeginMode = Literal["step", "continue"]
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass
@@ -71,7 +70,7 @@ os.register_at_fork(after_in_child=_renew_lock)
 atexit.register(finish_all)
 
 
-class Door:
+class Door(Tracer):
     """The base of `AgentStepper` and `AsyncAgentStepper`; arguments as there."""
 
     def __init__(
@@ -97,8 +96,8 @@ class Door:
         check_notice(notice)
         for name, text in (("address", address), ("url", url), ("token", token)):
             check_optional_text(name, text)
-        _check_word("on_disconnect", on_disconnect, get_args(OnDisconnect))
-        _check_word("mode", mode, get_args(BeginMode))
+        check_word("on_disconnect", on_disconnect, get_args(OnDisconnect))
+        check_word("mode", mode, get_args(BeginMode))
         if url is not None and (address is not None or port is not None):
             raise ValueError("Pass either url= or address and port, not both.")
         # `agentstepper run --name` and `spawn(name=)` call runs as their caller wants.
@@ -246,13 +245,13 @@ class Door:
             _finish_with_multiprocessing()
             return session
 
-    def _flow(self) -> Flow:
-        session, watch = self._live(), self._seat.watch
+    def _flow(self, session: Session | None = None) -> Flow:
+        """The flows of its run, whether that is over or not."""
+        session, watch = session or self._live(), self._seat.watch
         flow = Flow(session.run, session.program, self._packer)
-        if watch is None or not session.link.snapshots:
-            return flow
-        look = partial(watch.snapshot, session.link, flow)
-        return Flow(session.run, session.program, self._packer, look)
+        if watch is not None and session.link.snapshots:
+            flow.look = partial(watch.snapshot, session.link, flow)
+        return flow
 
     def _make_commit(self, summary: str, description: str) -> bool:
         """Commit what the agent changed, and send it. Blocks."""
@@ -280,77 +279,7 @@ class Door:
 
     def _open_flow(self) -> Flow:
         """The flows of its run, for what the agent asks; raises as `_open_run`."""
-        self._open_run()
-        return self._flow()
-
-    # ---- tracing ------------------------------------------------------------------------------------
-
-    @overload
-    def traced_llm(self, function: F, /) -> F: ...
-
-    @overload
-    def traced_llm(
-        self, function: None = None, /, *, model: str | None = None
-    ) -> Callable[[F], F]: ...
-
-    def traced_llm(
-        self, function: Callable[..., Any] | None = None, /, *, model: str | None = None
-    ) -> Any:
-        """Decorate a function that asks a model: each call is an LLM query.
-
-        Its arguments travel as `{"parameter": value}`, and each can be edited; its result can too. The
-        function may be synchronous, async, a method, or a generator (sync or async: its items are
-        collected, and travel as a list). After `close()` it runs as if it weren't decorated.
-
-        Args:
-            function: The function, when used without brackets.
-            model: The model's name; the call's own `model` argument where none is given.
-        """
-        traced = Traced(self, EventKind.LLM_QUERY, model)
-        return trace(traced, function) if function is not None else lambda f: trace(traced, f)
-
-    @overload
-    def traced_tool(self, function: F, /) -> F: ...
-
-    @overload
-    def traced_tool(
-        self, function: None = None, /, *, name: str | None = None
-    ) -> Callable[[F], F]: ...
-
-    def traced_tool(
-        self, function: Callable[..., Any] | None = None, /, *, name: str | None = None
-    ) -> Any:
-        """Decorate a tool: each call is a tool invocation. As `traced_llm`.
-
-        Args:
-            function: The function, when used without brackets.
-            name: The tool's name; the function's where none is given.
-        """
-        traced = Traced(self, EventKind.TOOL_INVOCATION, name)
-        return trace(traced, function) if function is not None else lambda f: trace(traced, f)
-
-    def wrap(
-        self,
-        obj: Any,
-        method: str,
-        kind: Literal["tool", "llm"] = "tool",
-        name: str | None = None,
-    ) -> Callable[[], None]:
-        """Trace a method of an object, class or module that isn't yours to decorate.
-
-        Args:
-            obj: The object.
-            method: The method's name, or the way to it: `"chat.completions.create"`.
-            kind: What its calls are.
-            name: The tool's or model's name; a tool's is the method's where none is given.
-
-        Returns:
-            A function that takes the wrapping back.
-        """
-        kinds = {"tool": EventKind.TOOL_INVOCATION, "llm": EventKind.LLM_QUERY}
-        if kind not in kinds:
-            raise ValueError(f"kind={kind!r} is neither 'tool' nor 'llm'.")
-        return wrap(Traced(self, kinds[kind], name), obj, method)
+        return self._flow(self._open_run())
 
     # ---- ending -------------------------------------------------------------------------------------
 
@@ -412,11 +341,6 @@ def ambient(door: Door) -> Iterator[Door]:
         yield door
     finally:
         _ambient.reset(token)
-
-
-def _check_word(name: str, word: str, known: tuple[str, ...]) -> None:
-    if word not in known:
-        raise ValueError(f"{name}={word!r} is none of {', '.join(map(repr, known))}.")
 
 
 def _nothing() -> Steps[None]:

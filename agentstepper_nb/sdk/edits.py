@@ -339,7 +339,7 @@ class EditChecks:
         send: Sends messages of the run.
     """
 
-    def __init__(self, send: Callable[[tuple[AgentMessage, ...]], None]) -> None:
+    def __init__(self, send: Callable[[tuple[AgentMessage, ...]], object]) -> None:
         self._send = send
         self._checks: dict[str, tuple[contextvars.Context, Check]] = {}
 

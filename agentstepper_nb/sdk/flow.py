@@ -62,17 +62,15 @@ class Flow(Asking):
         run: The run's id.
         program: The program's name.
         packer: Makes values ready to travel.
-        look: Called as `look(event)` when a tool, or whatever isn't an LLM query, has run, to send what
-            it changed in the workspace. It may block, and doesn't raise.
     """
 
-    def __init__(
-        self, run: str, program: str, packer: Packer, look: Callable[[str], None] | None = None
-    ) -> None:
-        super().__init__(packer)
+    def __init__(self, run: str, program: str, packer: Packer) -> None:
         self.run = run
+        #: Called with an event's id when a tool, or whatever isn't an LLM query, has run, to send what
+        #: it changed in the workspace. It may block, and doesn't raise.
+        self.look: Callable[[str], None] | None = None
         self._program = program
-        self._look = look
+        self._packer = packer
 
     # ---- the run ------------------------------------------------------------------------------------
 
@@ -281,10 +279,10 @@ class Flow(Asking):
 
     def _ran(self, event: OpenEvent) -> Steps[None]:
         """The call of an event was made: before its end is told, what it changed is."""
-        if self._look is None or event.kind is EventKind.LLM_QUERY:  # a model changes no files
+        if self.look is None or event.kind is EventKind.LLM_QUERY:  # a model changes no files
             return
         try:
-            yield Work(partial(self._look, event.id))
+            yield Work(partial(self.look, event.id))
         except GeneratorExit:
             raise
         except BaseException as order:  # an interrupt, a cancelled task

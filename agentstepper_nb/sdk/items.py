@@ -77,7 +77,7 @@ class Waiting:
                 that one's.
             value: The value, or the exception.
         """
-        future = self._take(key)
+        future = self._only() if key is None else self._pop(key)
         if future is None:
             return  # withdrawn, or nobody waited
         if isinstance(value, BaseException):
@@ -96,20 +96,14 @@ class Waiting:
             over: Lets the checks of `expect` raise from now on.
         """
         over()
-        left = map(self._take, list(self._futures))
+        left = map(self._pop, list(self._futures))
         return [future for future in left if future is not None]
 
-    def _take(self, key: str | None) -> Future[Any] | None:
-        if key is None:
-            asking = [
-                key
-                for key, (kind, _) in self._futures.copy().items()
-                if kind in ("breakpoint", "request")
-            ]
-            if len(asking) != 1:
-                return None
-            key = asking[0]
-        return self._pop(key)
+    def _only(self) -> Future[Any] | None:
+        """The one that waits for an answer; None where several do."""
+        waiting = self._futures.copy().items()
+        asking = [key for key, (kind, _) in waiting if kind in ("breakpoint", "request")]
+        return self._pop(asking[0]) if len(asking) == 1 else None
 
     def _pop(self, key: str) -> Future[Any] | None:
         kind, future = self._futures.pop(key, (None, None))

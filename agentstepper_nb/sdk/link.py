@@ -160,7 +160,7 @@ class Link:
         self.check()
         if check is not None:
             self._edit_checks.expect(breakpoint, check)
-        return self._leasehold.ask(messages, breakpoint, self.check)
+        return self._leasehold.send(messages, breakpoint, self.check)
 
     def answered(self, breakpoint: str) -> None:
         """A breakpoint waits no more: its edits aren't checked from now on."""

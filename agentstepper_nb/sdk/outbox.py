@@ -54,11 +54,8 @@ class Carrier(Protocol):
     def endpoint(self) -> Endpoint:
         """Where the Core is, or was last."""
 
-    def signal(self, outbox: Outbox) -> None:
-        """Something was put into an outbox."""
-
-    def hurry(self) -> None:
-        """What was signalled is to be written at once."""
+    def signal(self, outbox: Outbox, at_once: bool) -> None:
+        """Something was put into an outbox, perhaps to be written at once."""
 
     def forget(self, run: str) -> None:
         """A run is over."""
@@ -83,11 +80,8 @@ class Uncarried(Carrier):
         """Where the Core is."""
         return self._endpoint
 
-    def signal(self, outbox: Outbox) -> None:
+    def signal(self, outbox: Outbox, at_once: bool) -> None:
         """Nothing yet: who takes it on looks at what was put before."""
-
-    def hurry(self) -> None:
-        """Nothing yet."""
 
     def forget(self, run: str) -> None:
         """Nothing is known of it here."""
@@ -126,38 +120,34 @@ class Outbox:
             return False
         return sum(each.size for each in sharing) >= most
 
-    def put(self, batch: Batch) -> None:
-        """Put a batch; what it takes is added to `queued` with it, by one thread at a time."""
-        self.inbox.put(batch)
-        self.link.signal(self)
+    def put(self, item: Item, *, at_once: bool = True) -> None:
+        """Put an item. What a batch takes is added to `queued` with it, by one thread at a time.
 
-    def hurry(self) -> None:
-        """Write what was put at once."""
-        self.link.hurry()
+        Args:
+            item: The item.
+            at_once: Whether it is to be written now, and not with what comes in the next moment.
+        """
+        self.inbox.put(item)
+        self.link.signal(self, at_once)
 
     def request(self, message: GetTimeline, id: str) -> None:
         """Send what is answered under an id."""
-        self._put_now(Request(id, message))
+        self.put(Request(id, message))
 
     def mark(self, key: str) -> None:
         """Give None under a key once all that was put before is kept, and written if it can be.
 
         That may be when there is room again.
         """
-        self._put_now(Mark(key))
+        self.put(Mark(key))
 
     def end(self, bye: Bye) -> None:
         """Say bye after all that was put before, and close once the Core keeps all of it."""
-        self._put_now(End(bye))
+        self.put(End(bye))
 
     def freed(self) -> None:
         """A breakpoint waits no more: the next may be asked, where one is asked at a time."""
-        self._put_now(Freed())
-
-    def _put_now(self, item: Item) -> None:
-        self.inbox.put(item)
-        self.link.signal(self)
-        self.link.hurry()
+        self.put(Freed())
 
 
 #: So many breakpoints, and bytes of them, are kept for the stops that may come with the first lease.
@@ -215,30 +205,21 @@ class Leasehold:
         """There will be no lease: the Core is of version 1."""
         self._expects = False
 
-    def send(self, messages: tuple[AgentMessage, ...]) -> None:
-        """Send messages that nobody waits at, with no other between them."""
-        size, decided = size_of(messages), messages
-        with self._lock:
-            try:
-                decided = self._decided(messages)
-            finally:  # what interrupts this thread here doesn't keep back what was counted
-                self._outbox.queued += size
-                self._outbox.put(Batch(decided, size))
-        if _failed(decided[-1]):
-            self._outbox.hurry()
-
-    def ask(
-        self, messages: tuple[AgentMessage, ...], breakpoint: str, check: Callable[[], None]
+    def send(
+        self,
+        messages: tuple[AgentMessage, ...],
+        breakpoint: str | None = None,
+        check: Callable[[], None] = lambda: None,
     ) -> Future[Answer] | None:
-        """Send messages, the last of which is a breakpoint that may wait.
+        """Send messages, with no other between them.
 
         Args:
-            messages: What to send, with no other between them.
-            breakpoint: The breakpoint's id.
-            check: Raises where the run is over.
+            messages: What to send.
+            breakpoint: The last one's id, where it is a breakpoint that may wait.
+            check: Raises where the run is over, and nothing may wait.
 
         Returns:
-            A future for its answer, or for when there is room again; None where the agent goes on.
+            A future for the answer, or for when there is room again; None where the agent goes on.
         """
         size, decided = size_of(messages), messages
         future: Future[Answer] | None = None
@@ -246,16 +227,16 @@ class Leasehold:
         with self._lock:
             try:
                 decided = self._decided(messages)
-                waits = _waits(decided[-1])
-                if waits or self._outbox.full:
+                last = decided[-1]
+                waits = isinstance(last, BreakpointReached) and last.waits
+                if breakpoint is not None and (waits or self._outbox.full):
                     kind: Kind = "breakpoint" if waits else "room"
                     future = self._waiting.expect(breakpoint, kind, check)
                     key = breakpoint
-            finally:
+            finally:  # what interrupts this thread here doesn't keep back what was counted
                 self._outbox.queued += size
-                self._outbox.put(Batch(decided, size, key))
-        if future is not None or _failed(decided[-1]):
-            self._outbox.hurry()
+                at_once = future is not None or _failed(decided[-1])
+                self._outbox.put(Batch(decided, size, key), at_once=at_once)
         return future
 
     # ---- under the lock -----------------------------------------------------------------------------
@@ -331,10 +312,6 @@ class Leasehold:
         while self._early:
             self._stops.reach(self._early.popleft())
         self._early_size = 0
-
-
-def _waits(message: AgentMessage) -> bool:
-    return isinstance(message, BreakpointReached) and message.waits
 
 
 def _failed(message: AgentMessage) -> bool:

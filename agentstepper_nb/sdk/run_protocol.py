@@ -73,7 +73,7 @@ class RunProtocol:
         self.state = RunState.AWAY if patient else RunState.OPENING
         self.on_disconnect: OnDisconnect = on_disconnect
         self.listener = listener
-        #: What is to be done outside, in this order.
+        #: What is to be done outside, in this order: its connection's, where it has one.
         self.effects: list[Callable[[], object]] = []
         #: Why no Core has what wasn't delivered, for a person.
         self.why = ""
@@ -184,21 +184,18 @@ class RunProtocol:
         self._take_parked()
 
     def _take_parked(self) -> None:
-        """Nothing has a form before it is known what the Core speaks."""
+        """Take what may be taken: nothing has a form before it is known what the Core speaks."""
         while self._parked and self._knows_dialect:
-            self._take(self._parked.popleft())
-
-    def _take(self, item: Batch | Request | Mark | End) -> None:
-        match item:
-            case Batch():
-                if not self._dialect.one_by_one or self._turns.may(item):
-                    self._take_batch(item)
-            case Request(id, message):
-                self._take_request(id, message)
-            case Mark(key):
-                self._crowd.append((key, None))
-            case End(bye):
-                self._add(bye)
+            match self._parked.popleft():
+                case Batch() as batch:
+                    if not self._dialect.one_by_one or self._turns.may(batch):
+                        self._take_batch(batch)
+                case Request(id, message):
+                    self._take_request(id, message)
+                case Mark(key):
+                    self._crowd.append((key, None))
+                case End(bye):
+                    self._add(bye)
 
     def _take_turns(self) -> None:
         while (batch := self._turns.next()) is not None:
@@ -215,7 +212,8 @@ class RunProtocol:
             if batch.breakpoint is not None:
                 self._give(batch.breakpoint, refusal)
             return
-        passes = self.state is RunState.ALONE or self._is_passed()
+        away = self.on_disconnect == "continue" and self.state is not RunState.OPEN
+        passes = away or self.state is RunState.ALONE
         waits = False
         for message in batch.messages:
             if isinstance(message, BreakpointReached) and message.waits:
@@ -233,22 +231,14 @@ class RunProtocol:
         waited = {id: asked for id, asked in self._requests.items() if self._waiting.has(id)}
         self._requests = waited | {id: (self.buffer.last, message)}
 
-    def _is_passed(self) -> bool:
-        return self.on_disconnect == "continue" and self.state is not RunState.OPEN
-
     def _add(self, message: AgentMessage, id: str | None = None) -> bool:
         """Number a message and keep it; False where the Core's version has no word for it."""
         if self.state is RunState.ALONE:
             return True
-        number = self.buffer.last + 1
-        kept: Parted | bytes | None = self._dialect.part(message, number)
-        if kept is None:
-            text = self._dialect.encode(message, number, id)
-            if text is None:
-                return False
-            kept = text.encode()
-        self.buffer.add(kept)
-        return True
+        form = self._dialect.encode(message, self.buffer.last + 1, id)
+        if form is not None:
+            self.buffer.add(form)
+        return form is not None
 
     def _give(self, key: str | None, value: object) -> None:
         self.effects.append(partial(self._waiting.give, key, value))

@@ -19,7 +19,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar
 
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection
@@ -43,20 +43,6 @@ _GATHER: Final = 0.002
 
 
 @dataclass(frozen=True)
-class _Join:
-    """A run joins those that the connection carries."""
-
-    outbox: Outbox
-
-
-@dataclass(frozen=True)
-class _GiveUp:
-    """Nobody waits any more for what a run has to say."""
-
-    outbox: Outbox
-
-
-@dataclass(frozen=True)
 class _Lost:
     """The connection is gone."""
 
@@ -64,12 +50,9 @@ class _Lost:
     heard: Future[None]
 
 
-@dataclass(frozen=True)
-class _Wake:
-    """There is something to write, or a time has come."""
-
-
-_Signal = Outbox | _Join | _GiveUp | _Lost | _Wake | None
+#: What the writing thread is told: where there are messages, that the connection is gone, what to do
+#: with the protocol, or that there may be something to write; None ends it.
+_Signal = Outbox | _Lost | Callable[[], None] | Literal["wake"] | None
 
 
 class SharedLink:
@@ -104,18 +87,16 @@ class SharedLink:
 
     # ---- from anywhere ------------------------------------------------------------------------------
 
-    def signal(self, outbox: Outbox) -> None:
-        """Something was put into an outbox."""
+    def signal(self, outbox: Outbox, at_once: bool) -> None:
+        """Something was put into an outbox, perhaps to be written at once."""
         self._signals.put(outbox)
-
-    def hurry(self) -> None:
-        """What was signalled is to be written at once."""
-        self._hurry.put(None)
+        if at_once:
+            self._hurry.put(None)
 
     def join(self, outbox: Outbox) -> None:
         """Take another run on."""
         outbox.link = self
-        self._signal_now(_Join(outbox))
+        self._signal_now(partial(self._take_on, outbox))
 
     def forget(self, run: str) -> None:
         """A run is over."""
@@ -125,7 +106,7 @@ class SharedLink:
     def cut(self, outbox: Outbox) -> None:
         """Give up on a Core that is away, or doesn't let a run go."""
         self._given_up.add(outbox.protocol.id)
-        self._signal_now(_GiveUp(outbox))
+        self._signal_now(partial(self._protocol.give_up, outbox.protocol))
         self._wake.put(None)
         connection = self._connection
         if connection is not None and self._given_up.issuperset(list(self.outboxes)):
@@ -157,7 +138,7 @@ class SharedLink:
         for effect in effects:
             effect()
         if wakes:
-            self._signal_now(_Wake())
+            self._signal_now("wake")
 
     def _hang_up(self, code: int = 1000) -> None:
         connection = self._connection
@@ -307,7 +288,7 @@ class SharedLink:
             wait = None if due is None else max(0.0, due - time.monotonic())
             signal = self._signals.get(timeout=wait)
         except Empty:
-            return [_Wake()]
+            return ["wake"]
         if isinstance(signal, Outbox):
             with suppress(Empty):
                 self._hurry.get(timeout=_GATHER)
@@ -317,22 +298,16 @@ class SharedLink:
         with self._lock:
             now = time.monotonic()
             for signal in dict.fromkeys(signals):
-                self._take_one(signal, now)
+                if isinstance(signal, Outbox):
+                    self._take_in(signal, now)
+                elif isinstance(signal, _Lost):
+                    self._protocol.connection_lost(signal.gone, now)
+                elif callable(signal):
+                    signal()
             self._protocol.pass_time(now)
             effects = self._protocol.drain()
         for effect in effects:
             effect()
-
-    def _take_one(self, signal: _Signal, now: float) -> None:
-        match signal:
-            case Outbox():
-                self._take_in(signal, now)
-            case _Join(outbox):
-                self._take_on(outbox)
-            case _GiveUp(outbox):
-                self._protocol.give_up(outbox.protocol)
-            case _Lost(gone):
-                self._protocol.connection_lost(gone, now)
 
     def _take_in(self, outbox: Outbox, now: float) -> None:
         run = outbox.protocol
@@ -341,8 +316,7 @@ class SharedLink:
             if run.closing or run.state is RunState.OVER:
                 self._wake.put(None)
         elif outbox.link is not self:  # it has moved meanwhile
-            outbox.link.signal(outbox)
-            outbox.link.hurry()
+            outbox.link.signal(outbox, at_once=True)
 
     def _send_all(self) -> None:
         while True:
@@ -361,7 +335,7 @@ class SharedLink:
             except ConnectionClosed:  # the reading thread says why
                 pass
             with self._lock:
-                self._protocol.write_failed()
+                self._protocol.connected = False  # `connection_lost` follows
 
 
 def _drain(queue: SimpleQueue[Q]) -> list[Q]:

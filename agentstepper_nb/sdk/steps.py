@@ -167,12 +167,11 @@ DENIED: Final = "The person denied this call."
 class Asking:
     """Halts at breakpoints.
 
-    Args:
-        packer: Makes values ready to travel.
+    Attributes:
+        _packer: Makes values ready to travel.
     """
 
-    def __init__(self, packer: Packer) -> None:
-        self._packer = packer
+    _packer: Packer
 
     def give_up(self, event: OpenEvent, error: BaseException) -> Steps[None]:
         """An event ended with an exception, and nobody waits for an answer."""

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeVar, overload
 
 import wrapt
 
@@ -19,6 +19,8 @@ from .flow import Flow, read_call
 from .pumps import apump, pump
 from .session import Session
 from .steps import Begun, Call, Made, OpenEvent, Steps
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class OpenStepper(Protocol):
@@ -122,6 +124,77 @@ class Traced:
         except ConnectionLostError:
             return Made(error=error)  # the call's own error says more
         return Made(error=error) if mended is None else Made(mended.value)
+
+
+class Tracer(OpenStepper):
+    """An AgentStepper's ways to make events of the calls of functions."""
+
+    @overload
+    def traced_llm(self, function: F, /) -> F: ...
+
+    @overload
+    def traced_llm(
+        self, function: None = None, /, *, model: str | None = None
+    ) -> Callable[[F], F]: ...
+
+    def traced_llm(
+        self, function: Callable[..., Any] | None = None, /, *, model: str | None = None
+    ) -> Any:
+        """Decorate a function that asks a model: each call is an LLM query.
+
+        Its arguments travel as `{"parameter": value}`, and each can be edited; its result can too. The
+        function may be synchronous, async, a method, or a generator (sync or async: its items are
+        collected, and travel as a list). After `close()` it runs as if it weren't decorated.
+
+        Args:
+            function: The function, when used without brackets.
+            model: The model's name; the call's own `model` argument where none is given.
+        """
+        traced = Traced(self, EventKind.LLM_QUERY, model)
+        return trace(traced, function) if function is not None else lambda f: trace(traced, f)
+
+    @overload
+    def traced_tool(self, function: F, /) -> F: ...
+
+    @overload
+    def traced_tool(
+        self, function: None = None, /, *, name: str | None = None
+    ) -> Callable[[F], F]: ...
+
+    def traced_tool(
+        self, function: Callable[..., Any] | None = None, /, *, name: str | None = None
+    ) -> Any:
+        """Decorate a tool: each call is a tool invocation. As `traced_llm`.
+
+        Args:
+            function: The function, when used without brackets.
+            name: The tool's name; the function's where none is given.
+        """
+        traced = Traced(self, EventKind.TOOL_INVOCATION, name)
+        return trace(traced, function) if function is not None else lambda f: trace(traced, f)
+
+    def wrap(
+        self,
+        obj: Any,
+        method: str,
+        kind: Literal["tool", "llm"] = "tool",
+        name: str | None = None,
+    ) -> Callable[[], None]:
+        """Trace a method of an object, class or module that isn't yours to decorate.
+
+        Args:
+            obj: The object.
+            method: The method's name, or the way to it: `"chat.completions.create"`.
+            kind: What its calls are.
+            name: The tool's or model's name; a tool's is the method's where none is given.
+
+        Returns:
+            A function that takes the wrapping back.
+        """
+        kinds = {"tool": EventKind.TOOL_INVOCATION, "llm": EventKind.LLM_QUERY}
+        if kind not in kinds:
+            raise ValueError(f"kind={kind!r} is neither 'tool' nor 'llm'.")
+        return wrap(Traced(self, kinds[kind], name), obj, method)
 
 
 def trace(traced: Traced, function: Any) -> Any:

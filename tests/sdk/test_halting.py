@@ -12,7 +12,7 @@ import pytest
 from agentstepper_nb import AgentStepper, AgentStepperCore
 from agentstepper_nb.protocol.agent import BreakpointReached, Lease
 from agentstepper_nb.protocol.values import Mode
-from agentstepper_nb.sdk.items import Batch
+from agentstepper_nb.sdk.items import Batch, Item
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import PATIENCE
 
@@ -34,9 +34,10 @@ class Diary:
             self.lines.append(leasehold._lease)
             take(rules)
 
-        def putting(batch: Batch) -> None:
-            self.lines.extend(m for m in batch.messages if isinstance(m, BreakpointReached))
-            put(batch)
+        def putting(item: Item, *, at_once: bool = True) -> None:
+            messages = item.messages if isinstance(item, Batch) else ()
+            self.lines.extend(m for m in messages if isinstance(m, BreakpointReached))
+            put(item, at_once=at_once)
 
         stops.set, outbox.put = taking, putting
 

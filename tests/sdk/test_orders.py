@@ -48,11 +48,8 @@ class Wire:
         self.queued = 0
         self.sent: deque[AgentMessage] = deque()
 
-    def put(self, batch: Batch) -> None:
+    def put(self, batch: Batch, *, at_once: bool) -> None:
         self.sent.extend(batch.messages)
-
-    def hurry(self) -> None:
-        pass
 
 
 class Orders(RuleBasedStateMachine):
@@ -93,7 +90,7 @@ class Orders(RuleBasedStateMachine):
             id=f"b{self.count}", event=event, side=side, waits=True, at=0, clock=0, data=Raw(b"1")
         )
         self.open[thread] = event if side is Side.BEGIN else None
-        future = self.leasehold.ask((*before, point), point.id, _alive)
+        future = self.leasehold.send((*before, point), point.id, _alive)
         if future is not None:
             self.asked[thread] = point.id, future
         else:

@@ -71,7 +71,7 @@ def test_what_is_short_travels_as_it_is(data: Any) -> None:
 
 
 def test_version_1_has_no_pieces() -> None:
-    assert Version1("P").part(reached(prompt(4)), 2) is None
+    assert isinstance(Version1("P").encode(reached(prompt(4)), 2), bytes)
 
 
 def test_what_waits_is_known_though_it_is_in_pieces() -> None:
@@ -79,7 +79,7 @@ def test_what_waits_is_known_though_it_is_in_pieces() -> None:
     waiting = BreakpointReached(
         id="w", event="e", side=Side.BEGIN, waits=True, at=1, clock=1, data=reached(prompt(4)).data
     )
-    assert dialect.part(waiting, 7) is not None
+    assert isinstance(dialect.encode(waiting, 7), Parted)
     assert not dialect.asked("w", 6)
     assert dialect.asked("w", 7)
 
