@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -144,52 +144,36 @@ class Runs:
 
     def apply(self, record: Record) -> Breakpoint | None:
         """Move the state by one record, and return the breakpoint it is about, as it then stands."""
-        match record:
-            case BreakpointSaved(breakpoint=breakpoint):
-                self._apply_breakpoint(breakpoint)
-                return breakpoint
-            case RunChanged(run=run):
-                self._apply_header(run)
-            case EventSaved(event=event):
-                self._apply_event(event)
-            case AgentHeard(run=run_id, n=n):
-                self.status[run_id].heard = n
-            case RunStarted(run=run, proof=proof):
-                # What is counted is counted by the records that follow.
-                begun = replace(bounded_header(run), rows=0, commits=0, usage=None, hits=())
-                self.status[run.id] = RunStatus(begun, proof=proof)
-                self.live[run.id] = None
-            case RunRenamed(run=run) | RunTagged(run=run):
-                self.status[run.id].run = bounded_header(run)
-            case RunFound(run=run):
-                self.status[run.id] = RunStatus(bounded_header(run))
-            case RunImported(history=history):
-                self.status[history.run.id] = RunStatus(bounded_header(history.run))
-            case RunDeleted(run=run_id):
-                del self.status[run_id]
-            case BreakpointEdited():
-                return self._apply_edit(record)
-            case BreakpointAnswered():
-                return self._apply_answer(record)
-            case CommitSaved(commit=commit):
-                status = self.status[commit.run]
-                status.commits.add(commit.id)
-                _count(status, commit)
-            case SentenceMade():
-                return self._apply_sentence(record)
-            case StopSaved(stop=stop):
-                self.stops[stop.id] = stop
-            case StopDeleted(stop=stop_id):
-                self.stops.pop(stop_id, None)
-            case PricesSet(prices=prices):
-                self.prices = prices
-            case NoteSaved():
-                pass  # the store has it, and whoever reads the run
-        return None
+        return APPLIERS[type(record)](self, record)
 
-    def _apply_header(self, run: Run) -> None:
-        status = self.status[run.id]
-        status.run = run = bounded_header(run)
+    # ---- runs ---------------------------------------------------------------------------------------
+
+    def _start(self, record: RunStarted) -> None:
+        run = record.run
+        # What is counted is counted by the records that follow.
+        begun = replace(bounded_header(run), rows=0, commits=0, usage=None, hits=())
+        self.status[run.id] = RunStatus(begun, proof=record.proof)
+        self.live[run.id] = None
+
+    def _add_found(self, record: RunFound) -> None:
+        self.status[record.run.id] = RunStatus(bounded_header(record.run))
+
+    def _add_imported(self, record: RunImported) -> None:
+        run = record.history.run
+        self.status[run.id] = RunStatus(bounded_header(run))
+
+    def _delete(self, record: RunDeleted) -> None:
+        del self.status[record.run]
+
+    def _set_words(self, record: RunRenamed | RunTagged) -> None:
+        self.status[record.run.id].run = bounded_header(record.run)
+
+    def _set_heard(self, record: AgentHeard) -> None:
+        self.status[record.run].heard = record.n
+
+    def _set_header(self, record: RunChanged) -> None:
+        run = bounded_header(record.run)
+        self.status[run.id].run = run
         if run.state is RunState.HALTED:
             self.live.pop(run.id, None)
             self.live[run.id] = None
@@ -197,7 +181,10 @@ class Runs:
             self.live.pop(run.id, None)
             self.status[run.id] = RunStatus(run)
 
-    def _apply_event(self, event: Event) -> None:
+    # ---- what a run has -----------------------------------------------------------------------------
+
+    def _add_event(self, record: EventSaved) -> None:
+        event = record.event
         status = self.status[event.run]
         if event.ended_at is None:
             status.open[event.id] = OpenEvent(event)
@@ -209,7 +196,8 @@ class Runs:
             status.last = row_in_words(event)
             status.run = replace(status.run, rows=event.seq)
 
-    def _apply_breakpoint(self, breakpoint: Breakpoint) -> None:
+    def _add_breakpoint(self, record: BreakpointSaved) -> Breakpoint:
+        breakpoint = record.breakpoint
         status = self.status[breakpoint.run]
         status.rows.add(breakpoint.id)
         status.last = row_in_words(breakpoint)
@@ -222,8 +210,9 @@ class Runs:
             opened.resumed_at = breakpoint.answered_at
         if breakpoint.answer is None:
             status.pending[breakpoint.id] = breakpoint
+        return breakpoint
 
-    def _apply_edit(self, record: BreakpointEdited) -> Breakpoint:
+    def _edit(self, record: BreakpointEdited) -> Breakpoint:
         pending = self.status[record.run].pending
         edited = replace(
             pending[record.breakpoint],
@@ -234,14 +223,7 @@ class Runs:
         pending[record.breakpoint] = edited
         return edited
 
-    def _apply_sentence(self, record: SentenceMade) -> Breakpoint | None:
-        pending = self.status[record.run].pending
-        if record.id not in pending:
-            return None
-        told = pending[record.id] = replace(pending[record.id], sentence=record.text)
-        return told
-
-    def _apply_answer(self, record: BreakpointAnswered) -> Breakpoint:
+    def _answer(self, record: BreakpointAnswered) -> Breakpoint:
         status = self.status[record.run]
         answered = status.pending.pop(record.breakpoint)
         opened = status.open.get(answered.event)
@@ -254,6 +236,55 @@ class Runs:
             reason=record.reason,
             always=record.always,
         )
+
+    def _set_sentence(self, record: SentenceMade) -> Breakpoint | None:
+        pending = self.status[record.run].pending
+        if record.id not in pending:
+            return None
+        told = pending[record.id] = replace(pending[record.id], sentence=record.text)
+        return told
+
+    def _add_commit(self, record: CommitSaved) -> None:
+        status = self.status[record.commit.run]
+        status.commits.add(record.commit.id)
+        _count(status, record.commit)
+
+    def _pass_note(self, record: NoteSaved) -> None:
+        """The store has it, and whoever reads the run."""
+
+    # ---- stops and prices ---------------------------------------------------------------------------
+
+    def _set_stop(self, record: StopSaved) -> None:
+        self.stops[record.stop.id] = record.stop
+
+    def _delete_stop(self, record: StopDeleted) -> None:
+        self.stops.pop(record.stop, None)
+
+    def _set_prices(self, record: PricesSet) -> None:
+        self.prices = record.prices
+
+
+#: What applies a record, by its type: each type of `Record` has one.
+APPLIERS: Final[dict[type[Record], Callable[[Runs, Any], Breakpoint | None]]] = {
+    RunStarted: Runs._start,
+    RunFound: Runs._add_found,
+    RunImported: Runs._add_imported,
+    RunDeleted: Runs._delete,
+    RunRenamed: Runs._set_words,
+    RunTagged: Runs._set_words,
+    RunChanged: Runs._set_header,
+    AgentHeard: Runs._set_heard,
+    EventSaved: Runs._add_event,
+    BreakpointSaved: Runs._add_breakpoint,
+    BreakpointEdited: Runs._edit,
+    BreakpointAnswered: Runs._answer,
+    SentenceMade: Runs._set_sentence,
+    CommitSaved: Runs._add_commit,
+    NoteSaved: Runs._pass_note,
+    StopSaved: Runs._set_stop,
+    StopDeleted: Runs._delete_stop,
+    PricesSet: Runs._set_prices,
+}
 
 
 def _sum(so_far: Usage | None, more: Usage | None) -> Usage | None:

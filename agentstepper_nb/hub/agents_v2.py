@@ -32,6 +32,7 @@ from .service import RunService
 from .timelines import timeline
 
 _SAID_BYE: Final = "This run said bye: open a new connection for a new run."
+_ENDS_WITH_BYE: Final = "A run of version 2 ends with bye: send that instead."
 
 
 class AgentSessionV2(AgentSession):
@@ -191,48 +192,46 @@ class AgentSessionV2(AgentSession):
     def _carry_out(self, run: str, message: object, id: str | None, text: str) -> list[Output]:
         debugger, now = self.hub.debugger, self.hub.clock()
         match message:
+            case v2.EventBegun(kind=EventKind.PROGRAM_FINISHED):
+                raise ProtocolError("invalid_message", _ENDS_WITH_BYE)
             case v2.EventBegun():
-                if message.kind is EventKind.PROGRAM_FINISHED:
-                    raise ProtocolError(
-                        "invalid_message", "A run of version 2 ends with bye: send that instead."
-                    )
                 return debugger.begin_event(arrivals.event(message, run))
             case v2.BreakpointReached():
-                reached = arrivals.breakpoint(message, run)
-                reached = self._as_it_waits(reached)
+                reached = self._as_it_waits(arrivals.breakpoint(message, run))
                 return debugger.reach_breakpoint(reached, now, leased=message.epoch > 0)
             case v2.Withdraw():
                 return debugger.withdraw(run, message.breakpoint, now)
-            case v2.Decide():
-                edit = None if message.data is UNSET else str(message.data, "utf-8")
-                verdict = arrivals.verdict(message)
-                return debugger.decide(run, now, message.breakpoint, verdict, edit)
-            case v2.EditChecked():
-                self._edit_checks.hear(message)
+            case v2.Decide(breakpoint=decided, data=data):
+                edit = None if data is UNSET else str(data, "utf-8")
+                return debugger.decide(run, now, decided, arrivals.verdict(message), edit)
             case v2.CommitMade():
                 commit = arrivals.commit(message, run)
                 self.hub.log.info("%s", what(commit))
                 return debugger.add_commit(commit)
-            case v2.GetTimeline():
-                self._later(partial(self._tell_timeline, run, id), text)
             case v2.MessageAwaited():
                 return debugger.await_message(run)
+        self._carry_out_beside(run, message, id, text)
+        return []
+
+    def _carry_out_beside(self, run: str, message: object, id: str | None, text: str) -> None:
+        """Carry out a message of which the debugger is told nothing."""
+        match message:
+            case v2.EditChecked():
+                self._edit_checks.hear(message)
+            case v2.GetTimeline():
+                self._later(partial(self._tell_timeline, run, id), text)
             case v2.ProcessEnded():
                 self.hub.presence.process_ended(self._who._replace(pid=message.pid), message.code)
             case v2.Bye():
                 self._bye(run, message)
             case v2.Hello():
                 raise ProtocolError("already_open", GREETED)
-        return []
 
     def _as_it_waits(self, breakpoint: Breakpoint) -> Breakpoint:
         """A breakpoint that was sent again: its agent may have its answer, which the store lost."""
-        again = self._intake.heard <= self._sent_before
-        return (
-            replace(breakpoint, waits=False)
-            if again and breakpoint.id not in self._waiting
-            else breakpoint
-        )
+        if self._intake.heard > self._sent_before or breakpoint.id in self._waiting:
+            return breakpoint
+        return replace(breakpoint, waits=False)
 
     def _bye(self, run: str, bye: v2.Bye) -> None:
         self._over = True

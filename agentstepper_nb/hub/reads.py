@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -14,6 +15,7 @@ from ..protocol import ui as v2
 from ..protocol.pieces import Sender
 from ..protocol.records import RunHistory
 from ..protocol.values import Breakpoint, EventKind, Row
+from ..protocol.windows import Found
 from ..store.base import without_contents
 from . import windows
 from .service import RunService
@@ -44,27 +46,25 @@ async def answer(hub: RunService, command: Read) -> v2.CoreToUi:
         ProtocolError: `invalid_search`, or `invalid_message`: too many rows.
         DamagedRunError: What is kept of the run is hurt.
     """
-    match command:
-        case v2.ReadRun():
-            history = await hub.history(command.run)
-            # On a thread: to sum up long contents takes a while, in which others would wait.
-            return await asyncio.to_thread(opened, history, hub.vocabulary)
-        case v2.ListRuns():
-            return windows.runs_before(await hub.listed(), command.before, command.limit)
-        case v2.GetRows():
-            return await windows.page(hub, command)
-        case v2.GetCommits():
-            return await windows.commits(hub, command)
-        case v2.GetMessage():
-            return await _message(hub, command)
-        case v2.GetChange():
-            return await _change(hub, command)
-        case v2.ExportRun():
-            return await _export(hub, command)
-        case v2.Search():
-            return await hub.search(command.query, command.run, command.limit)
-        case v2.GetStore():
-            return v2.StoreChanged(store=await hub.store.info())
+    return await ANSWERS[type(command)](hub, command)
+
+
+async def _run(hub: RunService, command: v2.ReadRun) -> v2.RunOpened:
+    history = await hub.history(command.run)
+    # On a thread: to sum up long contents takes a while, in which others would wait.
+    return await asyncio.to_thread(opened, history, hub.vocabulary)
+
+
+async def _runs(hub: RunService, command: v2.ListRuns) -> v2.RunsListed:
+    return windows.runs_before(await hub.listed(), command.before, command.limit)
+
+
+async def _search(hub: RunService, command: v2.Search) -> Found:
+    return await hub.search(command.query, command.run, command.limit)
+
+
+async def _store(hub: RunService, command: v2.GetStore) -> v2.StoreChanged:
+    return v2.StoreChanged(store=await hub.store.info())
 
 
 async def _message(hub: RunService, command: v2.GetMessage) -> v2.MessageBody:
@@ -114,6 +114,20 @@ async def _export(hub: RunService, command: v2.ExportRun) -> v2.RunExported:
     if command.format == "archive":
         data = base64.b64encode(data)
     return v2.RunExported(name=name, data=data.decode("ascii"), format=command.format)
+
+
+#: What answers a command, by its type: each type of `Read` has one.
+ANSWERS: Final[dict[type[Read], Callable[[RunService, Any], Awaitable[v2.CoreToUi]]]] = {
+    v2.ReadRun: _run,
+    v2.ListRuns: _runs,
+    v2.GetRows: windows.page,
+    v2.GetCommits: windows.commits,
+    v2.GetMessage: _message,
+    v2.GetChange: _change,
+    v2.ExportRun: _export,
+    v2.Search: _search,
+    v2.GetStore: _store,
+}
 
 
 def opened(history: RunHistory, vocabulary: Vocabulary) -> v2.RunOpened:

@@ -144,24 +144,14 @@ class UiSessionV1(UiSession):
         if not (self.rights.all_runs or self._is_about_known(saved.record)):
             return
         match saved.record:
-            case records.BreakpointSaved(breakpoint=breakpoint):
-                self._send(v1.new_message(breakpoint))
-            case records.RunChanged(run=run):
-                self._send(v1.update_run_state(run))
-            case records.EventSaved(event=event) if event.kind is EventKind.DEBUG_MESSAGE:
-                self._send(v1.new_debug_message(event))
-            case records.RunStarted(run=run):
-                self._send(v1.new_run(RunHistory(run=run)))
-                self._send(v1.update_run_state(run))
-            case records.RunImported(history=history):
-                self._send(v1.new_run(history))
             case records.RunRenamed() | records.RunDeleted():
                 if by is not self:
                     self.greet()
-            case records.CommitSaved(commit=commit) if not commit.snapshot:
-                self._send(v1.new_commit(commit))
             case records.SentenceMade():
                 self._show_again()
+            case record:
+                for text in _messages(record):
+                    self._send(text)
 
     def _knows(self, run: Run) -> bool:
         """Whether this UI may know a run."""
@@ -319,6 +309,24 @@ def _ids(history: RunHistory) -> Iterator[str]:
     yield from (point.id for point in history.breakpoints)
     yield from (event.id for event in history.events)
     yield from (commit.id for commit in history.commits)
+
+
+def _messages(record: Record) -> tuple[str, ...]:
+    """What a record is told by; nothing where version 1 has no message for it."""
+    match record:
+        case records.BreakpointSaved(breakpoint=breakpoint):
+            return (v1.new_message(breakpoint),)
+        case records.RunChanged(run=run):
+            return (v1.update_run_state(run),)
+        case records.EventSaved(event=event) if event.kind is EventKind.DEBUG_MESSAGE:
+            return (v1.new_debug_message(event),)
+        case records.RunStarted(run=run):
+            return v1.new_run(RunHistory(run=run)), v1.update_run_state(run)
+        case records.RunImported(history=history):
+            return (v1.new_run(history),)
+        case records.CommitSaved(commit=commit) if not commit.snapshot:
+            return (v1.new_commit(commit),)
+    return ()
 
 
 def _id(record: Record) -> str | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any, Final
 
 from msgspec import UNSET, Struct
 
@@ -15,6 +16,7 @@ from ..protocol import records
 from ..protocol import ui as v2
 from ..protocol.frame import VERSION, decode_address, encode
 from ..protocol.header_bounds import bounded_header
+from ..protocol.records import Record
 from ..protocol.stops import Price, Stop
 from ..protocol.values import AgentState, Breakpoint, Commit, Event, EventKind, Run, StoreInfo
 from ..store.base import without_contents
@@ -28,6 +30,13 @@ from .reads import Bodies, Read, answer
 from .service import RunService
 from .trials import try_stop
 from .uis import Edited, UiSession
+
+#: Records that bring a run's header.
+_WithHeader = records.RunChanged | records.RunStarted | records.RunRenamed | records.RunTagged
+#: Commands that change nothing.
+_Watching = v2.OpenRun | v2.CloseRun | v2.FindRows | v2.TryStop | Read
+#: Commands on what is pending, which stay in their order.
+_Decision = v2.Step | v2.Continue | v2.Approve | v2.Deny | v2.Edit
 
 
 class UiSessionV2(UiSession):
@@ -63,37 +72,48 @@ class UiSessionV2(UiSession):
             self._finder.hear(saved)
         if not self._greeted:
             return
-        match saved.record:
-            case (
-                records.RunChanged(run=run)
-                | records.RunStarted(run=run)
-                | records.RunRenamed(run=run)
-                | records.RunTagged(run=run)
-            ):
-                self._tell_run(run)
-            case records.RunImported(history=history):
-                self._tell_run(history.run)
-            case records.RunDeleted(run=run_id):
-                self._told.pop(run_id, None)
-                self._pushes.close(run_id)
-                self._send(v2.RunGone(run=run_id))
-            case records.EventSaved(event=event) if event.kind is EventKind.DEBUG_MESSAGE:
-                self._tell_row(event)
-            case records.CommitSaved(commit=commit) if commit.run in self._pushes:
-                self._pushes.put(commit.run, partial(_commit, v2.CommitAdded, commit))
-            case records.StopSaved(stop=stop):
-                self._send(v2.StopChanged(stop=stop))
-            case records.StopDeleted(stop=stop_id):
-                self._send(v2.StopGone(stop=stop_id))
-            case records.PricesSet(prices=prices):
-                self._send(v2.PricesChanged(prices=prices))
-            case records.NoteSaved(note=note) if note.run in self._pushes:
-                self._pushes.put(note.run, partial(v2.NoteChanged, note=note))
-        if saved.commit is not None and saved.commit.run in self._pushes:
-            made = partial(_commit, v2.CommitChanged, saved.commit)
-            self._pushes.put(saved.commit.run, made)
+        tell = TELLERS.get(type(saved.record))
+        if tell is not None:
+            tell(self, saved.record)
+        if saved.commit is not None:
+            self._push_commit(v2.CommitChanged, saved.commit)
         if saved.breakpoint is not None:
             self._tell_row(saved.breakpoint)
+
+    def _tell_header(self, record: _WithHeader) -> None:
+        self._tell_run(record.run)
+
+    def _tell_imported(self, record: records.RunImported) -> None:
+        self._tell_run(record.history.run)
+
+    def _tell_deleted(self, record: records.RunDeleted) -> None:
+        self._told.pop(record.run, None)
+        self._pushes.close(record.run)
+        self._send(v2.RunGone(run=record.run))
+
+    def _tell_event(self, record: records.EventSaved) -> None:
+        if record.event.kind is EventKind.DEBUG_MESSAGE:
+            self._tell_row(record.event)
+
+    def _tell_commit(self, record: records.CommitSaved) -> None:
+        self._push_commit(v2.CommitAdded, record.commit)
+
+    def _tell_note(self, record: records.NoteSaved) -> None:
+        if record.note.run in self._pushes:
+            self._pushes.put(record.note.run, partial(v2.NoteChanged, note=record.note))
+
+    def _tell_stop(self, record: records.StopSaved) -> None:
+        self._send(v2.StopChanged(stop=record.stop))
+
+    def _tell_deleted_stop(self, record: records.StopDeleted) -> None:
+        self._send(v2.StopGone(stop=record.stop))
+
+    def _tell_prices(self, record: records.PricesSet) -> None:
+        self._send(v2.PricesChanged(prices=record.prices))
+
+    def _push_commit(self, kind: type[v2.CommitAdded | v2.CommitChanged], commit: Commit) -> None:
+        if commit.run in self._pushes:
+            self._pushes.put(commit.run, partial(_commit, kind, commit))
 
     def tell_store(self, info: StoreInfo) -> None:
         """Tell how runs are kept, where that has changed."""
@@ -129,35 +149,45 @@ class UiSessionV2(UiSession):
             self._hello(command, id)
         elif not self._said_hello:
             raise ProtocolError("hello_expected", "The first message must be hello: send it now.")
-        elif isinstance(command, v2.OpenRun):
-            self._later(partial(self._open, command.run, id), text)
-        elif isinstance(command, Read):
-            self._later(partial(self._read, command, id), text)
-        elif isinstance(command, v2.FindRows):
-            self._find = command
-            self._finder = self._finder or Finder(self.hub)
-            work = partial(self._find_rows, self._finder, command, id)
-            self._later(work, text, aside=True)
-        elif isinstance(command, v2.TryStop):
-            self._trials[command.run is None] = command
-            self._later(partial(self._try_stop, command, id), text, aside=True)
-        elif isinstance(command, v2.CloseRun):
-            self._pushes.close(command.run)
-            if self._finder is not None:
-                self._finder.forget(command.run)
-            self._answer(v2.Done(), id)
+        elif isinstance(command, _Watching):
+            self._watch(command, id, text)
         elif envelope.type in self._extensions.commands:
             self._later(partial(self._extended, envelope.type, command, id), text)
         else:
             self._check_control()
-            if isinstance(command, v2.ImportRun):
-                self._later(partial(self._import, command, id), text)
-            elif isinstance(command, v2.WriteNote):
-                self._later(partial(self._write_note, command, id), text)
-            elif isinstance(command, _Decision):
-                self._decide(partial(self._carry_out, command, id), _edited(command), text)
-            else:
-                self._carry_out(command, id)
+            self._control(command, id, text)
+
+    def _watch(self, command: _Watching, id: str | None, text: str) -> None:
+        """Begin a command that changes nothing."""
+        match command:
+            case v2.OpenRun():
+                self._later(partial(self._open, command.run, id), text)
+            case v2.FindRows():
+                self._find = command
+                self._finder = self._finder or Finder(self.hub)
+                work = partial(self._find_rows, self._finder, command, id)
+                self._later(work, text, aside=True)
+            case v2.TryStop():
+                self._trials[command.run is None] = command
+                self._later(partial(self._try_stop, command, id), text, aside=True)
+            case v2.CloseRun():
+                self._pushes.close(command.run)
+                if self._finder is not None:
+                    self._finder.forget(command.run)
+                self._answer(v2.Done(), id)
+            case _:
+                self._later(partial(self._read, command, id), text)
+
+    def _control(self, command: Struct, id: str | None, text: str) -> None:
+        """Begin a command that changes something."""
+        if isinstance(command, v2.ImportRun):
+            self._later(partial(self._import, command, id), text)
+        elif isinstance(command, v2.WriteNote):
+            self._later(partial(self._write_note, command, id), text)
+        elif isinstance(command, _Decision):
+            self._decide(partial(self._carry_out, command, id), _edited(command), text)
+        else:
+            self._carry_out(command, id)
 
     def _carry_out(self, command: Struct, id: str | None) -> None:
         """Carry out a command that changes something, and answer once all that it brought was told."""
@@ -291,30 +321,40 @@ def _outputs(to: Commands, command: Struct, at: float) -> list[Output]:
             return to.approve(run, at, named, revision, edit, **said)
         case v2.Deny(run=run, breakpoint=named, revision=revision, reason=reason):
             return to.deny(run, at, named, revision, reason)
+        case v2.Edit(run=run, breakpoint=named, edit=edit, revision=revision):
+            return to.edit(run, named, edit, revision)
+        case v2.Halt() | v2.StopRun() | v2.RenameRun() | v2.TagRun():
+            return _of_run(to, command, at)
+        case v2.SetStop() | v2.DeleteStop() | v2.SetPrices():
+            return _of_rules(to, command)
+    return []
+
+
+def _of_run(
+    to: Commands, command: v2.Halt | v2.StopRun | v2.RenameRun | v2.TagRun, at: float
+) -> list[Output]:
+    match command:
         case v2.Halt(run=run):
             return to.halt(run)
         case v2.StopRun(run=run):
             return to.stop(run, at)
-        case v2.Edit(run=run, breakpoint=named, edit=edit, revision=revision):
-            return to.edit(run, named, edit, revision)
+        case v2.RenameRun(run=run, name=name):
+            return to.rename(run, name)
+        case v2.TagRun(run=run, tags=tags):
+            return to.tag(run, tags)
+
+
+def _of_rules(to: Commands, command: v2.SetStop | v2.DeleteStop | v2.SetPrices) -> list[Output]:
+    match command:
         case v2.SetStop(stop=stop):
             return to.set_stop(stop)
         case v2.DeleteStop(stop=id):
             return to.delete_stop(id)
         case v2.SetPrices(prices=prices):
             return to.set_prices(prices)
-        case v2.RenameRun(run=run, name=name):
-            return to.rename(run, name)
-        case v2.TagRun(run=run, tags=tags):
-            return to.tag(run, tags)
-    return []
 
 
-#: Commands on what is pending, which stay in their order.
-_Decision = v2.Step | v2.Continue | v2.Approve | v2.Deny | v2.Edit
-
-
-def _edited(command: v2.Step | v2.Continue | v2.Approve | v2.Deny | v2.Edit) -> Edited | None:
+def _edited(command: _Decision) -> Edited | None:
     """The edit that a command brings, where it says of what."""
     if isinstance(command, v2.Deny) or command.edit is None or command.breakpoint is None:
         return None
@@ -330,3 +370,20 @@ def _listed(run: Run) -> tuple[object, ...]:
         *(run.name, run.tags, run.state, run.pending, run.ending, run.stopping),
         *(run.failure, run.exit_code, run.detached_at, run.agent_state is AgentState.WAITING),
     )
+
+
+#: What tells of a record, by its type; a breakpoint's is told as its row, and the others not at all.
+TELLERS: Final[dict[type[Record], Callable[[UiSessionV2, Any], None]]] = {
+    records.RunStarted: UiSessionV2._tell_header,
+    records.RunChanged: UiSessionV2._tell_header,
+    records.RunRenamed: UiSessionV2._tell_header,
+    records.RunTagged: UiSessionV2._tell_header,
+    records.RunImported: UiSessionV2._tell_imported,
+    records.RunDeleted: UiSessionV2._tell_deleted,
+    records.EventSaved: UiSessionV2._tell_event,
+    records.CommitSaved: UiSessionV2._tell_commit,
+    records.NoteSaved: UiSessionV2._tell_note,
+    records.StopSaved: UiSessionV2._tell_stop,
+    records.StopDeleted: UiSessionV2._tell_deleted_stop,
+    records.PricesSet: UiSessionV2._tell_prices,
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from inspect import cleandoc
 from typing import Any, Final, NoReturn
 
@@ -94,6 +95,41 @@ def _check(words: argparse.Namespace) -> None:
         _agentstepper.error("Say one of these: --run goes with --export")
 
 
+def _sessions() -> None:
+    from .views import show_sessions
+
+    show_sessions()
+
+
+def _doctor() -> None:
+    from ..doctor import report
+
+    print(report())
+
+
+def _nest() -> None:
+    from .nest import apply
+
+    print(apply())
+
+
+#: What the words do that `_check` lets through, but for `help`.
+_WORDS: Final[dict[str, Callable[[], None]]] = {
+    "sessions": _sessions,
+    "doctor": _doctor,
+    "nest": _nest,
+}
+
+
+def _show(words: argparse.Namespace) -> None:
+    from .views import show_newest, step_by_input
+
+    if words.by_input:
+        step_by_input()
+    else:
+        show_newest(in_kernel=words.kernel)
+
+
 def _help(parser: _Parser, magic: Any) -> str:
     """How a magic is written, and what each line does."""
     return f"{parser.format_usage()}\n{cleandoc(magic.__doc__).replace('``', '')}"
@@ -156,29 +192,14 @@ class AgentStepperMagics(Magics):
         _check(words)
         if words.help or words.what == "help":
             print(_help(_agentstepper, AgentStepperMagics.agentstepper))
-        elif words.what == "doctor":
-            from ..doctor import report
-
-            print(report())
-        elif words.what == "sessions":
-            from .views import show_sessions
-
-            show_sessions()
-        elif words.what == "nest":
-            from .nest import apply
-
-            print(apply())
+        elif words.what is not None:
+            _WORDS[words.what]()
         elif words.export is not None:
             from .export import export
 
             print(export(words.export, words.run))
         else:
-            from .views import show_newest, step_by_input
-
-            if words.by_input:
-                step_by_input()
-            else:
-                show_newest(in_kernel=words.kernel)
+            _show(words)
         return None
 
     @output_can_be_silenced

@@ -39,25 +39,30 @@ def _next(words: list[str], chats: Callable[[], Sequence[str]]) -> Sequence[str]
             return _FIRST
         case ["chat"]:
             return chats()
-        case ["stop"]:
-            return ("before", "after", *_PLACES, *_WATCHES, "on", "off", "delete", "try")
-        case ["stop", "try"]:
-            return ("before", "after", *_PLACES, *_WATCHES)
-        case ["stop", "on" | "off" | "delete", *numbers]:
-            return () if numbers else ("all",)
         case ["nest"]:
             return ("on",)
         case ["price"]:
             return ("delete",)
-        case ["stop", *inside] if "where" in inside:
-            return ()
-        case ["stop", *_, "repeated", _]:
-            return ("overall", *_OPTIONS)
-        case ["stop", *_, last] if last in _AFTER:
-            return _AFTER[last]
-        case ["stop", *_]:
-            return ("error", *_WATCHES, *_OPTIONS)
+        case ["stop", *rest]:
+            return _next_of_stop(rest)
     return ()
+
+
+def _next_of_stop(words: list[str]) -> Sequence[str]:
+    match words:
+        case []:
+            return ("before", "after", *_PLACES, *_WATCHES, "on", "off", "delete", "try")
+        case ["try"]:
+            return ("before", "after", *_PLACES, *_WATCHES)
+        case ["on" | "off" | "delete", *numbers]:
+            return () if numbers else ("all",)
+        case _ if "where" in words:
+            return ()
+        case [*_, "repeated", _]:
+            return ("overall", *_OPTIONS)
+        case [*_, last] if last in _AFTER:
+            return _AFTER[last]
+    return ("error", *_WATCHES, *_OPTIONS)
 
 
 def complete(shell: Any, event: Any) -> list[str]:

@@ -268,24 +268,19 @@ class Line:
                 task = asyncio.get_running_loop().create_task(self._serve(happening))
                 self._serving[id] = task
                 task.add_done_callback(partial(self._served, id))
-            case Cancelled(id=id):
-                if id in self._serving:
-                    self._serving[id].cancel()
-            case Room(id=id):
-                if id in self._room:
-                    self._room[id].set()
-            case Refused():
-                self._log.warning(
-                    "a message between Core and worker was refused, %s: %r",
-                    happening.code,
-                    happening.message[:_SHOWN],
-                )
-            case Complained():
-                self._log.warning(
-                    "the other end refused a message, %r: %r",
-                    happening.code[:_SHOWN],
-                    happening.message[:_SHOWN],
-                )
+            case Cancelled(id=id) if id in self._serving:
+                self._serving[id].cancel()
+            case Room(id=id) if id in self._room:
+                self._room[id].set()
+            case Refused() | Complained():
+                self._warn(happening)
+
+    def _warn(self, happening: Refused | Complained) -> None:
+        if isinstance(happening, Refused):
+            said = "a message between Core and worker was refused, %s: %r"
+        else:
+            said = "the other end refused a message, %r: %r"
+        self._log.warning(said, happening.code[:_SHOWN], happening.message[:_SHOWN])
 
     def _flush(self) -> None:
         for text in self._peer.drain():

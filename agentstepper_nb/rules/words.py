@@ -162,7 +162,11 @@ class _Reader:
     def _take(self, word: str, quoted: bool) -> None:
         if quoted:
             _complain(f"“{word}” stands where no name is expected")
-        elif word in _SIDES:
+        if not (self._place(word) or self._option(word)):
+            _complain(f"“{word}” isn't understood here", did_you_mean(word, sorted(_KEYWORDS)))
+
+    def _place(self, word: str) -> bool:
+        if word in _SIDES:
             self._set("side", _SIDES[word])
         elif word == "any":
             self._name()
@@ -176,8 +180,9 @@ class _Reader:
             self._set("watch", self._overall(_WATCHES[word](self._next(word))))
         elif word == "where":
             self._condition()
-        elif not self._option(word):
-            _complain(f"“{word}” isn't understood here", did_you_mean(word, sorted(_KEYWORDS)))
+        else:
+            return False
+        return True
 
     def _overall(self, watch: Watch) -> Watch:
         """The watch, as the word “overall” that may follow a repetition has it."""

@@ -29,6 +29,9 @@ _MOST_LOOKS: Final = 100_000
 #: Between these `msgspec` writes a float as `json` does, without an exponent.
 _LEAST_FLOAT, _MOST_FLOAT = 1e-4, 1e15
 _CONTAINERS: Final = (dict, list, tuple)
+_KEYS: Final = frozenset({str})
+#: But for texts and floats, which are looked at first.
+_SIMPLE: Final = frozenset({int, bool, type(None)})
 
 
 class Dumper:
@@ -119,31 +122,37 @@ def _is_simple(value: Any) -> bool:
     level: list[Any] = [(value,)]
     looks = 0
     for _ in range(MAX_DEPTH + 1):
-        below: list[Any] = []
-        for item in level:
-            if type(item) is dict:
-                for key in item:
-                    if type(key) is not str:
-                        return False
-                item = item.values()
-            for child in item:
-                kind = type(child)
-                if kind is str:
-                    continue
-                if kind is dict or kind is list or kind is tuple:
-                    below.append(child)
-                elif kind is float:
-                    if child and not _LEAST_FLOAT <= abs(child) < _MOST_FLOAT:
-                        return False
-                elif not (kind is int or kind is bool or child is None):
-                    return False
+        below = _below(level)
         if not below:
-            return True
+            return below is not None
         looks += len(below)
         if looks > _MOST_LOOKS:
             return False
         level = below
     return False
+
+
+def _below(level: list[Any]) -> list[Any] | None:
+    """The containers in containers; None where something in these isn't simple."""
+    below: list[Any] = []
+    for item in level:
+        if type(item) is dict:
+            if not _KEYS.issuperset(map(type, item)):
+                return None
+            item = item.values()
+        for child in item:
+            kind = type(child)
+            if kind is str:
+                continue
+            if kind is dict or kind is list or kind is tuple:
+                below.append(child)
+            elif (
+                child and not _LEAST_FLOAT <= abs(child) < _MOST_FLOAT
+                if kind is float
+                else kind not in _SIMPLE
+            ):
+                return None
+    return below
 
 
 def _check(value: Any) -> None:
@@ -172,20 +181,13 @@ def _culprits(root: Any, to_json: ToJson | None) -> Iterator[tuple[str, str]]:
     while todo:
         value, path, around = todo.pop()
         if not isinstance(value, _CONTAINERS):
-            reason = _reason(value)
-            if reason and to_json is not None and _is_foreign(value):
-                try:
-                    value = to_json(value)
-                except TypeError:
-                    yield path, reason
-                    continue
-                if isinstance(value, _CONTAINERS):
-                    todo.append((value, path, around))
-                    continue
-                reason = _reason(value)
+            value, reason = _converted(value, to_json)
             if reason:
                 yield path, reason
-        elif id(value) in around:
+                continue
+            if not isinstance(value, _CONTAINERS):
+                continue
+        if id(value) in around:
             yield path, "a value that contains itself"
         elif len(around) >= MAX_DEPTH:
             yield path, f"nested more than {MAX_DEPTH} levels deep"
@@ -195,6 +197,18 @@ def _culprits(root: Any, to_json: ToJson | None) -> Iterator[tuple[str, str]]:
                 yield path, f"an object with the key {key!r} ({type(key).__name__})"
             children = [(item, path + step, inside) for step, item in _children(value)]
             todo += reversed(children)
+
+
+def _converted(value: Any, to_json: ToJson | None) -> tuple[Any, str | None]:
+    """What the hook makes of a value that is no container, and what is still wrong with it."""
+    reason = _reason(value)
+    if reason is None or to_json is None or not _is_foreign(value):
+        return value, reason
+    try:
+        value = to_json(value)
+    except TypeError:
+        return value, reason
+    return value, None if isinstance(value, _CONTAINERS) else _reason(value)
 
 
 def _is_key(container: Any, key: Any) -> bool:

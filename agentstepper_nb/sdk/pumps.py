@@ -66,17 +66,8 @@ def result(future: Future[T]) -> T:
 
 def _carry_out(link: Link, step: Step) -> Any:
     match step:
-        case Ask(messages, breakpoint, queued, check):
-            try:
-                future = link.ask(messages, breakpoint, check)
-                if queued is not None:
-                    queued(link.send)
-                return _GOES_ON if future is None else result(future)
-            except BaseException:
-                link.forget(breakpoint)
-                raise
-            finally:
-                link.answered(breakpoint)
+        case Ask():
+            return _ask(link, step)
         case Send(messages):
             link.send(messages)
         case Until(future):
@@ -95,17 +86,8 @@ def _carry_out(link: Link, step: Step) -> Any:
 
 async def _acarry_out(link: Link, step: Step) -> Any:
     match step:
-        case Ask(messages, breakpoint, queued, check):
-            try:
-                future = link.ask(messages, breakpoint, check)
-                if queued is not None:
-                    queued(link.send)
-                return await (_pass() if future is None else _aresult(future))
-            except BaseException:
-                link.forget(breakpoint)
-                raise
-            finally:
-                link.answered(breakpoint)
+        case Ask():
+            return await _aask(link, step)
         case Send(messages):
             link.send(messages)
         case Until(future):
@@ -121,6 +103,32 @@ async def _acarry_out(link: Link, step: Step) -> Any:
             except BaseException as error:
                 return Made(error=error)
     return None
+
+
+def _ask(link: Link, asked: Ask) -> Answer:
+    try:
+        future = link.ask(asked.messages, asked.breakpoint, asked.check)
+        if asked.queued is not None:
+            asked.queued(link.send)
+        return _GOES_ON if future is None else result(future)
+    except BaseException:
+        link.forget(asked.breakpoint)
+        raise
+    finally:
+        link.answered(asked.breakpoint)
+
+
+async def _aask(link: Link, asked: Ask) -> Answer:
+    try:
+        future = link.ask(asked.messages, asked.breakpoint, asked.check)
+        if asked.queued is not None:
+            asked.queued(link.send)
+        return await (_pass() if future is None else _aresult(future))
+    except BaseException:
+        link.forget(asked.breakpoint)
+        raise
+    finally:
+        link.answered(asked.breakpoint)
 
 
 async def _pass() -> Answer:

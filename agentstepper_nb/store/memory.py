@@ -5,30 +5,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Final
 
 from msgspec.structs import replace
 
 from ..protocol.records import (
-    AgentHeard,
     BreakpointAnswered,
     BreakpointEdited,
     BreakpointSaved,
     CommitSaved,
     EventSaved,
     NoteSaved,
-    PricesSet,
     Record,
     RunChanged,
     RunDeleted,
-    RunFound,
     RunHistory,
     RunImported,
     RunRenamed,
     RunStarted,
     RunTagged,
     SentenceMade,
-    StopDeleted,
-    StopSaved,
 )
 from ..protocol.values import Breakpoint, Commit, Event, EventKind, Note, Run, StoreInfo
 from ..protocol.windows import Hit
@@ -172,51 +168,75 @@ class MemoryStore:
             self._search.close()
 
     def _keep(self, record: Record) -> None:
-        match record:
-            case BreakpointSaved(breakpoint=breakpoint):
-                kept = self._runs[breakpoint.run]
-                kept.breakpoints[breakpoint.id] = breakpoint
-                kept.rows[breakpoint.seq] = breakpoint.id
-            case RunChanged(run=run) | RunRenamed(run=run) | RunTagged(run=run):
-                self._runs[run.id].run = run
-            case EventSaved(event=event):
-                kept = self._runs[event.run]
-                kept.events[event.id] = event
-                if event.kind is EventKind.DEBUG_MESSAGE:
-                    kept.rows[event.seq] = event.id
-            case RunStarted(run=run):
-                self._runs[run.id] = _Kept(run)
-            case RunImported(history=history):
-                self._import(history)
-            case RunDeleted(run=run_id):
-                del self._runs[run_id]
-            case BreakpointEdited():
-                self._update(record, revision=record.revision, edit=record.edit, sentence=None)
-            case BreakpointAnswered():
-                self._update(
-                    record,
-                    answer=record.answer,
-                    answered_at=record.at,
-                    reason=record.reason,
-                    always=record.always,
-                )
-            case CommitSaved(commit=commit):
-                self._runs[commit.run].commits.append(commit)
-            case NoteSaved(note=note):
-                self._note(note)
-            case SentenceMade():
-                self._sentence(record)
-            case AgentHeard() | RunFound() | StopSaved() | StopDeleted() | PricesSet():
-                pass  # of use only to who starts again
+        keep = KEEPERS.get(type(record))
+        if keep is not None:
+            keep(self, record)
 
-    def _note(self, note: Note) -> None:
+    # ---- runs ---------------------------------------------------------------------------------------
+
+    def _start(self, record: RunStarted) -> None:
+        self._runs[record.run.id] = _Kept(record.run)
+
+    def _set_header(self, record: RunChanged | RunRenamed | RunTagged) -> None:
+        self._runs[record.run.id].run = record.run
+
+    def _import(self, record: RunImported) -> None:
+        history = record.history
+        self._runs[history.run.id] = _Kept(
+            history.run,
+            {event.id: event for event in history.events},
+            {breakpoint.id: breakpoint for breakpoint in history.breakpoints},
+            list(history.commits),
+            {note.message: note for note in history.notes},
+            rows=dict(_places(history)),
+        )
+
+    def _delete(self, record: RunDeleted) -> None:
+        del self._runs[record.run]
+
+    # ---- what a run has -----------------------------------------------------------------------------
+
+    def _add_event(self, record: EventSaved) -> None:
+        event = record.event
+        kept = self._runs[event.run]
+        kept.events[event.id] = event
+        if event.kind is EventKind.DEBUG_MESSAGE:
+            kept.rows[event.seq] = event.id
+
+    def _add_breakpoint(self, record: BreakpointSaved) -> None:
+        breakpoint = record.breakpoint
+        kept = self._runs[breakpoint.run]
+        kept.breakpoints[breakpoint.id] = breakpoint
+        kept.rows[breakpoint.seq] = breakpoint.id
+
+    def _edit(self, record: BreakpointEdited) -> None:
+        self._update(record, revision=record.revision, edit=record.edit, sentence=None)
+
+    def _answer(self, record: BreakpointAnswered) -> None:
+        self._update(
+            record,
+            answer=record.answer,
+            answered_at=record.at,
+            reason=record.reason,
+            always=record.always,
+        )
+
+    def _update(self, record: BreakpointEdited | BreakpointAnswered, **changes: object) -> None:
+        breakpoints = self._runs[record.run].breakpoints
+        breakpoints[record.breakpoint] = replace(breakpoints[record.breakpoint], **changes)
+
+    def _add_commit(self, record: CommitSaved) -> None:
+        self._runs[record.commit.run].commits.append(record.commit)
+
+    def _set_note(self, record: NoteSaved) -> None:
+        note = record.note
         notes = self._runs[note.run].notes
         if note.text:
             notes[note.message] = note
         else:
             notes.pop(note.message, None)
 
-    def _sentence(self, record: SentenceMade) -> None:
+    def _set_sentence(self, record: SentenceMade) -> None:
         kept = self._runs[record.run]
         kept.sentences[record.key] = record.text
         if record.id in kept.breakpoints:
@@ -226,19 +246,23 @@ class MemoryStore:
             if commit.id == record.id:
                 kept.commits[at] = replace(commit, sentence=record.text)
 
-    def _update(self, record: BreakpointEdited | BreakpointAnswered, **changes: object) -> None:
-        breakpoints = self._runs[record.run].breakpoints
-        breakpoints[record.breakpoint] = replace(breakpoints[record.breakpoint], **changes)
 
-    def _import(self, history: RunHistory) -> None:
-        self._runs[history.run.id] = _Kept(
-            history.run,
-            {event.id: event for event in history.events},
-            {breakpoint.id: breakpoint for breakpoint in history.breakpoints},
-            list(history.commits),
-            {note.message: note for note in history.notes},
-            rows=dict(_places(history)),
-        )
+#: What keeps a record, by its type; the others are of use only to a Core that starts again.
+KEEPERS: Final[dict[type[Record], Callable[[MemoryStore, Any], None]]] = {
+    RunStarted: MemoryStore._start,
+    RunChanged: MemoryStore._set_header,
+    RunRenamed: MemoryStore._set_header,
+    RunTagged: MemoryStore._set_header,
+    RunImported: MemoryStore._import,
+    RunDeleted: MemoryStore._delete,
+    EventSaved: MemoryStore._add_event,
+    BreakpointSaved: MemoryStore._add_breakpoint,
+    BreakpointEdited: MemoryStore._edit,
+    BreakpointAnswered: MemoryStore._answer,
+    CommitSaved: MemoryStore._add_commit,
+    NoteSaved: MemoryStore._set_note,
+    SentenceMade: MemoryStore._set_sentence,
+}
 
 
 def _places(history: RunHistory) -> Iterator[tuple[int, str]]:

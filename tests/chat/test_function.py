@@ -8,7 +8,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import aclosing
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -82,46 +82,56 @@ async def test_inv_connector_001_any_function_answers(function: Callable[..., An
     assert "".join(got) == "You said: Hello."
 
 
+def of_turn(message: str, turn: Turn) -> list[Any]:
+    return [message, turn.session_id]
+
+
+def of_annotated(beside: Turn, whole: Message | None) -> list[Any]:
+    assert whole is not None
+    return [whole.id, beside.session_id]
+
+
+def of_history(message: str, history: tuple[Message, ...]) -> list[Any]:
+    return [message, *(each.content for each in history)]
+
+
+def of_names(question: str, turn_: Any, /, factor: int = 2, *, turn: Any, **rest: Any) -> Any:
+    assert turn is turn_
+    return [question * factor, *rest]
+
+
+def of_default(message: str, temperature: float = 0.5) -> list[Any]:
+    return [message, str(temperature)]
+
+
+def of_any(*given: str) -> list[Any]:
+    return list(given)
+
+
+def of_nothing() -> str:
+    return "alone"
+
+
+def of_unknown_types(message: Nowhere, other: Turn) -> list[Any]:  # type: ignore[name-defined]  # noqa: F821
+    return [message, other.session_id]
+
+
+GIVEN: Final[dict[Callable[..., Any], list[str]]] = {
+    of_turn: ["Hi", "s"],
+    of_annotated: ["q", "s"],
+    of_history: ["Hi", "Before."],
+    of_names: ["HiHi"],
+    of_default: ["Hi", "0.5"],
+    of_any: ["Hi"],
+    of_nothing: ["alone"],
+    of_unknown_types: ["Hi", "s"],
+}
+
+
+@pytest.mark.parametrize("function", GIVEN, ids=lambda function: function.__name__)
 @on_loop
-async def test_what_a_function_is_given() -> None:
-    def of_turn(message: str, turn: Turn) -> list[Any]:
-        return [message, turn.session_id]
-
-    def of_annotated(beside: Turn, whole: Message | None) -> list[Any]:
-        assert whole is not None
-        return [whole.id, beside.session_id]
-
-    def of_history(message: str, history: tuple[Message, ...]) -> list[Any]:
-        return [message, *(each.content for each in history)]
-
-    def of_names(question: str, turn_: Any, /, factor: int = 2, *, turn: Any, **rest: Any) -> Any:
-        assert turn is turn_
-        return [question * factor, *rest]
-
-    def of_default(message: str, temperature: float = 0.5) -> list[Any]:
-        return [message, str(temperature)]
-
-    def of_any(*given: str) -> list[Any]:
-        return list(given)
-
-    def of_nothing() -> str:
-        return "alone"
-
-    def of_unknown_types(message: Nowhere, other: Turn) -> list[Any]:  # type: ignore[name-defined]  # noqa: F821
-        return [message, other.session_id]
-
-    turn = a_turn(BEFORE)
-    for function, given in {
-        of_turn: ["Hi", "s"],
-        of_annotated: ["q", "s"],
-        of_history: ["Hi", "Before."],
-        of_names: ["HiHi"],
-        of_default: ["Hi", "0.5"],
-        of_any: ["Hi"],
-        of_nothing: ["alone"],
-        of_unknown_types: ["Hi", "s"],
-    }.items():
-        assert await answered(FunctionAgent(function), "Hi", turn) == given, function
+async def test_what_a_function_is_given(function: Callable[..., Any]) -> None:
+    assert await answered(FunctionAgent(function), "Hi", a_turn(BEFORE)) == GIVEN[function]
 
 
 def test_a_parameter_that_nothing_is_known_for_is_refused() -> None:

@@ -276,46 +276,51 @@ async def test_closing_ends_everything_and_twice_is_once() -> None:
     assert (actor.closes, actor.ended_in) == (1, [home.session])
 
 
+class Clings(Actor):
+    async def ended(self, session_id: str) -> None:
+        await asyncio.Event().wait()
+
+    async def close(self) -> None:
+        raise ValueError("never")
+
+
+class Holds(Actor):
+    leave = asyncio.Event()
+
+    async def ended(self, session_id: str) -> None:
+        while not self.leave.is_set():
+            with suppress(asyncio.CancelledError):
+                await self.leave.wait()
+
+    def close(self) -> Any:
+        raise ValueError("nor I")
+
+
+class Ends(Actor):
+    async def ended(self, session_id: str) -> None:
+        raise SystemExit(3)
+
+    async def close(self) -> None:
+        raise KeyboardInterrupt
+
+
+class Waits(Actor):
+    def ended(self, session_id: str) -> Any:
+        return None
+
+    async def close(self) -> None:
+        raise asyncio.CancelledError
+
+
 @on_loop
 async def test_a_connector_that_does_not_let_go_holds_nothing_up(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("agentstepper_nb.chat.agents.PATIENCE_S", 0.01)
     monkeypatch.setattr("agentstepper_nb.chat.agents.LAST_S", 0.01)
-    leave = asyncio.Event()
-
-    class Clings(Actor):
-        async def ended(self, session_id: str) -> None:
-            await asyncio.Event().wait()
-
-        async def close(self) -> None:
-            raise ValueError("never")
-
-    class Holds(Actor):
-        async def ended(self, session_id: str) -> None:
-            while not leave.is_set():
-                with suppress(asyncio.CancelledError):
-                    await leave.wait()
-
-        def close(self) -> Any:
-            raise ValueError("nor I")
-
-    class Ends(Actor):
-        async def ended(self, session_id: str) -> None:
-            raise SystemExit(3)
-
-        async def close(self) -> None:
-            raise KeyboardInterrupt
-
-    class Waits(Actor):
-        def ended(self, session_id: str) -> Any:
-            return None
-
-        async def close(self) -> None:
-            raise asyncio.CancelledError
-
+    monkeypatch.setattr(Holds, "leave", asyncio.Event())
     agents = Clings(), Holds(name="holds"), Ends(name="ends"), Waits(name="waits")
     async with kept_nowhere(*agents) as home:
         await home.ask()
     assert len([each for each in caplog.records if "didn't" in each.message]) == 8
-    leave.set()
+    Holds.leave.set()

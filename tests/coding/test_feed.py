@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
@@ -112,6 +113,34 @@ def test_an_id_of_another_life_begins_anew_and_is_told_so() -> None:
     run(test())
 
 
+class ReaderThatComesBack:
+    """Reads a feed, and notes the numbers it saw or was told to be lost."""
+
+    def __init__(self, feed: Feed) -> None:
+        self.feed = feed
+        self.last: str | None = None
+        self.seen: list[int] = []
+        self.items: AsyncIterator[Numbered] | None = None
+
+    def take(self, item: Numbered) -> None:
+        self.last = item.id
+        if isinstance(item.event, Trace):
+            self.seen.extend(range(len(self.seen) + 1, item.n + 1))
+        elif isinstance(item.event, TextDelta):
+            assert item.event.text == str(item.n)
+            self.seen.append(item.n)
+
+    async def read(self, added: int) -> None:
+        """Read one item, where one is there."""
+        self.items = self.items or self.feed.read(self.last)
+        if self.last is None or len(self.seen) < added:
+            self.take(await anext(self.items))
+
+    async def read_rest(self) -> None:
+        for item in await rest(self.feed, self.last):
+            self.take(item)
+
+
 @given(
     steps=st.lists(st.one_of(st.integers(1, 6), st.just("read"), st.just("cut")), max_size=40),
     most=st.integers(1, 8),
@@ -120,32 +149,19 @@ def test_a_reader_that_is_cut_off_misses_nothing_unsaid(steps: list[Any], most: 
     """Events are numbered without a gap, save for those that were said to be lost."""
 
     async def test() -> None:
-        feed, reader, last, added = Feed(most_events=most), None, None, 0
-        seen: list[int] = []
-
-        def take(item: Numbered) -> None:
-            nonlocal last
-            last = item.id
-            if isinstance(item.event, Trace):
-                seen.extend(range(len(seen) + 1, item.n + 1))
-            elif isinstance(item.event, TextDelta):
-                assert item.event.text == str(item.n)
-                seen.append(item.n)
-
+        feed, added = Feed(most_events=most), 0
+        reader = ReaderThatComesBack(feed)
         for step in steps:
             if isinstance(step, int):
-                for _ in range(step):
-                    added += 1
-                    feed.add(TextDelta(text=str(added)))
+                for number in range(added + 1, added + step + 1):
+                    feed.add(TextDelta(text=str(number)))
+                added += step
             elif step == "cut":
-                reader = None  # without a word: its place is taken over
+                reader.items = None  # without a word: its place is taken over
             else:
-                reader = reader or feed.read(last)
-                if last is None or len(seen) < added:
-                    take(await anext(reader))
+                await reader.read(added)
         feed.close()
-        for item in await rest(feed, last):
-            take(item)
-        assert seen == list(range(1, added + 1))
+        await reader.read_rest()
+        assert reader.seen == list(range(1, added + 1))
 
     run(test())

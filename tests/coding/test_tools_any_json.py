@@ -50,6 +50,12 @@ TEXTS: Final = {
     "command": st.text(max_size=12).map(lambda text: f"echo {text}")
     | st.sampled_from(["true", "false", "", "'", "a\0b", "A=1 b", "ls | wc", "missing-program"]),
 }
+#: Values of types that schemas of ours say no more of.
+OTHERS: Final[dict[str, st.SearchStrategy[Any]]] = {
+    "number": st.floats(min_value=0.01, max_value=5),
+    "boolean": st.booleans(),
+    "null": st.none(),
+}
 
 
 def fitting(schema: dict[str, Any], name: str = "") -> st.SearchStrategy[Any]:
@@ -58,26 +64,16 @@ def fitting(schema: dict[str, Any], name: str = "") -> st.SearchStrategy[Any]:
         return st.one_of([fitting(each, name) for each in schema["anyOf"]])
     match schema["type"]:
         case "object":
-            needed = {key: fitting(schema["properties"][key], key) for key in schema["required"]}
-            rest = {
-                key: fitting(each, key)
-                for key, each in schema["properties"].items()
-                if key not in needed
-            }
-            return st.fixed_dictionaries(needed, optional=rest)
+            every = {key: fitting(each, key) for key, each in schema["properties"].items()}
+            needed = {key: every.pop(key) for key in schema["required"]}
+            return st.fixed_dictionaries(needed, optional=every)
         case "array":
             return st.lists(fitting(schema["items"], name), max_size=2)
         case "string":
             return TEXTS.get(name, st.text(max_size=30) | st.sampled_from(["two", "one\n", "\r\n"]))
         case "integer":
             return st.integers(schema.get("minimum"), schema.get("maximum"))
-        case "number":
-            return st.floats(min_value=0.01, max_value=5)
-        case "boolean":
-            return st.booleans()
-        case "null":
-            return st.none()
-    raise AssertionError(schema)
+    return OTHERS[schema["type"]]
 
 
 @pytest.fixture(scope="module")

@@ -91,6 +91,12 @@ def choose(view: DebuggerView, program: str) -> None:
     view.root.locator(".as-RunItem-name").filter(has_text=program).first.click()
 
 
+def expect_halted_at(views: list[DebuggerView], seq: int) -> None:
+    for view in views:
+        halted = view.root.locator(".as-Row.as-mod-halted .as-Row-n")
+        expect(halted).to_have_text(str(seq))
+
+
 def test_two_tabs_and_two_agents(
     new_lab: NewLab, jupyter: Jupyter, other_context: BrowserContext
 ) -> None:
@@ -105,14 +111,10 @@ def test_two_tabs_and_two_agents(
                 choose(view, program)
                 view.expect_state("Halted")
             run = run_of(jupyter, program)
+            expect_halted_at(views, 1)
             for number in range(10):
-                halted = [view.root.locator(".as-Row.as-mod-halted") for view in views]
-                seq = number + 1
-                for row in halted:
-                    expect(row.locator(".as-Row-n")).to_have_text(str(seq))
                 views[number % 2].press("Step")
-                for row in halted:
-                    expect(row.locator(".as-Row-n")).to_have_text(str(seq + 1))
+                expect_halted_at(views, number + 2)
                 for view in views:
                     expect_rows_of_core(view, jupyter, run)
     for view in views:

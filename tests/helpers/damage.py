@@ -274,6 +274,12 @@ def endure(built: Built, folder: Path, harmed_file: str, data: bytes) -> Checkup
         for run, truth in built.truth.items():
             if shown.get(run) != truth:
                 assert run in known or (gone and put_aside), (run, about)
+    see_repaired(built, folder, known, gone)
+    return about
+
+
+def see_repaired(built: Built, folder: Path, known: set[str], gone: bool) -> None:
+    """Repair a folder, and see that each run is whole or was said to be hurt."""
     repair(folder)
     again = examine(folder)
     assert not again.hurt_store and not again.missing and not again.hurt_marks, again
@@ -284,11 +290,10 @@ def endure(built: Built, folder: Path, harmed_file: str, data: bytes) -> Checkup
     for run, truth in built.truth.items():
         found = back.get(run)
         if found is None:
-            assert run in known or gone, (run, about)
+            assert run in known or gone, (run, known)
         elif found != truth:
-            assert run in known, (run, about)
+            assert run in known, (run, known)
             assert "damaged" in found.run.tags
-    return about
 
 
 def histories(folder: Path) -> dict[str, RunHistory]:

@@ -40,6 +40,11 @@ IDS = {"uuid", "run", "haltedAt", "event_id"}
 ENDED = "2026-11-21T21:10:26+0000"
 
 
+def items(value: dict[str, Json] | list[Json]) -> dict[Any, Json]:
+    """What a container has at which place."""
+    return value if isinstance(value, dict) else dict(enumerate(value))
+
+
 class Replay:
     """The recording against a Core. `ids` has ours for each id that the original's Core made."""
 
@@ -71,16 +76,12 @@ class Replay:
     def compare(self, line: Line, theirs: Json, ours: Json, key: str = "") -> None:
         """Compare two values of the same place."""
         where = f"n={line.n}, {key}: {theirs!r} and {ours!r}"
-        if isinstance(theirs, dict):
-            assert isinstance(ours, dict), where
+        if isinstance(theirs, dict | list):
+            assert type(ours) is type(theirs), where
+            theirs, ours = items(theirs), items(ours)
             assert theirs.keys() == ours.keys(), where
             for each in theirs:
-                self.compare(line, theirs[each], ours[each], each)
-        elif isinstance(theirs, list):
-            assert isinstance(ours, list), where
-            assert len(theirs) == len(ours), where
-            for one, other in zip(theirs, ours, strict=True):
-                self.compare(line, one, other, key)
+                self.compare(line, theirs[each], ours[each], each if isinstance(each, str) else key)
         elif key in IDS and isinstance(theirs, str):
             assert ours == theirs or self.ids.setdefault(theirs, ours) == ours, where
         elif theirs == ENDED:

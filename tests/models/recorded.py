@@ -48,6 +48,31 @@ class Said:
     usage: Usage | None = None
 
 
+def add_call(
+    sum_: Said,
+    written: dict[str, str],
+    event: ToolCallStarted | ToolCallArgsDelta | ToolCallReady,
+) -> None:
+    """Add what an event tells of a call to the sum.
+
+    Args:
+        sum_: The sum.
+        written: The arguments of open calls so far, by the calls' ids.
+        event: What is told.
+    """
+    match event:
+        case ToolCallStarted(call_id=call_id):
+            assert call_id not in written
+            written[call_id] = ""
+            sum_.begun += 1
+        case ToolCallArgsDelta(call_id=call_id, fragment=fragment):
+            assert fragment
+            written[call_id] += fragment
+        case ToolCallReady(call_id=call_id, name=name, args_json=args):
+            assert args == (written.pop(call_id) or "{}")
+            sum_.calls.append((call_id.partition("_")[2], name, args))
+
+
 def said(events: Iterable[AgentEvent]) -> Said:
     """Sum up; the order that every stream keeps is checked on the way."""
     sum_, written = Said(), dict[str, str]()
@@ -57,16 +82,8 @@ def said(events: Iterable[AgentEvent]) -> Said:
             case TextDelta(text=text):
                 assert text
                 sum_.text += text
-            case ToolCallStarted(call_id=call_id):
-                assert call_id not in written
-                written[call_id] = ""
-                sum_.begun += 1
-            case ToolCallArgsDelta(call_id=call_id, fragment=fragment):
-                assert fragment
-                written[call_id] += fragment
-            case ToolCallReady(call_id=call_id, name=name, args_json=args):
-                assert args == (written.pop(call_id) or "{}")
-                sum_.calls.append((call_id.partition("_")[2], name, args))
+            case ToolCallStarted() | ToolCallArgsDelta() | ToolCallReady():
+                add_call(sum_, written, event)
             case TraceEvent(kind="reasoning", data=text):
                 sum_.reasoning += text
             case TraceEvent(kind=kind):

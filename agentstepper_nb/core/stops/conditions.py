@@ -107,47 +107,16 @@ class Compiler:
         """
         if self._depth == _DEEPEST:
             self._refuse(node, "it is nested too deeply here")
+        make = MAKERS.get(type(node))
+        if make is None:
+            self._refuse_kind(node)
         self._depth += 1
         try:
-            return self._code(node)
+            return make(self, node)
         finally:
             self._depth -= 1
 
-    def _code(self, node: ast.expr) -> Code:
-        match node:
-            case ast.Constant():
-                return self._constant(node)
-            case ast.Name():
-                return self._name(node)
-            case ast.Attribute():
-                return self._attribute(node)
-            case ast.Subscript():
-                return self._subscript(node)
-            case ast.Call():
-                return self._call(node)
-            case ast.BoolOp(op=op, values=values):
-                return _joined([self.code(value) for value in values], isinstance(op, ast.And))
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
-                held = self.code(operand)
-                return lambda frame: not held(frame)
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
-                number = self.code(operand)
-                return lambda frame: negative(number(frame))
-            case ast.BinOp() if type(node.op).__name__ in OPERATIONS:
-                return self._operation(node)
-            case ast.Compare():
-                return self._comparison(node)
-            case ast.IfExp():
-                return self._choice(node)
-            case ast.List(elts=nodes) | ast.Tuple(elts=nodes) | ast.Set(elts=nodes):
-                return _list([self.code(each) for each in nodes])
-            case ast.Dict():
-                return self._object(node)
-            case ast.ListComp():
-                items = self._items(node)
-                return lambda frame: list(items(frame))
-            case ast.GeneratorExp():
-                self._refuse(node, "a comprehension stands in brackets, or in any() and the like")
+    def _refuse_kind(self, node: ast.expr) -> NoReturn:
         self._refuse(node, f"{_CALLED.get(type(node), 'this')} can't be used. {_ALLOWED}")
 
     def _refuse(self, node: ast.expr, why: str) -> NoReturn:
@@ -205,10 +174,27 @@ class Compiler:
                     self._refuse(node, "the keys of an object are texts in quotes")
         return lambda frame: {name: value(frame) for name, value in items}
 
+    def _list(self, node: ast.List | ast.Tuple | ast.Set) -> Code:
+        values = [self.code(each) for each in node.elts]
+        return lambda frame: [value(frame) for value in values]
+
     # ---- operators ----------------------------------------------------------------------------------
 
+    def _junction(self, node: ast.BoolOp) -> Code:
+        return _joined([self.code(value) for value in node.values], isinstance(node.op, ast.And))
+
+    def _sign(self, node: ast.UnaryOp) -> Code:
+        if not isinstance(node.op, ast.Not | ast.USub):
+            self._refuse_kind(node)
+        operand = self.code(node.operand)
+        if isinstance(node.op, ast.Not):
+            return lambda frame: not operand(frame)
+        return lambda frame: negative(operand(frame))
+
     def _operation(self, node: ast.BinOp) -> Code:
-        operation = OPERATIONS[type(node.op).__name__]
+        operation = OPERATIONS.get(type(node.op).__name__)
+        if operation is None:
+            self._refuse_kind(node)
         left, right = self.code(node.left), self.code(node.right)
         return lambda frame: operation(frame, left(frame), right(frame))
 
@@ -285,6 +271,13 @@ class Compiler:
 
     # ---- comprehensions -----------------------------------------------------------------------------
 
+    def _list_of_items(self, node: ast.ListComp) -> Code:
+        items = self._items(node)
+        return lambda frame: list(items(frame))
+
+    def _generator(self, node: ast.GeneratorExp) -> NoReturn:
+        self._refuse(node, "a comprehension stands in brackets, or in any() and the like")
+
     def _items(self, node: ast.GeneratorExp | ast.ListComp) -> Callable[[Frame], Iterator[Any]]:
         outside = dict(self._scope)
         clauses = [self._clause(clause) for clause in node.generators]
@@ -302,8 +295,25 @@ class Compiler:
         return Clause(whole, slot, [self.code(test) for test in clause.ifs])
 
 
-def _list(values: list[Code]) -> Code:
-    return lambda frame: [value(frame) for value in values]
+#: What makes a node's function, by the node's type; conditions have no others.
+MAKERS: Final[dict[type[ast.expr], Callable[[Compiler, Any], Code]]] = {
+    ast.Constant: Compiler._constant,
+    ast.Name: Compiler._name,
+    ast.Attribute: Compiler._attribute,
+    ast.Subscript: Compiler._subscript,
+    ast.List: Compiler._list,
+    ast.Tuple: Compiler._list,
+    ast.Set: Compiler._list,
+    ast.Dict: Compiler._object,
+    ast.BoolOp: Compiler._junction,
+    ast.UnaryOp: Compiler._sign,
+    ast.BinOp: Compiler._operation,
+    ast.Compare: Compiler._comparison,
+    ast.IfExp: Compiler._choice,
+    ast.Call: Compiler._call,
+    ast.ListComp: Compiler._list_of_items,
+    ast.GeneratorExp: Compiler._generator,
+}
 
 
 def _joined(values: list[Code], all_of_them: bool) -> Code:

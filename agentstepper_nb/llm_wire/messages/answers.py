@@ -236,14 +236,10 @@ class Stream(AnswerStream):
 
     def _told(self, event: _Known) -> Iterator[AgentEvent]:
         match event:
+            case _BlockStart() | _BlockDelta() | _BlockStop():
+                yield from self._of_block(event)
             case _MessageStart(message=message):
                 self._count(message.usage)
-            case _BlockStart(index=index, content_block=block):
-                yield from self._begun(index, block)
-            case _BlockDelta(index=index, delta=piece):
-                yield from self._more(index, piece)
-            case _BlockStop(index=index):
-                yield from self._block_ended(index)
             case _MessageDelta(delta=stopped, usage=usage):
                 self._count(usage)
                 yield from self._stopped(stopped.stop_reason)
@@ -254,6 +250,15 @@ class Stream(AnswerStream):
                 yield from self._whole(event)
             case _Failure(error=error):
                 yield from self._failed(problem(error.message, error.type))
+
+    def _of_block(self, event: _BlockStart | _BlockDelta | _BlockStop) -> Iterator[AgentEvent]:
+        match event:
+            case _BlockStart(index=index, content_block=block):
+                yield from self._begun(index, block)
+            case _BlockDelta(index=index, delta=piece):
+                yield from self._more(index, piece)
+            case _BlockStop(index=index):
+                yield from self._block_ended(index)
 
     def _begun(self, index: int, block: _Block) -> Iterator[AgentEvent]:
         yield from self._cleared()  # the model went on, so that was whole

@@ -307,20 +307,26 @@ class Stream(AnswerStream):
                 yield from said(text)
             case _Summary(delta=text) | _Reasoning(delta=text):
                 yield from thought(text)
-            case _Begun(item=item, output_index=index):
-                yield from self._begun(index, item)
-            case _Arguments(delta=text, output_index=index) if index in self._calls:
-                yield from self._calls[index].more(text)
-            case _Arguments():
-                yield TraceEvent("unknown", msgspec.to_builtins(event))
-            case _Done(item=item, output_index=index):
-                yield from self._whole(index, item)
+            case _Begun() | _Arguments() | _Done():
+                yield from self._of_item(event)
             case _Completed(response=response) | _Incomplete(response=response):
                 yield from self._over(response)
             case _Failed(response=response):
                 yield from self._failed(_problem(response.error))
             case _Failure(error=error, message=message, code=code):
                 yield from self._failed(_problem(error or _Error(message, code)))
+
+    def _of_item(self, event: _Begun | _Arguments | _Done) -> Iterator[AgentEvent]:
+        index = event.output_index
+        match event:
+            case _Begun(item=item):
+                yield from self._begun(index, item)
+            case _Arguments(delta=text) if index in self._calls:
+                yield from self._calls[index].more(text)
+            case _Arguments():
+                yield TraceEvent("unknown", msgspec.to_builtins(event))
+            case _Done(item=item):
+                yield from self._whole(index, item)
 
     def _begun(self, index: int, item: _Item) -> Iterator[AgentEvent]:
         if item.type == "function_call" and index not in self._calls:

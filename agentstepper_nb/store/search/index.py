@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ...protocol.records import (
     BreakpointEdited,
@@ -101,7 +101,9 @@ class Index:
         """
         with self._transaction():
             for record in records:
-                self._keep(record)
+                keep = KEEPERS.get(type(record))
+                if keep is not None:
+                    keep(self, record)
             self._number(changes)
         self.untidy = self.untidy or self._has_room()
 
@@ -158,29 +160,6 @@ class Index:
         self._db.execute("INSERT INTO words (words) VALUES ('integrity-check')")
 
     # ---- records ------------------------------------------------------------------------------------
-
-    def _keep(self, record: Record) -> None:
-        match record:
-            case BreakpointSaved(breakpoint=breakpoint):
-                self._breakpoint(breakpoint)
-            case EventSaved(event=event):
-                self._event(event)
-            case (
-                RunStarted(run=run) | RunChanged(run=run) | RunRenamed(run=run) | RunTagged(run=run)
-            ):
-                self._run(run)
-            case BreakpointEdited():
-                self._edit(record.run, record.breakpoint, record.edit)
-            case CommitSaved(commit=commit):
-                self._commit(commit)
-            case NoteSaved(note=note):
-                self._note(note)
-            case SentenceMade():
-                self._sentence(record.run, record.id, record.text)
-            case RunImported(history=history):
-                self._replace(history)
-            case RunDeleted(run=gone):
-                self._forget(gone)
 
     def _replace(self, history: RunHistory) -> None:
         self._forget(history.run.id)
@@ -249,6 +228,33 @@ class Index:
         else:
             self._documents.remove(number, place, id, part)
 
+    def _keep_breakpoint(self, record: BreakpointSaved) -> None:
+        self._breakpoint(record.breakpoint)
+
+    def _keep_event(self, record: EventSaved) -> None:
+        self._event(record.event)
+
+    def _keep_run(self, record: RunStarted | RunChanged | RunRenamed | RunTagged) -> None:
+        self._run(record.run)
+
+    def _keep_edit(self, record: BreakpointEdited) -> None:
+        self._edit(record.run, record.breakpoint, record.edit)
+
+    def _keep_commit(self, record: CommitSaved) -> None:
+        self._commit(record.commit)
+
+    def _keep_note(self, record: NoteSaved) -> None:
+        self._note(record.note)
+
+    def _keep_sentence(self, record: SentenceMade) -> None:
+        self._sentence(record.run, record.id, record.text)
+
+    def _keep_import(self, record: RunImported) -> None:
+        self._replace(record.history)
+
+    def _keep_deletion(self, record: RunDeleted) -> None:
+        self._forget(record.run)
+
     # ---- SQLite -------------------------------------------------------------------------------------
 
     def _number(self, changes: Mapping[str, int]) -> None:
@@ -277,6 +283,23 @@ class Index:
                 self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
+
+
+#: What keeps a record, by its type; the others have no words.
+KEEPERS: Final[dict[type[Record], Callable[[Index, Any], None]]] = {
+    RunStarted: Index._keep_run,
+    RunChanged: Index._keep_run,
+    RunRenamed: Index._keep_run,
+    RunTagged: Index._keep_run,
+    RunImported: Index._keep_import,
+    RunDeleted: Index._keep_deletion,
+    EventSaved: Index._keep_event,
+    BreakpointSaved: Index._keep_breakpoint,
+    BreakpointEdited: Index._keep_edit,
+    CommitSaved: Index._keep_commit,
+    NoteSaved: Index._keep_note,
+    SentenceMade: Index._keep_sentence,
+}
 
 
 def _in_order(history: RunHistory) -> list[Breakpoint | Event | Commit]:

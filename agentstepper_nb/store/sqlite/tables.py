@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -23,7 +23,6 @@ from ...protocol.records import (
     RunChanged,
     RunDeleted,
     RunFound,
-    RunHistory,
     RunImported,
     RunRenamed,
     RunStarted,
@@ -109,37 +108,7 @@ class Tables:
             LookupError: It is about something that isn't there.
             sqlite3.Error: SQLite refuses.
         """
-        match record:
-            case BreakpointSaved(breakpoint=breakpoint):
-                self._breakpoint(self._touch(breakpoint.run), breakpoint)
-            case EventSaved(event=event):
-                self._event(self._touch(event.run), event)
-            case RunChanged(run=run):
-                self._changed(run)
-            case AgentHeard(run=run_id, n=n):
-                self._touch(run_id).heard = n
-            case BreakpointAnswered():
-                self._answer(record)
-            case BreakpointEdited():
-                self._edit(record)
-            case CommitSaved(commit=commit):
-                self._commit(self._touch(commit.run), commit)
-            case RunStarted(run=run, proof=proof):
-                self._add(run, _encode(proof) if proof else None, self._number("active"))
-            case RunRenamed(run=run) | RunTagged(run=run):
-                self._touch(run.id).header = RUN.encode(run)
-            case NoteSaved(note=note):
-                self._note(self._touch(note.run), note)
-            case SentenceMade():
-                self._sentence(record)
-            case RunImported(history=history):
-                self._import(history)
-            case RunDeleted(run=run_id):
-                self._delete(run_id)
-            case StopSaved() | StopDeleted() | PricesSet():
-                rules.keep(self._connection, record, partial(self._number, "rules"))
-            case RunFound():
-                pass  # only `load` gives these
+        KEEPERS[type(record)](self, record)
 
     def finish(self) -> Touched:
         """Write the rows of the runs that were touched: the end of the transaction, but for COMMIT."""
@@ -195,7 +164,18 @@ class Tables:
         self._runs[run.id] = self._touched[run.id] = row
         return row
 
-    def _changed(self, run: Run) -> None:
+    def _start(self, record: RunStarted) -> None:
+        proof = _encode(record.proof) if record.proof else None
+        self._add(record.run, proof, self._number("active"))
+
+    def _set_words(self, record: RunRenamed | RunTagged) -> None:
+        self._touch(record.run.id).header = RUN.encode(record.run)
+
+    def _set_heard(self, record: AgentHeard) -> None:
+        self._touch(record.run).heard = record.n
+
+    def _set_header(self, record: RunChanged) -> None:
+        run = record.run
         row = self._touch(run.id)
         row.header = RUN.encode(run)
         if run.state is RunState.HALTED:
@@ -203,7 +183,8 @@ class Tables:
         if not run.live:
             row.active = None
 
-    def _import(self, history: RunHistory) -> None:
+    def _import(self, record: RunImported) -> None:
+        history = record.history
         row = self._add(history.run, None, None)
         for event in history.events:
             self._event(row, event)
@@ -214,7 +195,8 @@ class Tables:
         for note in history.notes:
             self._note(row, note)
 
-    def _delete(self, run_id: str) -> None:
+    def _delete(self, record: RunDeleted) -> None:
+        run_id = record.run
         found = self._execute("SELECT n FROM runs WHERE id = ?", (run_id,)).fetchone()
         if found is None:
             return
@@ -228,6 +210,18 @@ class Tables:
         self._contents.forget()
 
     # ---- what a run has -----------------------------------------------------------------------------
+
+    def _add_event(self, record: EventSaved) -> None:
+        self._event(self._touch(record.event.run), record.event)
+
+    def _add_breakpoint(self, record: BreakpointSaved) -> None:
+        self._breakpoint(self._touch(record.breakpoint.run), record.breakpoint)
+
+    def _add_commit(self, record: CommitSaved) -> None:
+        self._commit(self._touch(record.commit.run), record.commit)
+
+    def _set_note(self, record: NoteSaved) -> None:
+        self._note(self._touch(record.note.run), record.note)
 
     def _event(self, run: RunRow, event: Event) -> None:
         data = self._contents.put(run.n, run.id, event.data)
@@ -291,6 +285,12 @@ class Tables:
                 body = kind.changed(body, sentence=record.text)
                 self._put_at(table, run, n, id, body, *rest)
 
+    def _set_rules(self, record: StopSaved | StopDeleted | PricesSet) -> None:
+        rules.keep(self._connection, record, partial(self._number, "rules"))
+
+    def _pass_found(self, record: RunFound) -> None:
+        """Only `load` gives these."""
+
     # ---- rows ---------------------------------------------------------------------------------------
 
     def _put(
@@ -336,3 +336,26 @@ class Tables:
             last = self._execute(f"SELECT max({column}) FROM {table}").fetchone()[0] or 0
         self._last[of] = last + 1
         return last + 1
+
+
+#: What changes the tables by a record, by its type: each type of `Record` has one.
+KEEPERS: Final[dict[type[Record], Callable[[Tables, Any], None]]] = {
+    RunStarted: Tables._start,
+    RunFound: Tables._pass_found,
+    RunImported: Tables._import,
+    RunDeleted: Tables._delete,
+    RunRenamed: Tables._set_words,
+    RunTagged: Tables._set_words,
+    RunChanged: Tables._set_header,
+    AgentHeard: Tables._set_heard,
+    EventSaved: Tables._add_event,
+    BreakpointSaved: Tables._add_breakpoint,
+    BreakpointEdited: Tables._edit,
+    BreakpointAnswered: Tables._answer,
+    SentenceMade: Tables._sentence,
+    CommitSaved: Tables._add_commit,
+    NoteSaved: Tables._set_note,
+    StopSaved: Tables._set_rules,
+    StopDeleted: Tables._set_rules,
+    PricesSet: Tables._set_rules,
+}

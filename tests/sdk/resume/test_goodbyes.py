@@ -26,7 +26,7 @@ from tests.sdk.resume.agents import (
     FINISHED,
     Agent,
 )
-from tests.sdk.scripted_core import PATIENCE, ScriptedCore
+from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore
 
 
 @pytest.fixture
@@ -102,6 +102,41 @@ def test_a_goodbye_that_isn_t_kept_is_said_again(agent: Agent, core: ScriptedCor
     assert core.peer().ends() == FINISHED
 
 
+class SlowCore:
+    """A Core that is behind what an agent told as it went on, and catches up as time goes by."""
+
+    def __init__(self) -> None:
+        self.peer: Peer | None = None
+        self.heard = threading.Event()
+        self.waits = 0
+        self.awaited: dict[Any, Future[None]] = {}
+
+    def time_goes_by(self, closed: Future[None]) -> bool:
+        """Whether the agent is done after as long as a Core may keep nothing."""
+        assert self.peer is not None
+        self.waits += 1
+        if self.waits == 1:
+            self.peer.next(Bye)
+            self.peer.say(Acknowledged(received=len(self.peer.sent)))
+            assert self.heard.wait(PATIENCE)
+            return False
+        self.peer.say(Acknowledged(received=1 + len(self.peer.sent)))
+        closed.result(PATIENCE)
+        return True
+
+    def wait(self, futures: list[Future[None]], seconds: float) -> Any:
+        return SimpleNamespace(done=[each for each in futures if self.time_goes_by(each)])
+
+    async def wait_for(self, future: Any, seconds: float) -> None:
+        if not await asyncio.to_thread(self.time_goes_by, self.awaited[future]):
+            raise TimeoutError
+
+    def wrap(self, closed: Future[None]) -> Any:
+        future = asyncio.get_running_loop().create_future()
+        self.awaited[future] = closed
+        return future
+
+
 @both
 def test_a_goodbye_waits_while_the_core_keeps_more(
     agent: Agent,
@@ -109,58 +144,29 @@ def test_a_goodbye_waits_while_the_core_keeps_more(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A Core that is behind what an agent told as it went on, and catches up."""
-    patience: list[Future[None]] = []
-
-    def time_goes_by(closed: Future[None]) -> bool:
-        """Whether it is closed after as long as a Core may keep nothing."""
-        patience.append(closed)
-        if len(patience) == 1:
-            peer.next(Bye)
-            peer.say(Acknowledged(received=len(peer.sent)))
-            assert heard.wait(PATIENCE)
-            return False
-        peer.say(Acknowledged(received=1 + len(peer.sent)))
-        closed.result(PATIENCE)
-        return True
-
-    def wait(futures: list[Future[None]], seconds: float) -> Any:
-        return SimpleNamespace(done=[each for each in futures if time_goes_by(each)])
-
-    async def wait_for(future: Any, seconds: float) -> None:
-        closed = awaited[future]
-        if not await asyncio.to_thread(time_goes_by, closed):
-            raise TimeoutError
-
-    def wrap(closed: Future[None]) -> Any:
-        future = asyncio.get_running_loop().create_future()
-        awaited[future] = closed
-        return future
+    slow, acknowledge = SlowCore(), Buffer.acknowledge
 
     async def scenario(dbg: Any) -> None:
         await agent.step(0)
         core.acknowledges = False
         for _ in range(3):
             await dbg.post_debug_message("m")
-        monkeypatch.setattr(client, "wait", wait)
-        steps = SimpleNamespace(wait_for=wait_for, wrap_future=wrap)
+        monkeypatch.setattr(client, "wait", slow.wait)
+        steps = SimpleNamespace(wait_for=slow.wait_for, wrap_future=slow.wrap)
         monkeypatch.setattr(aclient, "asyncio", steps)
-
-    awaited: dict[Any, Future[None]] = {}
-    heard, acknowledge = threading.Event(), Buffer.acknowledge
 
     def hear(buffer: Buffer, number: int) -> None:
         acknowledge(buffer, number)
-        if patience:
-            heard.set()
+        if slow.waits:
+            slow.heard.set()
 
     monkeypatch.setattr(Buffer, "acknowledge", hear)
     working = agent.run(scenario)
-    peer = core.peer()
+    slow.peer = core.peer()
     agent.go()
     working.result(PATIENCE)
-    assert len(patience) == 2
-    assert peer.ends() == FINISHED
+    assert slow.waits == 2
+    assert slow.peer.ends() == FINISHED
     assert "delivered" not in caplog.text
 
 

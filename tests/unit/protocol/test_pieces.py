@@ -106,19 +106,10 @@ def test_what_arrives_is_what_was_sent(
 
 def content(agent: Agent, move: str, number: int, past: list[bytes]) -> bytes:
     """What is sent next."""
-    place = number % len(agent.messages)
+    change(agent, move, number)
     match move:
-        case "grow":
-            agent.say(number)
         case "answer":
-            agent.say(number)
             return json.dumps(agent.messages[-1], ensure_ascii=False).encode()
-        case "edit":
-            agent.messages[place] = {"role": "user", "content": "edited " * number}
-        case "cut":
-            agent.messages[1:place] = [{"role": "user", "content": f"So far: {number}"}]
-        case "image":
-            agent.say(20, images=[{"url": f"data:image/png;base64,{IMAGE}"}])
         case "other":
             return json.dumps({"n": number, "text": "…" * number}, ensure_ascii=False).encode()
         case "short":
@@ -128,6 +119,20 @@ def content(agent: Agent, move: str, number: int, past: list[bytes]) -> bytes:
         case "back":
             return past[number % len(past)]
     return agent.prompt()
+
+
+def change(agent: Agent, move: str, number: int) -> None:
+    """Change what the agent has said, where the move is of that kind."""
+    place = number % len(agent.messages)
+    match move:
+        case "grow" | "answer":
+            agent.say(number)
+        case "edit":
+            agent.messages[place] = {"role": "user", "content": "edited " * number}
+        case "cut":
+            agent.messages[1:place] = [{"role": "user", "content": f"So far: {number}"}]
+        case "image":
+            agent.say(20, images=[{"url": f"data:image/png;base64,{IMAGE}"}])
 
 
 @settings(max_examples=30, deadline=None)

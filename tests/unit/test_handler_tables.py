@@ -1,0 +1,74 @@
+"""Tables from a message's type to what handles it: none is missing, none is another type's."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from typing import Any, Final, get_args, get_type_hints
+
+import pytest
+
+from agentstepper_nb.core import fold
+from agentstepper_nb.core.stops import conditions
+from agentstepper_nb.hub import reads, uis_v2
+from agentstepper_nb.protocol.records import (
+    AgentHeard,
+    BreakpointAnswered,
+    BreakpointEdited,
+    BreakpointSaved,
+    PricesSet,
+    Record,
+    RunFound,
+    SentenceMade,
+    StopDeleted,
+    StopSaved,
+)
+from agentstepper_nb.store import memory
+from agentstepper_nb.store.search import index
+from agentstepper_nb.store.sqlite import tables
+
+Handlers = Mapping[type, Callable[..., Any]]
+
+RECORDS: Final = frozenset(get_args(Record))
+FOR_A_RESTART: Final = {AgentHeard, RunFound, StopSaved, StopDeleted, PricesSet}
+#: Told as the row of their breakpoint, or not at all.
+AS_ROWS: Final = {
+    *(BreakpointSaved, BreakpointEdited, BreakpointAnswered, SentenceMade),
+    *(AgentHeard, RunFound),
+}
+
+TABLES: Final[list[tuple[str, Handlers, frozenset[type]]]] = [
+    ("fold", fold.APPLIERS, RECORDS),
+    ("sqlite", tables.KEEPERS, RECORDS),
+    ("memory", memory.KEEPERS, RECORDS - FOR_A_RESTART),
+    ("search", index.KEEPERS, RECORDS - FOR_A_RESTART - {BreakpointAnswered}),
+    ("view", uis_v2.TELLERS, RECORDS - AS_ROWS),
+    ("reads", reads.ANSWERS, frozenset(get_args(reads.Read))),
+]
+BY_NAME: Final = [pytest.param(*table, id=name) for name, *table in TABLES]
+
+
+@pytest.mark.parametrize(("handlers", "kinds"), BY_NAME)
+def test_each_type_has_a_handler(handlers: Handlers, kinds: frozenset[type]) -> None:
+    assert handlers.keys() == kinds
+
+
+@pytest.mark.parametrize(
+    "handlers",
+    [pytest.param(handlers, id=name) for name, handlers, _ in TABLES]
+    + [pytest.param(conditions.MAKERS, id="conditions")],
+)
+def test_a_handler_takes_its_type(handlers: Handlers) -> None:
+    for kind, handler in handlers.items():
+        hints = get_type_hints(handler)
+        hints.pop("return")
+        taken = list(hints.values())[-1]
+        assert kind in (get_args(taken) or (taken,)), handler
+
+
+def test_conditions_know_every_expression_of_python_or_refuse_it_by_name() -> None:
+    """A new kind of expression in a Python to come is refused, and not by a crash."""
+    for kind in ast.expr.__subclasses__():
+        if kind not in conditions.MAKERS:
+            with pytest.raises(conditions.ConditionError, match="can't be used"):
+                conditions.Compiler("x").code(kind(lineno=1, col_offset=0, end_lineno=1))
