@@ -2,7 +2,8 @@
 
 An agent, a Core and a view of version 2 talk in this process over real sockets. What is traced begins
 as the agent asks, and ends once it has the edited prompt: the agent's threads, the Core's loop and its
-store. It is the run's second breakpoint, so that what only happens at a run's start isn't in it.
+store. It is the run's second breakpoint, so that what only happens at a run's start isn't in it. What has
+no name, a comprehension or a lambda, belongs to the function that it stands in.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class Tracer:
         code = frame.f_code
         if self._recording and event == "call" and code.co_filename.startswith(f"{PACKAGE}/"):
             file = str(Path(code.co_filename).relative_to(PACKAGE))
-            self.functions.setdefault((file, code.co_qualname))
+            if not code.co_name.startswith("<"):
+                self.functions.setdefault((file, code.co_qualname))
 
     @contextmanager
     def recording(self) -> Iterator[None]:
