@@ -2,8 +2,8 @@
 
 An agent, a Core and a view of version 2 talk in this process over real sockets. What is traced begins
 as the agent asks, and ends once it has the edited prompt: the agent's threads, the Core's loop and its
-store. It is the run's second breakpoint, so that what only happens at a run's start isn't in it. What has
-no name, a comprehension or a lambda, belongs to the function that it stands in.
+store. It is the run's second breakpoint, so that what only happens at a run's start isn't in it. A
+comprehension or a lambda belongs to the function that it stands in.
 """
 
 from __future__ import annotations

@@ -179,22 +179,20 @@ class AgentProtocol:
         run.introduced, run.greeted_at = True, now
         if run.state is RunState.AWAY:
             run.move(RunEvent.GREETED)
-        self._carried[run.id] = run
-        self._timed[run.id] = run
+        self._carried[run.id] = self._timed[run.id] = run
         return addressed(hello, self._name(run)).encode()
 
     def _addressed(self, run: RunProtocol, text: bytes | None) -> bytes | None:
         """A text with its run's name, or its first part where it is long and others share."""
         if text is None:
             return None
+        name = self._name(run)
         if len(text) > PART and len(self._carried) > 1:
             whole = text.decode()
             for start in range(0, len(whole), PART):
                 part = Part(text=whole[start : start + PART], last=start + PART >= len(whole))
-                said = from_agent.encode(part, run.written)
-                run.outgoing.append(addressed(said, self._name(run)).encode())
+                run.outgoing.append(addressed(from_agent.encode(part, run.written), name).encode())
             return run.outgoing.popleft()
-        name = self._name(run)
         return text if name is None else addressed(text.decode(), name).encode()
 
     def _name(self, run: RunProtocol) -> str | None:
@@ -225,17 +223,22 @@ class AgentProtocol:
         Raises:
             ProtocolError: It can't be read.
         """
-        if not self.shares:
-            run = self._carried.get(self._first or "")
-            if run is not None:
-                run.receive_text(text, now)
-                if run.has_work():
-                    self._make_ready(run)
-            return
+        run = self._carried.get(self._first or "")
+        if self.shares:
+            run = self._take_addressed(text, run, now)
+        elif run is not None:
+            run.receive_text(text, now)
+        if run is not None and run.has_work():
+            self._make_ready(run)
+
+    def _take_addressed(
+        self, text: str, first: RunProtocol | None, now: float
+    ) -> RunProtocol | None:
+        """Take a text of a shared connection; gives the run that heard of its messages."""
         envelope, message = to_agent.decode(text)
-        run = self._carried.get(self._first or "" if envelope.run is UNSET else envelope.run)
+        run = first if envelope.run is UNSET else self._carried.get(envelope.run)
         if run is None:
-            return  # of a run that has left
+            return None  # of a run that has left
         if isinstance(message, Closed):
             gone = ConnectionClosedError(Close(message.code, message.reason), None)
             self._lose(run, gone, now)
@@ -247,8 +250,8 @@ class AgentProtocol:
                 self._hear_refusal(run, error, now)
         else:
             run.receive_message(envelope, message, now)
-            if run.has_work():
-                self._make_ready(run)
+            return run
+        return None
 
     def _hear_refusal(self, run: RunProtocol, error: Refused, now: float) -> None:
         """A hello was refused that was said on a connection that others opened."""
