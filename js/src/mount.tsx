@@ -2,12 +2,12 @@
 import { effect, signal } from "@preact/signals";
 import { render as draw } from "preact";
 import type { Transport } from "./client/transport";
+import { type RunControl, runControl } from "./model/controls";
 import { Debugger } from "./model/debugger";
-import { type RunControl, runControl } from "./model/run_control";
 import { retryWhenBack } from "./shells/retry";
 import { announceView } from "./shells/views";
 import { addStyles } from "./styles";
-import type { Place, Via } from "./view/place";
+import type { Place, Via } from "./view/hooks";
 import { Root } from "./view/root";
 
 declare const VERSION: string;

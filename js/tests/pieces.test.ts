@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { Receiver } from "../src/client/pieces";
+import { Receiver } from "../src/client/client";
 import type { Pieces } from "../src/protocol/types.gen";
 
 interface Line {

@@ -1,7 +1,6 @@
 /** What a row asks a person and how it is answered; the field of a denial. Below: nothing moves for it. */
 import type { MessageBody, Model, Row } from "../model/model";
-import { Denial } from "./answers";
-import { Decided, Question } from "./question";
+import { Decided, Denial, Question } from "./question";
 
 export { default as styles } from "../styles/approval.css";
 

@@ -1,10 +1,10 @@
 /** What a halted call asks, and what answers it. */
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
-import type { Model, Row } from "../model/model";
-import type { AnswerKind, Approval, MessageBody, Risk } from "../protocol/types.gen";
-import { visible } from "../view/visible";
-import { Answers } from "./answers";
+import type { Confirming, MessageBody, Model, Row } from "../model/model";
+import type { AnswerKind, Approval as Asked, Risk } from "../protocol/types.gen";
+import { Button } from "../view/button";
+import { visible } from "../view/words";
 
 // ---- How approvals are said. Pure.
 
@@ -37,7 +37,7 @@ export interface QuestionProps {
   model: Model;
   row: Row;
   body: MessageBody;
-  approval: Approval;
+  approval: Asked;
 }
 
 export function Question(props: QuestionProps) {
@@ -101,4 +101,255 @@ export function Decided({ row, body }: { row: Row; body: MessageBody }) {
       )}
     </section>
   );
+}
+
+// ---- The buttons that answer a question, and what is allowed beside it.
+
+// ---- The line in which a person says why something must not happen.
+
+/** The Core takes no longer one. */
+const LONGEST = 10_000;
+
+/** What was written and not sent, by row: a look elsewhere loses nothing. */
+const kept = new Map<string, string>();
+
+export function Denial({ model, row }: { model: Model; row: Row }) {
+  const field = useRef<HTMLInputElement>(null);
+  useLayoutEffect(() => field.current?.focus({ preventScroll: true }), []);
+  const held = heldAnswering(model, row);
+  const close = () => {
+    model.denying.value = null;
+  };
+  const send = () => {
+    if (held === null) void model.deny(row, field.current?.value.trim() ?? "");
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.isComposing) return;
+    if (event.key === "Escape") close();
+    else if (event.key === "Enter" && event.target === field.current) send();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: keys bubble up to here from the field
+    <div class="as-Deny" onKeyDown={onKeyDown}>
+      <input
+        ref={field}
+        class="as-Input"
+        aria-label="Why it must not happen"
+        placeholder="Why? The agent reads it"
+        maxLength={LONGEST}
+        defaultValue={kept.get(row.id) ?? ""}
+        onInput={({ currentTarget }) => kept.set(row.id, currentTarget.value)}
+      />
+      <Button outline class="as-mod-danger" hint="Deny it (Enter)" held={held} onClick={send}>
+        Deny
+      </Button>
+      <Button icon="close" hint="Don’t deny it (Esc)" onClick={close} />
+    </div>
+  );
+}
+
+export function Answers(props: QuestionProps) {
+  const { model, row, body, approval } = props;
+  const [always, setAlways] = useState(false);
+  const line = useRef<HTMLDivElement>(null);
+  const confirming = useConfirming(props);
+  const denies = model.denying.value === row.id;
+  useFocusBack(line, denies);
+  const isRead = useRead();
+  if (denies) return <Denial model={model} row={row} />;
+  if (confirming) return <Confirm {...props} confirming={confirming} />;
+  const isHigh = approval.risk === "high";
+  const drafted = model.draft(row.id).value !== null;
+  const words = drafted ? "Approve edited" : "Approve";
+  const approve = () => {
+    if (!isHigh) void model.approve(row, { always, confirmed: false });
+    else {
+      const draft = model.draft(row.id).peek()?.text ?? null;
+      model.confirming.value = { row: row.id, revision: row.revision, always, draft };
+    }
+  };
+  return (
+    <>
+      {approval.rule !== null && (
+        <label class="as-Always">
+          <input
+            type="checkbox"
+            checked={always}
+            onChange={({ currentTarget }) => setAlways(currentTarget.checked)}
+          />
+          <span>
+            Also allow from now on: <Rule rule={approval.rule} />
+          </span>
+        </label>
+      )}
+      <div ref={line} class="as-Asks-acts">
+        <Button
+          primary
+          icon="check"
+          class="as-Approve"
+          chord="Alt+A"
+          name={isHigh ? `${words}…` : words}
+          hint={`${drafted ? "Let it happen as you edited it" : "Let it happen"}${isHigh ? "; asks once more" : ""} (Alt+A)`}
+          held={heldApproving(model, row, body) ?? (isRead ? null : UNREAD)}
+          onClick={approve}
+        >
+          {isHigh ? `${words}…` : words}
+        </Button>
+        <Button
+          outline
+          icon="close"
+          class="as-Deny-begin"
+          hint="Don’t let it happen, and say why (d)"
+          held={heldAnswering(model, row)}
+          onClick={() => {
+            model.denying.value = row.id;
+          }}
+        >
+          Deny…
+        </Button>
+      </div>
+    </>
+  );
+}
+
+/** What is to be confirmed here: only what the person saw when they approved it. */
+function useConfirming({ model, row }: QuestionProps) {
+  const wanted = model.confirming.value;
+  const draft = model.draft(row.id).value?.text ?? null;
+  const same = wanted?.row === row.id && wanted.revision === row.revision && wanted.draft === draft;
+  useLayoutEffect(() => {
+    if (wanted?.row === row.id && !same) model.confirming.value = null;
+  }, [wanted, same]);
+  return same ? wanted : null;
+}
+
+/** Who leaves the field of a denial is back at the button that opened it. */
+function useFocusBack(line: { current: HTMLElement | null }, denies: boolean): void {
+  const before = useRef(denies);
+  useLayoutEffect(() => {
+    if (before.current && !denies)
+      line.current?.querySelector<HTMLElement>(".as-Deny-begin")?.focus({ preventScroll: true });
+    before.current = denies;
+  }, [denies]);
+}
+
+// ---- The second gesture that approves what is of high risk: another button, elsewhere, with another key.
+
+interface ConfirmProps extends QuestionProps {
+  confirming: Confirming;
+}
+
+export function Confirm({ model, row, body, approval, confirming }: ConfirmProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const { always, draft } = confirming;
+  // On no button: the key that approved must not be the one that confirms.
+  useLayoutEffect(() => box.current?.focus({ preventScroll: true }), []);
+  const isRead = useRead();
+  const close = () => {
+    model.confirming.value = null;
+    box.current?.closest<HTMLElement>(".as-Asks")?.focus({ preventScroll: true });
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== "Escape" || event.isComposing) return;
+    close();
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const name = visible(row.name ?? "it");
+  const rule = always ? approval.rule : null;
+  return (
+    <div
+      ref={box}
+      class="as-Confirm"
+      role="group"
+      aria-label="Confirm the approval"
+      tabIndex={-1}
+      onKeyDown={onKeyDown}
+    >
+      <p role="status">
+        High risk: let <code>{name}</code> happen{draft === null ? "" : " as you edited it"}
+        {rule !== null && (
+          <>
+            , and allow from now on <Rule rule={rule} />
+          </>
+        )}
+        ?
+      </p>
+      <div class="as-Asks-acts">
+        <Button outline hint="Don’t approve it now (Esc)" onClick={close}>
+          Back
+        </Button>
+        <span class="as-Spring" />
+        <Button
+          outline
+          class="as-mod-danger as-Confirm-yes"
+          chord="Alt+Y"
+          name={`Yes, approve ${name}`}
+          hint="Let it happen (Alt+Y)"
+          held={heldApproving(model, row, body) ?? (isRead ? null : UNREAD)}
+          onClick={() => void model.approve(row, { always, confirmed: true })}
+        >
+          Yes, approve
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+// ---- What would be allowed from now on, as the agent words it: what stands between backticks
+// is code.
+
+export function Rule({ rule }: { rule: string }) {
+  const parts = visible(rule).split("`");
+  return (
+    <bdi>{parts.map((part, at) => (at % 2 === 1 ? <code key={part}>{part}</code> : part))}</bdi>
+  );
+}
+
+// ---- Why a row can't be answered from here now.
+
+/**
+ * So long a question stands before it can be approved, in milliseconds: the second half of a double click,
+ * or a key meant for the question before, approves nothing that nobody has read.
+ */
+export const READ_MS = 500;
+
+export const UNREAD = "It has only just been asked: read it first";
+
+export function heldAnswering(model: Model, row: Row): string | null {
+  if (model.connection.value.kind !== "open") return "Not connected to the Core";
+  if (!model.control.value) return "This login may watch, not control";
+  return model.sent.value.has(row.id) ? "Your answer is on its way" : null;
+}
+
+/** Why a row can't be approved; `heldAnswering`'s reasons among others. */
+export function heldApproving(model: Model, row: Row, body: MessageBody): string | null {
+  return heldAnswering(model, row) ?? invalid(model) ?? unseen(model, row, body);
+}
+
+function invalid(model: Model): string | null {
+  const why = model.draftError.value;
+  return why === null ? null : `The edit isn’t valid JSON: ${why}`;
+}
+
+/** What is approved is the edit: it has to be what is shown. */
+function unseen(model: Model, row: Row, { edit }: MessageBody): string | null {
+  const edited = edit !== null || model.draft(row.id).value !== null;
+  const original = model.showOriginal.value && !model.editing.value;
+  return edited && original
+    ? "The original is shown: look at the edit before you approve it"
+    : null;
+}
+
+/** Whether something has been before the person for long enough to be read. */
+export function useRead(): boolean {
+  const [isRead, setRead] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setRead(true), READ_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  return isRead;
 }

@@ -3,11 +3,10 @@ import { useState } from "preact/hooks";
 import { Icon, type IconName } from "../icons/icon";
 import { type Entry, eventOf, stepsOf, titleOf } from "../model/commits";
 import type { Commit, Model, Row } from "../model/model";
-import { cx } from "../view/classes";
-import { visible } from "../view/visible";
-import { clock, count } from "../view/words";
-import { Diffstat } from "./diffstat";
-import { focusItem, move, used } from "./roving";
+import { focusItem, move, used } from "../view/focus";
+import { cx } from "../view/hooks";
+import { clock, count, visible } from "../view/words";
+import { Diffstat } from "./marks";
 import { totals } from "./tree";
 
 /** A line of the list: a named commit, a snapshot of its own, or a step beneath a named commit. */

@@ -1,17 +1,12 @@
 /** One changed file: before and after. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { diffTexts, type Hunk } from "../diff/lines";
-import { type Block, DiffTable, type Sides } from "../diff/table";
-import { parseUnified } from "../diff/unified";
-import { useSides } from "../diff/width";
+import { diffTexts, type Hunk, parseUnified } from "../diff/lines";
+import { type Block, DiffTable, type Sides, useSides } from "../diff/table";
 import { Icon } from "../icons/icon";
-import { CopyButton } from "../inspector/copy";
-import { type Segment, Segments } from "../inspector/segments";
 import type { Commit, FileBody, Model } from "../model/model";
-import { Button } from "../view/button";
-import { visible } from "../view/visible";
-import { size } from "../view/words";
-import { Diffstat } from "./diffstat";
+import { Button, CopyButton, type Segment, Segments } from "../view/button";
+import { size, visible } from "../view/words";
+import { Diffstat } from "./marks";
 import type { FileChange } from "./tree";
 
 export interface FileViewProps {

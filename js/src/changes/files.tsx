@@ -1,11 +1,10 @@
 /** The files of a commit as a tree: folders fold, a letter says what happened to each. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
-import { cx } from "../view/classes";
-import { visible } from "../view/visible";
-import { Diffstat } from "./diffstat";
-import { Letter } from "./letter";
-import { focusItem, move, used } from "./roving";
+import { focusItem, move, used } from "../view/focus";
+import { cx } from "../view/hooks";
+import { visible } from "../view/words";
+import { Diffstat, Letter } from "./marks";
 import { type Entry, type FileChange, type TreeLine, treeLines } from "./tree";
 
 interface FilesProps {

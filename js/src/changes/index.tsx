@@ -1,16 +1,17 @@
 /** What the agent changed in its workspace: commits, their files, and each file before and after. */
 import { computed } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { entriesOf, shownAs } from "../model/commits";
+import { entriesOf, shownAs, titleOf } from "../model/commits";
 import type { Commit, Model, Row } from "../model/model";
 import changes from "../styles/changes.css";
 import diff from "../styles/diff.css";
+import { CopyButton } from "../view/button";
 import { Split } from "../view/split";
+import { visible } from "../view/words";
 import { type CommitLine, Commits, commitLines, seqOf, shortHash } from "./commits";
-import { Diffstat } from "./diffstat";
-import { NoChanges, NoCommits, NoWorkspace } from "./empty";
 import { type FileLink, FileView } from "./file_view";
 import { Files } from "./files";
+import { Diffstat } from "./marks";
 import { fileTree, firstFile, totals } from "./tree";
 
 export { FileView } from "./file_view";
@@ -143,4 +144,56 @@ function shownChange(model: Model, commit: Commit) {
   const changes = commit.changes;
   const picked = changes.find((one) => one.path === model.selectedPath.value);
   return picked ?? firstFile(fileTree(changes))?.change;
+}
+
+// ---- What the Changes tab says where there is nothing to show, and the line of code that changes it.
+
+export function NoWorkspace() {
+  return (
+    <div class="as-Empty">
+      <h3>No workspace is watched</h3>
+      <p>
+        Name the folder that the agent works on, and what it changes there is kept here, commit by
+        commit.
+      </p>
+      <CodeLine code="%%step --workspace path/to/folder" />
+      <p>Or in the agent's own code:</p>
+      <CodeLine code='AgentStepper("my-agent", agent_workspace_path="path/to/folder")' />
+    </div>
+  );
+}
+
+export function NoCommits({ model }: { model: Model }) {
+  return (
+    <div class="as-Empty">
+      <h3>No commit yet</h3>
+      <p>
+        {"The agent works on "}
+        <code class="as-Code">{model.run.value?.workspace}</code>
+        {". What its steps change there is shown here. This line puts a name to it:"}
+      </p>
+      <CodeLine code='dbg.commit_agent_changes("what was done")' />
+    </div>
+  );
+}
+
+export function NoChanges({ commit }: { commit: Commit }) {
+  return (
+    <div class="as-Empty">
+      <h3>{visible(titleOf(commit))}</h3>
+      <p>
+        {visible(commit.description) ||
+          "This commit changes no file: it is the state that later commits are compared with."}
+      </p>
+    </div>
+  );
+}
+
+function CodeLine({ code }: { code: string }) {
+  return (
+    <div class="as-CodeLine">
+      <pre>{code}</pre>
+      <CopyButton label="Copy this line" text={() => code} />
+    </div>
+  );
 }

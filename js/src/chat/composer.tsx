@@ -2,7 +2,7 @@
 import { useRef } from "preact/hooks";
 import { Button } from "../view/button";
 import { useOwnId } from "../view/hooks";
-import { visible } from "../view/visible";
+import { visible } from "../view/words";
 import type { ChatModel } from "./model";
 import { heldSending } from "./status";
 

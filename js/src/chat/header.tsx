@@ -1,11 +1,15 @@
-/** The header: how the chat stands, whether it goes on by itself, and what can be done about it. */
+/** The chat's head: its title, its agents, how it stands, and what can be done about it. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
-import { Button } from "../view/button";
-import { cx } from "../view/classes";
-import { RetryNow } from "../view/retry_now";
-import { useRoving } from "../view/roving";
+import { Button, RetryNow } from "../view/button";
+import { useRoving } from "../view/focus";
+import { cx } from "../view/hooks";
+import { visible } from "../view/words";
+import { roleWord } from "./messages/rows";
 import type { ChatModel } from "./model";
-import { chatStatus } from "./status";
+import { chatStatus, titleOf, typeWords } from "./status";
+import type { AgentInfo } from "./types";
 
 interface HeaderProps {
   model: ChatModel;
@@ -155,5 +159,155 @@ function ListIcon() {
     <svg class="as-Icon" viewBox="0 0 16 16" aria-hidden="true">
       <path d="M2.5 3h11v7.5h-5L5.5 13v-2.5h-3zM5 5.6h6M5 8h4" />
     </svg>
+  );
+}
+
+// ---- What the conversation is called: a click lets it be written anew.
+
+/** Letters that a title has at most. */
+const LONGEST = 200;
+
+export function Title({ model }: { model: ChatModel }) {
+  const info = model.info.value;
+  const [writing, setWriting] = useState(false);
+  const button = useRef<HTMLButtonElement>(null);
+  if (!info) return <span />;
+  if (writing) {
+    const done = (title: string | null) => {
+      setWriting(false);
+      if (title !== null && title.trim() !== info.title) void model.set({ title: title.trim() });
+      requestAnimationFrame(() => button.current?.focus());
+    };
+    return <Field title={info.title} onDone={done} />;
+  }
+  const name = titleOf(info);
+  const held = model.barred.value;
+  return (
+    <button
+      ref={button}
+      type="button"
+      class="as-ChatTitle"
+      title={`${name}\n${held ?? "Click to change the title"}`}
+      aria-disabled={held !== null ? true : undefined}
+      onClick={() => setWriting(held === null)}
+    >
+      <b class="as-Ellipsis">{name}</b>
+    </button>
+  );
+}
+
+interface FieldProps {
+  title: string;
+  /** Null: it stays as it is. */
+  onDone(title: string | null): void;
+}
+
+function Field({ title, onDone }: FieldProps) {
+  const field = useRef<HTMLInputElement>(null);
+  const over = useRef(false);
+  useEffect(() => field.current?.select(), []);
+  const end = (value: string | null) => {
+    if (over.current) return; // what goes also loses the focus
+    over.current = true;
+    onDone(value);
+  };
+  return (
+    <input
+      ref={field}
+      class="as-Input as-ChatTitle-field"
+      aria-label="Title of the conversation"
+      maxLength={LONGEST}
+      defaultValue={title}
+      onBlur={({ currentTarget }) => end(currentTarget.value)}
+      onKeyDown={(event) => {
+        if (event.isComposing || (event.key !== "Enter" && event.key !== "Escape")) return;
+        event.preventDefault();
+        event.stopPropagation();
+        end(event.key === "Enter" ? event.currentTarget.value : null);
+      }}
+    />
+  );
+}
+
+// ---- The agents of the conversation: name, role, and which of them speaks.
+
+interface AgentsProps {
+  model: ChatModel;
+  onOpen(run: string): void;
+}
+
+export function Agents({ model, onOpen }: AgentsProps) {
+  const info = model.info.value;
+  if (!info) return null;
+  const speaking = info.state === "STATE_RUNNING" ? info.speaking : null;
+  return (
+    <ul class="as-ChatAgents" aria-label="Agents" title={namesOf(info.agents)}>
+      {info.agents.map((agent) => (
+        <li key={agent.name}>
+          <Agent
+            agent={agent}
+            speaks={agent.name === speaking}
+            works={info.waiting === null && !info.halted}
+            usual={info.agents.length > 1 && agent.name === info.default_agent}
+            onOpen={onOpen}
+          />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function namesOf(agents: readonly AgentInfo[]): string {
+  return agents.map(({ name, role }) => `${visible(name)}: ${roleWord(role)}`).join("\n");
+}
+
+interface AgentProps {
+  agent: AgentInfo;
+  speaks: boolean;
+  /** Whether who speaks waits for nobody. */
+  works: boolean;
+  usual: boolean;
+  onOpen(run: string): void;
+}
+
+/** One that has a run of its own leads to it. */
+function Agent({ agent, speaks, works, usual, onOpen }: AgentProps) {
+  const { name, role, description, run_id } = agent;
+  const notice = visible(agent.notice);
+  const lines = [
+    `${visible(name)}: ${visible(role)}, ${typeWords(agent)}`,
+    description && visible(description),
+    notice,
+    usual && "Messages are for it where nobody else is chosen",
+    run_id !== null && "Open its own run in the debugger",
+  ];
+  const busy = speaks && works;
+  const inside = (
+    <>
+      <Icon name={busy ? "spin" : "agent"} small spin={busy} />
+      <span class="as-Ellipsis">{visible(name)}</span>
+      <span class="as-ChatAgent-role as-Muted">{roleWord(role)}</span>
+      {notice && (
+        <span class="as-ChatAgent-notice">
+          {notice.split(":")[0]}
+          <span class="as-Hidden">{notice.slice(notice.split(":")[0]?.length)}</span>
+        </span>
+      )}
+      {speaks && <span class="as-Hidden">speaks</span>}
+    </>
+  );
+  const look = cx("as-ChatAgent as-Small", speaks && "as-mod-speaks");
+  const title = lines.filter(Boolean).join("\n");
+  if (run_id === null) {
+    return (
+      <span class={look} title={title}>
+        {inside}
+      </span>
+    );
+  }
+  return (
+    <button type="button" class={look} title={title} onClick={() => onOpen(run_id)}>
+      {inside}
+    </button>
   );
 }

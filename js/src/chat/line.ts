@@ -1,6 +1,10 @@
-/** The line to a chat's interpreter. */
+/** The line to a chat: what goes over it, read exactly, and the list of its sessions. */
+
+import { signal } from "@preact/signals";
 import { Line } from "../client/line";
-import type { AskChat, ChatTells } from "../protocol/chat.gen";
+import { tokens } from "../inspector/json/print";
+import type { AskChat, ChatTells, SessionInfo } from "../protocol/chat.gen";
+import type { Envelope } from "../protocol/messages";
 
 /** What is asked, with that for which nothing has to be said. */
 export interface Asks extends AskChat {
@@ -17,3 +21,112 @@ export class ChatLine extends Line<Asks, Tells, "watch" | "watch_sessions"> {}
 
 /** The chat's service, by its name on a line. */
 export const SERVICE = "chat";
+
+// ---- JSON whose whole numbers stay what they are: JavaScript rounds those of more than 15 digits.
+
+/** Most texts have none, and are read by the browser alone. */
+const LARGE = /\d{16}/;
+const WHOLE = /^-?\d{16,}$/;
+/** The one name of an object that stands for a number. Whoever else writes it means that number. */
+const MARK = "\u0000whole";
+
+/** The value of a JSON text; whole numbers that JavaScript would round are bigints. Throws SyntaxError. */
+export function exactly(text: string): unknown {
+  return LARGE.test(text) ? JSON.parse(marked(text), unmarked) : JSON.parse(text);
+}
+
+/** The text with each such number in an object. */
+function marked(text: string): string {
+  const out: string[] = [];
+  let from = 0;
+  for (const { kind, start, end } of tokens(text)) {
+    if (kind !== "literal" || end - start < 16) continue;
+    const literal = text.slice(start, end);
+    if (!WHOLE.test(literal) || Number.isSafeInteger(Number(literal))) continue;
+    out.push(text.slice(from, start), JSON.stringify({ [MARK]: literal }));
+    from = end;
+  }
+  return out.join("") + text.slice(from);
+}
+
+function unmarked(_: string, value: unknown): unknown {
+  if (typeof value !== "object" || value === null || !(MARK in value)) return value;
+  const literal = value[MARK];
+  return typeof literal === "string" && WHOLE.test(literal) ? BigInt(literal) : value;
+}
+
+/** A message's envelope, as `decode` of protocol/messages.ts; null where it is none. */
+export function decodeExactly(text: string): Envelope | null {
+  try {
+    const envelope = exactly(text) as Partial<Envelope> | null;
+    return typeof envelope?.type === "string" && "body" in envelope ? (envelope as Envelope) : null;
+  } catch {
+    return null;
+  }
+}
+
+// ---- The list of sessions: those that are live, and those that are kept and can be opened again.
+
+export class Sessions {
+  /** The newest first; null until they were told, and where a view may see only one. */
+  readonly all = signal<readonly SessionInfo[] | null>(null);
+  /** Whether the list is in sight. */
+  readonly shown = signal(false);
+  /** The session whose deletion waits for a second word. */
+  readonly doomed = signal<string | null>(null);
+  /** What went wrong here, until it is dismissed or something else is asked. */
+  readonly news = signal<string | null>(null);
+  readonly #line: ChatLine;
+  #leave = () => {};
+
+  constructor(line: ChatLine) {
+    this.#line = line;
+  }
+
+  watch(): void {
+    this.#leave = this.#line.watch(
+      "watch_sessions",
+      {},
+      ({ sessions }) => {
+        this.all.value = sessions;
+      },
+      () => {
+        this.all.value = null;
+      },
+    );
+  }
+
+  leave(): void {
+    this.#leave();
+  }
+
+  find(id: string): SessionInfo | undefined {
+    return this.all.peek()?.find((each) => each.id === id);
+  }
+
+  /** Begin one; gives back its id, null where that was refused. */
+  async create(): Promise<string | null> {
+    return (await this.#attempt(() => this.#line.ask("create", {})))?.id ?? null;
+  }
+
+  /** Make a kept one live again; whether it is. */
+  async open(session: string): Promise<boolean> {
+    return (await this.#attempt(() => this.#line.ask("open", { session }))) !== null;
+  }
+
+  /** Delete one, with all that was said in it. */
+  async remove(session: string): Promise<void> {
+    this.doomed.value = null;
+    await this.#attempt(() => this.#line.ask("remove", { session }));
+  }
+
+  async #attempt<T>(act: () => Promise<T>): Promise<T | null> {
+    this.news.value = null;
+    try {
+      return await act();
+    } catch (error) {
+      this.news.value = (error as Error).message;
+      return null;
+    }
+  }
+}

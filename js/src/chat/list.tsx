@@ -2,9 +2,8 @@
 import { useEffect, useRef } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import { Button } from "../view/button";
-import { cx } from "../view/classes";
-import { visible } from "../view/visible";
-import { count, when } from "../view/words";
+import { cx } from "../view/hooks";
+import { count, visible, when } from "../view/words";
 import type { ChatModel } from "./model";
 import { sessionStatus, titleOf } from "./status";
 import type { SessionInfo } from "./types";

@@ -1,14 +1,11 @@
 /** What the view of a chat knows and does. The conversation lives in the kernel; here is what is looked at. */
 import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
-import { browserTimers, type Timers } from "../client/backoff";
 import { type CommandError, LinkLost } from "../client/client";
-import type { Transport } from "../client/transport";
+import { browserTimers, type Timers, type Transport } from "../client/transport";
 import { browserMemory, type Memory } from "../model/storage";
 import type { SetSession, Told } from "../protocol/chat.gen";
 import { Conversation } from "./conversation";
-import { decodeExactly } from "./exact";
-import { ChatLine, SERVICE } from "./line";
-import { Sessions } from "./sessions";
+import { ChatLine, decodeExactly, SERVICE, Sessions } from "./line";
 import type { Picture, SessionInfo, ShownMessage, Source, TranscriptModel } from "./types";
 
 // ---- What is being written, by session: it outlives a drawing anew, a look elsewhere, and a

@@ -2,8 +2,8 @@
 import { signal } from "@preact/signals";
 import { render as draw } from "preact";
 import type { Transport } from "../client/transport";
-import type { Reach } from "../shells/opening";
 import { retryWhenBack } from "../shells/retry";
+import type { Reach } from "../shells/server";
 import { putStyle } from "../styles";
 import base from "../styles/base.css";
 import header from "../styles/header.css";
@@ -11,7 +11,7 @@ import layout from "../styles/layout.css";
 import states from "../styles/states.css";
 import timeline from "../styles/timeline.css";
 import tokens from "../styles/tokens.css";
-import type { Place } from "../view/place";
+import type { Place } from "../view/hooks";
 import chat from "./chat.css";
 import { MESSAGE_STYLES } from "./messages";
 import { ChatModel } from "./model";

@@ -1,22 +1,18 @@
 /** The whole view: a header, the conversation with a field to write in, and the list of conversations. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { CopyButton } from "../inspector/copy";
 import { obstacle } from "../model/status";
-import { openRun, type Reach } from "../shells/opening";
-import { Button } from "../view/button";
-import { Edge, useHeight } from "../view/edge";
-import { useSharedKeys } from "../view/jupyter_keys";
-import { useKeepFocus } from "../view/keep_focus";
-import type { Place } from "../view/place";
-import { useNarrow } from "../view/split";
-import { visible } from "../view/visible";
-import { Agents } from "./agents";
+import { openRun, type Reach } from "../shells/server";
+import { Button, CopyButton } from "../view/button";
+import { useKeepFocus } from "../view/focus";
+import type { Place } from "../view/hooks";
+import { useSharedKeys } from "../view/keys";
+import { Edge, useHeight, useNarrow } from "../view/split";
+import { visible } from "../view/words";
 import { Composer } from "./composer";
-import { Header } from "./header";
+import { Agents, Header, Title } from "./header";
 import { List } from "./list";
 import { Transcript } from "./messages";
 import type { ChatModel } from "./model";
-import { Title } from "./title";
 
 // ---- Where there is no conversation to show: what this is, and what to do next.
 

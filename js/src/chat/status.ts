@@ -1,7 +1,7 @@
 /** How a chat stands, in words and shapes. Pure. */
 import type { Connection } from "../model/model";
 import { type Status, viewStatus } from "../model/status";
-import { visible } from "../view/visible";
+import { visible } from "../view/words";
 import type { AgentInfo, SessionInfo } from "./types";
 
 const NO_RUN = { run: null, pending: [], awaited: false, opening: false };

@@ -2,9 +2,10 @@
  * The `_esm` of `ChatWidget`: the whole view in one file, so that it needs nothing of the page. The chat
  * lives in the kernel, which is spoken to by the widget's comm, also while a cell runs.
  */
-import { browserTimers, type Timers } from "../client/backoff";
+
 import { type CommModel, commTransport } from "../client/comm";
-import { type CoreTraits, reachOf } from "../shells/opening";
+import { browserTimers, type Timers } from "../client/transport";
+import { type CoreTraits, reachOf } from "../shells/server";
 import { Views } from "../shells/standing";
 import { dress, onPageChange } from "../shells/theme";
 import { addStyles, mountChat } from "./mount";

@@ -1,6 +1,12 @@
 /** The comm transport: through the kernel, as custom messages of a widget. */
-import { browserTimers, type Timers } from "./backoff";
-import type { Closed, Link, LinkEvents, Transport } from "./transport";
+import {
+  browserTimers,
+  type Closed,
+  type Link,
+  type LinkEvents,
+  type Timers,
+  type Transport,
+} from "./transport";
 
 /** A widget's model, as far as it carries messages. */
 export interface CommModel {

@@ -1,8 +1,14 @@
 /** A link that is kept up: opened, told of, and opened again where it is lost. */
 import { type ReadonlySignal, signal } from "@preact/signals";
 import type { Connection } from "../model/model";
-import { backoff, browserTimers, type Timers } from "./backoff";
-import type { Closed, Link, Transport } from "./transport";
+import {
+  backoff,
+  browserTimers,
+  type Closed,
+  type Link,
+  type Timers,
+  type Transport,
+} from "./transport";
 
 /** What speaks on the link. */
 export interface Speaker {

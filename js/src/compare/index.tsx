@@ -1,13 +1,31 @@
-/** Two runs side by side: what both did, what only one did, and where their contents part. */
-import type { Comparison, Model } from "../model/model";
+/** Two runs side by side. */
+
+import { useCallback, useMemo, useState } from "preact/hooks";
+import { durationOf } from "../history/sorting";
+import { Icon } from "../icons/icon";
+import type { Comparison, Model, Run } from "../model/model";
+import { runStatus } from "../model/status";
 import changes from "../styles/changes.css";
 import compare from "../styles/compare.css";
 import contents from "../styles/contents.css";
 import diff from "../styles/diff.css";
 import { Button } from "../view/button";
-import { Bar } from "./bar";
-import { useRuns } from "./loading";
-import { SideBySide } from "./side_by_side";
+import { tokensFigure, tokensOf, tokensTitle } from "../view/figures";
+import { useNow } from "../view/hooks";
+import { Split } from "../view/split";
+import { count, elapsed, visible, when } from "../view/words";
+import {
+  align,
+  type Compared,
+  idOf,
+  nextDifference,
+  type Pair,
+  type Verdict,
+  verdictOf,
+} from "./align";
+import { type BothRuns, useRuns } from "./loading";
+import { PairPane } from "./pair_pane";
+import { PairTable } from "./table";
 
 /** As in the Changes tab and in what is read, and its own. */
 export const styles = `${changes}\n${contents}\n${diff}\n${compare}`;
@@ -65,4 +83,232 @@ function Failed({ message, onAgain }: { message: string; onAgain(): void }) {
       </div>
     </div>
   );
+}
+
+// ---- The comparison itself: both runs' heads, the table of pairs, and the selected pair's contents.
+
+interface SideBySideProps {
+  model: Model;
+  ids: Comparison;
+  runs: BothRuns;
+  /** Read both runs again. */
+  onAgain(): void;
+  onClose(): void;
+}
+
+export function SideBySide({ model, ids, runs, onAgain, onClose }: SideBySideProps) {
+  const pairs = useMemo(() => align(runs.left.rows, runs.right.rows), [runs]);
+  const [compared, setCompared] = useState<Compared>(new Map());
+  const [only, setOnly] = useState(false);
+  const verdicts = useMemo(() => pairs.map((pair) => verdictOf(pair, compared)), [pairs, compared]);
+  const [selected, setSelected] = useState(() => firstToRead(pairs, verdicts));
+  const at = pairs.findIndex((pair) => idOf(pair) === selected);
+  const differences = useMemo(() => verdicts.filter((each) => each !== "same").length, [verdicts]);
+
+  const onVerdict = useCallback((id: string, verdict: "same" | "changed") => {
+    setCompared((known) => (known.get(id) === verdict ? known : new Map(known).set(id, verdict)));
+  }, []);
+  const step = (by: 1 | -1) => {
+    const pair = pairs[nextDifference(verdicts, at, by) ?? -1];
+    if (pair) setSelected(idOf(pair));
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const by = STEPS[event.shiftKey ? `Shift+${event.key}` : event.key];
+    if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
+    step(by);
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const pair = pairs[at];
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: keys bubble up to here from what has the focus
+    <div class="as-Compare" onKeyDown={onKeyDown}>
+      <Bar
+        onClose={onClose}
+        differences={differences}
+        only={only}
+        onOnly={setOnly}
+        before={nextDifference(verdicts, at, -1) !== null}
+        after={nextDifference(verdicts, at, 1) !== null}
+        onStep={step}
+      />
+      <Split name="compare" label="Resize events and contents" class="as-mod-compare" narrow={900}>
+        <section class="as-Pane" aria-label="Events of both">
+          <Heads model={model} ids={ids} runs={runs} onAgain={onAgain} />
+          <PairTable
+            pairs={pairs}
+            verdicts={verdicts}
+            only={only}
+            selected={selected}
+            onSelect={setSelected}
+          />
+        </section>
+        <section class="as-Pane as-Inspector" aria-label="Contents of both">
+          {pair && (
+            <PairPane key={selected} model={model} ids={ids} pair={pair} onVerdict={onVerdict} />
+          )}
+        </section>
+      </Split>
+    </div>
+  );
+}
+
+/** Where the runs part, else where they begin. */
+function firstToRead(pairs: readonly Pair[], verdicts: readonly Verdict[]): string {
+  const pair = pairs[nextDifference(verdicts, -1, 1) ?? 0];
+  return pair ? idOf(pair) : "";
+}
+
+const STEPS: Record<string, 1 | -1> = { j: 1, k: -1, F7: 1, "Shift+F7": -1 };
+
+// ---- Above a comparison: back to the runs, how many differences there are, and the way between them.
+
+interface BarProps {
+  onClose(): void;
+  /** Absent while nothing can be compared yet. */
+  differences?: number;
+  /** Whether only differences are shown. */
+  only?: boolean;
+  onOnly?(only: boolean): void;
+  /** Whether there are differences before and after the selected pair. */
+  before?: boolean;
+  after?: boolean;
+  onStep?(by: 1 | -1): void;
+}
+
+export function Bar({ onClose, differences, only = false, onOnly, ...steps }: BarProps) {
+  const { before, after, onStep } = steps;
+  const none = differences === 0;
+  return (
+    <div class="as-PaneBar as-CompareBar">
+      <Button icon="left" name="Back to the runs" hint="Back to the runs (Esc)" onClick={onClose}>
+        Runs
+      </Button>
+      <span class="as-Spring" />
+      {differences !== undefined && (
+        <>
+          <span class="as-Muted as-Small" role="status">
+            {none ? "No difference found" : count(differences, "difference")}
+          </span>
+          <Button
+            icon="up"
+            hint="Previous difference (k, Shift+F7)"
+            held={before ? null : "No difference before this one"}
+            onClick={() => onStep?.(-1)}
+          />
+          <Button
+            icon="down"
+            hint="Next difference (j, F7)"
+            held={after ? null : "No difference after this one"}
+            onClick={() => onStep?.(1)}
+          />
+          <Button
+            icon="filter"
+            name="Only differences"
+            hint={only ? "Show all events again" : "Show only what differs"}
+            pressed={only}
+            held={none && !only ? "There is no difference to show" : null}
+            onClick={() => onOnly?.(!only)}
+          >
+            <span class="as-x-narrow">Only differences</span>
+          </Button>
+        </>
+      )}
+    </div>
+  );
+}
+
+// ---- Both runs, each over its side: its name, how it stands, and what it took.
+
+interface HeadsProps {
+  model: Model;
+  ids: Comparison;
+  runs: BothRuns;
+  onAgain(): void;
+}
+
+export function Heads({ model, ids, runs, onAgain }: HeadsProps) {
+  const known = model.runs.value;
+  const sides = [
+    { sign: "−", id: ids.left, read: runs.left },
+    { sign: "+", id: ids.right, read: runs.right },
+  ];
+  return (
+    <div class="as-CompareHeads">
+      {sides.map(({ sign, id, read }) => (
+        <Head
+          key={sign}
+          model={model}
+          sign={sign}
+          run={known.find((run) => run.id === id) ?? read.run}
+          rows={read.rows.length}
+          onAgain={onAgain}
+        />
+      ))}
+    </div>
+  );
+}
+
+interface HeadProps {
+  model: Model;
+  sign: string;
+  /** As it stands now. */
+  run: Run;
+  /** How many of its rows are compared. */
+  rows: number;
+  onAgain(): void;
+}
+
+function Head({ model, sign, run, rows, onAgain }: HeadProps) {
+  const { words, detail, icon, tone, spin } = runStatus(run);
+  const name = visible(run.name);
+  const newer = run.rows - rows;
+  return (
+    <div>
+      <span class="as-CompareName">
+        <span class={`as-Diff-sign ${sign === "+" ? "as-Good" : "as-Bad"}`}>{sign}</span>
+        <button
+          type="button"
+          class="as-Link as-Ellipsis"
+          title={`${name}: show its timeline`}
+          onClick={() => {
+            model.tab.value = "timeline";
+            void model.openRun(run.id);
+          }}
+        >
+          {name}
+        </button>
+      </span>
+      <span class="as-CompareFacts as-Muted as-Small">
+        <span
+          class={`as-State as-mod-${tone}`}
+          title={visible(detail ? `${words}: ${detail}` : words)}
+        >
+          <Icon name={icon} small spin={spin ?? false} />
+          {words.replace("…", "")}
+        </span>
+        <span class="as-x-medium">{when(run.started_at)}</span>
+        <span>
+          <Took run={run} />
+        </span>
+        <span title={tokensTitle(run)} class="as-x-narrow">
+          {`${tokensFigure(tokensOf(run))} tokens`}
+        </span>
+        <span title={count(rows, "event")}>
+          {rows.toLocaleString("en-US")}
+          <span class="as-x-narrow">{rows === 1 ? " event" : " events"}</span>
+        </span>
+        {newer > 0 && (
+          <button type="button" class="as-Link" title="Read both runs again" onClick={onAgain}>
+            {`${newer.toLocaleString("en-US")} newer`}
+          </button>
+        )}
+      </span>
+    </div>
+  );
+}
+
+function Took({ run }: { run: Run }) {
+  const now = useNow(run.state !== "idle");
+  return <>{elapsed(durationOf(run, now))}</>;
 }

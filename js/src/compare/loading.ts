@@ -1,8 +1,7 @@
 /** What a comparison needs of the Core: both runs whole, and the contents of the selected pair. */
 import { useEffect, useState } from "preact/hooks";
 import type { Comparison, MessageBody, Model, RunOpened } from "../model/model";
-import type { Pair } from "./align";
-import { idOf as idOfPair } from "./pairs";
+import { idOf as idOfPair, type Pair } from "./align";
 
 export type Loading<T> =
   | { readonly kind: "loading" }

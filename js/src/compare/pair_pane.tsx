@@ -1,23 +1,19 @@
 /** The selected pair's contents: their difference, or what there is of them. */
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import type { Sides } from "../diff/table";
+import { type Sides, useSides } from "../diff/table";
 import { type DiffWords, TextsDiff } from "../diff/texts_diff";
-import { useSides } from "../diff/width";
 import { documentOf } from "../inspector/document";
 import { FIRST_ALONE } from "../inspector/fold";
 import { read } from "../inspector/read/reading";
-import { shapeOf } from "../inspector/shape";
-import { LongText } from "../inspector/show/long_text";
-import { Failure } from "../inspector/show/notes";
+import { Failure, LongText } from "../inspector/show/long_text";
 import { ShownReading } from "../inspector/show/reading";
-import { Title } from "../inspector/title";
+import { shapeOf, Title } from "../inspector/title";
 import type { Comparison, MessageBody, Model, Row } from "../model/model";
 import { Button } from "../view/button";
 import { duration, size } from "../view/words";
-import type { Pair } from "./align";
+import { compare, idOf, type Pair, textOf } from "./align";
 import { type BothBodies, useBodies } from "./loading";
-import { compare, idOf, textOf } from "./pairs";
 
 interface PairPaneProps {
   model: Model;

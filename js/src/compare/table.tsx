@@ -3,14 +3,12 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import type { Row } from "../model/model";
-import { cx } from "../view/classes";
-import { pageOf, targetOf } from "../view/list/moving";
+import { pageOf, targetOf } from "../view/focus";
+import { cx } from "../view/hooks";
 import { Guides } from "../view/timeline/row";
-import { ROW, useVirtual } from "../view/timeline/virtual";
-import { visible } from "../view/visible";
-import { actorIcon } from "../view/words";
-import type { Pair } from "./align";
-import { idOf, type Verdict } from "./pairs";
+import { ROW, useVirtual } from "../view/timeline/scroll";
+import { actorIcon, visible } from "../view/words";
+import { idOf, type Pair, type Verdict } from "./align";
 
 interface PairTableProps {
   pairs: readonly Pair[];

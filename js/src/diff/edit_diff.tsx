@@ -1,10 +1,9 @@
 /** The original beside the edit that stands in its place, as a person reads both. */
 import { useRef } from "preact/hooks";
 import { Icon } from "../icons/icon";
-import type { Shape } from "../inspector/shape";
-import type { Sides } from "./table";
+import type { Shape } from "../inspector/title";
+import { type Sides, useSides } from "./table";
 import { type DiffWords, TextsDiff } from "./texts_diff";
-import { useSides } from "./width";
 
 export { default as styles } from "../styles/diff.css";
 

@@ -1,5 +1,5 @@
-/** Two texts, line by line: what was taken out, what was put in, and what surrounds it. */
-import { diffLines } from "diff";
+/** What differs between two texts, by lines and by words, and diffs that came as text. Pure. */
+import { diffLines, diffWordsWithSpace } from "diff";
 
 export interface Line {
   readonly kind: "same" | "del" | "add";
@@ -118,4 +118,112 @@ export function stacked(lines: readonly Line[]): { line: Line; beside: Line | un
     if (right && left !== right) beside.set(right, left);
   }
   return lines.map((line) => ({ line, beside: beside.get(line) }));
+}
+
+// ---- A git diff as text to hunks: what an agent's commit travels with.
+
+const HEAD = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)$/;
+
+/** The hunks of a unified diff; none where the text holds none. */
+export function parseUnified(diff: string): Hunk[] {
+  const hunks: Hunk[] = [];
+  const lines = diff.split("\n");
+  for (let at = 0; at < lines.length; ) {
+    const head = HEAD.exec(lines[at] ?? "");
+    at += 1;
+    if (!head) continue;
+    const hunk = readHunk(lines, at, head);
+    at = hunk.next;
+    hunks.push({ lines: hunk.lines, within: head[5]?.trim() || undefined });
+  }
+  return hunks;
+}
+
+/** The counts of the head say how far it goes: a removed "-- x" looks like a header. */
+function readHunk(source: readonly string[], from: number, head: RegExpExecArray) {
+  const [old, now] = [number(head[1]), number(head[3])];
+  const endOld = old + number(head[2], 1);
+  const endNow = now + number(head[4], 1);
+  const lines: Line[] = [];
+  const place = { old, now };
+  let at = from;
+  while (at < source.length && (place.old < endOld || place.now < endNow)) {
+    const line = readLine(source[at] ?? "", place);
+    if (line) lines.push(line);
+    at += 1;
+  }
+  return { lines, next: at };
+}
+
+function readLine(source: string, place: { old: number; now: number }): Line | undefined {
+  const text = source.slice(1).replace(/\r$/, "");
+  switch (source.charAt(0)) {
+    case "-":
+      return { kind: "del", text, old: place.old++, now: undefined };
+    case "+":
+      return { kind: "add", text, old: undefined, now: place.now++ };
+    case "\\": // "\ No newline at end of file"
+      return undefined;
+    default: // a blank for an unchanged line; some tools drop it where the line is empty
+      return { kind: "same", text, old: place.old++, now: place.now++ };
+  }
+}
+
+function number(digits: string | undefined, otherwise = 0): number {
+  return digits === undefined ? otherwise : Number.parseInt(digits, 10);
+}
+
+// ---- Which words of two lines differ.
+
+export interface Piece {
+  readonly text: string;
+  readonly changed: boolean;
+}
+
+interface Edit {
+  readonly added: boolean;
+  readonly removed: boolean;
+}
+
+const MOST_CHARS = 4000;
+const MOST_WORDS = 400;
+/** Lines that share less of the shorter than this are better read whole than speckled with marks. */
+const LEAST_SHARED = 0.25;
+
+/** The pieces of both lines; undefined where marking words would not help. */
+export function wordMarks(before: string, after: string): [Piece[], Piece[]] | undefined {
+  if (before.length + after.length > MOST_CHARS) return undefined;
+  const changes = diffWordsWithSpace(before, after, { maxEditLength: MOST_WORDS });
+  if (!changes) return undefined;
+  const left: Piece[] = [];
+  const right: Piece[] = [];
+  changes.forEach((change, at) => {
+    const bridge = !change.added && !change.removed && isBridge(change.value, changes, at);
+    const changed = change.added || change.removed || bridge;
+    if (!change.added) push(left, change.value, changed);
+    if (!change.removed) push(right, change.value, changed);
+  });
+  return shared(left) >= LEAST_SHARED * Math.min(visible(before), visible(after))
+    ? [left, right]
+    : undefined;
+}
+
+/** A blank or a lone character between two changed words belongs to the change: marks aren't specks. */
+function isBridge(text: string, changes: readonly Edit[], at: number): boolean {
+  const changed = (one?: Edit) => Boolean(one?.added || one?.removed);
+  return visible(text) < 2 && changed(changes[at - 1]) && changed(changes[at + 1]);
+}
+
+function push(pieces: Piece[], text: string, changed: boolean): void {
+  const last = pieces.at(-1);
+  if (last?.changed === changed) pieces[pieces.length - 1] = { text: last.text + text, changed };
+  else pieces.push({ text, changed });
+}
+
+function shared(pieces: readonly Piece[]): number {
+  return pieces.reduce((sum, one) => sum + (one.changed ? 0 : visible(one.text)), 0);
+}
+
+function visible(text: string): number {
+  return text.replace(/\s+/g, "").length;
 }

@@ -1,11 +1,9 @@
 /** Hunks as a table: side by side or one under the other, in pieces where there are many. */
-import type { ComponentChildren } from "preact";
-import { useMemo, useState } from "preact/hooks";
-import { cx } from "../view/classes";
-import { visible } from "../view/visible";
-import { count, size } from "../view/words";
-import { type Hunk, type Line, type Pair, pairs, stacked } from "./lines";
-import { type Piece, wordMarks } from "./words";
+import type { ComponentChildren, RefObject } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { cx } from "../view/hooks";
+import { count, size, visible } from "../view/words";
+import { type Hunk, type Line, type Pair, type Piece, pairs, stacked, wordMarks } from "./lines";
 
 export type Sides = "split" | "unified";
 
@@ -221,4 +219,22 @@ function Cut({ text }: { text: string }) {
       <span class="as-Muted">{`… ${size(text.length - LONGEST)} more`}</span>
     </>
   );
+}
+
+// ---- Whether a pane has room for two columns.
+
+/** Side by side is worth it from here on, in pixels: about 30 characters of code a side. */
+const ROOM = 460;
+
+export function useSides(element: RefObject<HTMLElement | null>): Sides {
+  const [sides, setSides] = useState<Sides>("split");
+  useEffect(() => {
+    if (!element.current || typeof ResizeObserver === "undefined") return;
+    const observer = new ResizeObserver(([entry]) => {
+      if (entry) setSides(entry.contentRect.width < ROOM ? "unified" : "split");
+    });
+    observer.observe(element.current);
+    return () => observer.disconnect();
+  }, []);
+  return sides;
 }

@@ -1,21 +1,20 @@
 /** The editor of a pending breakpoint: the chunk that holds CodeMirror, fetched when it is first needed. */
 
+import { effect } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { Conflict } from "../inspector/drafted";
-import { HaltReason } from "../inspector/halt_reason";
-import { OriginalButton } from "../inspector/pane_bar";
+import { Icon } from "../icons/icon";
+import { Conflict, Discard } from "../inspector/drafted";
 import { RowNote } from "../inspector/row_note";
-import { type Segment, Segments } from "../inspector/segments";
-import type { Shape } from "../inspector/shape";
-import { NOUNS, Title } from "../inspector/title";
+import { HaltReason, OriginalButton } from "../inspector/row_pane";
+import { NOUNS, type Shape, Title } from "../inspector/title";
 import type { MessageBody, Model, Row } from "../model/model";
 import contents from "../styles/contents.css";
 import editor from "../styles/editor.css";
-import { Foot } from "./foot";
+import { Button, type Segment, Segments } from "../view/button";
+import { count } from "../view/words";
 import { Form } from "./form";
 import { JsonPane } from "./json_pane";
-import { type Keeping, keepDraft } from "./keeping";
 import { EditSession } from "./session";
 
 /** As in what is read, and its own. */
@@ -174,4 +173,110 @@ export function useFocusBack(editor: RefObject<HTMLElement | null>): void {
       });
     };
   }, []);
+}
+
+// ---- What was edited so far, and the ways out.
+
+interface FootProps {
+  session: EditSession;
+  onDiscard(): void;
+  onClose(): void;
+}
+
+export function Foot({ session, onDiscard, onClose }: FootProps) {
+  const edited = session.draft.value !== null;
+  return (
+    <div class="as-Foot">
+      <div class="as-FootBar">
+        {edited ? (
+          <>
+            <span class="as-Inline as-You">
+              <Icon name="pencil" small />
+              {editedWords(session)}
+            </span>
+            <span class="as-Muted as-Small as-Ellipsis as-x-pane">
+              {session.error.value
+                ? "Step waits until the JSON is valid"
+                : "Draft kept here until you step"}
+            </span>
+          </>
+        ) : (
+          <span class="as-Muted as-Small as-Ellipsis">Nothing edited yet</span>
+        )}
+        <span class="as-Spring" />
+        {edited && <Discard onDiscard={onDiscard} />}
+        <Button
+          outline
+          hint={edited ? "Keep the draft and go on reading (Esc)" : "Go on reading (Esc)"}
+          onClick={onClose}
+        >
+          Close
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+function editedWords(session: EditSession): string {
+  const changed = session.changed.value.length;
+  return changed > 0 ? `${count(changed, "field")} edited` : "Edited";
+}
+
+// ---- The draft of an edit: handed to the model as it is typed, so that nothing can lose it, and followed
+// there.
+
+/** A small draft is kept at every key; writing a large one at every key would be felt. */
+const AT_ONCE = 50_000;
+const DELAY_MS = 150;
+
+export interface Keeping {
+  /** Hand over what was typed last. */
+  flush(): void;
+  /** Flush and stop. */
+  close(): void;
+}
+
+export function keepDraft(model: Model, row: Row, session: EditSession): Keeping {
+  const draft = model.draft(row.id);
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  const flush = () => {
+    clearTimeout(timer);
+    timer = undefined;
+    const text = session.draft.peek();
+    const kept = draft.peek();
+    if (text === (kept?.text ?? null)) return;
+    // The revision is the one that the edit was begun at: a newer one belongs to somebody else's edit.
+    draft.value = text === null ? null : { text, revision: kept?.revision ?? row.revision };
+  };
+  const stopDraft = effect(() => {
+    const text = session.draft.value;
+    clearTimeout(timer);
+    if ((text?.length ?? 0) <= AT_ONCE) flush();
+    else timer = setTimeout(flush, DELAY_MS);
+  });
+  const stopFollowing = effect(() => {
+    const text = draft.value?.text ?? null;
+    const typed = timer !== undefined; // here, and not handed over yet
+    const sent = model.sent.peek().has(row.id); // it stands until the row is answered
+    if (!typed && !sent && text !== session.draft.peek()) session.follow(text);
+  });
+  const stopError = effect(() => {
+    model.draftError.value = session.error.value;
+  });
+  const onLeave = () => timer !== undefined && flush();
+  // A key that steps comes before the delay is over: capture runs ahead of who acts on it.
+  const events = ["pagehide", "beforeunload", "blur", "keydown", "pointerdown"];
+  for (const name of events) window.addEventListener(name, onLeave, true);
+
+  return {
+    flush,
+    close() {
+      for (const name of events) window.removeEventListener(name, onLeave, true);
+      stopDraft();
+      stopFollowing();
+      stopError();
+      if (timer !== undefined) flush();
+    },
+  };
 }

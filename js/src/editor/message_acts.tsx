@@ -1,7 +1,7 @@
 /** The buttons that move, delete and add messages. */
 import { useState } from "preact/hooks";
 import { Button } from "../view/button";
-import { ROLES, type Role } from "./messages";
+import { ROLES, type Role } from "./fields";
 import type { EditSession } from "./session";
 
 /** What takes the focus once a change is drawn: a new object for each change. */

@@ -1,21 +1,23 @@
 /** One edit: the JSON text, its fields, what is wrong with it, and the draft that it leaves behind. */
 import { batch, computed, signal } from "@preact/signals";
-import { problemOf } from "../inspector/edit_problem";
-import { type Problem, sameJson, Value } from "../inspector/json/node";
-import { parse } from "../inspector/json/parse";
+import { type Problem, parse, sameJson, Value } from "../inspector/json/parse";
 import { pretty } from "../inspector/json/print";
-import { markOf } from "../inspector/marks";
-import type { Shape } from "../inspector/shape";
-import { type Field, fieldsOf, literalOf, replaced, sameField } from "./fields";
+import { markOf, problemOf } from "../inspector/marks";
+import type { Shape } from "../inspector/title";
 import {
+  type Field,
+  fieldsOf,
+  literalOf,
   type Messages,
   messagesOf,
   origins,
   type Role,
+  replaced,
+  sameField,
   swapped,
   withOneMore,
   without,
-} from "./messages";
+} from "./fields";
 
 /** A field's text that isn't JSON (yet). */
 interface Unfit {

@@ -5,11 +5,10 @@ import { Icon } from "../icons/icon";
 import type { Debugger } from "../model/debugger";
 import { historyOf } from "../model/history";
 import { Button } from "../view/button";
-import { visible } from "../view/visible";
-import { wireText } from "./files";
-import { RunsOrder } from "./head";
-import { heldReading, heldWriting } from "./held";
+import { visible } from "../view/words";
+import { heldReading, heldWriting, wireText } from "./edit";
 import { OUTCOME_WORDS, tagsOf } from "./sorting";
+import { RunsOrder } from "./table";
 
 interface BarProps {
   model: Debugger;

@@ -1,6 +1,5 @@
 /** What a search has found: by run, with the words around each place. */
 import { useRef, useState } from "preact/hooks";
-import { move, used } from "../changes/roving";
 import { Icon } from "../icons/icon";
 import type { Debugger } from "../model/debugger";
 import { type Finding, historyOf, MOST_HITS } from "../model/history";
@@ -8,8 +7,8 @@ import type { Run } from "../model/model";
 import { runStatus } from "../model/status";
 import type { Hit } from "../protocol/types.gen";
 import { Button } from "../view/button";
-import { visible } from "../view/visible";
-import { count, when } from "../view/words";
+import { move, used } from "../view/focus";
+import { count, visible, when } from "../view/words";
 import { matches } from "./sorting";
 import { openRun } from "./table";
 

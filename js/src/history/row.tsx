@@ -8,10 +8,8 @@ import { runStatus } from "../model/status";
 import { Button } from "../view/button";
 import { tokensFigure, tokensOf, tokensTitle } from "../view/figures";
 import { useNow } from "../view/hooks";
-import { visible } from "../view/visible";
-import { clock, count, elapsed, when } from "../view/words";
-import type { EditKind } from "./edit";
-import { heldReading, heldWriting } from "./held";
+import { clock, count, elapsed, visible, when } from "../view/words";
+import { type EditKind, heldReading, heldWriting } from "./edit";
 import { durationOf } from "./sorting";
 
 export interface RowProps {

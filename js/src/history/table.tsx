@@ -1,15 +1,14 @@
 /** The runs as a grid, of which only the part in sight is in the document. */
 
-import { useRef, useState } from "preact/hooks";
+import { useSignalEffect } from "@preact/signals";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Debugger } from "../model/debugger";
-import { historyOf } from "../model/history";
+import { type History, historyOf, type Column as RunColumn } from "../model/history";
 import type { Run } from "../model/model";
-import { pageOf, scrollTo, targetOf, useAnchor } from "../view/list/moving";
-import { useVirtual } from "../view/timeline/virtual";
-import { type EditKind, RunEdit } from "./edit";
-import { useActive, useFocus, useSummons } from "./following";
-import { Head } from "./head";
-import { heldReading, heldWriting } from "./held";
+import { type Column, ColumnHeads, OrderMenu } from "../view/columns";
+import { pageOf, scrollTo, targetOf, useAnchor, useRoving } from "../view/focus";
+import { useVirtual } from "../view/timeline/scroll";
+import { type EditKind, heldReading, heldWriting, RunEdit } from "./edit";
 import { heldDeleting, RunRow } from "./row";
 
 /** The heights of a line, of one in two lines, and of the head above: those of history.css. */
@@ -157,4 +156,105 @@ function sideways(row: Element, by: number): void {
   const stops = [row, ...row.querySelectorAll("button")] as HTMLElement[];
   const at = stops.indexOf(document.activeElement as HTMLElement);
   stops[Math.min(stops.length - 1, Math.max(0, at + by))]?.focus({ preventScroll: true });
+}
+
+// ---- The columns of the runs, and what the list can be sorted by.
+
+const COLUMNS: readonly Column<RunColumn>[] = [
+  { by: "name", label: "Run" },
+  { by: "state", label: "State" },
+  { by: null, label: "Tags" },
+  { by: "started", label: "Started" },
+  { by: "events", label: "Events", figure: true },
+  { by: "tokens", label: "Tokens", figure: true },
+  { by: "duration", label: "Duration", figure: true },
+];
+
+export function Head({ history }: { history: History }) {
+  const roving = useRoving<HTMLDivElement>();
+  return (
+    <div class="as-ListHead as-RunsHead" role="row" aria-rowindex={1} {...roving}>
+      <span role="columnheader">
+        <span class="as-Hidden">Chosen to be compared</span>
+      </span>
+      <ColumnHeads {...sortingOf(history)} />
+      <span role="columnheader">
+        <span class="as-Hidden">What can be done</span>
+      </span>
+    </div>
+  );
+}
+
+/** The same as a menu, in the list's narrow form. */
+export function RunsOrder({ history }: { history: History }) {
+  return (
+    <span class="as-RunsOrder">
+      <OrderMenu {...sortingOf(history)} />
+    </span>
+  );
+}
+
+function sortingOf(history: History) {
+  return {
+    columns: COLUMNS,
+    order: history.order.value,
+    sort: (by: RunColumn) => history.sort(by),
+  };
+}
+
+// ---- Which line of the list is the active one, and when it is given the focus.
+
+/** The line that keys go from. Where its run is gone it is the one that has its place. */
+export function useActive(model: Debugger, lines: readonly Run[]) {
+  const [active, setActive] = useState<string | null>(null);
+  const last = useRef(0);
+  const wanted = active ?? model.run.value?.id;
+  const found = lines.findIndex(({ id }) => id === wanted);
+  const at = found >= 0 ? found : Math.max(0, Math.min(last.current, lines.length - 1));
+  last.current = at;
+  return { at, setActive };
+}
+
+/** Give the focus to a run's line, once it is drawn. */
+export function useFocus(
+  scroller: { current: HTMLElement | null },
+  lines: readonly Run[],
+  show: (index: number) => void,
+): (run: string) => void {
+  const wanted = useRef<string | null>(null);
+  const [, redraw] = useState({});
+  useLayoutEffect(() => {
+    if (wanted.current === null) return;
+    const rows = scroller.current?.querySelectorAll<HTMLElement>(".as-RunRow") ?? [];
+    const row = [...rows].find(({ dataset }) => dataset.run === wanted.current);
+    if (!row) return;
+    show(lines.findIndex(({ id }) => id === wanted.current));
+    wanted.current = null;
+    row.focus({ preventScroll: true });
+  });
+  return (run) => {
+    wanted.current = run;
+    redraw({});
+  };
+}
+
+/** Hear of a run that was imported, and of the list's being asked for by its key. */
+export function useSummons(model: Debugger, onSummons: (run: string) => void): void {
+  const history = historyOf(model);
+  const latest = useRef(onSummons);
+  latest.current = onSummons;
+  useSignalEffect(() => {
+    const { value } = history.imported;
+    if (!value) return;
+    history.imported.value = null;
+    history.narrow({ text: "", outcome: "", tag: "" });
+    void history.search("");
+    latest.current(value.run);
+  });
+  useSignalEffect(() => {
+    if (!history.focused.value) return;
+    history.focused.value = null;
+    const run = model.run.peek() ?? model.runs.peek().at(-1);
+    if (run) latest.current(run.id);
+  });
 }

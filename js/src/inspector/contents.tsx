@@ -4,22 +4,17 @@ import type { EditDiffProps } from "../diff/edit_diff";
 import type { MessageBody, Model, Row } from "../model/model";
 import styles from "../styles/contents.css";
 import { lazy, withStyles } from "../view/lazy";
-import { visible } from "../view/visible";
-import { duration, size } from "../view/words";
+import { duration, size, visible } from "../view/words";
 import type { ContextProps } from "./context";
 import { delta, type Group, promptsBefore } from "./delta";
 import { documentOf, type Shown, shownText } from "./document";
-import { FIRST_ALONE } from "./fold";
+import { FIRST_ALONE, textBytes } from "./fold";
+import type { Message, Reading } from "./read/parts";
 import { read } from "./read/reading";
-import type { Message, Reading } from "./read/types";
 import type { Wanted } from "./row_pane";
-import type { Shape } from "./shape";
-import { LongText } from "./show/long_text";
-import { AnswerNote, Failure } from "./show/notes";
-import type { Known } from "./show/prompt";
-import { Raw } from "./show/raw";
-import { ShownReading } from "./show/reading";
-import { textBytes } from "./words";
+import { AnswerNote, Failure, LongText, Raw } from "./show/long_text";
+import { type Known, ShownReading } from "./show/reading";
+import type { Shape } from "./title";
 
 export { styles };
 

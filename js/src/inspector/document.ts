@@ -1,7 +1,6 @@
 /** The text of a row's contents that is shown, and the JSON value in it. */
 import type { MessageBody } from "../model/model";
-import { Value } from "./json/node";
-import { parse } from "./json/parse";
+import { parse, Value } from "./json/parse";
 
 /** Which text is shown: what the agent sent, or what stands in its place. */
 export interface Shown {

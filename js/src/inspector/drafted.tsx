@@ -2,13 +2,11 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import type { MessageBody, Model, Row } from "../model/model";
-import { Button } from "../view/button";
-import { CopyButton } from "./copy";
+import { Button, CopyButton } from "../view/button";
 import { shownText } from "./document";
-import { problemOf } from "./edit_problem";
-import { sameJson } from "./json/node";
-import type { Shape } from "./shape";
-import { NOUNS } from "./title";
+import { sameJson } from "./json/parse";
+import { problemOf } from "./marks";
+import { NOUNS, type Shape } from "./title";
 
 export interface EditFootProps {
   model: Model;

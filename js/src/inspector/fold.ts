@@ -4,9 +4,7 @@
  * A body can be megabytes: first a screenful, then ever larger pieces, so that no click makes the
  * browser lay out everything at once.
  */
-
 import { count, size } from "../view/words";
-import { textBytes } from "./words";
 
 export interface Limit {
   readonly lines: number;
@@ -69,4 +67,15 @@ export function countLines(text: string): number {
     lines += 1;
   }
   return lines;
+}
+
+/** Sizes of texts. */
+
+const encoder = new TextEncoder();
+const SAMPLE = 4096;
+
+/** The size of a text as it travels; an estimate for long ones, where encoding a copy would cost. */
+export function textBytes(text: string): number {
+  if (text.length <= SAMPLE) return encoder.encode(text).length;
+  return Math.round((text.length * encoder.encode(text.slice(0, SAMPLE)).length) / SAMPLE);
 }

@@ -4,8 +4,7 @@ import { Icon } from "../icons/icon";
 import type { Model, Row } from "../model/model";
 import { LONGEST_NOTE, type Written } from "../model/notes";
 import { Button } from "../view/button";
-import { visible } from "../view/visible";
-import { when } from "../view/words";
+import { visible, when } from "../view/words";
 
 export interface RowNoteProps {
   model: Model;

@@ -1,12 +1,19 @@
-/** One row: its title, the views of its contents, and its editor while it waits. */
+/** What the selected row holds: its bar, and its content, which is loaded later. */
+
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { ApprovalProps } from "../approval";
+import type { EditorProps } from "../editor/editor";
+import { Icon } from "../icons/icon";
+import { deniable } from "../model/controls";
 import type { MessageBody, Model, Row } from "../model/model";
-import { size } from "../view/words";
-import { HaltReason } from "./halt_reason";
-import { Approval, Conflict, Contents, EditFoot, LazyEditor } from "./lazy";
-import { PaneBar } from "./pane_bar";
-import { RowNote } from "./row_note";
-import { type Shape, shapeOf } from "./shape";
+import { Button, CopyButton, type Segment, Segments } from "../view/button";
+import { lazy, withStyles } from "../view/lazy";
+import { size, visible } from "../view/words";
+import type { ContentsProps } from "./contents";
+import type { ConflictProps, EditFootProps } from "./drafted";
+import { NoteButton, RowNote } from "./row_note";
+import { NOUNS, type Shape, shapeOf, Title } from "./title";
 
 /** The view that the person asked for; shown where the row has it. */
 export type Wanted = "read" | "diff" | "raw";
@@ -149,4 +156,193 @@ function useBody(model: Model, row: Row | undefined): Loading {
   }, [model, row?.id, row?.revision, row?.approval && row.answer, tries, open]);
 
   return found && found.id === row?.id ? found.state : { kind: "loading" };
+}
+
+// ---- The inspector's bar: what this is, its views, and what can be done with it.
+
+interface PaneBarProps {
+  model: Model;
+  row: Row;
+  shape: Shape;
+  body: MessageBody | undefined;
+  /** Whether there is something to compare. */
+  differs: boolean;
+  view: Wanted;
+  onView(view: Wanted): void;
+}
+
+export function PaneBar({ model, row, shape, body, differs, view, onView }: PaneBarProps) {
+  const draft = row.pending ? model.draft(row.id).value : null;
+  const tag = draft ? "draft" : row.edited || body?.edit != null ? "edited" : undefined;
+  const replaced = body && (body.edit != null || draft !== null);
+  return (
+    <div class="as-PaneBar">
+      <Title row={row} tag={tag} />
+      <span class="as-Spring" />
+      {replaced && view !== "diff" && <OriginalButton model={model} />}
+      <Segments
+        label={`${NOUNS[shape]} view`}
+        segments={segments(shape, differs)}
+        selected={view}
+        onSelect={onView}
+      />
+      <Button
+        icon="pencil"
+        class="as-EditButton"
+        name={`Edit this ${NOUNS[shape]}`}
+        hint={`Edit this ${NOUNS[shape]} (e)`}
+        held={editHeld(model, row, body)}
+        onClick={() => {
+          model.editing.value = true;
+        }}
+      >
+        <span class="as-x-pane">Edit</span>
+      </Button>
+      <Button
+        icon="cross"
+        class="as-x-pane"
+        hint={`Deny this ${NOUNS[shape]}… (d)`}
+        held={denyHeld(model, row)}
+        onClick={() => {
+          model.denying.value = row.id;
+        }}
+      />
+      <NoteButton model={model} row={row} />
+      <CopyButton
+        label={copyLabel(shape, view)}
+        held={body ? null : COMING}
+        text={() => (body ? copiedText({ model, row, shape, body, view }) : "")}
+      />
+    </div>
+  );
+}
+
+const COMING = "The contents are on their way";
+
+const READ_LABELS: Record<Shape, string> = {
+  prompt: "Messages",
+  answer: "Answer",
+  call: "Call",
+  result: "Result",
+  note: "Message",
+};
+
+/** All of them at each row, so that none moves from row to row. */
+function segments(shape: Shape, differs: boolean): Segment<Wanted>[] {
+  const held = differs ? null : "Nothing was edited here";
+  return [
+    { key: "read", label: READ_LABELS[shape] },
+    { key: "diff", label: "Diff", title: "The original beside the edit", held },
+    { key: "raw", label: "Raw", title: "The exact JSON text" },
+  ];
+}
+
+function editHeld(model: Model, row: Row, body: MessageBody | undefined): string | null {
+  if (!row.pending) return "Only what is halted can be edited";
+  if (!model.control.value) return "This login may watch, not control";
+  return body ? null : COMING;
+}
+
+function denyHeld(model: Model, row: Row): string | null {
+  if (!deniable(row)) return "Only what has yet to happen can be denied";
+  return model.control.value ? null : "This login may watch, not control";
+}
+
+export function OriginalButton({ model }: { model: Model }) {
+  const pressed = model.showOriginal.value;
+  return (
+    <button
+      type="button"
+      class="as-Button as-x-original"
+      title="Show the original instead of the edit (o)"
+      aria-pressed={pressed}
+      onClick={() => {
+        model.showOriginal.value = !pressed;
+      }}
+    >
+      <span class="as-x-long">Show original</span>
+      <span class="as-x-short">Original</span>
+    </button>
+  );
+}
+
+function copyLabel(shape: Shape, view: Wanted): string {
+  return view === "raw" ? "Copy the JSON text, exactly" : `Copy the ${NOUNS[shape]}`;
+}
+
+// ---- Which stops the agent is halted at: in narrow views, whose header has no room to say it.
+
+export function HaltReason({ model, row }: { model: Model; row: Row }) {
+  if (!row.pending || row.stops.length === 0) return null;
+  return (
+    <p class="as-HaltReason as-Small">
+      <Icon name="halted" small />
+      <span>{`Halted at the stop ${visible(model.stops.named(row.stops))}`}</span>
+    </p>
+  );
+}
+
+// ---- Parts of the inspector that are fetched when they are first needed.
+
+/** What a row asks a person, and the field of a denial. */
+export const Approval = lazy<ApprovalProps>(
+  async () => {
+    const { Approval, styles } = await import("../approval");
+    return withStyles(Approval, "approval", styles);
+  },
+  <div class="as-Foot" />,
+);
+
+/** What is said of edits: most rows are never edited. */
+export const Conflict = lazy<ConflictProps>(async () => (await import("./drafted")).Conflict);
+
+/** Its line is kept free until it is here. */
+export const EditFoot = lazy<EditFootProps>(
+  async () => (await import("./drafted")).EditFoot,
+  <div class="as-Foot">
+    <p class="as-Small">…</p>
+  </div>,
+);
+
+/** A row’s contents as a person reads them. */
+export const Contents = lazy<ContentsProps>(async () => {
+  const { Contents, styles } = await import("./contents");
+  return withStyles(Contents, "contents", styles);
+});
+
+/** What is copied of the contents that are shown. */
+export async function copiedText(shown: ContentsProps): Promise<string> {
+  return (await import("./contents")).copiedText(shown);
+}
+
+/** CodeMirror is larger than all the rest. */
+export const LazyEditor = lazy<EditorProps>(
+  async () => {
+    const { Editor, styles } = await import("../editor/editor");
+    return withStyles(Editor, "editor", styles);
+  },
+  <p class="as-Note as-Late">Loading the editor…</p>,
+  Frame,
+);
+
+/** The bar in the editor's place, so that a person can go on reading without it. */
+function Frame({ row, model, children }: EditorProps & { children: ComponentChildren }) {
+  return (
+    <>
+      <div class="as-PaneBar">
+        <Title row={row} editing />
+        <span class="as-Spring" />
+        <Button
+          outline
+          hint="Go on reading (Esc)"
+          onClick={() => {
+            model.editing.value = false;
+          }}
+        >
+          Close
+        </Button>
+      </div>
+      {children}
+    </>
+  );
 }

@@ -1,9 +1,7 @@
-/** What the selected row is, in a few words. */
+/** How a row is called, and what shape its content has. */
 import { Icon, type IconName } from "../icons/icon";
 import type { Row } from "../model/model";
-import { visible } from "../view/visible";
-import { actorIcon, duration } from "../view/words";
-import { type Shape, shapeOf } from "./shape";
+import { actorIcon, duration, visible } from "../view/words";
 
 interface TitleWords {
   icon: IconName;
@@ -86,4 +84,15 @@ export function Title({
       )}
     </h3>
   );
+}
+
+// ---- What a row's contents are, told by its kind and side.
+
+/** What a body is, before anyone looks inside. */
+export type Shape = "prompt" | "answer" | "call" | "result" | "note";
+
+export function shapeOf(row: Pick<Row, "kind" | "side">): Shape {
+  if (row.kind === "llm_query") return row.side === "end" ? "answer" : "prompt";
+  if (row.kind === "tool_invocation") return row.side === "end" ? "result" : "call";
+  return "note";
 }

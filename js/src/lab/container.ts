@@ -4,8 +4,8 @@
  * modules that `package.json` names.
  */
 import { panelPlugin } from "./extension";
+import type { ShareScope } from "./jupyterlab";
 import { viewExtension } from "./mime";
-import type { ShareScope } from "./share_scope";
 
 declare global {
   interface Window {

@@ -1,12 +1,20 @@
 /** The plugin of the side panel and its commands. */
-import { onOpenRun } from "../shells/opening";
-import { Commanded, isSeen } from "./commanded";
-import { addCommands, notify } from "./commands";
-import type { App, LayoutRestorer, Palette, Plugin, StatusBar } from "./jupyterlab";
+import { onOpenRun } from "../shells/server";
+import { addCommands, Commanded, isSeen, notify } from "./commands";
+import {
+  type App,
+  type LayoutRestorer,
+  type Notifications,
+  type Palette,
+  type Plugin,
+  type ShareScope,
+  type StatusBar,
+  take,
+  type Widget,
+  type WidgetClass,
+} from "./jupyterlab";
 import { KEPT } from "./kept_view";
 import { makePanel, type Panel } from "./panel";
-import { makeReminder } from "./reminder";
-import { type ShareScope, take } from "./share_scope";
 
 /** The debugger's icon, in the manner of JupyterLab's: 16 px, its colour that of the theme. */
 const ICON = `
@@ -112,5 +120,62 @@ export async function panelPlugin(scope: ShareScope): Promise<Plugin> {
     autoStart: true,
     optional: [ICommandPalette, ILayoutRestorer, ...(status ? [status.IStatusBar] : [])],
     activate,
+  };
+}
+
+// ---- Says that an agent is halted, wherever the person is: the panel's badge, the status bar, one
+// notification.
+
+const WORDS = "Agent halted: show";
+const BADGE = "as-mod-halted";
+
+interface Options {
+  Base: WidgetClass;
+  panel: Widget;
+  notifications: Notifications;
+  /** Lead the person to the halted agent. */
+  show(): void;
+}
+
+export interface Reminder {
+  /** The status bar's item. */
+  readonly item: Widget;
+  /**
+   * Say what is the case now.
+   *
+   * @param halted The halted run's id; null: none.
+   * @param seen Whether its view is seen.
+   */
+  tell(halted: string | null, seen: boolean): void;
+}
+
+export function makeReminder({ Base, panel, notifications, show }: Options): Reminder {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = WORDS;
+  button.title = "An agent waits for you";
+  button.style.cssText =
+    "border: 0; background: none; color: inherit; font: inherit; cursor: pointer";
+  button.addEventListener("click", show);
+  const item = new Base({ node: button });
+  button.hidden = true;
+  const told = new Set<string>();
+  let shown = "";
+  return {
+    item,
+    tell(halted, seen) {
+      button.hidden = halted === null;
+      panel.title.className = halted === null ? "" : BADGE;
+      panel.title.caption = halted === null ? "Agent debugger" : "Agent debugger: agent halted";
+      panel.title.label = halted === null ? "" : "●";
+      if (shown !== "" && halted === null) {
+        notifications.dismiss(shown);
+        shown = "";
+      }
+      if (halted === null || seen || told.has(halted)) return;
+      told.add(halted); // once for each run: a person may step without looking
+      const actions = [{ label: "Show", callback: show }];
+      shown = notifications.emit("Agent halted", "info", { autoClose: false, actions });
+    },
   };
 }

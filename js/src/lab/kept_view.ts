@@ -1,5 +1,5 @@
 /** A view whose output was cleared while its agent is halted: it stays under its cell until the run ends. */
-import type { RunControl } from "../model/run_control";
+import type { RunControl } from "../model/controls";
 
 /** Told to the document when a view was kept: the person has just lost its cell's output. */
 export const KEPT = "agentstepper:kept";

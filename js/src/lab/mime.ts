@@ -2,11 +2,16 @@
  * Renders the outputs of `show()`: the view, straight to the Core, whatever the kernel does. Where the
  * Core doesn't know the run any more, the timeline that was kept with the notebook.
  */
-import type { MimeExtension, MimeModel, Renderer, WidgetClass } from "./jupyterlab";
+import {
+  type MimeExtension,
+  type MimeModel,
+  type Renderer,
+  type ShareScope,
+  take,
+  type WidgetClass,
+} from "./jupyterlab";
 import { keepView } from "./kept_view";
-import { type Presence, present } from "./presence";
-import { type ShareScope, take } from "./share_scope";
-import { MIME, readViewData, sameView, type ViewData } from "./view_data";
+import { type Presence, present } from "./panel";
 
 /** Before all others that may draw a form of the same output; ipywidgets has -10. */
 const RANK = -20;
@@ -145,4 +150,56 @@ function keepScroll(element: HTMLElement): () => void {
   return () => {
     for (const [scroller, top] of places) scroller.scrollTop = top;
   };
+}
+
+/** What an output of our MIME type says. It comes from a file: anything may stand in it. */
+
+export const MIME = "application/vnd.agentstepper.view+json";
+
+/** The view that an output asks for. */
+export interface ViewData {
+  /** The run's id; "" is the newest. */
+  run: string;
+  /** Whether to go on to a run that begins once this one has ended. */
+  follow: boolean;
+  /** Of the view, in pixels. */
+  height?: number;
+  /** Whether the output's HTML is the timeline of the run, which has ended. */
+  kept: boolean;
+}
+
+/** Longer than any id, so that nobody puts a book into an address. */
+const LONGEST_ID = 200;
+
+/**
+ * Read an output's data.
+ *
+ * @returns The view, or a sentence that says what is wrong.
+ */
+export function readViewData(data: unknown): ViewData | string {
+  if (typeof data !== "object" || data === null || Array.isArray(data)) {
+    return "This output is not the agent debugger’s: its data is not an object.";
+  }
+  const { run, follow = false, height, kept = false } = data as Record<string, unknown>;
+  if (typeof run !== "string" || run.length > LONGEST_ID) return wrong("run", "a run’s id");
+  if (typeof follow !== "boolean") return wrong("follow", "true or false");
+  if (typeof kept !== "boolean") return wrong("kept", "true or false");
+  if (height === undefined) return { run, follow, kept };
+  if (typeof height !== "number" || !Number.isFinite(height)) {
+    return wrong("height", "a number of pixels");
+  }
+  return { run, follow, height, kept };
+}
+
+function wrong(field: string, wanted: string): string {
+  return `The agent debugger can’t show this output: its “${field}” is not ${wanted}. Run the cell again.`;
+}
+
+/** Whether two outputs ask for the same view, whatever is kept beside it. */
+export function sameView(a: ViewData | string | null, b: ViewData | string | null): boolean {
+  return asks(a) === asks(b);
+}
+
+function asks(data: ViewData | string | null): string {
+  return JSON.stringify(data, (key, value) => (key === "kept" ? undefined : value));
 }

@@ -1,7 +1,8 @@
 /** The side panel: the view of the newest run, beside whatever the person works on. */
-import type { RunControl } from "../model/run_control";
+import type { RunControl } from "../model/controls";
+import type { Mounted } from "../mount";
+import { type App, type Asker, advise, loadApp, pageConfig } from "../shells/server";
 import type { Widget, WidgetClass } from "./jupyterlab";
-import { type Presence, present } from "./presence";
 
 const LEAST = "340px";
 
@@ -87,4 +88,58 @@ export function makePanel(Base: WidgetClass, icon: unknown, changed: () => void)
       changed();
     }
   })();
+}
+
+// ---- A view in an element of JupyterLab's, from the first try until it is taken away.
+
+const PAGE: Asker = { name: "This page", upgrade: "Reload the page." };
+
+export interface Presence {
+  /** Null until the app is loaded, and where it can't be. */
+  readonly view: Mounted | null;
+  leave(): void;
+}
+
+/**
+ * Load the app and mount a view; where that can't be, say what to do.
+ *
+ * @param mount Puts the view there.
+ * @param shown Called once it is there.
+ */
+export function present(
+  element: HTMLElement,
+  mount: (app: App, element: HTMLElement) => Mounted,
+  shown: (view: Mounted) => void = () => {},
+): Presence {
+  let view: Mounted | null = null;
+  let gone = false;
+  const begin = () => {
+    loadApp(base(), pageConfig(), PAGE).then(
+      (app) => {
+        if (gone) return;
+        element.replaceChildren();
+        view = mount(app, element);
+        shown(view);
+      },
+      (error: Error) => {
+        if (!gone) advise(element, error, begin);
+      },
+    );
+  };
+  begin();
+  return {
+    get view() {
+      return view;
+    },
+    leave() {
+      gone = true;
+      view?.();
+      view = null;
+    },
+  };
+}
+
+/** The base URL of the server that this page is from. */
+export function base(): URL {
+  return new URL(pageConfig()?.baseUrl ?? "/", location.href);
 }

@@ -1,5 +1,9 @@
 /** The commits of a run as a person reads them: named ones, and the steps that lie beneath. Pure. */
-import type { Commit } from "../protocol/types.gen";
+
+import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
+import { CommandError } from "../client/client";
+import type { Commit, CommitsPage, GetCommits } from "../protocol/types.gen";
+import { foldCommit, replaceCommit } from "./fold";
 
 /** A line of the list of commits. */
 export interface Entry {
@@ -76,3 +80,122 @@ export function filesOfEvents(commits: readonly Commit[]): ReadonlyMap<string, S
   }
   return files;
 }
+
+// ---- The commits of the shown run: those beside the rows that are here, and from the newest on as many as
+// are wanted.
+
+/** How far back the commits are here without a gap. */
+interface Reach {
+  /** The oldest of them; null where none is. */
+  readonly from: string | null;
+  /** By which the Core finds those before them; null: those before its last ones. */
+  readonly before: number | null;
+  /** Whether there are no others. */
+  readonly all: boolean;
+}
+
+interface Options {
+  ask(wanted: GetCommits): Promise<CommitsPage>;
+  trouble(error: CommandError): void;
+}
+
+const ALL: Reach = { from: null, before: null, all: true };
+
+export class CommitPages {
+  /** All that are here, by seq. */
+  readonly known = signal<readonly Commit[]>([]);
+  /** Those from the newest on that are here without a gap, oldest first. */
+  readonly listed: ReadonlySignal<readonly Commit[]>;
+  /** Whether these are all that the run has. */
+  readonly complete: ReadonlySignal<boolean>;
+
+  readonly #options: Options;
+  readonly #reach = signal(ALL);
+  #run = "";
+  #asking: Promise<boolean> | null = null;
+
+  constructor(options: Options) {
+    this.#options = options;
+    this.complete = computed(() => this.#reach.value.all);
+    this.listed = computed(() => {
+      const { from, all } = this.#reach.value;
+      const known = this.known.value;
+      return all ? known : known.slice(at(known, from));
+    });
+  }
+
+  /**
+   * Show a run's last commits.
+   *
+   * @param all Whether it has no others.
+   */
+  show(run: string, last: readonly Commit[], all: boolean): void {
+    this.#asking = null;
+    batch(() => {
+      const known = run === this.#run ? this.known.peek() : [];
+      this.known.value = all ? last : withPage(known, last);
+      this.#reach.value = all ? ALL : { from: last[0]?.id ?? null, before: null, all: false };
+    });
+    this.#run = run;
+  }
+
+  /** Take those that stand beside a page of rows. */
+  beside(commits: readonly Commit[]): void {
+    if (commits.length > 0) this.known.value = withPage(this.known.peek(), commits);
+  }
+
+  /** Take one that was pushed: a new one, or one that was put into a sentence. */
+  fold(type: "commit" | "commit_changed", commit: Commit): void {
+    const fold = type === "commit" ? foldCommit : replaceCommit;
+    this.known.value = fold(this.known.peek(), commit);
+    const reach = this.#reach.peek();
+    if (!reach.all && reach.from === null) this.#reach.value = { ...reach, from: commit.id };
+  }
+
+  /** Ask for a page of those before the ones that are listed. Tells whether one came. */
+  more(): Promise<boolean> {
+    if (this.#reach.peek().all) return Promise.resolve(false);
+    this.#asking ??= this.#more().finally(() => {
+      this.#asking = null;
+    });
+    return this.#asking;
+  }
+
+  async #more(): Promise<boolean> {
+    const run = this.#run;
+    const reach = this.#reach.peek();
+    try {
+      const page = await this.#options.ask({ run, before: reach.before });
+      if (this.#run !== run || this.#reach.peek().before !== reach.before) return false;
+      batch(() => {
+        this.known.value = withOlder(this.known.peek(), page.commits);
+        const from = page.commits[0]?.id ?? this.#reach.peek().from;
+        this.#reach.value = { from, before: page.before, all: page.before === null };
+      });
+      return true;
+    } catch (error) {
+      if (error instanceof CommandError) this.#options.trouble(error);
+      return false; // else the link is lost, and the run is opened anew
+    }
+  }
+}
+
+function at(commits: readonly Commit[], from: string | null): number {
+  const found = from === null ? -1 : commits.findIndex(({ id }) => id === from);
+  return found < 0 ? commits.length : found;
+}
+
+/** All commits of some rows: they know the order of those that stand at the same. */
+function withPage(known: readonly Commit[], page: readonly Commit[]): readonly Commit[] {
+  const mine = new Set(page.map(({ id }) => id));
+  return bySeq([...known.filter(({ id }) => !mine.has(id)), ...page]);
+}
+
+/** Commits before others that are known. */
+function withOlder(known: readonly Commit[], older: readonly Commit[]): readonly Commit[] {
+  const here = new Set(known.map(({ id }) => id));
+  return bySeq([...older.filter(({ id }) => !here.has(id)), ...known]);
+}
+
+/** Sorting is stable: what has the same seq stays as it came. */
+const bySeq = (commits: readonly Commit[]) => commits.toSorted((a, b) => a.seq - b.seq);

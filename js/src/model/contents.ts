@@ -1,11 +1,20 @@
-/** What the shown run holds: rows, commits and notes, as far as they are here and as pushes change them. */
+/** What is fetched of a run: bodies, files, commits; fetched once, and kept for a while. */
 import { batch, computed, signal } from "@preact/signals";
-import type { Timers } from "../client/backoff";
 import type { Client, CommandError } from "../client/client";
-import type { Note, Row, Run, RunOpened, ToUi } from "../protocol/types.gen";
-import { CommitPages } from "./commit_pages";
+import type { Timers } from "../client/transport";
+import type {
+  FileBody,
+  Found,
+  MessageBody,
+  Note,
+  Row,
+  Run,
+  RunOpened,
+  ToUi,
+} from "../protocol/types.gen";
+import { CommitPages } from "./commits";
 import { foldNote } from "./fold";
-import { RowFinder } from "./row_finder";
+import { RowFinder } from "./rows";
 import { Window } from "./window";
 
 type ContentName = "row" | "commit" | "commit_changed" | "note";
@@ -88,5 +97,104 @@ export class Contents {
       this.window.fold(rows, run?.rows ?? 0); // at once: each time copies their pages
       if (pushes.some(({ type }) => type !== "note")) this.finder.changed();
     });
+  }
+}
+
+// ---- What the person reads: contents of rows and files, kept for a while, and runs as they stand.
+
+/** So many places are found in a run; the Core gives no more at once. */
+const MOST_PLACES = 500;
+
+export class Reader {
+  readonly #client: Client;
+  readonly #bodies = new Cache<MessageBody>(({ data, edit }) => data.length + (edit?.length ?? 0));
+  readonly #changes = new Cache<FileBody | null>((body) =>
+    body ? body.diff.length + body.content.length + body.previous_content.length : 0,
+  );
+
+  constructor(client: Client) {
+    this.#client = client;
+  }
+
+  /** A row's contents; of one that asked for an approval, also what was answered. */
+  body(run: string, row: Row): Promise<MessageBody> {
+    const asked = row.approval ? row.answer : "";
+    return this.#bodies.get(`${run}:${row.id}:${row.revision}:${asked}`, () =>
+      this.#client.request("get_message", { run, message: row.id }),
+    );
+  }
+
+  /** A changed file's contents; null where it is binary or too large. */
+  change(run: string, commit: string, path: string): Promise<FileBody | null> {
+    return this.#changes.get(`${run}:${commit}:${path}`, async () => {
+      const { body } = await this.#client.request("get_change", { run, commit, path });
+      return body;
+    });
+  }
+
+  /** Where words stand in a run, newest first. */
+  search(run: string, query: string): Promise<Found> {
+    return this.#client.request("search", { query, run, limit: MOST_PLACES });
+  }
+
+  /** A run whole, as it stands now; it isn't kept. */
+  run(run: string): Promise<RunOpened> {
+    return this.#client.request("read_run", { run });
+  }
+}
+
+/** Contents that were asked for, the oldest let go once they are many or large. */
+
+const MOST_ENTRIES = 300;
+const MOST_CHARACTERS = 32 * 1024 * 1024;
+
+interface Entry<T> {
+  value: Promise<T>;
+  characters: number;
+}
+
+export class Cache<T> {
+  readonly #entries = new Map<string, Entry<T>>();
+  readonly #measure: (value: T) => number;
+  #characters = 0;
+
+  /** @param measure How many characters a value holds. */
+  constructor(measure: (value: T) => number) {
+    this.#measure = measure;
+  }
+
+  /** What is kept under a key, else what `fetch` gives. A failure isn't kept. */
+  get(key: string, fetch: () => Promise<T>): Promise<T> {
+    const known = this.#entries.get(key);
+    if (known) {
+      // To the end: a Map's order is that of insertion, so the first is the longest unused.
+      this.#entries.delete(key);
+      this.#entries.set(key, known);
+      return known.value;
+    }
+    const entry: Entry<T> = { value: fetch(), characters: 0 };
+    this.#entries.set(key, entry);
+    entry.value.then(
+      (value) => this.#weigh(key, entry, this.#measure(value)),
+      () => this.#remove(key, entry),
+    );
+    return entry.value;
+  }
+
+  #weigh(key: string, entry: Entry<T>, characters: number): void {
+    if (this.#entries.get(key) !== entry) return;
+    entry.characters = characters;
+    this.#characters += characters;
+    for (const [oldKey, old] of this.#entries) {
+      const full = this.#entries.size > MOST_ENTRIES || this.#characters > MOST_CHARACTERS;
+      if (!full || old === entry) break;
+      this.#remove(oldKey, old);
+    }
+  }
+
+  #remove(key: string, entry: Entry<T>): void {
+    if (this.#entries.get(key) !== entry) return;
+    this.#entries.delete(key);
+    this.#characters -= entry.characters;
   }
 }

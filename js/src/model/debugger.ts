@@ -1,23 +1,20 @@
 /** The model as it stands on a client: mirrors the Core, and keeps what only this person's view needs. */
 import { batch, computed, type Signal, signal } from "@preact/signals";
-import { browserTimers, type Timers } from "../client/backoff";
 import { Client, CommandError, type Listener } from "../client/client";
-import type { Transport } from "../client/transport";
+import { browserTimers, type Timers, type Transport } from "../client/transport";
 import type { PushName } from "../protocol/messages";
 import type { CoreHello, RunOpened, StoreInfo, ToUi, WriteNote } from "../protocol/types.gen";
 import { Commands } from "./commands";
 import { entriesOf, filesOfEvents } from "./commits";
-import { type ContentPush, Contents, runOf } from "./contents";
+import { type ContentPush, Contents, Reader, runOf } from "./contents";
 import { controls } from "./controls";
-import { Drafts } from "./drafts";
 import type { HistoryOptions } from "./history";
 import { Inbox, nextFrame, type Schedule } from "./inbox";
 import type { Approving, Comparison, Draft, Model, Problem, Row, Run } from "./model";
 import { Notes } from "./notes";
-import { Reader } from "./reader";
 import { RunList } from "./run_list";
 import { isStopPush, Stops } from "./stops";
-import { browserMemory, type Memory } from "./storage";
+import { browserMemory, Drafts, type Memory } from "./storage";
 import { Whereabouts } from "./whereabouts";
 
 export interface DebuggerOptions {

@@ -1,11 +1,20 @@
 /** Where runs halt by themselves: the Core's stops, mirrored, and the one that is being made. */
 import { batch, computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { type Client, CommandError, LinkLost } from "../client/client";
-import type { FromUi, Price, Row, Run, Stop, StopTrial, ToUi } from "../protocol/types.gen";
+import type { IconName } from "../icons/icon";
+import type {
+  EventKind,
+  FromUi,
+  Price,
+  Row,
+  Run,
+  Stop,
+  StopTrial,
+  ToUi,
+} from "../protocol/types.gen";
 import type { StopDraft } from "../stops/draft";
-import { fits } from "./globs";
+import { visible } from "../view/words";
 import type { Problem, Tab } from "./model";
-import { stopWords } from "./stop_words";
 
 interface Links {
   client: Client;
@@ -132,4 +141,155 @@ export function problemOf(error: unknown): Problem {
   if (error instanceof CommandError) return { code: error.code, message: error.message };
   if (error instanceof LinkLost) return { code: "link_lost", message: error.message };
   throw error;
+}
+
+// ---- Stops in words: where they halt, and on what condition. Pure; one place, so that all say them alike.
+
+const NOUNS: Record<EventKind, { icon: IconName; actor: string; begin: string; end: string }> = {
+  llm_query: { icon: "llm", actor: "llm", begin: "LLM query", end: "LLM answer" },
+  tool_invocation: { icon: "tools", actor: "tools", begin: "tool", end: "tool" },
+  custom: { icon: "diamond", actor: "agent", begin: "custom event", end: "custom event" },
+  debug_message: { icon: "agent", actor: "agent", begin: "message", end: "message" },
+  program_started: {
+    icon: "system",
+    actor: "system",
+    begin: "program start",
+    end: "program start",
+  },
+  program_finished: { icon: "system", actor: "system", begin: "program end", end: "program end" },
+};
+
+type Place = Pick<Stop, "kind" | "side" | "on_error">;
+
+/** Where a stop looks, without a name: "Before a tool", "An LLM query fails", "Any event". */
+export const placeWords = (place: Place): string => partsOf(place, false).join("");
+
+/** What stands before a stop's name, and what after it: "Tool ", " fails". */
+export const aroundName = (place: Place): [string, string] => {
+  const [before, after] = partsOf(place, true);
+  return [`${before} `, after];
+};
+
+function partsOf({ kind, side, on_error: fails }: Place, named: boolean): [string, string] {
+  const { begin, end } = kind ? NOUNS[kind] : { begin: "event", end: "event" };
+  const noun = side === "end" && !fails ? end : begin;
+  const article = named ? "" : kind ? (/^[aeioL]/.test(noun) ? "an " : "a ") : "any ";
+  if (side && !fails) return [`${side === "begin" ? "Before" : "After"} ${article}${noun}`, ""];
+  return [sentence(article + noun), fails ? " fails" : ""];
+}
+
+/** The icon of where a stop looks, and the actor whose colour it has. */
+export function placeIcon({ kind }: Place): { icon: IconName; actor: string } {
+  return kind ? NOUNS[kind] : { icon: "diamond", actor: "system" };
+}
+
+/** What a watch waits for: "tokens over 10,000". */
+export function watchWords(watch: NonNullable<Stop["watch"]>): string {
+  switch (watch.kind) {
+    case "tokens":
+      return `tokens over ${watch.limit.toLocaleString("en-US")}`;
+    case "cost":
+      return `cost over $${watch.limit}`;
+    case "repeated":
+      return `the same action ${watch.times} times ${watch.in_a_row ? "in a row" : "in all"}`;
+    case "touched":
+      return `${visible(watch.path)} is changed`;
+  }
+}
+
+/** How often it hits: "once", "from the 3rd match on"; "" is each time. */
+export function oftenWords({ nth, once }: Pick<Stop, "nth" | "once">): string {
+  if (nth === 1) return once ? "once" : "";
+  return once ? `at the ${ordinal(nth)} match` : `from the ${ordinal(nth)} match on`;
+}
+
+/** A stop in one line, as it is called where it hit. */
+export function stopWords(stop: Stop): string {
+  const { name, condition, watch } = stop;
+  const place = name === null ? placeWords(stop) : aroundName(stop).join(visible(name));
+  const where = condition === null ? "" : ` where ${visible(condition)}`;
+  return [place + where, watch && watchWords(watch), oftenWords(stop)].filter(Boolean).join(", ");
+}
+
+const sentence = (words: string) => words.charAt(0).toUpperCase() + words.slice(1);
+
+function ordinal(n: number): string {
+  const ending = { 1: "st", 2: "nd", 3: "rd" }[n % 100 >= 11 && n % 100 <= 13 ? 0 : n % 10];
+  return `${n.toLocaleString("en-US")}${ending ?? "th"}`;
+}
+
+// ---- Patterns as shells have them: `*`, `?` and `[...]`, with case, against the whole text. Pure.
+
+type Test = (char: string) => boolean;
+const STAR = Symbol("any number of characters");
+
+/** Whether a text is such; in time that grows with their lengths' product, whatever the pattern. */
+export function fits(pattern: string, text: string): boolean {
+  const parts = parse(pattern);
+  const chars = [...text];
+  let part = 0;
+  let at = 0;
+  // Where the last star stands, and how far it reaches: that one alone is ever tried again.
+  let star = -1;
+  let reach = 0;
+  while (at < chars.length) {
+    const wanted = parts[part];
+    if (wanted === STAR) {
+      star = part++;
+      reach = at;
+    } else if (wanted?.(chars[at] ?? "")) {
+      part += 1;
+      at += 1;
+    } else if (star >= 0) {
+      part = star + 1;
+      at = ++reach;
+    } else {
+      return false;
+    }
+  }
+  return parts.slice(part).every((each) => each === STAR);
+}
+
+/** The pattern that fits this text alone. */
+export const literally = (text: string): string => text.replace(/[*?[]/g, "[$&]");
+
+/** The text that a pattern fits alone; null where it fits others too. */
+export function literalOf(pattern: string): string | null {
+  const text = pattern.replace(/\[([*?[])\]/g, "$1");
+  return literally(text) === pattern ? text : null;
+}
+
+function parse(pattern: string): (Test | typeof STAR)[] {
+  const chars = [...pattern];
+  const parts: (Test | typeof STAR)[] = [];
+  for (let at = 0; at < chars.length; at += 1) {
+    const char = chars[at];
+    const end = char === "[" ? endOfSet(chars, at) : -1;
+    if (char === "*") parts.push(STAR);
+    else if (char === "?") parts.push(() => true);
+    else if (end < 0) parts.push((each) => each === char);
+    else {
+      parts.push(oneOf(chars.slice(at + 1, end)));
+      at = end;
+    }
+  }
+  return parts;
+}
+
+/** Where a set ends; -1 where the bracket is only a character. One that comes first is in the set. */
+function endOfSet(chars: readonly string[], at: number): number {
+  return chars.indexOf("]", at + (chars[at + 1] === "!" ? 3 : 2));
+}
+
+function oneOf(chars: readonly string[]): Test {
+  const turned = chars[0] === "!";
+  const set = turned ? chars.slice(1) : chars;
+  const ranges: [string, string][] = [];
+  for (let at = 0; at < set.length; at += 1) {
+    const first = set[at] ?? "";
+    const isRange = set[at + 1] === "-" && at + 2 < set.length;
+    ranges.push([first, isRange ? (set[at + 2] ?? "") : first]);
+    if (isRange) at += 2;
+  }
+  return (char) => ranges.some(([from, to]) => from <= char && char <= to) !== turned;
 }

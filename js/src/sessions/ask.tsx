@@ -2,8 +2,7 @@
 import type { ComponentChildren, VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../view/button";
-import { visible } from "../view/visible";
-import { count } from "../view/words";
+import { count, visible } from "../view/words";
 import type { Asking, SessionsModel } from "./model";
 
 /** Over the end of the list: nothing moves for it. */

@@ -2,12 +2,10 @@
 import { Icon } from "../icons/icon";
 import { viewStatus } from "../model/status";
 import type { AgentState, SessionStatus } from "../protocol/runtime.gen";
-import { Button } from "../view/button";
-import { cx } from "../view/classes";
-import { RetryNow } from "../view/retry_now";
-import { useRoving } from "../view/roving";
-import { visible } from "../view/visible";
-import { count } from "../view/words";
+import { Button, RetryNow } from "../view/button";
+import { useRoving } from "../view/focus";
+import { cx } from "../view/hooks";
+import { count, visible } from "../view/words";
 import type { SessionsModel } from "./model";
 import { STATUSES } from "./status";
 

@@ -1,15 +1,12 @@
 /** What the view of sessions knows and does. State lives in the Core; here is what is looked at. */
 import { batch, computed, signal } from "@preact/signals";
-import { browserTimers, type Timers } from "../client/backoff";
 import { LinkLost } from "../client/client";
-import type { Transport } from "../client/transport";
+import { browserTimers, type Timers, type Transport } from "../client/transport";
 import type { AgentState, Conversation, Notice } from "../protocol/runtime.gen";
-import { Followed } from "./followed";
+import { Followed, Talk } from "./followed";
 import { RuntimeLine, SERVICE } from "./line";
 import { Once, Orders } from "./orders";
-import { type Column, FIRST, type Filter, turned } from "./sorting";
-import { type Order, refusedBy } from "./status";
-import { Talk } from "./talk";
+import { type Column, FIRST, type Filter, type Order, refusedBy, turned } from "./status";
 
 /** Orders that a form is filled in for. */
 const ASKED = ["interrupt", "input", "destroy"] as const;

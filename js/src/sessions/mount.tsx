@@ -2,8 +2,8 @@
 import { signal } from "@preact/signals";
 import { render as draw } from "preact";
 import type { Transport } from "../client/transport";
-import type { Reach } from "../shells/opening";
 import { retryWhenBack } from "../shells/retry";
+import type { Reach } from "../shells/server";
 import { putStyle } from "../styles";
 import base from "../styles/base.css";
 import header from "../styles/header.css";
@@ -12,7 +12,7 @@ import list from "../styles/list.css";
 import states from "../styles/states.css";
 import timeline from "../styles/timeline.css";
 import tokens from "../styles/tokens.css";
-import type { Place } from "../view/place";
+import type { Place } from "../view/hooks";
 import conversations from "./conversations.css";
 import { SessionsModel } from "./model";
 import { Root } from "./root";

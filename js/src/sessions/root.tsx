@@ -1,24 +1,20 @@
 /** The whole view: a header, the list of sessions, and what is looked at beside it. */
 import { useRef, useState } from "preact/hooks";
-import { CopyButton } from "../inspector/copy";
+import { obstacle } from "../model/status";
 import type { AgentState } from "../protocol/runtime.gen";
-import { openRun, type Reach } from "../shells/opening";
-import { Button } from "../view/button";
-import { Edge, useHeight } from "../view/edge";
-import { useSharedKeys } from "../view/jupyter_keys";
-import { useKeepFocus } from "../view/keep_focus";
-import type { Place } from "../view/place";
-import { ShellName, Split, useNarrow } from "../view/split";
-import { visible } from "../view/visible";
+import { openRun, type Reach } from "../shells/server";
+import { Button, CopyButton } from "../view/button";
+import { useKeepFocus } from "../view/focus";
+import type { Place } from "../view/hooks";
+import { useSharedKeys } from "../view/keys";
+import { Edge, ShellName, Split, useHeight, useNarrow } from "../view/split";
+import { visible } from "../view/words";
 import { Ask } from "./ask";
-import { Bar } from "./bar";
-import { emptyState } from "./empty";
 import { Header, heldOpening } from "./header";
 import type { SessionsModel } from "./model";
 import { Side } from "./side";
-import { matches, type Order, sorted } from "./sorting";
-import { oneLine } from "./status";
-import { Table } from "./table";
+import { matches, oneLine, type Sorting, sorted } from "./status";
+import { Bar, Table } from "./table";
 
 /** Up to this width the list has two lines a session; as widths.css has it. */
 const TWO_LINES_TO = 620;
@@ -138,7 +134,7 @@ function onKey(event: KeyboardEvent): void {
 // ---- The sessions of the list, in an order that stands still while somebody looks.
 
 interface Kept {
-  order: Order;
+  order: Sorting;
   /** The sessions that there were. */
   n: number;
   ids: readonly string[];
@@ -158,4 +154,72 @@ export function useLines(model: SessionsModel): readonly AgentState[] {
     kept.current = { order, n: states.size, ids };
   }
   return model.statesOf(kept.current.ids).filter((state) => matches(state, filter));
+}
+
+// ---- Where there is no session to list: what this is, and what to do next.
+
+const CODE = `from agentstepper_nb import Agents
+
+agents = Agents.connect()
+agents.create_agent("joker", "joke", {"subject": "cats"})`;
+
+/** What stands in place of the list; null where sessions are listed, or may soon be. */
+export function emptyState(model: SessionsModel, listed: number) {
+  const connection = model.line.connection.value;
+  const all = model.states.value.size;
+  const apart = obstacle(connection);
+  if (all === 0 && apart) return <Apart model={model} message={apart} />;
+  if (all === 0 && connection.kind === "lost") return <Apart model={model} message={AWAY} />;
+  if (all === 0) return model.loaded.value ? <NoAgents /> : <div />;
+  return listed === 0 ? <NoneLeft model={model} /> : null;
+}
+
+const AWAY = "The Core doesn’t answer. The view goes on by itself once it is back.";
+
+function Apart({ model, message }: { model: SessionsModel; message: string }) {
+  return (
+    <div class="as-Empty" role="alert">
+      <h3>Not connected</h3>
+      <p>{message}</p>
+      <div class="as-Empty-actions">
+        <Button outline icon="retry" hint="Connect now" onClick={() => model.line.retry()}>
+          Try again
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+function NoAgents() {
+  return (
+    <div class="as-Empty">
+      <h3>No agent runs on its own yet</h3>
+      <p>
+        An agent that is created does one step after the other in a worker, whatever this notebook
+        does meanwhile. It shows here at once:
+      </p>
+      <div class="as-CodeLine">
+        <pre>{CODE}</pre>
+        <CopyButton label="Copy the code" text={() => CODE} />
+      </div>
+    </div>
+  );
+}
+
+function NoneLeft({ model }: { model: SessionsModel }) {
+  return (
+    <div class="as-Empty">
+      <h3>No session fits the filter</h3>
+      <p>Agents, sessions, monikers and last words were looked at.</p>
+      <div class="as-Empty-actions">
+        <Button
+          outline
+          hint="Show all sessions"
+          onClick={() => model.narrow({ text: "", state: "" })}
+        >
+          Show all sessions
+        </Button>
+      </div>
+    </div>
+  );
 }

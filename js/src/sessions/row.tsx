@@ -1,8 +1,7 @@
 /** One session of the list: a line of cells, or two lines where there is no room for them. */
 import { Icon } from "../icons/icon";
 import type { AgentState } from "../protocol/runtime.gen";
-import { visible } from "../view/visible";
-import { clock, count, when } from "../view/words";
+import { clock, count, visible, when } from "../view/words";
 import { lastWords, ORDERED, type Order, STATUSES, shortId, since } from "./status";
 
 export interface RowProps {

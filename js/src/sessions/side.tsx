@@ -1,8 +1,13 @@
-/** Beside the list: the steps of the session that is looked at, or the conversations. */
-import { useRef } from "preact/hooks";
-import { Conversations } from "./conversations";
+/** Beside the list: a session's steps, or the conversations. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Icon } from "../icons/icon";
+import type { Conversation } from "../protocol/runtime.gen";
+import { Button } from "../view/button";
+import { count, visible, when } from "../view/words";
 import type { SessionsModel, Side as Which } from "./model";
+import { shortId } from "./status";
 import { Steps } from "./steps";
+import { Transcript } from "./transcript";
 
 const TABS: { id: Which; label: string }[] = [
   { id: "steps", label: "Steps" },
@@ -71,5 +76,179 @@ function Tabs({ model }: { model: SessionsModel }) {
         })}
       </div>
     </div>
+  );
+}
+
+// ---- All conversations, and a new one.
+
+export function Conversations({ model }: { model: SessionsModel }) {
+  const [making, setMaking] = useState(false);
+  const [title, setTitle] = useState(""); // here: it waits where a conversation is looked at
+  const open = model.talk.id.value;
+  if (open !== null) return <Transcript key={open} model={model} id={open} />;
+  const all = [...model.conversations.value.values()].sort((a, b) => b.created_at - a.created_at);
+  return (
+    <div class="as-Pane">
+      {making ? (
+        <New model={model} title={title} onTitle={setTitle} onDone={() => setMaking(false)} />
+      ) : (
+        all.length > 0 && (
+          <div class="as-PaneBar">
+            <span class="as-Muted as-Small">{count(all.length, "conversation")}</span>
+            <span class="as-Spring" />
+            <Begin model={model} onClick={() => setMaking(true)} />
+          </div>
+        )
+      )}
+      {all.length > 0 ? (
+        <List model={model} all={all} />
+      ) : (
+        <div class="as-Empty">
+          <h3>No conversation yet</h3>
+          <p>
+            In a conversation people and sessions read each other: what you post is told to the next
+            step of each session in it, and what their steps say stands there.
+          </p>
+          {!making && (
+            <div class="as-Empty-actions">
+              <Begin model={model} onClick={() => setMaking(true)} />
+            </div>
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Begin({ model, onClick }: { model: SessionsModel; onClick(): void }) {
+  return (
+    <Button
+      outline
+      icon="plus"
+      hint="Begin a conversation with the selected sessions"
+      held={model.barred.value}
+      onClick={onClick}
+    >
+      New conversation
+    </Button>
+  );
+}
+
+function List({ model, all }: { model: SessionsModel; all: readonly Conversation[] }) {
+  return (
+    <ul class="as-Scroll as-SessTalks" aria-label="Conversations">
+      {all.map(({ conversation_id: id, title, status, tags, created_at }) => (
+        <li key={id}>
+          <button type="button" class="as-SessTalk" onClick={() => model.open(id)}>
+            <span class="as-Ellipsis as-SessTalk-title" title={visible(title)}>
+              {visible(title) || visible(shortId(id))}
+            </span>
+            <Tags tags={tags} />
+            <span class="as-Spring" />
+            {status === "closed" && <span class="as-Muted as-Small">closed</span>}
+            <span class="as-Muted as-Small">{when(created_at)}</span>
+            <Icon name="right" small />
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Tags that have room in a line; the others are a number. */
+const TAGS = 2;
+
+function Tags({ tags }: { tags: readonly string[] }) {
+  const more = tags.length - TAGS;
+  return (
+    <>
+      {tags.slice(0, TAGS).map((tag) => (
+        <span key={tag} class="as-Tag as-Ellipsis" title={visible(tag)}>
+          {visible(tag)}
+        </span>
+      ))}
+      {more > 0 && (
+        <span class="as-Muted as-Small" title={tags.slice(TAGS).map(visible).join("\n")}>
+          {`+${more}`}
+        </span>
+      )}
+    </>
+  );
+}
+
+interface NewProps {
+  model: SessionsModel;
+  title: string;
+  onTitle(title: string): void;
+  onDone(): void;
+}
+
+/** A title, and who takes part: those that are selected. */
+function New({ model, title, onTitle, onDone }: NewProps) {
+  const field = useRef<HTMLInputElement>(null);
+  const [alone, setAlone] = useState(false);
+  const beginning = useRef(false); // an Enter too many makes no second one
+  useEffect(() => field.current?.focus(), []);
+  const sessions = model.targets.value.map(({ session_id }) => session_id);
+  const who =
+    sessions.length === 1
+      ? visible(model.targets.value[0]?.agent_id ?? "")
+      : count(sessions.length, "session");
+  const begin = async () => {
+    if (model.barred.peek() !== null || beginning.current) return;
+    beginning.current = true;
+    if (await model.begin(title.trim(), alone ? [] : sessions)) {
+      onTitle("");
+      onDone();
+    }
+    beginning.current = false;
+  };
+  return (
+    <form
+      class="as-SessNew"
+      aria-label="New conversation"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void begin();
+      }}
+      onKeyDown={(event) => {
+        if (event.key === "Escape") onDone();
+      }}
+    >
+      <input
+        ref={field}
+        class="as-Input as-SessNew-title"
+        aria-label="Title of the conversation"
+        placeholder="Title"
+        maxLength={1000}
+        value={title}
+        onInput={({ currentTarget }) => onTitle(currentTarget.value)}
+      />
+      {sessions.length > 0 && (
+        <label class="as-SessNew-with as-Small">
+          <input
+            type="checkbox"
+            checked={!alone}
+            onChange={({ currentTarget }) => setAlone(!currentTarget.checked)}
+          />
+          <span class="as-Ellipsis">
+            with <bdi>{who}</bdi>
+          </span>
+        </label>
+      )}
+      <span class="as-SessNew-buttons">
+        <Button
+          primary
+          hint="Begin it (Enter)"
+          held={model.barred.value}
+          onClick={() => void begin()}
+        >
+          Begin
+        </Button>
+        <Button outline hint="Do nothing (Esc)" onClick={onDone}>
+          Cancel
+        </Button>
+      </span>
+    </form>
   );
 }

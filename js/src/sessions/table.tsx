@@ -1,13 +1,65 @@
-/** The sessions as a grid, of which only the part in sight is in the document. */
-import { useRef } from "preact/hooks";
+/** The list of sessions: its bar, its head, its rows, and the keys that move in it. */
+
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Icon } from "../icons/icon";
 import type { AgentState } from "../protocol/runtime.gen";
-import { pageOf, scrollTo, useAnchor } from "../view/list/moving";
-import { useVirtual } from "../view/timeline/virtual";
-import { useActive, useFocus } from "./focus";
-import { Head } from "./head";
-import { type KeyAct, keyAct } from "./keys";
+import { type Column, ColumnHeads, OrderMenu } from "../view/columns";
+import { pageOf, scrollTo, targetOf, useAnchor, useRoving } from "../view/focus";
+import { cx } from "../view/hooks";
+import { useVirtual } from "../view/timeline/scroll";
 import type { SessionsModel } from "./model";
 import { SessionRow } from "./row";
+import { type Order, type Column as SessionColumn, STATUSES, type StateFilter } from "./status";
+
+interface BarProps {
+  model: SessionsModel;
+  narrow: boolean;
+  /** The sessions that are listed. */
+  ids: readonly string[];
+}
+
+export function Bar({ model, narrow, ids }: BarProps) {
+  return (
+    <div class={cx("as-PaneBar as-SessBar", narrow && "as-mod-narrow")}>
+      {narrow && <ChooseAll model={model} ids={ids} />}
+      <label class="as-Search">
+        <Icon name="search" small />
+        <input
+          type="search"
+          class="as-Input as-SessSearch"
+          placeholder="Agent, session, last words"
+          aria-label="Show only sessions in which this stands"
+          value={model.filter.value.text}
+          onInput={({ currentTarget }) => model.narrow({ text: currentTarget.value })}
+          onKeyDown={(event) => {
+            if (event.key !== "Escape" || model.filter.peek().text === "") return;
+            model.narrow({ text: "" });
+            event.stopPropagation();
+          }}
+        />
+      </label>
+      <select
+        class="as-Input as-Select"
+        aria-label="Show only sessions in this state"
+        value={model.filter.value.state}
+        onChange={({ currentTarget }) =>
+          model.narrow({ state: currentTarget.value as StateFilter })
+        }
+      >
+        <option value="">All states</option>
+        <option value="live">Not ended</option>
+        {Object.entries(STATUSES).map(([status, { words }]) => (
+          <option key={status} value={status}>
+            {words}
+          </option>
+        ))}
+      </select>
+      {narrow && <SessionsOrder model={model} />}
+    </div>
+  );
+}
+
+// ---- The sessions as a grid, of which only the part in sight is in the document.
 
 /** The heights of a line, of one in two lines, and of the head above: those of sessions.css. */
 const LINE = 28;
@@ -117,4 +169,145 @@ export function Table({ model, lines, narrow, onOpen }: TableProps) {
 
 function rowOf(target: EventTarget | null): HTMLElement | null {
   return target instanceof Element ? target.closest<HTMLElement>(".as-SessRow") : null;
+}
+
+// ---- The columns of the sessions, and what the list can be sorted by.
+
+const COLUMNS: readonly Column<SessionColumn>[] = [
+  { by: "state", label: "State" },
+  { by: "agent", label: "Agent" },
+  { by: "moniker", label: "Moniker" },
+  { by: "iteration", label: "Steps", figure: true },
+  { by: null, label: "Last words" },
+  { by: "since", label: "Since", figure: true },
+];
+
+interface HeadProps {
+  model: SessionsModel;
+  /** The sessions that are listed. */
+  ids: readonly string[];
+}
+
+export function Head({ model, ids }: HeadProps) {
+  const roving = useRoving<HTMLDivElement>();
+  return (
+    <div class="as-ListHead as-SessHead" role="row" aria-rowindex={1} {...roving}>
+      <span class="as-SessRow-pick" role="columnheader">
+        <ChooseAll model={model} ids={ids} />
+      </span>
+      <ColumnHeads {...sortingOf(model)} />
+    </div>
+  );
+}
+
+/** Choose all that are listed, or none. */
+export function ChooseAll({ model, ids }: HeadProps) {
+  const chosen = model.chosen.value;
+  const all = ids.length > 0 && ids.every((id) => chosen.has(id));
+  return (
+    <input
+      type="checkbox"
+      class="as-SessAll"
+      checked={all}
+      indeterminate={!all && chosen.size > 0}
+      aria-label="Choose all that are listed"
+      title="Choose all that are listed (Ctrl+A)"
+      onChange={() => model.chooseAll(all ? [] : ids)}
+    />
+  );
+}
+
+/** The same as a menu, in the list's narrow form. */
+export function SessionsOrder({ model }: { model: SessionsModel }) {
+  return <OrderMenu {...sortingOf(model)} />;
+}
+
+function sortingOf(model: SessionsModel) {
+  return {
+    columns: COLUMNS,
+    order: model.order.value,
+    sort: (by: SessionColumn) => model.sort(by),
+  };
+}
+
+// ---- What a key means in the list of sessions. Pure.
+
+export type KeyAct =
+  | { kind: "go"; to: number }
+  | { kind: "select" | "choose" | "all" | "none" | "open" }
+  | { kind: "order"; order: Order };
+
+const ORDERS: Record<string, Order> = {
+  p: "pause",
+  r: "resume",
+  i: "interrupt",
+  s: "input",
+  Delete: "destroy",
+};
+const ACTS: Record<string, "select" | "choose" | "none" | "open"> = {
+  Enter: "select",
+  " ": "choose",
+  Escape: "none",
+  o: "open",
+};
+
+type Key = Pick<KeyboardEvent, "key" | "altKey" | "ctrlKey" | "metaKey">;
+
+/**
+ * @param at The index of the line that has the focus.
+ * @param page How many lines are in sight.
+ */
+export function keyAct(
+  { key, altKey, ctrlKey, metaKey }: Key,
+  at: number,
+  page: number,
+): KeyAct | null {
+  if (altKey) return null;
+  if (ctrlKey || metaKey) return key.toLowerCase() === "a" ? { kind: "all" } : null;
+  const to = targetOf(key, at, page);
+  if (to !== undefined) return { kind: "go", to };
+  const order = ORDERS[key];
+  if (order) return { kind: "order", order };
+  const kind = ACTS[key];
+  return kind ? { kind } : null;
+}
+
+// ---- Which line of the list the keys go from, and giving it the focus once it is drawn.
+
+/** The active line. Where its session isn't listed any more it is the one that has its place. */
+export function useActive(lines: readonly AgentState[], selected: string | null) {
+  const [active, setActive] = useState<string | null>(null);
+  const last = useRef(0);
+  const wanted = active ?? selected;
+  const found = lines.findIndex(({ session_id }) => session_id === wanted);
+  const at = found >= 0 ? found : Math.max(0, Math.min(last.current, lines.length - 1));
+  last.current = at;
+  return { at, setActive };
+}
+
+/**
+ * Give the focus to a session's line.
+ *
+ * @param show Scrolls so that the line of an index is in sight.
+ */
+export function useFocus(
+  scroller: { current: HTMLElement | null },
+  lines: readonly AgentState[],
+  show: (index: number) => void,
+): (session: string) => void {
+  const wanted = useRef<string | null>(null);
+  const [, redraw] = useState({});
+  useLayoutEffect(() => {
+    if (wanted.current === null) return;
+    const rows = scroller.current?.querySelectorAll<HTMLElement>(".as-SessRow") ?? [];
+    const row = [...rows].find(({ dataset }) => dataset.session === wanted.current);
+    if (!row) return;
+    show(lines.findIndex(({ session_id }) => session_id === wanted.current));
+    wanted.current = null;
+    row.focus({ preventScroll: true });
+  });
+  return (session) => {
+    wanted.current = session;
+    redraw({});
+  };
 }

@@ -4,13 +4,11 @@ import { Icon } from "../icons/icon";
 import { LongText } from "../inspector/show/long_text";
 import type { ConversationMessage, Participant } from "../protocol/runtime.gen";
 import { Button } from "../view/button";
-import { visible } from "../view/visible";
-import { clock, count, when } from "../view/words";
+import { clock, count, visible, when } from "../view/words";
 import { tooLong } from "./ask";
-import { useEnd } from "./following";
 import type { SessionsModel } from "./model";
 import { isOver, shortId } from "./status";
-import { Aside, ToEnd } from "./steps";
+import { Aside, ToEnd, useEnd } from "./steps";
 
 interface TranscriptProps {
   model: SessionsModel;

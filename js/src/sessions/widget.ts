@@ -3,12 +3,11 @@
  * the kernel's own Jupyter server has the Core it talks to that, past the kernel, which may be blocked;
  * else the kernel relays.
  */
-import { browserTimers, type Timers } from "../client/backoff";
+
 import { type CommModel, commTransport } from "../client/comm";
-import type { Transport } from "../client/transport";
+import { browserTimers, type Timers, type Transport } from "../client/transport";
 import { serverTransport } from "../client/websocket";
-import { ownServer, reachOf } from "../shells/opening";
-import { pageConfig } from "../shells/server";
+import { ownServer, pageConfig, reachOf } from "../shells/server";
 import { Views } from "../shells/standing";
 import { dress, onPageChange } from "../shells/theme";
 import { addStyles, type MountOptions, mountSessions } from "./mount";

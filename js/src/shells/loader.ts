@@ -2,8 +2,7 @@
  * The anywidget's `_esm`: a few KB that travel with each widget, and fetch the app from the Jupyter
  * server. The app then talks to the Core of that server by itself: the kernel may be blocked.
  */
-import { Advice, advise } from "./advice";
-import { type Asker, loadApp, pageConfig } from "./server";
+import { Advice, type Asker, advise, loadApp, pageConfig } from "./server";
 import { mountWidget, type Widget, widgetShell } from "./widget";
 
 const KERNEL: Asker = { name: "The kernel", upgrade: "Upgrade agentstepper_nb in the kernel." };

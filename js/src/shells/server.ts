@@ -1,7 +1,6 @@
-/** The app as a Jupyter server has it: found by its manifest, bound to that server, or what to do instead. */
+/** The app as a Jupyter server has it, what to do where it has none, and the page of a run. */
 import type { Mounted, MountOptions } from "../mount";
 import { VERSION as PROTOCOL } from "../protocol/messages";
-import { Advice } from "./advice";
 
 declare const VERSION: string;
 
@@ -92,4 +91,113 @@ function importApp(url: URL): Promise<typeof import("../app")> {
   return import(String(url)).catch(() => {
     throw new Advice("The view could not be loaded from the Jupyter server. Reload the page.");
   });
+}
+
+// ---- What stands in the view's place where it can't be shown, and a button to try again.
+
+/** Something that the person has to mend. */
+export class Advice extends Error {}
+
+/**
+ * Say in an element what went wrong.
+ *
+ * @param again Called when the person asks to try again.
+ */
+export function advise(element: HTMLElement, error: Error, again: () => void): void {
+  const text = document.createElement("span");
+  text.textContent = error instanceof Advice ? error.message : `The view failed: ${error.message}`;
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = "Try again";
+  button.onclick = again;
+  const box = document.createElement("div");
+  box.setAttribute("role", "alert");
+  box.append(text, button);
+  style(box, BOX);
+  style(button, BUTTON);
+  element.replaceChildren(box);
+}
+
+// The app's stylesheet isn't there yet: these are drawn without it.
+const BOX = {
+  display: "flex",
+  alignItems: "center",
+  justifyContent: "space-between",
+  gap: "12px",
+  padding: "10px 12px",
+  border: "1px solid var(--jp-border-color2, #e0e0e0)",
+  borderLeft: "4px solid var(--jp-error-color1, #d32f2f)",
+  borderRadius: "3px",
+  background: "var(--jp-layout-color1, #fff)",
+  color: "var(--jp-ui-font-color1, rgba(0,0,0,.87))",
+  font: "13px/19px var(--jp-ui-font-family, system-ui, sans-serif)",
+};
+const BUTTON = {
+  flex: "none",
+  height: "26px",
+  padding: "0 9px",
+  border: "1px solid var(--jp-border-color1, #bdbdbd)",
+  borderRadius: "3px",
+  background: "transparent",
+  color: "inherit",
+  font: "inherit",
+  cursor: "pointer",
+};
+
+function style(element: HTMLElement, rules: Partial<CSSStyleDeclaration>): void {
+  Object.assign(element.style, rules);
+}
+
+// ---- Opening a session's run in the debugger: beside the notebook where that can be, else on its page.
+
+/** Asked of the page: JupyterLab's extension of ours takes it, and says so by `preventDefault`. */
+const OPEN_RUN = "agentstepper:open-run";
+
+/** Take each run that is asked to be opened on this page; for as long as the page lives. */
+export function onOpenRun(open: (run: string) => void): void {
+  document.addEventListener(OPEN_RUN, (event) => {
+    const { run } = (event as CustomEvent<{ run: string }>).detail;
+    event.preventDefault();
+    open(run);
+  });
+}
+
+/** How a session's run is reached. */
+export interface Reach {
+  /** The address of a run on the debugger's own page; absent where the browser can't reach the Core. */
+  readonly pageUrl?: (run: string) => string;
+  /** What to type in a terminal, where it can't. */
+  readonly command?: (run: string) => string;
+}
+
+/** Open a run; what to type instead, where there is no other way. */
+export function openRun(run: string, { pageUrl, command }: Reach): string | null {
+  if (pageUrl === undefined) return command?.(run) ?? null;
+  const asked = new CustomEvent(OPEN_RUN, { detail: { run }, cancelable: true });
+  if (document.dispatchEvent(asked)) window.open(pageUrl(run), "_blank", "noopener");
+  return null;
+}
+
+// ---- How a widget's view reaches the runs of its Core.
+
+/** What a widget's kernel says of its Core. */
+export interface CoreTraits {
+  /** Whether the page's own server has it. */
+  get(name: "direct"): boolean;
+  /** The base URL of the server that shows its runs; empty where none does. */
+  get(name: "page"): string;
+}
+
+/** The base URL of the page's own server, where that has the Core. */
+export function ownServer(model: CoreTraits): URL | null {
+  const config = pageConfig();
+  return model.get("direct") && config?.baseUrl ? new URL(config.baseUrl, location.href) : null;
+}
+
+/** @param command What to type where no page shows the Core's runs. */
+export function reachOf(model: CoreTraits, command: (run: string) => string): Reach {
+  const own = ownServer(model);
+  if (own) return { pageUrl: (run) => pageUrl(own, run) };
+  const page = model.get("page");
+  return page ? { pageUrl: (run) => pageUrl(new URL(page), run) } : { command };
 }

@@ -2,7 +2,7 @@
  * A view that outlives the element it was drawn in. A front end draws an output anew when any of its
  * forms changes, as the saved one does when a run ends: what the person had there moves along.
  */
-import type { Timers } from "../client/backoff";
+import type { Timers } from "../client/transport";
 
 /** How long a view without an element waits to be taken up again. */
 const LINGER_MS = 3000;

@@ -1,5 +1,5 @@
 /** The views that stand on a page: what JupyterLab's extension of ours gives keys and commands to. */
-import type { RunControl } from "../model/run_control";
+import type { RunControl } from "../model/controls";
 
 export interface ShownView {
   readonly element: HTMLElement;

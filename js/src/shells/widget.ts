@@ -1,5 +1,5 @@
 /** What both forms of the anywidget's `_esm` have in common: a view that follows the widget's traits. */
-import { browserTimers, type Timers } from "../client/backoff";
+import { browserTimers, type Timers } from "../client/transport";
 import type { Mounted, MountOptions } from "../mount";
 import { Views } from "./standing";
 

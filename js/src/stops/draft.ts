@@ -1,7 +1,7 @@
 /** The stop that is being written, as its fields hold it: it needn't make sense yet. Pure. */
 
 import type { Debugger } from "../model/debugger";
-import { literally } from "../model/globs";
+import { literally } from "../model/stops";
 import type { Reaction, Row, Run, Stop } from "../protocol/types.gen";
 
 /** What a stop watches; a repetition is counted in a row, or in the whole run. */

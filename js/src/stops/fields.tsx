@@ -1,9 +1,8 @@
 /** The fields of the bar: where a stop hits, on what condition, how often, and what then. */
 import { useId } from "preact/hooks";
-import { literally, literalOf } from "../model/globs";
-import { placeWords } from "../model/stop_words";
+import { literally, literalOf, placeWords } from "../model/stops";
 import type { EventKind, Row, Run, Stop } from "../protocol/types.gen";
-import { visible } from "../view/visible";
+import { visible } from "../view/words";
 import type { Often, StopDraft, WatchKind } from "./draft";
 
 export interface FieldProps {

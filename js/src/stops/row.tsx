@@ -2,20 +2,20 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import type { Debugger } from "../model/debugger";
-import { literalOf } from "../model/globs";
 import type { Run } from "../model/model";
 import {
   aroundName,
+  literalOf,
   oftenWords,
   placeIcon,
   placeWords,
   stopWords,
   watchWords,
-} from "../model/stop_words";
+} from "../model/stops";
 import type { Stop } from "../protocol/types.gen";
 import { Button } from "../view/button";
-import { cx } from "../view/classes";
-import { visible } from "../view/visible";
+import { cx } from "../view/hooks";
+import { visible } from "../view/words";
 import { goTo, heldSetting } from "./draft";
 
 // ---- Where a stop has hit: in the shown run, else in the newest other one. Pure.

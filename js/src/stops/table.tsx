@@ -1,11 +1,11 @@
 /** All stops as a grid: one tab stop, gone through with the arrow keys. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { move } from "../changes/roving";
 import type { Debugger } from "../model/debugger";
 import type { Problem } from "../model/model";
-import { stopWords } from "../model/stop_words";
+import { stopWords } from "../model/stops";
 import type { Stop } from "../protocol/types.gen";
 import { Button } from "../view/button";
+import { move } from "../view/focus";
 import { copyOf, draftOf, heldSetting } from "./draft";
 import { StopRow } from "./row";
 

@@ -1,7 +1,12 @@
-/** A button that keeps its place: while it is impossible it stays focusable and says why. */
+/** Buttons: with a hint, for copying, one of several, and to connect now. */
+
+import type { ReadonlySignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import { Icon, type IconName } from "../icons/icon";
-import { cx } from "./classes";
+import type { Connection } from "../model/model";
+import { obstacle } from "../model/status";
+import { cx } from "./hooks";
 
 interface ButtonProps {
   icon?: IconName;
@@ -47,5 +52,171 @@ export function Button(props: ButtonProps) {
       {children}
       {props.chord && <span class="as-Kbd" data-chord={props.chord} />}
     </button>
+  );
+}
+
+// ---- Copying, and the button that does it.
+
+const TOLD_MS = 1500;
+
+/** Put a text on the clipboard; false where the browser refuses. */
+export async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copyOldWay(text); // no clipboard without https or focus
+  }
+}
+
+function copyOldWay(text: string): boolean {
+  const area = document.createElement("textarea");
+  area.value = text;
+  area.style.cssText = "position:fixed;opacity:0";
+  document.body.append(area);
+  const focused = document.activeElement;
+  area.select();
+  try {
+    return document.execCommand("copy");
+  } finally {
+    area.remove();
+    if (focused instanceof HTMLElement) focused.focus();
+  }
+}
+
+/** Make a text and copy it; false also where what makes it could not be fetched. */
+async function copied(text: CopyButtonProps["text"]): Promise<boolean> {
+  try {
+    return await copyText(await text());
+  } catch {
+    return false;
+  }
+}
+
+interface CopyButtonProps {
+  /** What it copies: "Copy the prompt". */
+  label: string;
+  /** Made only when asked for: it may be large. */
+  text(): string | Promise<string>;
+  /** Show the label beside the icon. */
+  wordy?: boolean;
+  /** Why there is nothing to copy yet: it keeps its place. */
+  held?: string | null;
+}
+
+export function CopyButton({ label, text, wordy, held }: CopyButtonProps) {
+  const [told, setTold] = useState<"copied" | "failed" | null>(null);
+  useEffect(() => {
+    if (told === null) return;
+    const timer = setTimeout(() => setTold(null), TOLD_MS);
+    return () => clearTimeout(timer);
+  }, [told]);
+  const said = told && (told === "copied" ? "Copied" : "The browser does not allow copying here");
+  return (
+    <button
+      type="button"
+      class={wordy ? "as-Button as-mod-outline" : "as-Button as-mod-icon"}
+      title={held ?? said ?? label}
+      aria-disabled={held ? true : undefined}
+      aria-label={wordy ? undefined : label}
+      onClick={async () => {
+        if (!held) setTold((await copied(text)) ? "copied" : "failed");
+      }}
+    >
+      <Icon name={told === null ? "copy" : told === "copied" ? "check" : "cross"} />
+      {wordy && <span>{said ?? label}</span>}
+      <span class="as-Hidden" role="status">
+        {said}
+      </span>
+    </button>
+  );
+}
+
+/** Views of one thing: a tab list with one tab stop, moved in with the arrow keys. */
+
+export interface Segment<K extends string> {
+  readonly key: K;
+  readonly label: string;
+  readonly title?: string;
+  /** Why it can't be looked at now: it keeps its place. */
+  readonly held?: string | null;
+}
+
+interface SegmentsProps<K extends string> {
+  label: string;
+  segments: readonly Segment<K>[];
+  selected: K;
+  /** The id of what the tabs switch. */
+  controls?: string;
+  onSelect(key: K): void;
+}
+
+export function Segments<K extends string>(props: SegmentsProps<K>) {
+  const { label, segments, selected, controls, onSelect } = props;
+  const onKeyDown = (event: KeyboardEvent) => {
+    const open = segments.filter(({ held }) => !held);
+    const at = open.findIndex((one) => one.key === selected);
+    const next = open[target(event.key, at, open.length) ?? -1];
+    if (!next) return;
+    event.preventDefault();
+    event.stopPropagation();
+    onSelect(next.key);
+    const list = event.currentTarget as HTMLElement;
+    (list.children[segments.indexOf(next)] as HTMLElement | undefined)?.focus();
+  };
+  return (
+    <div class="as-Segments" role="tablist" tabIndex={-1} aria-label={label} onKeyDown={onKeyDown}>
+      {segments.map((one) => (
+        <button
+          key={one.key}
+          type="button"
+          role="tab"
+          aria-selected={one.key === selected}
+          aria-controls={controls}
+          tabIndex={one.key === selected ? 0 : -1}
+          aria-disabled={one.held ? true : undefined}
+          title={one.held ?? one.title}
+          onClick={() => {
+            if (!one.held) onSelect(one.key);
+          }}
+        >
+          {one.label}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function target(key: string, at: number, length: number): number | undefined {
+  if (key === "ArrowRight") return (at + 1) % length;
+  if (key === "ArrowLeft") return (at + length - 1) % length;
+  if (key === "Home") return 0;
+  if (key === "End") return length - 1;
+  return undefined;
+}
+
+// ---- A button to connect now, while the link doesn't stand.
+
+/** What keeps a link up. */
+interface Line {
+  readonly connection: ReadonlySignal<Connection>;
+  retry(): void;
+}
+
+/** `label` is the class of its words, which hides them where there is no room. */
+export function RetryNow({ line, label }: { line: Line; label: string }) {
+  const connection = line.connection.value;
+  if (connection.kind !== "lost" && !obstacle(connection)) return null;
+  return (
+    <Button
+      outline
+      icon="retry"
+      name="Retry now"
+      hint="Connect now"
+      class="as-Retry"
+      onClick={() => line.retry()}
+    >
+      <span class={label}>Retry now</span>
+    </Button>
   );
 }

@@ -1,9 +1,8 @@
 /** Where there is nothing to show: what this is, and what to do next. */
 import type { ComponentChildren } from "preact";
-import { CopyButton } from "../inspector/copy";
 import type { Debugger } from "../model/debugger";
 import { obstacle } from "../model/status";
-import { Button } from "./button";
+import { Button, CopyButton } from "./button";
 
 /** What stands in place of the run; null where a run can be shown. */
 export function emptyState(model: Debugger) {

@@ -7,11 +7,10 @@ import type { Debugger } from "../model/debugger";
 import type { Row, Run } from "../model/model";
 import { obstacle, viewStatus } from "../model/status";
 import { Button } from "./button";
-import { cx } from "./classes";
-import type { Place } from "./place";
-import { useRoving } from "./roving";
+import { useRoving } from "./focus";
+import { cx, type Place } from "./hooks";
 import { RunPicker } from "./runs/picker";
-import { visible } from "./visible";
+import { visible } from "./words";
 
 // ---- Between two halts that are a blink apart the header stays as it is: a quick step doesn't
 // flicker.

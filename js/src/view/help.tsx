@@ -1,7 +1,7 @@
 /** The list of all keys, over the view until it is closed. */
 import { useEffect, useRef } from "preact/hooks";
 import { Button } from "./button";
-import type { Place, Via } from "./place";
+import type { Place, Via } from "./hooks";
 
 export { default as styles } from "../styles/help.css";
 

@@ -1,4 +1,6 @@
-/** Hooks that several parts of the view use. */
+/** What many parts need: class names, identifiers, and where a view stands. */
+
+import type { Signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 
 /** The time in seconds; it goes on by itself while `ticking`. */
@@ -19,4 +21,34 @@ export function useNow(ticking: boolean): number {
 export function useOwnId(): string {
   const [id] = useState(() => `as-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`);
   return id;
+}
+
+/** Join class names, leaving out what is not set. */
+export function cx(...names: (string | false | null | undefined)[]): string {
+  return names.filter(Boolean).join(" ");
+}
+
+// ---- What the shell gives the view, and what is open in it for a moment.
+
+/** A way to the Core, and why it is taken: for a person. */
+export interface Via {
+  /** A word or two: "through the kernel". */
+  name: string;
+  /** One or two sentences. */
+  why: string;
+}
+
+export interface Place {
+  /** The shell's name: sizes are kept for each. */
+  shell: "inline" | "panel" | "page";
+  /** The view's address on a page of its own; absent where it is on it, or none is served. */
+  pageUrl?: () => string;
+  /** How the view reaches the Core, where that isn't straight. */
+  via?: Via;
+  /** Who draws the height: the person by the lower edge, or the shell. */
+  resizable: boolean;
+  /** The height to begin with, in pixels. */
+  height?: number;
+  /** What lies over the view. */
+  readonly overlay: Signal<"keys" | "runs" | null>;
 }

@@ -1,12 +1,13 @@
 /** The keys of the view. They act only while the focus is inside it, and leave text fields alone. */
+
+import { useEffect } from "preact/hooks";
 import { deniable, isUsable } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import { rowOf } from "../model/fold";
 import type { Row, Tab } from "../model/model";
 import { stopLike } from "../model/stops";
-import { isInSight } from "./in_sight";
-import { isTextField } from "./jupyter_keys";
-import type { Place } from "./place";
+import { isInSight } from "./focus";
+import type { Place } from "./hooks";
 
 type Act = (model: Debugger, place: Place, root: HTMLElement) => void;
 
@@ -172,4 +173,45 @@ function writeNote(model: Debugger): void {
   if (row === null || !model.control.peek() || model.tab.peek() !== "timeline") return;
   model.selectedFile.value = null;
   model.notes.writing.value = row;
+}
+
+// ---- Which keys are JupyterLab's while the focus is in a view. Keys that write or move stay out of its
+// hands: `x` would cut the cell. Its chords go on working: Ctrl+S saves the notebook.
+
+const MARK = "data-lm-suppress-shortcuts";
+
+/** Chords that write nothing, so that they are JupyterLab's in text fields too: save, side bar, palette. */
+const EVERYWHERE = new Set(["s", "b", "shift+c"]);
+
+/** Let JupyterLab have its keys, and no others, while the focus is in a view. */
+export function useSharedKeys(root: { current: HTMLElement | null }): void {
+  useEffect(() => (root.current ? shareKeys(root.current) : undefined), []);
+}
+
+function shareKeys(root: HTMLElement): () => void {
+  // On the window: before JupyterLab, which listens at the document, looks for its mark.
+  const onKeyDown = (event: KeyboardEvent) => {
+    const { target } = event;
+    if (!(target instanceof Element) || !root.contains(target)) return;
+    const keep = !isJupyters(event, isTextField(target));
+    // On all from the focus up: its selectors match the focused element first.
+    for (let each: Element | null = target; each; each = each.parentElement) {
+      each.toggleAttribute(MARK, keep);
+      if (each === root) break;
+    }
+  };
+  window.addEventListener("keydown", onKeyDown, { capture: true });
+  return () => window.removeEventListener("keydown", onKeyDown, { capture: true });
+}
+
+function isJupyters({ key, ctrlKey, metaKey, shiftKey }: KeyboardEvent, inField: boolean): boolean {
+  if (!ctrlKey && !metaKey) return key === "Enter" && shiftKey && !inField;
+  const chord = `${shiftKey ? "shift+" : ""}${key.toLowerCase()}`;
+  return inField ? EVERYWHERE.has(chord) : chord !== "f"; // which finds in the run
+}
+
+/** Whether keys write where the focus is. */
+export function isTextField(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  return target.matches("input, textarea, select") || target.isContentEditable;
 }

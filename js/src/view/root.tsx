@@ -1,21 +1,21 @@
 /** The whole view: header, strip, the tabs, what lies over them. */
 import type { ComponentChildren, VNode } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { Icon } from "../icons/icon";
 import { Inspector } from "../inspector";
 import type { Debugger } from "../model/debugger";
-import type { Tab } from "../model/model";
-import { Banner, StopTrouble, StoreTrouble } from "./banners";
-import { Edge, useHeight } from "./edge";
+import type { Comparison, Model, Tab } from "../model/model";
 import { emptyState } from "./empty";
+import type { EndedProps } from "./ended";
+import { useKeepFocus } from "./focus";
 import { Header } from "./header";
-import { useSharedKeys } from "./jupyter_keys";
-import { useKeepFocus } from "./keep_focus";
-import { onKey } from "./keys";
-import type { Place } from "./place";
-import { ShellName, Split } from "./split";
+import type { Place } from "./hooks";
+import { onKey, useSharedKeys } from "./keys";
+import { lazy, withStyles } from "./lazy";
+import { Edge, ShellName, Split, useHeight } from "./split";
 import { Strip } from "./strip";
-import { ChangesTab, CompareTab, Help, RunsTab, StopsTab } from "./tabs";
 import { Timeline } from "./timeline/timeline";
+import { visible } from "./words";
 
 interface RootProps {
   model: Debugger;
@@ -156,3 +156,89 @@ function useHaltInSight(
 
 /** Runs whose first halt was shown on this page. */
 const seen = new Set<string>();
+
+// ---- Parts of the view that have a chunk of their own: tabs, the comparison of two runs, the list of keys.
+
+export const CompareTab = lazy<{ model: Model; ids: Comparison }>(async () => {
+  const { Compare, styles } = await import("../compare");
+  return withStyles(Compare, "compare", styles);
+});
+
+export const RunsTab = lazy<{ model: Debugger }>(async () => {
+  const { Runs, styles } = await import("../history");
+  return withStyles(Runs, "history", styles);
+});
+
+export const StopsTab = lazy<{ model: Debugger }>(async () => {
+  const { StopsView, styles } = await import("../stops");
+  return withStyles(StopsView, "stops", styles);
+});
+
+export const Help = lazy<{ place: Place }>(async () => {
+  const { Help, styles } = await import("./help");
+  return withStyles(Help, "help", styles);
+});
+
+export const ChangesTab = lazy<{ model: Model }>(async () => {
+  const { Changes, styles } = await import("../changes");
+  return withStyles(Changes, "changes", styles);
+});
+
+// ---- What is told below the view, so that nothing moves for it.
+
+/** How the run ended. */
+export function Banner({ model }: { model: Debugger }) {
+  const run = model.run.value;
+  return run?.ending ? <Ended key={run.id} model={model} run={run} /> : null;
+}
+
+/** Its two lines are kept free until it is here. */
+const Ended = lazy<EndedProps>(
+  async () => (await import("./ended")).Ended,
+  <div class="as-Banner">
+    <div class="as-Banner-text">
+      <b>Ended</b>
+      <span class="as-Small">…</span>
+    </div>
+  </div>,
+);
+
+/** That nothing, or not all, can be kept, and why. */
+export function StoreTrouble({ model }: { model: Debugger }) {
+  const why = model.store.value?.trouble;
+  if (!why) return null;
+  return (
+    <div class="as-Banner as-mod-bad" role="alert">
+      <Icon name="warn" />
+      <div class="as-Banner-text" title={visible(why)}>
+        <b>Runs can’t be kept</b>
+        <span class="as-Muted as-Small">{visible(why)}</span>
+      </div>
+    </div>
+  );
+}
+
+/** That a stop’s condition failed where the run is halted, and what to do. */
+export function StopTrouble({ model }: { model: Debugger }) {
+  const why = model.target.value?.stop_error;
+  if (!why || model.tab.value === "stops") return null;
+  const text = `${visible(why).replace(/\.?$/, ".")} It halts where it can’t tell: correct the condition, or switch it off.`;
+  return (
+    <div class="as-Banner as-mod-bad" role="alert">
+      <Icon name="warn" />
+      <div class="as-Banner-text" title={text}>
+        <b>A stop’s condition failed here</b>
+        <span class="as-Muted as-Small">{text}</span>
+      </div>
+      <button
+        type="button"
+        class="as-Link"
+        onClick={() => {
+          model.tab.value = "stops";
+        }}
+      >
+        Look at the stops
+      </button>
+    </div>
+  );
+}

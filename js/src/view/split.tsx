@@ -1,8 +1,8 @@
-/** Two panes and a splitter: side by side where there is room, else one above the other. */
-import { type ComponentChildren, createContext } from "preact";
+/** The sizes that a person chooses: of two panes, and of the whole view. */
+import { type ComponentChildren, createContext, type TargetedPointerEvent } from "preact";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import { browserMemory } from "../model/storage";
-import { cx } from "./classes";
+import { cx, type Place } from "./hooks";
 
 /** Below this width (that of layout.css) the second pane opens under the first. */
 const NARROW = 560;
@@ -130,4 +130,65 @@ function useKept(key: string): [number | null, (share: number | null) => void] {
 function readShare(key: string): number | null {
   const share = Number.parseFloat(memory.get(key) ?? "");
   return share >= LEAST && share <= MOST ? share : null;
+}
+
+// ---- The lower edge: dragged, or moved by the arrow keys; its height is kept for each shell.
+
+const LOWEST = 240;
+const HIGHEST = 1200;
+const USUAL = 520;
+
+/** The view's height in pixels, and how to change it; null goes back to the usual one. */
+export function useHeight({ shell, height }: Place): [number, (height: number | null) => void] {
+  const key = `height:${shell}`;
+  const [kept, setKept] = useState(() => Number.parseInt(memory.get(key) ?? "", 10));
+  const usual = clamp(height ?? USUAL);
+  const change = (next: number | null) => {
+    setKept(next === null ? Number.NaN : clamp(next));
+    if (next === null) memory.remove(key);
+    else memory.set(key, String(clamp(next)));
+  };
+  return [Number.isNaN(kept) ? usual : clamp(kept), change];
+}
+
+function clamp(height: number): number {
+  return Math.round(Math.min(HIGHEST, Math.max(LOWEST, height)));
+}
+
+interface EdgeProps {
+  height: number;
+  onHeight(height: number | null): void;
+}
+
+export function Edge({ height, onHeight }: EdgeProps) {
+  const onPointerMove = (event: TargetedPointerEvent<HTMLElement>) => {
+    const edge = event.currentTarget;
+    if (!edge.hasPointerCapture(event.pointerId)) return;
+    const top = edge.parentElement?.getBoundingClientRect().top ?? 0;
+    onHeight(event.clientY - top);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const by = event.key === "ArrowUp" ? -KEY_STEP : event.key === "ArrowDown" ? KEY_STEP : 0;
+    if (by === 0) return;
+    onHeight(height + by);
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <div
+      class="as-Edge"
+      role="separator"
+      tabIndex={0}
+      aria-orientation="horizontal"
+      aria-label="Resize the view"
+      aria-valuemin={LOWEST}
+      aria-valuemax={HIGHEST}
+      aria-valuenow={height}
+      title="Drag, or arrow keys; double-click resets"
+      onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
+      onPointerMove={onPointerMove}
+      onDblClick={() => onHeight(null)}
+      onKeyDown={onKeyDown}
+    />
+  );
 }

@@ -5,12 +5,9 @@ import type { Debugger } from "../model/debugger";
 import type { Run, Tab } from "../model/model";
 import { obstacle } from "../model/status";
 import { Button } from "./button";
-import { cx } from "./classes";
 import { costFigure, tokensFigure, tokensOf, tokensTitle } from "./figures";
-import { useNow } from "./hooks";
-import type { Place, Via } from "./place";
-import { visible } from "./visible";
-import { clock, elapsed, when } from "./words";
+import { cx, type Place, useNow, type Via } from "./hooks";
+import { clock, elapsed, visible, when } from "./words";
 
 interface StripProps {
   model: Debugger;

@@ -1,10 +1,9 @@
 import { signal } from "@preact/signals";
 import { render } from "preact";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { READ_MS } from "../../src/approval/held";
-import { outcome } from "../../src/approval/question";
+import { outcome, READ_MS } from "../../src/approval/question";
 import type { MessageBody, Row, Run } from "../../src/model/model";
-import type { Place } from "../../src/view/place";
+import type { Place } from "../../src/view/hooks";
 import { Root } from "../../src/view/root";
 import { aModel } from "../helpers/debugger";
 import { drawn, press, useLayout } from "../helpers/dom";
@@ -12,7 +11,10 @@ import { aBody, aRow, haltedRun, pendingRow, rowsTo } from "../helpers/values";
 
 /** Nothing is laid out here; `tests/e2e` looks at real places. */
 const sight = vi.hoisted(() => ({ isInSight: true }));
-vi.mock("../../src/view/in_sight", () => ({ isInSight: () => sight.isInSight }));
+vi.mock("../../src/view/focus", async (original) => ({
+  ...(await original<typeof import("../../src/view/focus")>()),
+  isInSight: () => sight.isInSight,
+}));
 
 useLayout();
 

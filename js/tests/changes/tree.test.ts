@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { commitLines } from "../../src/changes/commits";
-import { move } from "../../src/changes/roving";
 import {
   type Entry,
   type FileChange,
@@ -10,6 +9,7 @@ import {
   treeLines,
 } from "../../src/changes/tree";
 import type { Commit, Row } from "../../src/model/model";
+import { move } from "../../src/view/focus";
 
 const change = (path: string, more: Partial<FileChange> = {}): FileChange => ({
   path,

@@ -1,10 +1,9 @@
 /** The pure parts of messages: fences, terminals, literals, folds. */
 import { expect, test } from "vitest";
-import { decodeExactly, exactly } from "../../src/chat/exact";
-import { blocksOf, spansOf, within } from "../../src/chat/messages/blocks";
-import { earlierFrom, tailFrom } from "../../src/chat/messages/code_box";
-import { printed } from "../../src/chat/messages/console";
-import { briefly, literal } from "../../src/chat/messages/json";
+import { decodeExactly, exactly } from "../../src/chat/line";
+import { briefly, literal } from "../../src/chat/messages/call";
+import { earlierFrom, printed, tailFrom } from "../../src/chat/messages/code";
+import { blocksOf, spansOf, within } from "../../src/chat/messages/rich";
 
 const read = (text: string) =>
   blocksOf(text).map(({ kind, info, start, end }) => [kind, info, text.slice(start, end)]);

@@ -1,7 +1,7 @@
 /** The view of a chat as a person and a screen reader find it: header, list, and the field to write in. */
 import { beforeEach, expect, test, vi } from "vitest";
 import { mountChat } from "../../src/chat/mount";
-import { onOpenRun } from "../../src/shells/opening";
+import { onOpenRun } from "../../src/shells/server";
 import { FakeChat, type Session, said, session } from "../helpers/chat";
 import { drawn, press, useLayout } from "../helpers/dom";
 import { looking } from "../helpers/looking";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { compare, idOf, nextDifference, verdictOf } from "../../src/compare/pairs";
+import { compare, idOf, nextDifference, verdictOf } from "../../src/compare/align";
 import type { MessageBody, Row } from "../../src/model/model";
 import { aBody, aRow } from "../helpers/values";
 

@@ -1,7 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { diffTexts, type Hunk, linesBetween, pairs, stacked } from "../../src/diff/lines";
-import { parseUnified } from "../../src/diff/unified";
-import { wordMarks } from "../../src/diff/words";
+import {
+  diffTexts,
+  type Hunk,
+  linesBetween,
+  pairs,
+  parseUnified,
+  stacked,
+  wordMarks,
+} from "../../src/diff/lines";
 import { pick, seeded } from "../inspector/random_json";
 
 const SIGNS = { same: " ", del: "-", add: "+" };

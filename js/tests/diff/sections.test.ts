@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
-import { align, type Section, sectionsOf } from "../../src/diff/sections";
-import { Value } from "../../src/inspector/json/node";
-import { parse } from "../../src/inspector/json/parse";
+import { align, type Section, sectionsOf } from "../../src/diff/texts_diff";
+import { parse, Value } from "../../src/inspector/json/parse";
 import { read } from "../../src/inspector/read/reading";
-import type { Shape } from "../../src/inspector/shape";
+import type { Shape } from "../../src/inspector/title";
 
 function sections(shape: Shape, body: unknown): Section[] {
   const text = JSON.stringify(body);

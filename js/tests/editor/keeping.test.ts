@@ -1,6 +1,6 @@
 import type { Signal } from "@preact/signals";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { keepDraft } from "../../src/editor/keeping";
+import { keepDraft } from "../../src/editor/editor";
 import { EditSession } from "../../src/editor/session";
 import { fakeModel, row } from "../inspector/fake_model";
 

@@ -1,10 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { replacement } from "../../src/editor/code";
 import { type Field, fieldsOf, inputText } from "../../src/editor/fields";
+import { replacement } from "../../src/editor/json_pane";
 import { EditSession } from "../../src/editor/session";
-import { Value } from "../../src/inspector/json/node";
-import { parse } from "../../src/inspector/json/parse";
-import type { Shape } from "../../src/inspector/shape";
+import { parse, Value } from "../../src/inspector/json/parse";
+import type { Shape } from "../../src/inspector/title";
 import { compact } from "../inspector/compact";
 import { pick, randomJson, seeded } from "../inspector/random_json";
 

@@ -1,7 +1,6 @@
 import { render } from "preact";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { Find } from "../../src/find";
-import { nextPlace } from "../../src/find/finding";
+import { Find, nextPlace } from "../../src/find";
 import type { Hit } from "../../src/protocol/types.gen";
 import { showing } from "../helpers/debugger";
 import { drawn } from "../helpers/dom";

@@ -1,7 +1,6 @@
 /** The app as a server would give it, whose views are empty and whose run the test leads. */
 import { type Mock, vi } from "vitest";
-import type { Controls } from "../../src/model/controls";
-import type { RunControl } from "../../src/model/run_control";
+import type { Controls, RunControl } from "../../src/model/controls";
 import type { Mounted, MountOptions } from "../../src/mount";
 import type { App } from "../../src/shells/server";
 

@@ -1,6 +1,5 @@
 /** A Core without sockets: the test reads what the view sent, and answers. */
-import type { Timers } from "../../src/client/backoff";
-import type { Closed, Link, LinkEvents, Transport } from "../../src/client/transport";
+import type { Closed, Link, LinkEvents, Timers, Transport } from "../../src/client/transport";
 import type { CommandName, PushName } from "../../src/protocol/messages";
 import type { FromUi, Run, ToUi } from "../../src/protocol/types.gen";
 import { aHello } from "./values";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { base64, bytesOf, fileName, wireText } from "../../src/history/files";
+import { base64, bytesOf, fileName, wireText } from "../../src/history/edit";
 
 describe("a file's name", () => {
   test.each([

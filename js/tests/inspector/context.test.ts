@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import { sharesOf, sizesOf } from "../../src/inspector/context";
 import { delta } from "../../src/inspector/delta";
-import { Value } from "../../src/inspector/json/node";
-import { parse } from "../../src/inspector/json/parse";
+import { parse, Value } from "../../src/inspector/json/parse";
 import { read } from "../../src/inspector/read/reading";
 import { seeded } from "./random_json";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { delta } from "../../src/inspector/delta";
-import type { Message } from "../../src/inspector/read/types";
+import type { Message } from "../../src/inspector/read/parts";
 import { seeded } from "./random_json";
 
 const said = (text: string): Message[] =>

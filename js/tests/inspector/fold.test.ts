@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { promptsBefore } from "../../src/inspector/delta";
-import { countLines, cut, FIRST, MORE, moreWords } from "../../src/inspector/fold";
+import { countLines, cut, FIRST, MORE, moreWords, textBytes } from "../../src/inspector/fold";
 import { oneLine } from "../../src/inspector/json/print";
-import { textBytes } from "../../src/inspector/words";
 import { row } from "./fake_model";
 import { randomJson, seeded } from "./random_json";
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type JsonNode, sameJson, Value } from "../../src/inspector/json/node";
-import { parse } from "../../src/inspector/json/parse";
+import { type JsonNode, parse, sameJson, Value } from "../../src/inspector/json/parse";
 import { pretty } from "../../src/inspector/json/print";
 import { compact } from "./compact";
 import { pick, randomJson, seeded } from "./random_json";

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { Value } from "../../src/inspector/json/node";
-import { parse } from "../../src/inspector/json/parse";
+import { parse, Value } from "../../src/inspector/json/parse";
+import type { Arguments, Part } from "../../src/inspector/read/parts";
 import { read } from "../../src/inspector/read/reading";
-import type { Arguments, Part } from "../../src/inspector/read/types";
-import { type Shape, shapeOf } from "../../src/inspector/shape";
+import { type Shape, shapeOf } from "../../src/inspector/title";
 
 function readText(shape: Shape, text: string) {
   const parsed = parse(text);

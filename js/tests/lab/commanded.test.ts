@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { Commanded, LIVE } from "../../src/lab/commanded";
-import type { RunControl } from "../../src/model/run_control";
+import { Commanded, LIVE } from "../../src/lab/commands";
+import type { RunControl } from "../../src/model/controls";
 import { announceView, shownViews } from "../../src/shells/views";
 import { ENDED, type FakeView, fakeApp, HALTED } from "../helpers/fake_app";
 

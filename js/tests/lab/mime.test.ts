@@ -1,14 +1,17 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { MimeModel } from "../../src/lab/jupyterlab";
-import { makeRenderer, viewExtension } from "../../src/lab/mime";
-import { MIME } from "../../src/lab/view_data";
-import { Advice } from "../../src/shells/advice";
+import { MIME, makeRenderer, viewExtension } from "../../src/lab/mime";
+import { Advice } from "../../src/shells/server";
 import { fakeApp } from "../helpers/fake_app";
 import { type Played, Widget } from "../helpers/lumino";
 import { settled } from "../helpers/peer";
 
 const loadApp = vi.hoisted(() => vi.fn());
-vi.mock("../../src/shells/server", () => ({ loadApp, pageConfig: () => ({ baseUrl: "/lab/" }) }));
+vi.mock("../../src/shells/server", async (original) => ({
+  ...(await original<typeof import("../../src/shells/server")>()),
+  loadApp,
+  pageConfig: () => ({ baseUrl: "/lab/" }),
+}));
 
 let server = fakeApp();
 beforeEach(() => {

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { makeReminder } from "../../src/lab/reminder";
+import { makeReminder } from "../../src/lab/extension";
 import { Widget } from "../helpers/lumino";
 
 function aReminder() {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type ShareScope, take } from "../../src/lab/share_scope";
+import { type ShareScope, take } from "../../src/lab/jupyterlab";
 
 const WIDGETS = "@lumino/widgets";
 

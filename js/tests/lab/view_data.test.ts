@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readViewData, sameView } from "../../src/lab/view_data";
+import { readViewData, sameView } from "../../src/lab/mime";
 
 test("a view is read", () => {
   expect(readViewData({ run: "r1", follow: true, height: 400 })).toEqual({

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import { controls, deniable } from "../../src/model/controls";
+import { controls, deniable, runControl } from "../../src/model/controls";
 import type { Row } from "../../src/model/model";
-import { runControl } from "../../src/model/run_control";
 import { runStatus } from "../../src/model/status";
 import { showing } from "../helpers/debugger";
 import { aBody, aRow, haltedRun, pendingRow, rowsTo } from "../helpers/values";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fits, literally, literalOf } from "../../src/model/globs";
+import { fits, literally, literalOf } from "../../src/model/stops";
 
 // As Python's fnmatch has it.
 test.each([

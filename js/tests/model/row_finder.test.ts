@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
 import { CommandError } from "../../src/client/client";
-import { RowFinder } from "../../src/model/row_finder";
+import { RowFinder } from "../../src/model/rows";
 import type { FindRows, RowsFound } from "../../src/protocol/types.gen";
 import { settled, TestTimers } from "../helpers/peer";
 

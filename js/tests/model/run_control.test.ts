@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { runControl } from "../../src/model/run_control";
+import { runControl } from "../../src/model/controls";
 import { aModel, showing } from "../helpers/debugger";
 import { haltedRun, pendingRow } from "../helpers/values";
 

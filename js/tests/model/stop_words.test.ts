@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { stopWords } from "../../src/model/stop_words";
+import { stopWords } from "../../src/model/stops";
 import type { Stop } from "../../src/protocol/types.gen";
 import { aStop } from "../helpers/values";
 

@@ -1,8 +1,18 @@
 /** Sorting, filtering, keys and words of the list of sessions. */
 import { expect, test } from "vitest";
-import { keyAct } from "../../src/sessions/keys";
-import { type Column, FIRST, matches, sorted, turned } from "../../src/sessions/sorting";
-import { guidanceOf, lastWords, oneLine, refusedBy, shortId } from "../../src/sessions/status";
+import {
+  type Column,
+  FIRST,
+  guidanceOf,
+  lastWords,
+  matches,
+  oneLine,
+  refusedBy,
+  shortId,
+  sorted,
+  turned,
+} from "../../src/sessions/status";
+import { keyAct } from "../../src/sessions/table";
 import { aState } from "../helpers/runtime";
 
 const STATES = [

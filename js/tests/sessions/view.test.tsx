@@ -1,7 +1,7 @@
 /** The view of sessions as a person and a screen reader find it. */
 import { expect, test, vi } from "vitest";
 import { mountSessions } from "../../src/sessions/mount";
-import { onOpenRun } from "../../src/shells/opening";
+import { onOpenRun } from "../../src/shells/server";
 import { drawn, press, useLayout } from "../helpers/dom";
 import {
   aConversation,

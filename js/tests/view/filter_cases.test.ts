@@ -2,8 +2,7 @@
 import { expect, test } from "vitest";
 import { filesOfEvents } from "../../src/model/commits";
 import type { Commit, FileChange, Row } from "../../src/protocol/types.gen";
-import { filterRows } from "../../src/view/timeline/filter";
-import { filesOfRows } from "../../src/view/timeline/lines";
+import { filesOfRows, filterRows } from "../../src/view/timeline/lines";
 import table from "../helpers/filter_cases.json";
 import { aCommit, aFile, aRow } from "../helpers/values";
 

@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { render } from "preact";
 import { beforeEach, expect, test } from "vitest";
-import type { Place } from "../../src/view/place";
+import type { Place } from "../../src/view/hooks";
 import { Root } from "../../src/view/root";
 import { aModel, showing } from "../helpers/debugger";
 import { drawn, press, useLayout } from "../helpers/dom";

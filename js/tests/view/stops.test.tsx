@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { render } from "preact";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { Row, Stop } from "../../src/protocol/types.gen";
-import type { Place } from "../../src/view/place";
+import type { Place } from "../../src/view/hooks";
 import { Root } from "../../src/view/root";
 import { aModel } from "../helpers/debugger";
 import { drawn, press, useLayout } from "../helpers/dom";

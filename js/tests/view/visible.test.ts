@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { hiddenIn, visible } from "../../src/view/visible";
+import { hiddenIn, visible } from "../../src/view/words";
 import table from "../helpers/hidden_characters.json";
 
 test("what hides or turns text around is seen", () => {

@@ -1,11 +1,13 @@
-/** FUNCTION: a call and its result on one line, which opens. */
+/** Calls of tools, questions about them, and the JSON that both show. */
 import { useMemo, useState } from "preact/hooks";
 import { Icon, type IconName } from "../../icons/icon";
-import { cx } from "../../view/classes";
-import { useOwnId } from "../../view/hooks";
-import { visible } from "../../view/visible";
-import type { ShownMessage } from "../types";
-import { briefly, Json, short } from "./json";
+import { pretty } from "../../inspector/json/print";
+import { FoldRow, LongText } from "../../inspector/show/long_text";
+import { Button, CopyButton } from "../../view/button";
+import { cx, useOwnId } from "../../view/hooks";
+import { visible } from "../../view/words";
+import type { ShownMessage, TranscriptModel } from "../types";
+import { Rich } from "./rich";
 
 type Standing = "running" | "ok" | "failed" | "none";
 
@@ -66,4 +68,151 @@ function standingOf({ ok, result, streaming }: ShownMessage): Standing {
   if (ok === false) return "failed";
   if (ok === true || (result !== null && result !== undefined)) return "ok";
   return streaming ? "running" : "none";
+}
+
+// ---- CONFIRMATION: a question that an agent waits with, and what a person chose.
+
+interface ConfirmationProps {
+  model: TranscriptModel;
+  message: ShownMessage;
+}
+
+export function Confirmation({ model, message }: ConfirmationProps) {
+  const { id, content, details, chosen, final } = message;
+  const waits = !final && model.info.value?.waiting === id;
+  const barred = model.barred.value !== null;
+  return (
+    <section class={cx("as-Confirm", waits && "as-mod-waits")} aria-label="Confirmation">
+      <div class="as-Confirm-head as-Small">
+        <Icon name="shield" small />
+        <b>{waits ? `Waits for ${barred ? "a" : "your"} choice` : "Asked for a choice"}</b>
+      </div>
+      <Rich text={content || "Go on?"} />
+      {details !== null && details !== undefined && (
+        <FoldRow label="Details" note={aboutOf(details)}>
+          {() => <Json label="Details" value={details} />}
+        </FoldRow>
+      )}
+      <Choices model={model} message={message} waits={waits} />
+      {!waits && chosen === null && (
+        <p class="as-Muted as-Small">
+          {final
+            ? "Withdrawn: the agent no longer waits for an answer."
+            : "Nobody waits for an answer any more."}
+        </p>
+      )}
+    </section>
+  );
+}
+
+function Choices({ model, message, waits }: ConfirmationProps & { waits: boolean }) {
+  const { id, choices, chosen } = message;
+  const [sent, setSent] = useState<string | null>(null);
+  const [refused, setRefused] = useState<string | null>(null);
+  const choose = async (choice: string) => {
+    setSent(choice);
+    setRefused(null);
+    const why = await model.choose(id, choice);
+    setRefused(why);
+    if (why !== null) setSent(null);
+  };
+  const over = chosen === null ? "Nobody waits for an answer any more" : "The choice is made";
+  const held = waits
+    ? (model.barred.value ?? (sent !== null ? "Your choice is sent" : null))
+    : over;
+  return (
+    <>
+      <div class="as-Confirm-choices" role="group" aria-label="Choices">
+        {choices.map((choice, at) => (
+          <Button
+            key={at}
+            outline
+            {...(choice === chosen && { icon: "check" as const })}
+            class={choice === (chosen ?? sent) ? "as-mod-chosen" : undefined}
+            name={choice === chosen ? `${visible(choice)}: chosen` : visible(choice)}
+            hint={`Answer: ${visible(choice)}`}
+            held={held}
+            onClick={() => void choose(choice)}
+          >
+            <span class="as-Ellipsis">{visible(choice) || "(empty)"}</span>
+          </Button>
+        ))}
+      </div>
+      {refused !== null && (
+        <p class="as-Bad as-Small as-Text" role="alert">
+          {visible(refused)}
+        </p>
+      )}
+    </>
+  );
+}
+
+/** What the details are of, where they say so: a tool's name, and why it asks. */
+function aboutOf(details: unknown): string {
+  if (typeof details !== "object" || details === null) return "";
+  const { tool, why } = details as { tool?: unknown; why?: unknown };
+  return [tool, why]
+    .filter((each) => typeof each === "string")
+    .map((each) => visible(each.slice(0, 200)))
+    .join(" · ");
+}
+
+// ---- A JSON value, laid out on lines.
+
+// ---- JSON values as JSON text, whole numbers of any size as they are. Pure.
+
+/** Deeper than this nobody looks. */
+const DEEPEST = 200;
+
+/** The JSON text of a value. */
+export function literal(value: unknown, depth = 0): string {
+  if (typeof value === "bigint") return String(value);
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
+  if (depth > DEEPEST) return '"…"';
+  if (Array.isArray(value)) return `[${value.map((each) => literal(each, depth + 1)).join(",")}]`;
+  const members = Object.entries(value).map(
+    ([name, each]) => `${JSON.stringify(name)}:${literal(each, depth + 1)}`,
+  );
+  return `{${members.join(",")}}`;
+}
+
+/** Letters of a value on one line. */
+const SHORT = 60;
+/** Values of a call that are named on its line. */
+const NAMED = 4;
+
+/** The arguments of a call on one line, as a program would write them: `path="a.py", lines=3`. */
+export function briefly(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  if (typeof value !== "object" || Array.isArray(value)) return short(value);
+  const members = Object.entries(value);
+  const named = members.slice(0, NAMED).map(([name, each]) => `${name}=${short(each)}`);
+  return [...named, ...(members.length > NAMED ? ["…"] : [])].join(", ");
+}
+
+/** A value on one line, cut where it is long. */
+export function short(value: unknown): string {
+  // Of a long text only its beginning is written out.
+  const text = literal(typeof value === "string" ? value.slice(0, 2 * SHORT) : value);
+  return text.length > SHORT ? `${text.slice(0, SHORT - 1)}…` : text;
+}
+
+interface JsonProps {
+  label: string;
+  value: unknown;
+}
+
+export function Json({ label, value }: JsonProps) {
+  // A text is shown as what it says, with its line ends.
+  const text = useMemo(() => (typeof value === "string" ? value : pretty(literal(value))), [value]);
+  return (
+    <div class="as-Json">
+      <div class="as-Json-head">
+        <span class="as-Muted">{label}</span>
+        <span class="as-Spring" />
+        <CopyButton label={`Copy the ${label.toLowerCase()}`} text={() => text} />
+      </div>
+      {text === "" ? <p class="as-Muted">an empty text</p> : <LongText text={text} code boxed />}
+    </div>
+  );
 }

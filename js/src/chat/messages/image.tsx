@@ -1,11 +1,9 @@
 /** IMAGE: its bytes come through the kernel, never from an address that an agent names. */
 import { useMemo, useState } from "preact/hooks";
 import { useAddress } from "../../view/images";
-import { visible } from "../../view/visible";
-import { size } from "../../view/words";
+import { size, visible } from "../../view/words";
 import type { Picture, ShownMessage, TranscriptModel } from "../types";
-import { NotHere } from "./code";
-import { useFetched } from "./fetched";
+import { NotHere, useFetched } from "./code";
 
 // ---- Bytes to something that an `img` may show. Nothing else than these four types ever
 // becomes one.

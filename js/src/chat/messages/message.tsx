@@ -2,18 +2,14 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { Icon } from "../../icons/icon";
-import { cx } from "../../view/classes";
-import { visible } from "../../view/visible";
-import { clock } from "../../view/words";
+import { cx } from "../../view/hooks";
+import { clock, visible } from "../../view/words";
 import type { ShownMessage, TranscriptModel } from "../types";
-import { Call } from "./call";
-import { Code } from "./code";
-import { Confirmation } from "./confirmation";
-import { Console } from "./console";
+import { Call, Confirmation, Json } from "./call";
+import { Code, Console } from "./code";
 import { type Enlarged, Image } from "./image";
-import { Json } from "./json";
 import { Rich } from "./rich";
-import { roleWord, speakerOf } from "./words";
+import { roleWord, speakerOf } from "./rows";
 
 interface MessageProps {
   model: TranscriptModel;

@@ -1,5 +1,8 @@
-/** Which rows a transcript has: its messages, with a head where somebody else begins, and the dividers. Pure. */
-import type { SessionInfo, ShownMessage } from "../types";
+/** Which rows a transcript has, and how roles and speakers are said. Pure. */
+
+import type { IconName } from "../../icons/icon";
+import { visible } from "../../view/words";
+import type { AgentInfo, SessionInfo, ShownMessage } from "../types";
 
 /** What is said across the transcript: where agents read from, and where memory begins. */
 export type Divider = "window" | "memory";
@@ -54,4 +57,54 @@ function speakerKey({ role, format, agent_name }: ShownMessage): string {
 export function after(messages: readonly ShownMessage[], id: string | null): number {
   const at = messages.findLastIndex((message) => message.id === id);
   return at === -1 ? 0 : messages.length - 1 - at;
+}
+
+// ---- How roles, speakers and counts are said in the transcript. Pure.
+
+const ROLES: Record<string, string> = {
+  AGENT_EXECUTOR: "executor",
+  LLM_PLANNER: "planner",
+  SUPERVISOR: "supervisor",
+  THOUGHT: "thought",
+  CREW: "crew",
+  OTHER: "other",
+};
+
+/** An agent's role in a word; one that an extension added is its own word. */
+export function roleWord(role: string): string {
+  return Object.hasOwn(ROLES, role) ? (ROLES[role] as string) : visible(role);
+}
+
+export interface Speaker {
+  readonly name: string;
+  readonly icon: IconName;
+  readonly look: "user" | "agent" | "computer" | "system";
+  /** An agent's role, as its word. */
+  readonly role: string | null;
+  /** Whom it is said to, where that was said. */
+  readonly to: string | null;
+}
+
+/** Who says a message. */
+export function speakerOf(message: ShownMessage, agents: readonly AgentInfo[]): Speaker {
+  const { role, format, agent_name } = message;
+  const name = agent_name === null ? null : visible(agent_name);
+  if (role === "user") return { name: "You", icon: "user", look: "user", role: null, to: name };
+  if (role === "system" && format === "error") {
+    return { name: "Error", icon: "crash", look: "system", role: null, to: null };
+  }
+  if (role === "system") {
+    return { name: "AutoChat", icon: "retry", look: "system", role: null, to: name };
+  }
+  if (name === null && role === "computer") {
+    return { name: "Computer", icon: "system", look: "computer", role: null, to: null };
+  }
+  const agent = agents.find((each) => each.name === agent_name);
+  return {
+    name: name ?? "Agent",
+    icon: "agent",
+    look: "agent",
+    role: agent?.role ?? null,
+    to: null,
+  };
 }

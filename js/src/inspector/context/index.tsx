@@ -1,9 +1,9 @@
 /** What a prompt is made of: system, tools' schemas, what was said before, what is new. */
 import styles from "../../styles/context.css";
 import { NOT_TOLD, tokenFigure, tokensBySize } from "../../view/figures";
-import type { Reading } from "../read/types";
-import type { Known } from "../show/prompt";
-import { textBytes } from "../words";
+import { textBytes } from "../fold";
+import type { Reading } from "../read/parts";
+import type { Known } from "../show/reading";
 
 export { styles };
 

@@ -4,11 +4,13 @@
  * `marked` makes HTML of it and DOMPurify leaves of that a few tags without attributes. Nothing in it leads
  * anywhere or is fetched: links and images are named with their addresses, and HTML in the text is text.
  */
-import DOMPurify, { type Config } from "dompurify";
+
+import type { Config } from "dompurify";
+import DOMPurify from "dompurify";
 import { Marked, type Tokens } from "marked";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import styles from "../../styles/markdown.css";
-import { visible } from "../../view/visible";
+import { visible } from "../../view/words";
 
 export { styles };
 

@@ -1,8 +1,14 @@
-/** A text of any length: a piece first, the rest on demand, its size named. */
-import { useState } from "preact/hooks";
-import { cx } from "../../view/classes";
-import { visible } from "../../view/visible";
-import { cut, FIRST, type Limit, MORE, moreWords } from "../fold";
+/** Long texts and rows that fold, content as it came, and what is said beside it. */
+
+import type { ComponentChildren } from "preact";
+import { useId, useMemo, useState } from "preact/hooks";
+import { Icon } from "../../icons/icon";
+import type { Row } from "../../model/model";
+import { Button } from "../../view/button";
+import { cx } from "../../view/hooks";
+import { visible } from "../../view/words";
+import { cut, FIRST, FIRST_ALONE, type Limit, MORE, moreWords } from "../fold";
+import { pretty } from "../json/print";
 
 interface LongTextProps {
   text: string;
@@ -46,4 +52,122 @@ export function LongText({ text, code, boxed, limit = FIRST }: LongTextProps) {
       )}
     </>
   );
+}
+
+// ---- A line that opens what stands under it.
+
+interface FoldRowProps {
+  /** What is folded away. */
+  label: string;
+  /** Said after it, and the first to be cut short. */
+  note?: string | undefined;
+  /** At the right edge. */
+  figure?: string | undefined;
+  open?: boolean;
+  /** Made only once open. */
+  children(): ComponentChildren;
+}
+
+export function FoldRow({ label, note, figure, open: first = false, children }: FoldRowProps) {
+  const [open, setOpen] = useState(first);
+  const id = useId();
+  return (
+    <>
+      <button
+        type="button"
+        class="as-Fold"
+        aria-expanded={open}
+        aria-controls={id}
+        onClick={() => setOpen(!open)}
+      >
+        <Icon name={open ? "down" : "right"} small />
+        <span>{label}</span>
+        <span class="as-Spring as-Ellipsis">{note}</span>
+        {figure && <span>{figure}</span>}
+      </button>
+      <div id={id} hidden={!open}>
+        {open && children()}
+      </div>
+    </>
+  );
+}
+
+// ---- The exact JSON text: laid out on lines, or just as the agent sent it.
+
+/** Larger texts are shown as sent at first, so that opening Raw stays quick. */
+const LAID_OUT_AT_ONCE = 4_000_000;
+
+export function Raw({ text, note }: { text: string; note: string }) {
+  const [asSent, setAsSent] = useState(text.length > LAID_OUT_AT_ONCE);
+  const laid = useMemo(() => (asSent ? text : pretty(text)), [text, asSent]);
+  return (
+    <div class="as-Alone">
+      <div class="as-RawBar">
+        <span class="as-Muted as-Small as-Ellipsis">{note}</span>
+        <span class="as-Spring" />
+        <button
+          type="button"
+          class="as-Link as-Small"
+          aria-pressed={asSent}
+          title="Only white space differs: no value is re-encoded"
+          onClick={() => setAsSent(!asSent)}
+        >
+          {asSent ? "Lay out on lines" : "As sent"}
+        </button>
+      </div>
+      <LongText text={laid} code limit={FIRST_ALONE} />
+    </div>
+  );
+}
+
+// ---- What is said around a body: that it failed, was cut loose, or is edited.
+
+interface FailureProps {
+  failure: NonNullable<Row["failure"]>;
+  /** The agent's frames that it passed; "" where they aren't known. */
+  traceback?: string | undefined;
+  /** Begins an edit that stands in its place; absent where none can. */
+  onReplace?: (() => void) | undefined;
+}
+
+export function Failure({ failure, traceback, onReplace }: FailureProps) {
+  return (
+    <div class="as-Failure">
+      <Icon name="crash" />
+      <div>
+        <b>{visible(failure.type)}</b>
+        {failure.message && <LongText text={failure.message} code />}
+        {traceback && (
+          <section class="as-Traceback" aria-label="Traceback">
+            <p class="as-Muted as-Small">Traceback, the innermost call last</p>
+            <LongText text={traceback} code />
+          </section>
+        )}
+        {onReplace && (
+          <Button
+            outline
+            icon="pencil"
+            hint="Give the agent a result; the exception is not raised then (e)"
+            onClick={onReplace}
+          >
+            Replace the exception
+          </Button>
+        )}
+      </div>
+    </div>
+  );
+}
+
+const ANSWERS: Partial<Record<NonNullable<Row["answer"]>, string>> = {
+  skip: "Skipped: the agent was given a result instead.",
+  deny: "Denied: the agent was told so instead of going on.",
+  raise: "An error was raised in the agent here.",
+  stop: "The agent was stopped here.",
+  withdrawn: "Withdrawn: the agent no longer waited for an answer.",
+};
+
+/** How a breakpoint was answered, where the agent did not simply go on. */
+export function AnswerNote({ row }: { row: Row }) {
+  const words = row.answer ? ANSWERS[row.answer] : undefined;
+  return words ? <p class="as-Note">{words}</p> : null;
 }

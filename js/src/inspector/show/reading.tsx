@@ -1,15 +1,16 @@
 /** A body as a person reads it. */
+
+import { useState } from "preact/hooks";
 import type { Row } from "../../model/model";
 import { costFigure, tokenFigure, tokensBySize } from "../../view/figures";
-import { duration } from "../../view/words";
-import { FIRST_ALONE } from "../fold";
-import { pretty } from "../json/print";
-import type { Reading, Tokens } from "../read/types";
-import type { Shape } from "../shape";
-import { LongText } from "./long_text";
-import { ShownMessage } from "./message";
-import { type Known, ShownPrompt } from "./prompt";
-import { Entries, ShownArguments } from "./value";
+import { count, duration, size } from "../../view/words";
+import type { Group } from "../delta";
+import { FIRST_ALONE, textBytes } from "../fold";
+import { oneLine, pretty } from "../json/print";
+import type { Entry, Message, Reading, Tokens, Tool } from "../read/parts";
+import type { Shape } from "../title";
+import { FoldRow, LongText } from "./long_text";
+import { Entries, ShownArguments, ShownMessage } from "./part";
 
 // ---- An answer: what the model said and which tools it calls, with what it cost.
 
@@ -110,6 +111,138 @@ function AloneText({ shape, text }: { shape: Shape; text: string }) {
   return (
     <div class="as-Alone">
       <LongText text={text} code={shape === "result"} limit={FIRST_ALONE} />
+    </div>
+  );
+}
+
+// ---- A prompt: what is new in it first to the eye, the rest folded but near.
+
+type Prompt = Extract<Reading, { kind: "prompt" }>;
+
+/** What is known of the conversation from an earlier prompt. */
+export interface Known {
+  readonly groups: readonly Group[];
+  /** The row of that prompt. */
+  readonly seq: number;
+}
+
+/** As many messages are put on the page at once. */
+const BATCH = 30;
+
+export function ShownPrompt({ prompt, known }: { prompt: Prompt; known: Known | undefined }) {
+  const { messages, settings, tools } = prompt;
+  return (
+    <>
+      <Settings settings={settings} tools={tools} />
+      {known ? <Compared known={known} /> : <Messages messages={messages} />}
+      {messages.length === 0 && <p class="as-Note">A prompt without messages</p>}
+    </>
+  );
+}
+
+/** What stands as it did is folded, unless there is nothing else. */
+function Compared({ known: { groups, seq } }: { known: Known }) {
+  const fresh = groups.some(({ fate, messages }) => fate !== "same" && messages.length > 0);
+  return (
+    <>
+      {groups.map((group, at) =>
+        group.fate !== "same" ? (
+          <Fresh key={at} group={group} seq={seq} />
+        ) : fresh ? (
+          <FoldRow
+            key={at}
+            label={count(group.messages.length, "earlier message")}
+            note={`unchanged since event ${seq}`}
+            figure={sizeOf(group.messages)}
+          >
+            {() => <Messages messages={group.messages} />}
+          </FoldRow>
+        ) : (
+          <Messages key={at} messages={group.messages} />
+        ),
+      )}
+    </>
+  );
+}
+
+function Fresh({ group, seq }: { group: Group; seq: number }) {
+  return (
+    <>
+      <div class="as-NewLine">{wordsOf(group, seq)}</div>
+      <Messages messages={group.messages} fresh />
+    </>
+  );
+}
+
+/** What happened here since the earlier prompt. */
+function wordsOf({ fate, messages, gone }: Group, seq: number): string {
+  const here = messages.length;
+  const those = count(gone, "earlier message");
+  if (fate === "new") {
+    return `New since the last prompt${gone > 0 ? `, in place of ${those}` : ""}`;
+  }
+  if (here === 0) return `${those} left out since event ${seq}`;
+  if (gone === 0) return `${count(here, "message")} put in between since event ${seq}`;
+  if (here === gone) return `${those} edited since event ${seq}`;
+  return `${those} replaced since event ${seq} by ${here === 1 ? "this one" : `these ${here}`}`;
+}
+
+/** Messages, the last ones first on the page; earlier ones in pieces. */
+function Messages({ messages, fresh = false }: { messages: readonly Message[]; fresh?: boolean }) {
+  const [shown, setShown] = useState(BATCH);
+  const hidden = Math.max(0, messages.length - shown);
+  const more = Math.min(hidden, shown);
+  return (
+    <>
+      {hidden > 0 && (
+        <button type="button" class="as-Fold" onClick={() => setShown(shown + more)}>
+          {`Show ${more === hidden ? "" : `${more} of `}${count(hidden, "earlier message")}`}
+          <span class="as-Spring" />
+          <span>{sizeOf(messages.slice(0, hidden))}</span>
+        </button>
+      )}
+      {messages.slice(hidden).map((message, at) => (
+        <ShownMessage key={hidden + at} message={message} fresh={fresh} />
+      ))}
+    </>
+  );
+}
+
+function sizeOf(messages: readonly Message[]): string {
+  return size(messages.reduce((sum, one) => sum + textBytes(one.source), 0));
+}
+
+/** Model, temperature, tools: one line, opened on demand. */
+function Settings({ settings, tools }: { settings: readonly Entry[]; tools: readonly Tool[] }) {
+  if (settings.length === 0 && tools.length === 0) return null;
+  const short = settings.map((one) => `${one.name} ${shortValue(one)}`);
+  const label = tools.length > 0 ? count(tools.length, "tool") : short.join(", ");
+  const note = tools.length > 0 ? short.join(", ") : undefined;
+  return (
+    <FoldRow label={tools.length > 0 ? label : "Settings"} note={note ?? label}>
+      {() => (
+        <div class="as-Opened">
+          <Entries entries={settings} />
+          {tools.map((tool, at) => (
+            <ShownTool key={at} tool={tool} />
+          ))}
+        </div>
+      )}
+    </FoldRow>
+  );
+}
+
+function shortValue({ value }: Entry): string {
+  const text =
+    value.string ?? (value.node.end - value.node.start < 60 ? oneLine(value.literal) : "…");
+  return text.length > 40 ? `${text.slice(0, 39)}…` : text;
+}
+
+function ShownTool({ tool }: { tool: Tool }) {
+  return (
+    <div class="as-Tool">
+      <code class="as-Code as-Tools">{tool.name}</code>
+      {tool.about && <LongText text={tool.about} limit={{ lines: 3, chars: 300 }} />}
     </div>
   );
 }

@@ -3,7 +3,9 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../../icons/icon";
 import type { Debugger } from "../../model/debugger";
 import type { Run } from "../../model/model";
-import { focusName, RunItem } from "./item";
+import { runStatus } from "../../model/status";
+import { Button } from "../button";
+import { count, visible, when } from "../words";
 
 /** More runs than this are only found by the filter. */
 const MOST = 100;
@@ -91,4 +93,154 @@ function onKeyDown(event: KeyboardEvent, box: HTMLElement | null, close: () => v
   }
   event.preventDefault();
   event.stopPropagation();
+}
+
+// ---- One run of the list: its state, name and time; renamed and deleted in place.
+
+interface ItemProps {
+  model: Debugger;
+  run: Run;
+  onClose(): void;
+}
+
+export function RunItem(props: ItemProps) {
+  const [mode, setMode] = useState<"shown" | "renaming" | "deleting">("shown");
+  const item = useRef<HTMLLIElement>(null);
+  const left = useRef(false);
+  const back = () => {
+    left.current = true;
+    setMode("shown");
+  };
+  // What had the focus is gone from the document: the run itself takes it.
+  useLayoutEffect(() => {
+    if (mode === "shown" && left.current) focusName(item.current);
+    left.current = false;
+  }, [mode]);
+  return (
+    <li ref={item} class="as-RunItem">
+      {mode === "shown" && (
+        <Shown
+          {...props}
+          onRename={() => setMode("renaming")}
+          onDelete={() => setMode("deleting")}
+        />
+      )}
+      {mode === "renaming" && <Renaming {...props} onDone={back} />}
+      {mode === "deleting" && <Deleting {...props} onDone={back} />}
+    </li>
+  );
+}
+
+/** Focus the first run in a part of the list. */
+export function focusName(within: Element | null): void {
+  within?.querySelector<HTMLElement>(".as-RunItem-name")?.focus();
+}
+
+function Shown(props: ItemProps & { onRename(): void; onDelete(): void }) {
+  const { model, run, onClose } = props;
+  const { words, detail, icon, tone, spin } = runStatus(run);
+  const name = visible(run.name);
+  const current = model.run.value?.id === run.id;
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === "F2" && model.control.value) props.onRename();
+    else if (event.key === "Delete" && model.control.value && run.state === "idle")
+      props.onDelete();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <>
+      <button
+        type="button"
+        class="as-RunItem-name"
+        aria-current={current}
+        title={visible(`${name}\n${words}${detail ? `: ${detail}` : ""}\n${run.program}`)}
+        onKeyDown={onKeyDown}
+        onClick={() => {
+          model.openRun(run.id);
+          onClose();
+        }}
+      >
+        <span class={`as-State as-mod-${tone}`}>
+          <Icon name={icon} small spin={spin ?? false} />
+        </span>
+        <span class="as-Ellipsis">{name}</span>
+        <span class="as-Muted as-Small">{words.replace("…", "")}</span>
+        <span class="as-Spring" />
+        <span class="as-RunItem-when as-Muted as-Small">{when(run.started_at)}</span>
+      </button>
+      {model.control.value && (
+        <span class="as-RunItem-acts">
+          <Button icon="pencil" hint={`Rename ${name} (F2)`} onClick={props.onRename} />
+          <Button
+            icon="trash"
+            hint={`Delete ${name}`}
+            held={run.state === "idle" ? null : "A run can be deleted once it has ended"}
+            onClick={props.onDelete}
+          />
+        </span>
+      )}
+    </>
+  );
+}
+
+function Renaming({ model, run, onDone }: ItemProps & { onDone(): void }) {
+  const input = useRef<HTMLInputElement>(null);
+  useLayoutEffect(() => {
+    input.current?.focus();
+    input.current?.select();
+  }, []);
+  const save = () => {
+    const name = input.current?.value.trim() ?? "";
+    if (name !== "" && name !== run.name) void model.rename(name, run.id);
+    onDone();
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === "Enter") save();
+    else if (event.key === "Escape") onDone();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <span class="as-RunItem-edit">
+      <input
+        ref={input}
+        class="as-Input"
+        aria-label={`A new name for ${visible(run.name)}`}
+        defaultValue={run.name}
+        onKeyDown={onKeyDown}
+      />
+      <Button outline hint="Take the new name (Enter)" onClick={save}>
+        Rename
+      </Button>
+      <Button icon="close" hint="Keep the old name (Esc)" onClick={onDone} />
+    </span>
+  );
+}
+
+function Deleting({ model, run, onDone }: ItemProps & { onDone(): void }) {
+  const keep = useRef<HTMLSpanElement>(null);
+  // The safe answer has the focus.
+  useLayoutEffect(() => keep.current?.querySelector<HTMLElement>("button:last-child")?.focus(), []);
+  return (
+    <span ref={keep} class="as-RunItem-edit">
+      <span class="as-Ellipsis as-Spring">
+        Delete <bdi>{visible(run.name)}</bdi>
+        <span class="as-x-narrow"> and its {count(run.rows, "event")}</span>?
+      </span>
+      <Button
+        outline
+        class="as-mod-danger"
+        hint="It can’t be brought back"
+        onClick={() => void model.remove(run.id)}
+      >
+        Delete
+      </Button>
+      <Button outline hint="Keep the run" onClick={onDone}>
+        Keep
+      </Button>
+    </span>
+  );
 }

@@ -4,9 +4,9 @@ import { Icon } from "../../icons/icon";
 import { stateIfHere } from "../../model/controls";
 import type { Debugger } from "../../model/debugger";
 import type { Run } from "../../model/model";
+import type { Place } from "../hooks";
 import { lazy, withStyles } from "../lazy";
-import type { Place } from "../place";
-import { visible } from "../visible";
+import { visible } from "../words";
 import type { ListProps } from "./list";
 
 // ---- The list of runs under its button, a chunk of its own.

@@ -4,10 +4,9 @@ import { Icon } from "../../icons/icon";
 import type { Row } from "../../model/model";
 import type { Stops } from "../../model/stops";
 import type { Actor } from "../../protocol/types.gen";
-import { cx } from "../classes";
 import { tokenFigure, usageWords } from "../figures";
-import { visible } from "../visible";
-import { actorIcon, actorLabel, clock, count, duration } from "../words";
+import { cx } from "../hooks";
+import { actorIcon, actorLabel, clock, count, duration, visible } from "../words";
 
 // ---- What stops made of a row: that one halted there, that it was only logged, or that its
 // condition failed.

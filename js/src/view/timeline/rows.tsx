@@ -1,18 +1,17 @@
 /** The lines themselves: a tree grid of which only the part in sight is in the document. */
-
 import { useComputed, useSignalEffect } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { Diffstat, Letter } from "../../changes/marks";
 import type { Debugger } from "../../model/debugger";
 import { rowOf } from "../../model/fold";
 import { nextFrame } from "../../model/inbox";
 import type { Row, SelectedFile } from "../../model/model";
 import { stopLike } from "../../model/stops";
-import { pageOf, targetOf } from "../list/moving";
-import { FileRow, MoreRow } from "./file_row";
-import type { Line, Lines } from "./lines";
-import { BlankRow, RowLine } from "./row";
-import { type Scroller, useScroller, useStay, useStick } from "./scroll";
-import { ROW, useVirtual } from "./virtual";
+import { pageOf, targetOf } from "../focus";
+import { count, visible } from "../words";
+import type { FileLine, Line, Lines, MoreLine } from "./lines";
+import { BlankRow, Guides, type PlaceProps, placed, RowLine } from "./row";
+import { ROW, type Scroller, useScroller, useStay, useStick, useVirtual } from "./scroll";
 
 interface RowsProps {
   model: Debugger;
@@ -237,4 +236,61 @@ function useSight(model: Debugger, lines: Lines, indexes: readonly number[]): vo
       model.window.see({ seqs: [...seqs], dense: lines.filter === "" });
     });
   });
+}
+
+// ---- The lines under a row: a file that it changed, and the count of those that are too many.
+
+interface FileRowProps extends PlaceProps {
+  line: FileLine;
+  onSelect(): void;
+}
+
+export function FileRow({ line, onSelect, ...place }: FileRowProps) {
+  const { change } = line.file;
+  const path = visible(change.path);
+  const before = change.previous_path === null ? "" : `, before ${visible(change.previous_path)}`;
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the timeline takes the keys of all its rows
+    <div
+      {...placed(place, line.id, line.row.depth + 2)}
+      role="row"
+      class="as-Row as-mod-file"
+      title={`${path}${before}: Enter shows it in Changes`}
+      onClick={onSelect}
+    >
+      <span class="as-FileLine" role="gridcell">
+        <Guides depth={line.row.depth + 1} />
+        <Letter kind={change.kind} />
+        <span class="as-Ellipsis as-PathStart">
+          <bdi>{path}</bdi>
+        </span>
+      </span>
+      <span class="as-Row-stat" role="gridcell">
+        {change.binary ? <span>binary</span> : <Diffstat {...change} />}
+      </span>
+    </div>
+  );
+}
+
+interface MoreRowProps extends PlaceProps {
+  line: MoreLine;
+  onSelect(): void;
+}
+
+export function MoreRow({ line, onSelect, ...place }: MoreRowProps) {
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the timeline takes the keys of all its rows
+    <div
+      {...placed(place, line.id, line.row.depth + 2)}
+      role="row"
+      class="as-Row as-mod-file"
+      title="Show all files of this step in Changes (Enter)"
+      onClick={onSelect}
+    >
+      <span class="as-FileLine" role="gridcell">
+        <Guides depth={line.row.depth + 1} />
+        <span class="as-Link as-Ellipsis">{`… ${count(line.count, "more file")}`}</span>
+      </span>
+    </div>
+  );
 }

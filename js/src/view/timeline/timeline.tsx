@@ -6,8 +6,7 @@ import type { Debugger } from "../../model/debugger";
 import { Button } from "../button";
 import { lazy, withStyles } from "../lazy";
 import { count } from "../words";
-import { type Left, leftBy } from "./filter";
-import { filesOfRows, Lines } from "./lines";
+import { filesOfRows, type Left, Lines, leftBy } from "./lines";
 import { Rows } from "./rows";
 
 // ---- The search in a run, a chunk of its own.

@@ -1,5 +1,5 @@
 /** What a list can be sorted by: the heads of its columns, or a menu where there are none. */
-import { Icon } from "../../icons/icon";
+import { Icon } from "../icons/icon";
 
 export interface Column<By> {
   /** What it sorts by; null where it doesn't. */
