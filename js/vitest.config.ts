@@ -1,7 +1,33 @@
 import { defineConfig } from "vitest/config";
 
+// These replace modules, listen to their document for good, or have an import prepare each test:
+// other files would meet that, or not have it.
+const ALONE = [
+  "tests/{approval,history,lab,shells,stops}/**/*.test.{ts,tsx}",
+  "tests/chat/view.test.tsx",
+];
+
 export default defineConfig({
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   define: { VERSION: '"0.0.0"' },
-  test: { environment: "happy-dom", include: ["tests/**/*.test.{ts,tsx}"] },
+  test: {
+    environment: "happy-dom",
+    setupFiles: "tests/setup.ts",
+    sequence: { hooks: "list" }, // what setup.ts does after a test comes first
+    testTimeout: 60_000,
+    maxWorkers: 2, // on two cores vitest would take one
+    projects: [
+      { extends: true, test: { name: "alone", include: ALONE } },
+      {
+        extends: true,
+        // Documents and modules are shared: to make them for each file takes longer than the tests.
+        test: {
+          name: "shared",
+          include: ["tests/**/*.test.{ts,tsx}"],
+          exclude: ALONE,
+          isolate: false,
+        },
+      },
+    ],
+  },
 });
