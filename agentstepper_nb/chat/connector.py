@@ -77,6 +77,8 @@ class Turn:
         data_dir: The folder of this installation's runs, where connectors may keep what is theirs.
         log: The interpreter's.
         agents: The session's agents, whom a SUPERVISOR or CREW may hand on to.
+        continues: Whether AutoChat says the message, as the agent's `continuation_prompt` has it: no
+            person said or edited it.
     """
 
     session_id: str
@@ -87,6 +89,7 @@ class Turn:
     data_dir: Path
     log: logging.Logger = field(default_factory=lambda: logging.getLogger("agentstepper_nb.chat"))
     agents: tuple[AgentInfo, ...] = ()
+    continues: bool = False
 
 
 class InterpreterABC(ABC):

@@ -346,8 +346,15 @@ class Interpreter:
 
     # ---- parts --------------------------------------------------------------------------------------
 
-    def _begin(self, session: Session, message: Message, agent: InterpreterABC) -> Turn:
-        turn = Turn(session, self._house, message, agent, self._ended)
+    def _begin(
+        self,
+        session: Session,
+        message: Message,
+        agent: InterpreterABC,
+        *,
+        continues: bool = False,
+    ) -> Turn:
+        turn = Turn(session, self._house, message, agent, self._ended, continues=continues)
         session.turn = turn
         turn.say(message)
         return turn
@@ -361,7 +368,7 @@ class Interpreter:
         prompt = continuation(agent, session, self._house)
         session.begin()
         session.auto.took()
-        return self._begin(session, prompt, agent)
+        return self._begin(session, prompt, agent, continues=True)
 
     def _ended(self, turn: Turn) -> None:
         self._go_on(turn.session)

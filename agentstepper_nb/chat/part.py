@@ -39,6 +39,7 @@ class AgentsPart:
         agent: The agent.
         message: What it is to answer.
         say: Says something, in the conversation and to who reads the turn.
+        continues: Whether AutoChat says the message.
 
     Attributes:
         had_confirmation: Whether it asked the person something.
@@ -51,12 +52,15 @@ class AgentsPart:
         agent: InterpreterABC,
         message: Message,
         say: Callable[[Message], None],
+        *,
+        continues: bool,
     ) -> None:
         self.had_confirmation = False
         self._tell = say
         self._session = session
         self._house = house
         self._agent = agent
+        self._continuation = message if continues else None
         self._given = Given(message, session.conversation.window_for(message))
         self._gathering = Gathering(session.id, agent.name, house.clock, house.new_id)
         self._said: dict[str, Message] = {}  # the newest
@@ -146,6 +150,7 @@ class AgentsPart:
             data_dir=self._house.data_dir,
             log=self._house.log,
             agents=self._session.agents.infos(),
+            continues=self._given.message is self._continuation,
         )
         choice: str | None = None
         try:

@@ -35,6 +35,7 @@ class Turn:
         house: What it shares with others.
         message: What is to be answered; it was said.
         agent: Whom it is for.
+        continues: Whether AutoChat says the message.
         ended: Called once it has ended, and the session stands in STOP.
     """
 
@@ -45,12 +46,15 @@ class Turn:
         message: Message,
         agent: InterpreterABC,
         ended: Callable[[Turn], None],
+        *,
+        continues: bool = False,
     ) -> None:
         self.session = session
         self.agent = agent
         self.had_confirmation = False
         self._house = house
         self._message = message
+        self._continues = continues
         self._ended = ended
         self._outlets: list[Outlet] = []
         self._part: AgentsPart | None = None
@@ -111,17 +115,19 @@ class Turn:
     async def _answer(self) -> None:
         agent = self.agent
         hand_ons = HandOns(self.session.agents, self.agent)
-        message = self._message
+        message, continues = self._message, self._continues
         await self.session.recording.begin_turn()
         while True:
-            part = self._part = AgentsPart(self.session, self._house, agent, message, self.say)
+            part = self._part = AgentsPart(
+                self.session, self._house, agent, message, self.say, continues=continues
+            )
             try:
                 hand_on = await part.run()
             finally:
                 self.had_confirmation = self.had_confirmation or part.had_confirmation
             if hand_on is None or self._over or was_cancelled():
                 return
-            agent = hand_ons.follow(agent, hand_on)
+            agent, continues = hand_ons.follow(agent, hand_on), False
             if hand_on.text is not None:
                 message = kinds.check(part.blank(content=hand_on.text))
                 self.say(message)

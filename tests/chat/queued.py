@@ -81,10 +81,12 @@ class Talk:
             data_dir=folder,
         )
 
-    async def send(self, text: str, role: Any = "user", chat: str = "c1") -> list[Item]:
+    async def send(
+        self, text: str, role: Any = "user", chat: str = "c1", *, continues: bool = False
+    ) -> list[Item]:
         self.said = []
         message = Message(id="m", session_id=chat, role=role, content=text, created_at=0)
-        answer = self.queue.chat(message, replace(self.turn, session_id=chat))
+        answer = self.queue.chat(message, replace(self.turn, session_id=chat, continues=continues))
         async with aclosing(answer) as items:
             async for item in items:
                 self.said.append(item)
@@ -93,7 +95,7 @@ class Talk:
     async def next(self) -> list[Item]:
         """As AutoChat asks."""
         assert self.queue.continuation_prompt is not None
-        return await self.send(self.queue.continuation_prompt, "system")
+        return await self.send(self.queue.continuation_prompt, "system", continues=True)
 
     def begins(self, text: str) -> asyncio.Task[list[Item]]:
         return asyncio.create_task(self.send(text))

@@ -11,7 +11,8 @@ from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.connector import HandOn
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.chat import Ending, State
-from tests.chat.house import NOWHERE, Actor, Gate, house
+from tests.chat.house import NOWHERE, SAME, Actor, Gate, debugged, house, through
+from tests.coding.debugged import View
 from tests.helpers.loops import on_loop
 
 
@@ -46,6 +47,29 @@ async def test_inv_auto_001_it_goes_on_in_stop_only_and_stops_at_its_bound() -> 
         ]
         with refused("3 of 3 turns"):
             home.interpreter.auto_chat(home.session)
+
+
+@on_loop
+async def test_an_agent_knows_what_autochat_says_from_what_a_person_says() -> None:
+    actor = Actor()
+    async with going(actor, auto_chat_max=1) as home:
+        home.send("Continue.")
+        await home.rests(Ending.DONE)
+        assert [turn.continues for _, turn in actor.given] == [False, True]
+
+
+@on_loop
+async def test_what_a_person_edits_is_not_said_by_autochat(view: View) -> None:
+    actor = Actor()
+    async with debugged(actor, auto_chat=True, auto_chat_max=2) as home:
+        home.send("Go.")
+        await through(view, SAME, SAME, SAME, SAME)
+        call = await view.at()
+        call["Argument"]["message"]["content"] = "Be brief."
+        await view.steps(call)
+        await through(view, SAME)
+        await home.rests(Ending.DONE)
+        assert [turn.continues for _, turn in actor.given] == [False, True, False]
 
 
 @on_loop

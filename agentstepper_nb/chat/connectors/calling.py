@@ -7,6 +7,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,8 +34,12 @@ _ID: Final = 200
 #: Characters of the arguments within a question to the person, who sees all of them in the call.
 _SHOWN: Final = 500
 
-_ALLOW: Final = "Allow"
-_DENY: Final = "Deny"
+
+class Permission(StrEnum):
+    """What a person may choose who is asked about a call."""
+
+    ALLOW = "Allow"
+    DENY = "Deny"
 
 
 @dataclass(frozen=True)
@@ -161,10 +166,10 @@ class Calling:
             shown = f"{shown[:_SHOWN]}…"
         choice = await self._saying.ask(
             f"May {self._name} call {doing.name}?\n{shown}",
-            (_ALLOW, _DENY),
+            tuple(Permission),
             {"name": doing.name, "arguments": bounded(doing.args)},
         )
-        if choice != _ALLOW:
+        if Permission(choice) is not Permission.ALLOW:
             raise ToolDeniedError(DENIED, "")
 
     def _failed(self, doing: _Doing, why: str) -> Outcome:

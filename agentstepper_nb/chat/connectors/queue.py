@@ -81,6 +81,7 @@ class QueueSession(InterpreterABC):
         self.role = role
         self.description = description or "runs on its own, a step after the other"
         self.continuation_prompt = continuation_prompt or _NEXT
+        self._is_told_to_continue = continuation_prompt is not None
         self._session_id = session_id
         self._where = (url, token)
         self._agents: AsyncAgents | None = None
@@ -96,8 +97,7 @@ class QueueSession(InterpreterABC):
     async def chat(self, message: Message, turn: Turn) -> AsyncGenerator[Item, None]:
         """Answer a message; see `InterpreterABC.chat`."""
         agents, chat = await self._connected(), turn.session_id
-        # What AutoChat says, unless a person has edited it.
-        silent = message.role == "system" and message.content == _NEXT
+        silent = turn.continues and not self._is_told_to_continue
         before = self._states.get(chat)
         state = await self._standing(agents, chat, again=not silent)
         if before is not None and before.session_id != state.session_id:
