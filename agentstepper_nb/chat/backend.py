@@ -6,7 +6,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
@@ -14,6 +14,7 @@ from ..errors import ProtocolError
 from ..protocol.chat import ChatEvent, Message
 
 Native = TypeVar("Native")
+Event = TypeVar("Event")
 
 
 class UserInput(Struct, frozen=True, kw_only=True):
@@ -90,8 +91,8 @@ class Backend(ABC, Generic[Native]):
 Listener = Callable[[ChatEvent], None]
 
 
-class Listeners:
-    """Those of one session. What one raises is logged once, and goes no further.
+class Listeners(Generic[Event]):
+    """Who is told something: functions, and backends. What one raises is logged once, goes no further.
 
     A listener may itself do what is told of: that is told to all once they have heard of what it heard.
 
@@ -102,10 +103,15 @@ class Listeners:
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
         self._present: list[_Present] = []
-        self._waiting: deque[tuple[ChatEvent, tuple[_Present, ...]]] = deque()
+        self._waiting: deque[tuple[Event, tuple[_Present, ...]]] = deque()
         self._telling = False
 
-    def attach(self, listener: Listener | Backend[object], begin: ChatEvent) -> Callable[[], None]:
+    def __bool__(self) -> bool:
+        return bool(self._present)
+
+    def attach(
+        self, listener: Callable[[Event], None] | Backend[object], begin: Event
+    ) -> Callable[[], None]:
         """Tell somebody: first of all how it is, at once.
 
         Args:
@@ -126,7 +132,7 @@ class Listeners:
 
         return detach
 
-    def tell(self, event: ChatEvent) -> None:
+    def tell(self, event: Event) -> None:
         """Something happened."""
         self._waiting.append((event, tuple(self._present)))
         if self._telling:
@@ -151,7 +157,7 @@ class Listeners:
                 except Exception:
                     self._log.exception("A backend failed at the session's end.")
 
-    def _give(self, present: _Present, event: ChatEvent) -> None:
+    def _give(self, present: _Present, event: Event) -> None:
         if present.gone:
             return
         try:
@@ -165,8 +171,10 @@ class Listeners:
 class _Present:
     """Somebody who is told."""
 
-    def __init__(self, listener: Listener | Backend[object]) -> None:
+    def __init__(self, listener: Callable[[Any], None] | Backend[object]) -> None:
         self.listener = listener
-        self.receive: Listener = listener.receive if isinstance(listener, Backend) else listener
+        self.receive: Callable[[Any], None] = (
+            listener.receive if isinstance(listener, Backend) else listener
+        )
         self.failed = False
         self.gone = False

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from ..errors import CommandError
 from ..llm_wire.answers import clean
@@ -20,15 +20,14 @@ from ..protocol.chat import (
     Messages,
     Picture,
     SessionInfo,
-    SessionList,
     Source,
 )
-from .agents import check_agents, let_go
+from .agents import check_agents
 from .allowed_paths import AllowedPaths, picture_of, source_of
 from .backend import Backend, Listener, UserInput
 from .connector import InterpreterABC
 from .memory import Memory
-from .session import House, RunningTurn, Session
+from .session import ChatConfig, RunningTurn, Session
 from .sessions import MAX_TITLE, SessionId, Sessions
 from .streams import StreamWrapper
 from .turn import Turn, continuation, next_agent, refusal, said_by_user
@@ -36,7 +35,7 @@ from .turn import Turn, continuation, next_agent, refusal, said_by_user
 _log: Final = logging.getLogger("agentstepper_nb.chat")
 
 
-class Interpreter:
+class Interpreter(Sessions):
     """Routes messages between people and agents. All of it is used on one event loop.
 
     Errors are `CommandError`s; of every method that takes a session: `unknown_session`.
@@ -83,11 +82,13 @@ class Interpreter:
     ) -> None:
         check_agents(agents, default_agent)
         Memory(window=window)  # raises where there can't be one
-        self._agents = tuple(agents)
-        self._allowed = allowed
-        self._house = House(
-            workspace=workspace,
+        config = ChatConfig(
+            agents=tuple(agents),
+            default_agent=default_agent,
             data_dir=data_dir,
+            workspace=workspace,
+            auto_chat=auto_chat,
+            auto_chat_max=auto_chat_max,
             window=window,
             debugger=debugger,
             step=step,
@@ -96,53 +97,9 @@ class Interpreter:
             log=log,
             context=contextvars.copy_context(),
         )
-        self._sessions = Sessions(
-            agents,
-            default_agent,
-            self._house,
-            data_dir / "chats" if keep else None,
-            auto_chat=auto_chat,
-            auto_chat_max=auto_chat_max,
-        )
+        super().__init__(config, data_dir / "chats" if keep else None)
+        self._allowed = allowed
         self._loop = asyncio.get_running_loop()
-        self._closing: asyncio.Task[None] | None = None
-
-    # ---- sessions -----------------------------------------------------------------------------------
-
-    def create_session(self, title: str = "") -> UUID:
-        """Begin a session, in STATE_INIT.
-
-        Args:
-            title: What it is called; by default as its first message begins.
-
-        Returns:
-            Its id: a random UUID, which nobody guesses.
-        """
-        return self._sessions.create(title)
-
-    def open(self, session: SessionId) -> SessionInfo:
-        """Make a session live again that is kept; nothing where it is live.
-
-        Raises:
-            CommandError: `session_open`: another process has it; `session_failed`: it can't be read.
-        """
-        return self._sessions.open(session).info
-
-    async def remove(self, session: SessionId) -> None:
-        """End a session, and delete what is kept of it.
-
-        Raises:
-            CommandError: `session_open`: another process has it.
-        """
-        await self._sessions.remove(session)
-
-    def sessions(self) -> list[SessionInfo]:
-        """All sessions, live and kept, the one that changed last first."""
-        return self._sessions.all()
-
-    def info(self, session: SessionId) -> SessionInfo:
-        """A session, live or kept."""
-        return self._sessions.info(session)
 
     def set(
         self,
@@ -158,7 +115,7 @@ class Interpreter:
         Raises:
             CommandError: `unknown_agent`.
         """
-        found = self._sessions.find(session)
+        found = self.find(session)
         if default_agent is not None:
             found.agents.named(default_agent)  # what is refused sets nothing
         if auto_chat_max is not None:
@@ -188,7 +145,7 @@ class Interpreter:
         Raises:
             CommandError: `session_busy`: a turn is under way, or it is claimed.
         """
-        self._sessions.find(session).claim()
+        self.find(session).claim()
 
     def process_message(
         self, session: SessionId, message: str | UserInput | Message
@@ -208,7 +165,7 @@ class Interpreter:
             ProtocolError: `invalid_message`: it is no message.
         """
         self.say(session, message)
-        return self._stream(self._sessions.find(session).turn)
+        return self._stream(self.find(session).turn)
 
     def say(self, session: SessionId, message: str | UserInput | Message) -> Message:
         """As `process_message`, for who hears of the turn otherwise.
@@ -216,10 +173,10 @@ class Interpreter:
         Returns:
             The message as it was said; of a choice, the CONFIRMATION.
         """
-        found = self._sessions.find(session)
+        found = self.find(session)
         if isinstance(message, UserInput) and message.confirms is not None:
             return found.choose(message.confirms, message.content)
-        said = said_by_user(message, found, self._house)
+        said = said_by_user(message, found)
         agent = found.agents.named(said.agent_name)
         found.take_claim()
         found.auto.user_said()
@@ -232,7 +189,7 @@ class Interpreter:
         Raises:
             CommandError: `auto_chat_refused`, with why.
         """
-        found = self._sessions.find(session)
+        found = self.find(session)
         why = refusal(found)
         if why is not None:
             raise CommandError("auto_chat_refused", f"AutoChat can't go on: {why}.")
@@ -240,11 +197,11 @@ class Interpreter:
 
     def goes_on(self, session: SessionId) -> bool:
         """Whether AutoChat goes on by itself now that a turn has ended."""
-        return self._may_go_on(self._sessions.find(session))
+        return self._may_go_on(self.find(session))
 
     async def stop(self, session: SessionId) -> None:
         """End the turn, and wait until it has; what was said stays. Without one it does nothing."""
-        found = self._sessions.find(session)
+        found = self.find(session)
         if found.turn is not None:
             await found.turn.stop()
         else:
@@ -259,13 +216,13 @@ class Interpreter:
         Raises:
             CommandError: `not_waiting`, `unknown_message_id`.
         """
-        return self._sessions.find(session).choose(message_id, choice)
+        return self.find(session).choose(message_id, choice)
 
     # ---- what was said ------------------------------------------------------------------------------
 
     def messages(self, session: SessionId) -> tuple[Message, ...]:
         """Those in memory, oldest first, as they are so far."""
-        return self._sessions.find(session).conversation.messages
+        return self.find(session).conversation.messages
 
     def message(self, session: SessionId, message_id: str) -> Message:
         """A message, as it is so far, in memory or the transcript.
@@ -273,7 +230,7 @@ class Interpreter:
         Raises:
             CommandError: `unknown_message_id`.
         """
-        return self._sessions.find(session).conversation.find(message_id)
+        return self.find(session).conversation.find(message_id)
 
     def earlier(self, session: SessionId, before: str, limit: int = 50) -> Messages:
         """Messages of the transcript before one, the newest of them.
@@ -281,7 +238,7 @@ class Interpreter:
         Raises:
             CommandError: `unknown_message_id`.
         """
-        return self._sessions.find(session).conversation.transcript.before(before, limit)
+        return self.find(session).conversation.transcript.before(before, limit)
 
     async def picture(self, session: SessionId, message: str) -> Picture:
         """The bytes of an IMAGE.
@@ -307,15 +264,7 @@ class Interpreter:
         Returns:
             What ends the telling. Idempotent.
         """
-        return self._sessions.find(session).attach(listener)
-
-    def attach_sessions(self, listener: Callable[[SessionList], None]) -> Callable[[], None]:
-        """Tell a function of all sessions: at once, and where one is another or elsewhere in its turns.
-
-        Returns:
-            What ends the telling. Idempotent.
-        """
-        return self._sessions.attach(listener)
+        return self.find(session).attach(listener)
 
     def add_agent(self, session: SessionId, agent: InterpreterABC) -> None:
         """Let one more agent into a session.
@@ -323,7 +272,7 @@ class Interpreter:
         Raises:
             ProtocolError: `invalid_message`: it has no name, one that is taken, or an unknown role.
         """
-        found = self._sessions.find(session)
+        found = self.find(session)
         found.tell_agent(found.agents.add(agent))
 
     def remove_agent(self, session: SessionId, name: str) -> None:
@@ -332,17 +281,8 @@ class Interpreter:
         Raises:
             CommandError: `unknown_agent`.
         """
-        found = self._sessions.find(session)
+        found = self.find(session)
         found.tell_agent(found.agents.remove(name))
-
-    async def close(self) -> None:
-        """End all sessions, their turns and runs; what is kept can be opened again. Idempotent.
-
-        It goes on to its end, also where who waits for it is cancelled.
-        """
-        if self._closing is None:
-            self._closing = asyncio.create_task(self._close())
-        await asyncio.shield(self._closing)
 
     # ---- parts --------------------------------------------------------------------------------------
 
@@ -354,7 +294,7 @@ class Interpreter:
         *,
         continues: bool = False,
     ) -> Turn:
-        turn = Turn(session, self._house, message, agent, self._ended, continues=continues)
+        turn = Turn(session, message, agent, self._ended, continues=continues)
         session.turn = turn
         turn.say(message)
         return turn
@@ -365,7 +305,7 @@ class Interpreter:
 
     def _continue(self, session: Session) -> Turn:
         agent = next_agent(session)
-        prompt = continuation(agent, session, self._house)
+        prompt = continuation(agent, session)
         session.begin()
         session.auto.took()
         return self._begin(session, prompt, agent, continues=True)
@@ -379,10 +319,3 @@ class Interpreter:
 
     def _may_go_on(self, session: Session) -> bool:
         return session.auto_chat and not session.closing and refusal(session) is None
-
-    async def _close(self) -> None:
-        await self._sessions.close()
-        log = self._house.log
-        await asyncio.gather(
-            *(let_go(agent.close, f"{agent.name} didn't close.", log) for agent in self._agents)
-        )

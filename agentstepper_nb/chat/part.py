@@ -9,14 +9,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import CommandError, ProtocolError
-from ..protocol.chat import Message, MessageType, Piece
+from ..protocol.chat import Message, MessageType, Phase, Piece
 from .agents import explained, is_stop, was_cancelled
 from .connector import HandOn, InterpreterABC, Turn
 from .editing import Given, Part, given_as_json, given_from_json, part_as_json, part_from_json
 from .gathering import Gathering, as_piece, says_nothing
 from .memory import MOST_HELD, size
 from .pulling import OVER
-from .session import Asked, House, Session
+from .session import Asked, Session
 from .streams import items
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ class AgentsPart:
 
     Args:
         session: The session.
-        house: What it shares with others.
         agent: The agent.
         message: What it is to answer.
         say: Says something, in the conversation and to who reads the turn.
@@ -48,7 +47,6 @@ class AgentsPart:
     def __init__(
         self,
         session: Session,
-        house: House,
         agent: InterpreterABC,
         message: Message,
         say: Callable[[Message], None],
@@ -58,11 +56,13 @@ class AgentsPart:
         self.had_confirmation = False
         self._tell = say
         self._session = session
-        self._house = house
+        self._config = session.config
         self._agent = agent
         self._continuation = message if continues else None
         self._given = Given(message, session.conversation.window_for(message))
-        self._gathering = Gathering(session.id, agent.name, house.clock, house.new_id)
+        self._gathering = Gathering(
+            session.id, agent.name, session.config.clock, session.config.new_id
+        )
         self._said: dict[str, Message] = {}  # the newest
         self._hand_on: HandOn | None = None
         self._closed = False
@@ -70,7 +70,7 @@ class AgentsPart:
     async def run(self) -> HandOn | None:
         """Do it; who goes on."""
         error: str | None = None
-        self._session.speaks(self._agent)
+        self._session.speaks(self._agent, Phase.RUNNING)
         try:
             return await self._recorded()
         except BaseException as failed:
@@ -85,18 +85,11 @@ class AgentsPart:
             return
         self._closed = True
         self._end_messages()
-        self._session.spoke(self._agent, error)
+        self._session.speaks(self._agent, Phase.ENDED, error)
 
     def blank(self, content: str = "") -> Message:
         """A message of this agent's, which it hasn't said yet."""
-        return Message(
-            id=self._house.new_id(),
-            session_id=self._session.id,
-            role="assistant",
-            content=content,
-            agent_name=self._agent.name,
-            created_at=self._house.clock(),
-        )
+        return self._session.message("assistant", content, agent_name=self._agent.name)
 
     # ---- in the debugger ----------------------------------------------------------------------------
 
@@ -146,9 +139,9 @@ class AgentsPart:
             window=self._given.window,
             confirm=self._confirm,
             dbg=dbg,
-            workspace=self._house.workspace,
-            data_dir=self._house.data_dir,
-            log=self._house.log,
+            workspace=self._config.workspace,
+            data_dir=self._config.data_dir,
+            log=self._config.log,
             agents=self._session.agents.infos(),
             continues=self._given.message is self._continuation,
         )

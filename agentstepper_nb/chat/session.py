@@ -9,7 +9,7 @@ from contextvars import Context
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from msgspec.structs import replace
 
@@ -18,9 +18,11 @@ from ..protocol.chat import (
     AgentChanged,
     AgentInfo,
     Begin,
+    ChatEvent,
     Ending,
     Message,
     Phase,
+    Role,
     SessionChanged,
     SessionInfo,
 )
@@ -37,24 +39,20 @@ from .transcripts import Transcript
 _TITLE: Final = 60
 
 
-@dataclass(frozen=True)
-class House:
-    """What the sessions of an interpreter share.
+@dataclass(frozen=True, kw_only=True)
+class ChatConfig:
+    """What the sessions of an interpreter share; see `Interpreter`.
 
     Args:
-        workspace: The folder that agents work in, if there is one.
-        data_dir: Where connectors may keep what is theirs.
-        window: How many messages agents are given.
-        debugger: Whether turns are shown in the debugger.
-        step: Whether runs begin stepping.
-        clock: Gives POSIX seconds.
-        new_id: Gives ids.
-        log: The interpreter's.
         context: In which turns run.
     """
 
-    workspace: Path | None
+    agents: tuple[InterpreterABC, ...]
+    default_agent: str | None
     data_dir: Path
+    workspace: Path | None
+    auto_chat: bool
+    auto_chat_max: int
     window: int
     debugger: bool
     step: bool
@@ -97,50 +95,40 @@ class Session:
 
     Args:
         transcript: Where it is kept, with what is known of it.
-        agents: Its agents.
-        house: What it shares with others.
-        auto_chat: Whether it goes on by itself.
-        auto_chat_max: How often.
+        config: What it shares with others.
         listed: Called where it changed so that lists show it.
     """
 
     def __init__(
-        self,
-        transcript: Transcript,
-        agents: Sequence[InterpreterABC],
-        house: House,
-        *,
-        auto_chat: bool,
-        auto_chat_max: int,
-        listed: Callable[[], None],
+        self, transcript: Transcript, config: ChatConfig, listed: Callable[[], None]
     ) -> None:
         kept = transcript.summary()
         self.id = kept.id
         self.title = kept.title
-        self.auto_chat = auto_chat
+        self.auto_chat = kept.auto_chat
+        self.config = config
         self.machine = Machine()
-        self.auto = AutoChat(auto_chat_max)
-        self.agents = Agents(self.id, agents, kept.default_agent)
-        self.listeners = Listeners(house.log)
+        self.auto = AutoChat(kept.auto_chat_max)
+        self.agents = Agents(self.id, config.agents, kept.default_agent)
+        self.listeners = Listeners[ChatEvent](config.log)
         self.turn: RunningTurn | None = None
         self.had_turn: RunningTurn | None = None  # the last one that ended
         self.waiting: dict[str, Asked] = {}
         self.closing = False
-        self._house = house
         self._claimed = False
         self._speaking: str | None = None
         self._listed = listed
         self._created_at, self._updated_at = kept.created_at, kept.updated_at
         self.recording = Recording(
             self._run_name,
-            workspace=house.workspace,
-            debugger=house.debugger,
-            step=house.step,
+            workspace=config.workspace,
+            debugger=config.debugger,
+            step=config.step,
             changed=self.changed,
-            log=house.log,
+            log=config.log,
         )
         self.recording.run_id = kept.run_id
-        memory = Memory(window=house.window)
+        memory = Memory(window=config.window)
         self.conversation = Conversation(memory, transcript, self.listeners.tell, self._cant_keep)
         for message in transcript.newest(memory.limit):
             memory.put(_closed(message))
@@ -235,18 +223,17 @@ class Session:
         self._moved()
         self.note()
 
-    def speaks(self, agent: InterpreterABC) -> None:
-        """An agent begins its part of a turn."""
-        self._speaking = agent.name
-        if agent in self.agents:  # it may have been removed
-            self.tell_agent(self.agents.phase(agent.name, Phase.RUNNING))
-        self.changed()
+    def speaks(self, agent: InterpreterABC, phase: Phase, error: str | None = None) -> None:
+        """An agent begins its part of a turn, or has ended it.
 
-    def spoke(self, agent: InterpreterABC, error: str | None) -> None:
-        """And has ended it."""
-        self._speaking = None
+        Args:
+            agent: The agent.
+            phase: RUNNING, or ENDED.
+            error: What it failed by.
+        """
+        self._speaking = agent.name if phase is Phase.RUNNING else None
         if agent in self.agents:  # it may have been removed
-            self.tell_agent(self.agents.phase(agent.name, Phase.ENDED), error)
+            self.tell_agent(self.agents.phase(agent.name, phase), error)
         self.changed()
 
     def tell_agent(self, agent: AgentInfo, error: str | None = None) -> None:
@@ -255,6 +242,23 @@ class Session:
         self.changed()
 
     # ---- messages -----------------------------------------------------------------------------------
+
+    def message(self, role: Role, content: str = "", **fields: Any) -> Message:
+        """A new message of this session, which nobody has said yet.
+
+        Args:
+            role: Who says it.
+            content: What.
+            fields: Others of `Message`.
+        """
+        return Message(
+            id=self.config.new_id(),
+            session_id=self.id,
+            role=role,
+            content=content,
+            created_at=self.config.clock(),
+            **fields,
+        )
 
     def say(self, message: Message) -> None:
         """Something is said; what says nothing any more is gone."""
@@ -269,7 +273,7 @@ class Session:
     def remove(self, gone: Sequence[str]) -> None:
         """Messages are gone, which is told by how it is without them."""
         self.conversation.remove(gone)
-        self._updated_at = self._house.clock()
+        self._updated_at = self.config.clock()
         self._told = self.info
         self.listeners.tell(self._begin())
 
@@ -315,10 +319,10 @@ class Session:
 
     async def _leave(self, agent: InterpreterABC) -> None:
         what = f"{agent.name} didn't let go of chat session {self.id}."
-        await let_go(partial(agent.ended, self.id), what, self._house.log)
+        await let_go(partial(agent.ended, self.id), what, self.config.log)
 
     def _moved(self) -> None:
-        self._updated_at = self._house.clock()
+        self._updated_at = self.config.clock()
         self.changed()
 
     def _begin(self) -> Begin:
@@ -328,18 +332,12 @@ class Session:
         return f"chat {self.title or self.agents.default or self.id}"
 
     def _cant_keep(self, error: OSError) -> None:
-        self._house.log.error("Chat session %s can't be written: %s", self.id, error)
-        self.say(
-            Message(
-                id=self._house.new_id(),
-                session_id=self.id,
-                role="system",
-                content=f"This conversation can't be written to disk any more: {error}. It goes on, and "
-                "what is said from here on is lost when the chat ends.",
-                format="error",
-                created_at=self._house.clock(),
-            )
+        self.config.log.error("Chat session %s can't be written: %s", self.id, error)
+        text = (
+            f"This conversation can't be written to disk any more: {error}. It goes on, and what is "
+            "said from here on is lost when the chat ends."
         )
+        self.say(self.message("system", text, format="error"))
 
 
 def _closed(message: Message) -> Message:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 from uuid import UUID, uuid4
@@ -12,8 +11,9 @@ from uuid import UUID, uuid4
 from ..errors import CommandError
 from ..llm_wire.answers import clean
 from ..protocol.chat import SessionInfo, SessionList, SessionRemoved, State
-from .connector import InterpreterABC
-from .session import House, Session
+from .agents import let_go
+from .backend import Listeners
+from .session import ChatConfig, Session
 from .transcripts import Transcript, Transcripts, unknown
 
 #: Seconds that a turn has to end where its session ends, each time it is cancelled.
@@ -27,65 +27,58 @@ SessionId = UUID | str
 
 
 class Sessions:
-    """Makes, finds and ends them.
+    """Makes, finds, lists and ends sessions; the part of an `Interpreter` that is about all of them.
 
     Args:
-        agents: Those that each session begins with.
-        default_agent: Whom messages are for that name nobody; None: the first.
-        house: What sessions share.
+        config: What sessions share.
         folder: Where transcripts are kept; None: they go with the process.
-        auto_chat: Whether new sessions go on by themselves.
-        auto_chat_max: How often, until somebody says something.
     """
 
-    def __init__(
-        self,
-        agents: Sequence[InterpreterABC],
-        default_agent: str | None,
-        house: House,
-        folder: Path | None,
-        *,
-        auto_chat: bool,
-        auto_chat_max: int,
-    ) -> None:
-        self._agents = tuple(agents)
-        self._default = default_agent
-        self._house = house
-        self._auto_chat, self._auto_chat_max = auto_chat, auto_chat_max
+    def __init__(self, config: ChatConfig, folder: Path | None) -> None:
+        self._config = config
         self._live: dict[str, Session] = {}
         self._transcripts = Transcripts(folder)
-        self._lists = Lists(lambda: self._transcripts.kept(self._live), self._infos, house.log)
-        self._closed = False
+        self._kept: list[SessionInfo] = []  # as the disk was looked at last
+        self._listeners = Listeners[SessionList](config.log)
+        self._due: asyncio.Handle | None = None  # several changes in a row are told once
         self._removing: set[asyncio.Task[None]] = set()
+        self._closing: asyncio.Task[None] | None = None
 
-    def create(self, title: str) -> UUID:
-        """Begin one."""
-        session_id, now = uuid4(), self._house.clock()
+    def create_session(self, title: str = "") -> UUID:
+        """Begin a session, in STATE_INIT.
+
+        Args:
+            title: What it is called; by default as its first message begins.
+
+        Returns:
+            Its id: a random UUID, which nobody guesses.
+        """
+        session_id, now = uuid4(), self._config.clock()
         info = SessionInfo(
             id=str(session_id),
             title=clean(title)[:MAX_TITLE],
             state=State.STATE_INIT,
-            default_agent=self._default,
+            default_agent=self._config.default_agent,
+            auto_chat=self._config.auto_chat,
+            auto_chat_max=self._config.auto_chat_max,
             created_at=now,
             updated_at=now,
         )
-        self._make(self._transcripts.create(info), self._auto_chat, self._auto_chat_max)
+        self._make(self._transcripts.create(info))
         return session_id
 
-    def open(self, session: SessionId) -> Session:
-        """One that is kept, live again; one that is live as it is.
+    def open(self, session: SessionId) -> SessionInfo:
+        """Make a session live again that is kept; nothing where it is live.
 
         Raises:
-            CommandError: `unknown_session`, `session_open`, `session_failed`.
+            CommandError: `session_open`: another process has it; `session_failed`: it can't be read.
         """
         if str(session) in self._live:
-            return self.find(session)
-        transcript = self._transcripts.open(str(session))
-        kept = transcript.session
-        return self._make(transcript, kept.auto_chat, kept.auto_chat_max)
+            return self.find(session).info
+        return self._make(self._transcripts.open(str(session))).info
 
     def find(self, session: SessionId | None) -> Session:
-        """A live one; None: the newest.
+        """A live session; None: the newest.
 
         Raises:
             CommandError: `unknown_session`.
@@ -101,11 +94,7 @@ class Sessions:
         return found
 
     def info(self, session: SessionId) -> SessionInfo:
-        """One, live or kept.
-
-        Raises:
-            CommandError: `unknown_session`.
-        """
+        """A session, live or kept."""
         found = self._live.get(str(session))
         if found is not None:
             return found.info
@@ -114,27 +103,28 @@ class Sessions:
                 return kept
         raise unknown(str(session))
 
-    def all(self) -> list[SessionInfo]:
-        """All of them, live and kept, the one that changed last first."""
-        return self._lists.all()
+    def sessions(self) -> list[SessionInfo]:
+        """All sessions, live and kept, the one that changed last first."""
+        self._kept = self._transcripts.kept(self._live)
+        return self._sorted()
 
-    def attach(self, listener: Callable[[SessionList], None]) -> Callable[[], None]:
-        """Tell a function of all of them: at once, and where one is another.
+    def attach_sessions(self, listener: Callable[[SessionList], None]) -> Callable[[], None]:
+        """Tell a function of all sessions: at once, and where one is another or elsewhere in its turns.
 
         Returns:
             What ends the telling. Idempotent.
         """
-        return self._lists.attach(listener)
+        return self._listeners.attach(listener, SessionList(sessions=tuple(self.sessions())))
 
     async def remove(self, session: SessionId) -> None:
-        """End one, and delete what is kept of it: to the end, also where who waits for it is cancelled.
+        """End a session, and delete what is kept of it: to the end, also where who waits is cancelled.
 
         Raises:
-            CommandError: `unknown_session`, `session_open`, `session_failed`.
+            CommandError: `session_open`: another process has it; `session_failed`: it can't be deleted.
         """
         if str(session) not in self._live:
             self._transcripts.open(str(session)).remove()
-            self._lists.removed(str(session))
+            self._removed(str(session))
             return
         found = self.find(session)
         found.closing = True
@@ -144,32 +134,38 @@ class Sessions:
         await asyncio.shield(removing)
 
     async def close(self) -> None:
-        """End all of them. What is kept can be opened again."""
-        self._closed = True
+        """End all sessions, their turns and runs; what is kept can be opened again. Idempotent.
+
+        It goes on to its end, also where who waits for it is cancelled.
+        """
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
         live = [each for each in self._live.values() if not each.closing]
         ending = [*map(self._retire, live), *self._removing]
         await asyncio.gather(*ending, return_exceptions=True)
         for each in live:
             each.listeners.close()
-        self._lists.close()
+        self._listeners.close()
+        if self._due is not None:
+            self._due.cancel()
+        agents, log = self._config.agents, self._config.log
+        await asyncio.gather(
+            *(let_go(agent.close, f"{agent.name} didn't close.", log) for agent in agents)
+        )
 
-    def _make(self, transcript: Transcript, auto_chat: bool, auto_chat_max: int) -> Session:
+    def _make(self, transcript: Transcript) -> Session:
         try:
-            if self._closed:
+            if self._closing is not None:
                 raise CommandError("unknown_session", "This chat is closed: begin another.")
-            made = Session(
-                transcript,
-                self._agents,
-                self._house,
-                auto_chat=auto_chat,
-                auto_chat_max=auto_chat_max,
-                listed=self._lists.changed,
-            )
+            made = Session(transcript, self._config, self._changed)
         except BaseException:
             transcript.close()  # another process may have it
             raise
         self._live[made.id] = made
-        self._lists.changed()
+        self._changed()
         return made
 
     async def _remove(self, session: Session) -> None:
@@ -179,7 +175,7 @@ class Sessions:
         try:
             session.conversation.transcript.remove()
         finally:
-            self._lists.removed(session.id)
+            self._removed(session.id)
 
     async def _retire(self, session: Session) -> None:
         """One is live no longer."""
@@ -190,91 +186,26 @@ class Sessions:
             session.give_up_claim()
             await session.close()
         except Exception:  # it is gone all the same
-            self._house.log.exception("Chat session %s didn't end as it should.", session.id)
+            self._config.log.exception("Chat session %s didn't end as it should.", session.id)
         finally:
             self._live.pop(session.id, None)
 
-    def _infos(self) -> Iterator[SessionInfo]:
-        return (session.info for session in self._live.values())
+    # ---- the list -----------------------------------------------------------------------------------
 
-
-ListListener = Callable[[SessionList], None]
-
-
-class Lists:
-    """Tells who watches. Several changes in a row are told once.
-
-    Args:
-        kept: Looks at the disk for what is kept.
-        live: The sessions that are open here.
-        log: The interpreter's.
-    """
-
-    def __init__(
-        self,
-        kept: Callable[[], Iterable[SessionInfo]],
-        live: Callable[[], Iterable[SessionInfo]],
-        log: logging.Logger,
-    ) -> None:
-        self._look = kept
-        self._live = live
-        self._log = log
-        self._kept: list[SessionInfo] = []
-        self._listeners: list[ListListener] = []
-        self._due: asyncio.Handle | None = None
-
-    def all(self) -> list[SessionInfo]:
-        """Every session, the one that changed last first."""
-        self._kept = list(self._look())
-        return self._sorted()
-
-    def attach(self, listener: ListListener) -> Callable[[], None]:
-        """Tell somebody: at once, and whenever it changes.
-
-        Returns:
-            What ends the telling. Idempotent.
-        """
-
-        def told(sessions: SessionList) -> None:  # one listener may come twice
-            listener(sessions)
-
-        self._listeners.append(told)
-        self._give(told, SessionList(sessions=tuple(self.all())))
-
-        def detach() -> None:
-            if told in self._listeners:
-                self._listeners.remove(told)
-
-        return detach
-
-    def changed(self) -> None:
+    def _changed(self) -> None:
         """A session changed so that the list shows it."""
         if self._due is None and self._listeners:
             self._due = asyncio.get_running_loop().call_soon(self._tell)
 
-    def removed(self, session_id: str) -> None:
-        """A session is gone."""
+    def _removed(self, session_id: str) -> None:
         self._kept = [each for each in self._kept if each.id != session_id]
-        self.changed()
-
-    def close(self) -> None:
-        """Nothing more is told."""
-        self._listeners.clear()
-        if self._due is not None:
-            self._due.cancel()
+        self._changed()
 
     def _tell(self) -> None:
         self._due = None
-        sessions = SessionList(sessions=tuple(self._sorted()))
-        for listener in tuple(self._listeners):
-            self._give(listener, sessions)
-
-    def _give(self, listener: ListListener, sessions: SessionList) -> None:
-        try:
-            listener(sessions)
-        except Exception:
-            self._log.exception("A listener to the list of sessions failed.")
+        self._listeners.tell(SessionList(sessions=tuple(self._sorted())))
 
     def _sorted(self) -> list[SessionInfo]:
-        known = {each.id: each for each in self._kept} | {each.id: each for each in self._live()}
+        live = {session.id: session.info for session in self._live.values()}
+        known = {each.id: each for each in self._kept} | live
         return sorted(known.values(), key=lambda each: (each.updated_at, each.id), reverse=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
-from typing import Any, Final
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -19,7 +19,7 @@ from .connector import InterpreterABC
 from .gathering import MAX_CONTENT
 from .memory import MOST_HELD, size
 from .part import AgentsPart
-from .session import House, Session
+from .session import Session
 
 #: Seconds that a turn which was cancelled has to end, before it is cancelled again.
 GRACE_S: Final = 2.0
@@ -32,7 +32,6 @@ class Turn:
 
     Args:
         session: The session.
-        house: What it shares with others.
         message: What is to be answered; it was said.
         agent: Whom it is for.
         continues: Whether AutoChat says the message.
@@ -42,7 +41,6 @@ class Turn:
     def __init__(
         self,
         session: Session,
-        house: House,
         message: Message,
         agent: InterpreterABC,
         ended: Callable[[Turn], None],
@@ -52,7 +50,6 @@ class Turn:
         self.session = session
         self.agent = agent
         self.had_confirmation = False
-        self._house = house
         self._message = message
         self._continues = continues
         self._ended = ended
@@ -61,7 +58,9 @@ class Turn:
         self._over = False
         name = f"chat session {session.id}"
         # In the interpreter's own context: what surrounds who said something isn't the turn's.
-        self._task = asyncio.create_task(self._run(), name=name, context=house.context.copy())
+        self._task = asyncio.create_task(
+            self._run(), name=name, context=session.config.context.copy()
+        )
         self._task.add_done_callback(lambda _: self._finish(Ending.STOPPED))
 
     def outlet(self) -> Outlet:
@@ -98,7 +97,7 @@ class Turn:
                 break
             self._task.cancel()
         else:
-            self._house.log.error(
+            self.session.config.log.error(
                 "chat session %s: its turn doesn't end, though it was cancelled; it is left alone",
                 self.session.id,
             )
@@ -119,7 +118,7 @@ class Turn:
         await self.session.recording.begin_turn()
         while True:
             part = self._part = AgentsPart(
-                self.session, self._house, agent, message, self.say, continues=continues
+                self.session, agent, message, self.say, continues=continues
             )
             try:
                 hand_on = await part.run()
@@ -129,13 +128,13 @@ class Turn:
                 return
             agent, continues = hand_ons.follow(agent, hand_on), False
             if hand_on.text is not None:
-                message = kinds.check(part.blank(content=hand_on.text))
+                message = kinds.check(part.blank(hand_on.text))
                 self.say(message)
 
     async def _failed(self, error: BaseException) -> Ending:
         if self._over or was_cancelled():
             if isinstance(error, Exception):
-                self._house.log.warning(
+                self.session.config.log.warning(
                     "%s failed as it was stopped.", self.agent.name, exc_info=error
                 )
             return Ending.STOPPED
@@ -143,17 +142,8 @@ class Turn:
             await self.session.recording.stopped()
             return Ending.STOPPED
         # A person reads it in the conversation; where the code failed, who wants to know.
-        self._house.log.info("A turn of %s failed.", self.agent.name, exc_info=error)
-        self.say(
-            Message(
-                id=self._house.new_id(),
-                session_id=self.session.id,
-                role="system",
-                content=explained(error),
-                format="error",
-                created_at=self._house.clock(),
-            )
-        )
+        self.session.config.log.info("A turn of %s failed.", self.agent.name, exc_info=error)
+        self.say(self.session.message("system", explained(error), format="error"))
         return Ending.ERROR
 
     def _finish(self, ending: Ending) -> None:
@@ -268,47 +258,35 @@ class _Unread:
         return replace(self._message, content="".join(self._parts))
 
 
-def said_by_user(message: str | UserInput | Message, session: Session, house: House) -> Message:
+def said_by_user(message: str | UserInput | Message, session: Session) -> Message:
     """What a user says, as a message of a session.
 
     Args:
         message: A text, with or without whom it is for; or a message of any type, from anywhere.
         session: The session.
-        house: What it shares with others.
 
     Raises:
         ProtocolError: `invalid_message`: it is no message.
     """
-    own: dict[str, Any] = {
-        "id": house.new_id(),
-        "session_id": session.id,
-        "created_at": house.clock(),
-    }
     if isinstance(message, Message):
+        new = session.message("user")
+        own = {"id": new.id, "session_id": new.session_id, "created_at": new.created_at}
         return kinds.check(replace(message, role="user", final=True, **own))
     if isinstance(message, str):
         message = UserInput(content=message)
-    return kinds.check(
-        Message(role="user", content=message.content, agent_name=message.agent_name, **own)
-    )
+    said = session.message("user", message.content, agent_name=message.agent_name)
+    return kinds.check(said)
 
 
-def continuation(agent: InterpreterABC, session: Session, house: House) -> Message:
+def continuation(agent: InterpreterABC, session: Session) -> Message:
     """What an agent is told to go on: the interpreter says it.
 
     Args:
         agent: The agent.
         session: The session.
-        house: What it shares with others.
     """
-    return Message(
-        id=house.new_id(),
-        session_id=session.id,
-        role="system",
-        content=clean(agent.continuation_prompt or "")[:MAX_CONTENT],
-        agent_name=agent.name,
-        created_at=house.clock(),
-    )
+    prompt = clean(agent.continuation_prompt or "")[:MAX_CONTENT]
+    return session.message("system", prompt, agent_name=agent.name)
 
 
 def next_agent(session: Session) -> InterpreterABC:

@@ -114,7 +114,7 @@ async def test_a_debugger_that_comes_after_the_last_turn_sees_the_run_end(
         await home.ask()
         assert home.info.run_id is None
         await asyncio.to_thread(view.until, lambda run: True)
-        connecting = home.interpreter._sessions.find(home.session).recording._connecting
+        connecting = home.interpreter.find(home.session).recording._connecting
         assert connecting is not None
         await asyncio.wait({connecting})
     assert (await asyncio.to_thread(view.over)).ending is RunEnding.FINISHED
@@ -136,7 +136,7 @@ async def test_a_core_that_goes_away_takes_no_turn_with_it(
         await home.ask("And now?")
         assert home.info.ending is Ending.DONE
         assert "away" in (home.info.no_debugger or "")
-        dbg = home.interpreter._sessions.find(home.session).recording._dbg
+        dbg = home.interpreter.find(home.session).recording._dbg
         assert dbg is not None
         link = dbg._live().link
     link.cut()  # else it would go on looking for its Core, beside other tests

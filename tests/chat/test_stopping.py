@@ -271,7 +271,7 @@ async def test_a_choice_that_comes_with_the_stop_is_refused() -> None:
         stream = home.send("Go.")
         waiting = (await home.until(lambda info: info.waiting)).waiting
         closing = asyncio.ensure_future(stream.aclose())
-        while home.interpreter._sessions.find(home.session).turn._task.cancelling() == 0:  # type: ignore[union-attr]
+        while home.interpreter.find(home.session).turn._task.cancelling() == 0:  # type: ignore[union-attr]
             await asyncio.sleep(0)
         if home.info.waiting is not None:
             with refused("not_waiting"):
