@@ -259,12 +259,6 @@ def is_stop(error: BaseException) -> bool:
     return isinstance(error, AgentStopped)
 
 
-def was_cancelled() -> bool:
-    """Whether this task was cancelled, and not something that an agent waited for."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
-
-
 #: Seconds that a connector has to let go.
 PATIENCE_S: Final = 1.0
 #: Seconds that it has to end, once it was cancelled.

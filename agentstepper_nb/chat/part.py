@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import CommandError, ProtocolError
 from ..protocol.chat import Message, MessageType, Phase, Piece
-from .agents import explained, is_stop, was_cancelled
+from .adapter import items
+from .agents import explained, is_stop
 from .connector import HandOn, InterpreterABC, Turn
 from .editing import Given, Part, given_as_json, given_from_json, part_as_json, part_from_json
 from .gathering import Gathering, as_piece, says_nothing
 from .memory import MOST_HELD, size
-from .pulling import OVER
+from .pulling import OVER, was_cancelled
 from .session import Asked, Session
-from .streams import items
 
 if TYPE_CHECKING:
     from ..sdk.aclient import AsyncAgentStepper
@@ -145,9 +145,10 @@ class AgentsPart:
             agents=self._session.agents.infos(),
             continues=self._given.message is self._continuation,
         )
+        begin = partial(self._agent.chat, self._given.message, beside)
         choice: str | None = None
         try:
-            async with aclosing(items(self._agent.chat(self._given.message, beside))) as answer:
+            async with aclosing(items(begin)) as answer:
                 while (item := await _next(answer, choice)) is not OVER:
                     if isinstance(item, HandOn):
                         self._hand_on = item

@@ -11,13 +11,13 @@ import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from enum import Enum
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol
 
 
 class Over(Enum):
@@ -29,6 +29,73 @@ class Over(Enum):
 OVER: Final = Over.OVER
 
 _CANCELLED: Final = "What gives the answer was cancelled, and not by who reads it."
+#: Said of code that would end this process.
+ENDED: Final = "What gives the answer wanted to end its process: {error!r}."
+
+
+def told(error: BaseException) -> BaseException:
+    """An error as it is given on: what would end the process or a loop is one like others."""
+    if isinstance(error, SystemExit | KeyboardInterrupt | GeneratorExit):
+        return RuntimeError(ENDED.format(error=error))
+    return error
+
+
+class SyncSource:
+    """Gives items, and is closed with its iterator, which may be the same object."""
+
+    def __init__(self, source: Iterable[Any]) -> None:
+        self._source = source
+        self._iterator: Iterator[Any] | None = None
+
+    def next(self, sent: object) -> Any:
+        """The next item; a generator is sent something for it, unless that is None."""
+        if self._iterator is None:
+            self._iterator = iter(self._source)
+        send = getattr(self._iterator, "send", None)
+        return next(self._iterator) if sent is None or send is None else send(sent)
+
+    def close(self, over: Future[None]) -> None:
+        """Close it, and settle the future, with the error that closing raises."""
+        try:
+            for each in _apart(self._iterator, self._source):
+                ending = getattr(each, "close", None)
+                if callable(ending):
+                    ending()
+        except BaseException as error:
+            over.set_exception(told(error))
+        else:
+            over.set_result(None)
+
+
+class AsyncSource:
+    """As `SyncSource`, of an async one, in the task that uses it."""
+
+    def __init__(self, source: AsyncIterable[Any]) -> None:
+        self._source = source
+        self._iterator: AsyncIterator[Any] | None = None
+
+    async def next(self, sent: object) -> Any:
+        """The next item; a generator is sent something for it, unless that is None."""
+        if self._iterator is None:
+            self._iterator = aiter(self._source)
+        send = getattr(self._iterator, "asend", None)
+        return await (anext(self._iterator) if sent is None or send is None else send(sent))
+
+    async def close(self) -> None:
+        """Close it, by what it has for that."""
+        for each in _apart(self._iterator, self._source):
+            ending = getattr(each, "aclose", None) or getattr(each, "close", None)
+            if callable(ending):
+                closing = ending()
+                if inspect.isawaitable(closing):
+                    await closing
+
+
+def _apart(iterator: object, source: object) -> list[object]:
+    """An iterator and its source, where they are there and are two."""
+    return [source] if iterator is None or iterator is source else [iterator, source]
+
+
 #: A request: where the item goes, and what a generator is sent for it.
 _Request = tuple["Future[Any]", object]
 
@@ -56,16 +123,15 @@ class Puller(Protocol):
         """Whether the caller is where the source runs: who waits there for its end waits for itself."""
 
 
-class HerePuller:
-    """Pulls from a sync source on the thread that asks.
+class HerePuller(Puller):
+    """Pulls from a sync source on the thread that asks. Who stops it waits where another is within.
 
     Args:
         source: The source.
     """
 
     def __init__(self, source: Iterable[Any]) -> None:
-        self._source = source
-        self._iterator: Iterator[Any] | None = None
+        self._source = SyncSource(source)
         self._turn = threading.RLock()  # held while the source runs
         self._runs_on: int | None = None  # the thread, while it does
         self._stopping = False
@@ -84,16 +150,14 @@ class HerePuller:
     def _step(self, sent: object) -> Any:
         self._runs_on = threading.get_ident()
         try:
-            if self._iterator is None:
-                self._iterator = iter(self._source)
-            return next_item(self._iterator, sent)
+            return self._source.next(sent)
         finally:
             self._runs_on = None
             if self._stopping:
                 self._close()
 
     def stop(self) -> Future[None]:
-        """See `Puller`. It waits where another thread is within the source."""
+        """See `Puller`."""
         with self._turn:
             self._stopping = True
             if not self.within():  # else it is closed once it has given
@@ -106,10 +170,10 @@ class HerePuller:
 
     def _close(self) -> None:
         if not self._over.done():
-            _close(self._over, self._iterator, self._source)
+            self._source.close(self._over)
 
 
-class ThreadPuller:
+class ThreadPuller(Puller):
     """Pulls from a sync source on a thread of its own, in a copy of the context of the first pull.
 
     Nothing ends a thread that blocks: the source is closed when it gives its next item, or ends.
@@ -119,7 +183,7 @@ class ThreadPuller:
     """
 
     def __init__(self, source: Iterable[Any]) -> None:
-        self._source = source
+        self._source = SyncSource(source)
         self._wanted: SimpleQueue[_Request | None] = SimpleQueue()
         self._over: Future[None] = _promise()
         self._starting = threading.Lock()
@@ -136,6 +200,10 @@ class ThreadPuller:
         self._tell(None)
         return self._over
 
+    def within(self) -> bool:
+        """See `Puller`."""
+        return threading.current_thread() is self._thread
+
     def _tell(self, request: _Request | None) -> None:
         self._wanted.put(request)
         with self._starting:
@@ -148,24 +216,18 @@ class ThreadPuller:
         if self._over.done():
             self._refuse()
 
-    def within(self) -> bool:
-        """See `Puller`."""
-        return threading.current_thread() is self._thread
-
     def _work(self) -> None:
-        iterator: Iterator[Any] | None = None
         while (request := self._wanted.get()) is not None:
             future, sent = request
             try:
-                iterator = iter(self._source) if iterator is None else iterator
-                future.set_result(next_item(iterator, sent))
+                future.set_result(self._source.next(sent))
             except StopIteration:
                 future.set_result(OVER)
                 break
             except BaseException as error:
                 future.set_exception(told(error))
                 break
-        _close(self._over, iterator, self._source)
+        self._source.close(self._over)
         self._refuse()
 
     def _refuse(self) -> None:
@@ -177,7 +239,7 @@ class ThreadPuller:
                     request[0].set_result(OVER)
 
 
-class LoopPuller:
+class LoopPuller(Puller):
     """Pulls from an async source, in one task of one loop.
 
     Args:
@@ -187,10 +249,9 @@ class LoopPuller:
 
     def __init__(self, source: AsyncIterable[Any], loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._source = source
+        self._source = AsyncSource(source)
         self._requests: asyncio.Queue[_Request] = asyncio.Queue()
         self._over: Future[None] = _promise()
-        self._iterator: AsyncIterator[Any] | None = None
         self._task: asyncio.Task[None] | None = None
         self._running = False  # from the task's first step until the source is to be closed
         self._stopping = False
@@ -249,16 +310,14 @@ class LoopPuller:
                 raise  # the loop ends
         finally:
             self._running = False
-            await _aclose(self._over, self._iterator, self._source)
+            await self._close()
             while not self._requests.empty():
                 self._requests.get_nowait()[0].set_result(OVER)
 
     async def _answer(self, future: Future[Any], sent: object) -> bool:
         """Answer a request; whether there may be more."""
         try:
-            if self._iterator is None:
-                self._iterator = aiter(self._source)
-            future.set_result(await next_of(self._iterator, sent))
+            future.set_result(await self._source.next(sent))
         except StopAsyncIteration:
             future.set_result(OVER)
         except asyncio.CancelledError:
@@ -266,7 +325,7 @@ class LoopPuller:
                 future.set_result(OVER)
                 raise
             future.set_exception(RuntimeError(_CANCELLED))
-            if _cancelling():
+            if was_cancelled():
                 raise
         except BaseException as error:
             future.set_exception(told(error))
@@ -274,8 +333,19 @@ class LoopPuller:
             return True
         return False
 
+    async def _close(self) -> None:
+        try:
+            await self._source.close()
+        except BaseException as error:
+            self._over.set_exception(told(error))
+            if isinstance(error, asyncio.CancelledError):
+                raise
+        else:
+            self._over.set_result(None)
 
-def _cancelling() -> bool:
+
+def was_cancelled() -> bool:
+    """Whether this task was cancelled, and not something that an agent waited for."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
@@ -285,77 +355,3 @@ def _promise() -> Future[Any]:
     future: Future[Any] = Future()
     future.set_running_or_notify_cancel()
     return future
-
-
-def _close(over: Future[None], *sources: object) -> None:
-    """Close a source and its iterator, which may be one."""
-    try:
-        for source in apart(sources):
-            close(source)
-    except BaseException as error:
-        over.set_exception(told(error))
-    else:
-        over.set_result(None)
-
-
-async def _aclose(over: Future[None], *sources: object) -> None:
-    """As `_close`, for async ones."""
-    try:
-        for source in apart(sources):
-            await aclose(source)
-    except BaseException as error:
-        over.set_exception(told(error))
-        if isinstance(error, asyncio.CancelledError):
-            raise
-    else:
-        over.set_result(None)
-
-
-#: Said of code that would end this process.
-ENDED: Final = "What gives the answer wanted to end its process: {error!r}."
-
-
-def next_of(iterator: AsyncIterator[Any], sent: object) -> Awaitable[Any]:
-    """Await it for the next item; a generator is sent something for it, unless that is None."""
-    send = getattr(iterator, "asend", None)
-    if sent is None or send is None:
-        return anext(iterator)
-    return cast("Awaitable[Any]", send(sent))
-
-
-def next_item(iterator: Iterator[Any], sent: object) -> Any:
-    """The next item; a generator is sent something for it, unless that is None."""
-    send = getattr(iterator, "send", None)
-    return next(iterator) if sent is None or send is None else send(sent)
-
-
-def told(error: BaseException) -> BaseException:
-    """An error as it is given on: what would end the process or a loop is one like others."""
-    if isinstance(error, SystemExit | KeyboardInterrupt | GeneratorExit):
-        return RuntimeError(ENDED.format(error=error))
-    return error
-
-
-def close(source: object) -> None:
-    """Close a sync source, if it can be closed."""
-    ending = getattr(source, "close", None)
-    if callable(ending):
-        ending()
-
-
-async def aclose(source: object) -> None:
-    """Close an async source, by what it has for that."""
-    ending = getattr(source, "aclose", None) or getattr(source, "close", None)
-    if callable(ending):
-        closing = ending()
-        if inspect.isawaitable(closing):
-            await closing
-
-
-def apart(sources: Iterable[object]) -> list[object]:
-    """Those that are there, each once."""
-    found: list[object] = []
-    for source in sources:
-        if source is not None and not any(source is other for other in found):
-            found.append(source)
-    return found

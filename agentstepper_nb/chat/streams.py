@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import threading
 from collections.abc import (
     AsyncGenerator,
@@ -14,51 +13,24 @@ from collections.abc import (
     Generator,
     Iterable,
     Iterator,
-    Mapping,
     Sequence,
 )
-from contextlib import aclosing, suppress
-from typing import Any, Final, Generic, Protocol, Self, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
 from ..protocol.chat import Message
 from ..rpc.loop_thread import LoopThread
 from ..sdk.pumps import in_thread, result
 from .connector import Confirm, Item
 from .gathering import Gathered
-from .pulling import (
-    ENDED,
-    OVER,
-    HerePuller,
-    LoopPuller,
-    Puller,
-    ThreadPuller,
-    aclose,
-    apart,
-    next_of,
-)
+from .pulling import OVER, HerePuller, LoopPuller, Puller, ThreadPuller
 
 T = TypeVar("T")
-Taken = TypeVar("Taken", contravariant=True)
 
 _TWICE: Final = "This stream is being read, or was: ask for another answer to read another."
 _OWN_LOOP: Final = (
     "This stream's source lives on the event loop that runs here, which would wait for itself: read it "
     "with `async for`."
 )
-
-
-class Gatherer(Protocol[Taken]):
-    """Puts together what a stream gives."""
-
-    @property
-    def messages(self) -> tuple[Message, ...]:
-        """What was said so far; of the newest at least."""
-
-    def take(self, item: Taken) -> object:
-        """Take an item in."""
-
-    def close(self) -> object:
-        """The stream is over."""
 
 
 class StreamWrapper(Generic[T]):
@@ -77,7 +49,6 @@ class StreamWrapper(Generic[T]):
     Args:
         source: What gives the items. An async one that nobody read is closed by its `aclose`; of a
             generator that never began, that runs nothing.
-        gather: Makes what puts the items together; by default messages and pieces become messages.
         loop: The event loop that an async source belongs to; None: the reader's, and for a sync reader
             one of its own.
     """
@@ -86,12 +57,11 @@ class StreamWrapper(Generic[T]):
         self,
         source: Iterable[T] | AsyncIterable[T],
         *,
-        gather: Callable[[], Gatherer[T]] | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         self._source = source
         self._loop = loop
-        self._gatherer: Gatherer[T] = Gathered() if gather is None else gather()
+        self._gathered = Gathered()
         self._choosing = threading.Lock()
         self._puller: Puller | None = None
         self._thread: LoopThread | None = None
@@ -101,7 +71,7 @@ class StreamWrapper(Generic[T]):
     @property
     def final(self) -> tuple[Message, ...]:
         """What was said, as messages, the newest of them; while it is read, as far as it has come."""
-        return self._gatherer.messages
+        return self._gathered.messages
 
     # ---- reading ------------------------------------------------------------------------------------
 
@@ -115,7 +85,7 @@ class StreamWrapper(Generic[T]):
         puller = self._begin(sync=True)
         try:
             while (item := result(puller.pull())) is not OVER:
-                self._gatherer.take(item)
+                self._gathered.take(item)
                 yield item
         finally:
             self.close()
@@ -124,7 +94,7 @@ class StreamWrapper(Generic[T]):
         puller = self._begin(sync=False)
         try:
             while (item := await asyncio.wrap_future(puller.pull())) is not OVER:
-                self._gatherer.take(item)
+                self._gathered.take(item)
                 yield item
         except asyncio.CancelledError:
             if isinstance(puller, ThreadPuller):
@@ -203,91 +173,13 @@ class StreamWrapper(Generic[T]):
         with self._choosing:
             ended, self._ended = self._ended, True
         if not ended:
-            self._gatherer.close()
+            self._gathered.close()
             if self._thread is not None:
                 self._thread.close()
 
 
 async def _running_loop() -> asyncio.AbstractEventLoop:
     return asyncio.get_running_loop()
-
-
-#: What is iterable, and yet one item.
-_ITEMS: Final = (str, bytes, Mapping)
-
-
-def items(answer: object) -> AsyncGenerator[Any, object]:
-    """The items of an answer, whoever gives it; what this is sent, the answer is sent where it stands.
-
-    An async answer runs within the task that reads, a sync one on a thread, to which cancelling doesn't
-    reach: it is closed where it yields next, and nobody hears it.
-
-    Args:
-        answer: Sync or async, a single item, or a coroutine that gives any of these.
-
-    Raises:
-        RuntimeError: What gives it wants to end the process.
-    """
-    return begun(lambda: answer)
-
-
-async def begun(begin: Callable[[], object]) -> AsyncGenerator[Any, object]:
-    """As `items`, of an answer that begins when the first item is asked for.
-
-    Args:
-        begin: Gives the answer.
-    """
-    sent: object = None
-    try:
-        answer = begin()
-        while inspect.isawaitable(answer):
-            answer = await answer
-        async with aclosing(_given(answer)) as given:
-            with suppress(StopAsyncIteration):
-                while True:
-                    sent = yield await given.asend(sent)
-    except SystemExit as error:  # which would end the loop
-        raise RuntimeError(ENDED.format(error=error)) from None
-
-
-def _given(answer: object) -> AsyncGenerator[Any, object]:
-    if isinstance(answer, AsyncIterable):
-        return _within(answer)
-    if isinstance(answer, Iterable) and not isinstance(answer, _ITEMS):
-        return _beside(answer)
-    return _alone(answer)
-
-
-async def _alone(answer: object) -> AsyncGenerator[Any, object]:
-    if answer is not None:
-        yield answer
-
-
-async def _within(source: AsyncIterable[Any]) -> AsyncGenerator[Any, object]:
-    iterator = aiter(source)
-    sent: object = None
-    try:
-        with suppress(StopAsyncIteration):
-            while True:
-                sent = yield await next_of(iterator, sent)
-    finally:
-        for each in apart((iterator, source)):
-            await aclose(each)
-
-
-async def _beside(source: Iterable[Any]) -> AsyncGenerator[Any, object]:
-    puller = ThreadPuller(source)
-    sent: object = None
-    try:
-        while (item := await asyncio.wrap_future(puller.pull(sent))) is not OVER:
-            sent = yield item
-    except asyncio.CancelledError:
-        puller.stop()
-        raise
-    except GeneratorExit:
-        await asyncio.wrap_future(puller.stop())
-        raise
-    await asyncio.wrap_future(puller.stop())
 
 
 class Saying:

@@ -13,12 +13,13 @@ from ..errors import CommandError
 from ..llm_wire.answers import clean
 from ..protocol.chat import Ending, Message
 from . import kinds
-from .agents import HandOns, explained, is_stop, was_cancelled
+from .agents import HandOns, explained, is_stop
 from .backend import UserInput
 from .connector import InterpreterABC
 from .gathering import MAX_CONTENT
 from .memory import MOST_HELD, size
 from .part import AgentsPart
+from .pulling import was_cancelled
 from .session import Session
 
 #: Seconds that a turn which was cancelled has to end, before it is cancelled again.

@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 
+from agentstepper_nb.chat.adapter import items
 from agentstepper_nb.chat.allowed_paths import AllowedPaths
 from agentstepper_nb.chat.connector import InterpreterABC, Item, Turn
 from agentstepper_nb.chat.desk import Chat
 from agentstepper_nb.chat.gathering import Gathered
 from agentstepper_nb.chat.interpreter import Interpreter
 from agentstepper_nb.chat.service import ChatService
-from agentstepper_nb.chat.streams import items
 from agentstepper_nb.protocol.chat import (
     AgentInfo,
     Begin,
@@ -216,7 +216,7 @@ async def answered(
     """What it yields, to its end; each yield gives it the choice."""
     message = said(message) if isinstance(message, str) else message
     got: list[Any] = []
-    async with aclosing(items(agent.chat(message, turn or a_turn()))) as answer:
+    async with aclosing(items(lambda: agent.chat(message, turn or a_turn()))) as answer:
         sent = None
         while True:
             try:

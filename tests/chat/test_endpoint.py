@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from agentstepper_nb.chat.adapter import items
 from agentstepper_nb.chat.connector import Replace
 from agentstepper_nb.chat.connectors.endpoint import Endpoint
-from agentstepper_nb.chat.streams import items
 from agentstepper_nb.errors import ModelError
 from agentstepper_nb.llm_wire.conversation import AssistantMessage, UserMessage
 from agentstepper_nb.llm_wire.events import ResponseCompleted, TextDelta
@@ -28,7 +28,7 @@ from tests.helpers.loops import on_loop
 @on_loop
 async def test_text_is_told_as_it_comes() -> None:
     endpoint, model = an_endpoint([TextDelta("Good "), TextDelta("day."), HANGS])
-    async with aclosing(items(endpoint.chat(said(), a_turn()))) as answer:
+    async with aclosing(items(lambda: endpoint.chat(said(), a_turn()))) as answer:
         assert [await anext(answer), await anext(answer)] == ["Good ", "day."]
         await model.hanging.wait()
     assert model.closed_early.is_set()

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from agentstepper_nb.chat.adapter import items
 from agentstepper_nb.chat.connector import HandOn
 from agentstepper_nb.chat.connectors.calling import LONGEST
 from agentstepper_nb.chat.connectors.endpoint import Endpoint
-from agentstepper_nb.chat.streams import items
 from agentstepper_nb.errors import ModelError
 from agentstepper_nb.llm_wire.conversation import AssistantMessage, UserMessage
 from agentstepper_nb.protocol.chat import AgentInfo, AgentType, MessageType
@@ -202,7 +202,7 @@ async def test_the_question_comes_after_what_was_said_before() -> None:
         confirm_tools=True,
     )
     turn = a_turn(person=confirm)  # type: ignore[arg-type]
-    async for item in items(endpoint.chat(said(), turn)):
+    async for item in items(lambda: endpoint.chat(said(), turn)):
         got.append(item)
     assert len(got) == 4
 

@@ -14,9 +14,9 @@ import pytest
 
 from agentstepper_nb import AgentStepper, AgentStepperCore, AsyncAgentStepper
 from agentstepper_nb.chat import pieces
+from agentstepper_nb.chat.adapter import items
 from agentstepper_nb.chat.connector import HandOn, Turn
 from agentstepper_nb.chat.connectors.function import FunctionAgent
-from agentstepper_nb.chat.streams import items
 from agentstepper_nb.protocol.chat import Message, Piece
 from agentstepper_nb.protocol.values import EventKind, Side
 from agentstepper_nb.sdk import ambient
@@ -295,7 +295,7 @@ async def test_an_answer_that_is_broken_off_is_closed(function: Callable[..., An
             ended.append("async")
 
     agent = FunctionAgent(watched if function is generator else awatched)
-    async with aclosing(items(agent.chat(said(), a_turn()))) as answer:
+    async with aclosing(items(lambda: agent.chat(said(), a_turn()))) as answer:
         assert await anext(answer) == "You said: "
     assert len(ended) == 1
 
@@ -303,7 +303,8 @@ async def test_an_answer_that_is_broken_off_is_closed(function: Callable[..., An
 @on_loop
 async def test_an_answer_that_nobody_begins_runs_nothing() -> None:
     for function in ALL:
-        await items(FunctionAgent(function).chat(said(), a_turn())).aclose()
+        answer: Any = FunctionAgent(function).chat(said(), a_turn())
+        await answer.aclose()
 
 
 def debugged_plain(message: str) -> str:

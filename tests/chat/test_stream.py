@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.chat.streams import StreamWrapper
-from agentstepper_nb.protocol.chat import Message
 from tests.chat.sources import (
     GIVEN,
     AWatched,
@@ -169,24 +168,3 @@ async def test_a_source_that_cancels_itself_is_an_error() -> None:
     with pytest.raises(RuntimeError, match="was cancelled"):
         async for _ in StreamWrapper(cancelled()):
             pass
-
-
-def test_a_gatherer_of_ones_own() -> None:
-    class Counting:
-        def __init__(self) -> None:
-            self.items: list[int] = []
-            self.closed = False
-
-        @property
-        def messages(self) -> tuple[Message, ...]:
-            return ()
-
-        def take(self, item: int) -> None:
-            self.items.append(item)
-
-        def close(self) -> None:
-            self.closed = True
-
-    counting = Counting()
-    assert read(StreamWrapper(iter([1, 2]), gather=lambda: counting)) == [1, 2]
-    assert (counting.items, counting.closed) == ([1, 2], True)

@@ -18,8 +18,9 @@ from ...llm_wire.answers import clean
 from ...llm_wire.conversation import ToolCall, ToolSpec
 from ...sdk.steps import DENIED
 from .. import pieces
+from ..adapter import started
 from ..streams import Saying
-from .function import hints_of, name_of, started
+from .function import hints_of, name_of
 
 if TYPE_CHECKING:
     from ...sdk.aclient import AsyncAgentStepper

@@ -8,10 +8,8 @@ from functools import partial
 from typing import Any, ClassVar, Final, get_args, get_type_hints
 
 from ...protocol.chat import AgentName, AgentType, Message
-from ...sdk.pumps import in_thread
+from ..adapter import called, items, started
 from ..connector import Answer, InterpreterABC, Turn
-from ..pulling import told
-from ..streams import begun
 
 #: Gives an argument.
 _Give = Callable[[Message, Turn], Any]
@@ -84,7 +82,7 @@ class FunctionAgent(InterpreterABC):
 
     def chat(self, message: Message, turn: Turn) -> Answer:
         """See `InterpreterABC.chat`."""
-        return begun(lambda: started(self._function, partial(self._call, message, turn)))
+        return items(lambda: started(self._function, partial(self._call, message, turn)))
 
     def _call(self, message: Message, turn: Turn) -> Any:
         args, named = self._parameters.given(message, turn)
@@ -177,53 +175,14 @@ def _history(message: Message, turn: Turn) -> Any:
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
     """The types of its parameters, as far as they can be known: names may be missing where it runs."""
     try:
-        return get_type_hints(_plain(function), include_extras=True)
+        return get_type_hints(called(function), include_extras=True)
     except Exception:
         return {}
 
 
-def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function within a partial one, or of an object that is called like one."""
-    while isinstance(function, partial):
-        function = function.func
-    if inspect.isroutine(function) or inspect.isclass(function):
-        return function
-    return type(function).__call__
-
-
-def started(function: Callable[..., Any], call: Callable[[], Any]) -> Any:
-    """Start a function of any form: sync or async, plain or a generator.
-
-    Args:
-        function: The function.
-        call: Calls it.
-
-    Returns:
-        What the call gave, which may be awaitable. The body of a plain sync function runs on a thread.
-    """
-    plain = _plain(function)
-    if (
-        inspect.iscoroutinefunction(plain)
-        or inspect.isgeneratorfunction(plain)
-        or inspect.isasyncgenfunction(plain)
-    ):
-        return call()  # its body runs later, where it is awaited or pulled
-    return in_thread(partial(_guarded, call))
-
-
-def _guarded(call: Callable[[], Any]) -> Any:
-    """Call it on a thread: what would end the loop, or an iteration, is an error like others."""
-    try:
-        return call()
-    except (StopIteration, StopAsyncIteration) as error:
-        raise RuntimeError(f"The function raised {error!r}.") from error
-    except BaseException as error:
-        raise told(error) from error.__cause__
-
-
 def name_of(function: Callable[..., Any]) -> str:
     """What a function is called; “function” where it has no name."""
-    name = getattr(_plain(function), "__name__", "")
+    name = getattr(called(function), "__name__", "")
     if name in ("", "__call__"):
         name = type(function).__name__
     return "function" if name == "<lambda>" else str(name)[:100]

@@ -12,10 +12,10 @@ from typing import Final
 from ... import discover
 from ...errors import AgentStepperError, CommandError
 from ...protocol.chat import Asked, Attend, Chosen, Done, Give, MessageType, Piece
+from ..adapter import items
 from ..agents import explained
 from ..connector import HandOn, InterpreterABC, Turn
 from ..gathering import as_piece
-from ..streams import items
 from .line import ChatLine
 
 _log: Final = logging.getLogger("agentstepper_nb.chat.outside.client")
@@ -99,7 +99,7 @@ class Attending:
             data_dir=discover.data_dir(),
             log=_log,
         )
-        async with aclosing(items(self._agent.chat(asked.message, turn))) as answer:
+        async with aclosing(items(partial(self._agent.chat, asked.message, turn))) as answer:
             choice: str | None = None
             with suppress(StopAsyncIteration):
                 while True:
