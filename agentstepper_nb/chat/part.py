@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import CommandError, ProtocolError
 from ..protocol.chat import Message, MessageType, Phase, Piece
+from . import pieces
 from .adapter import items
 from .agents import explained, is_stop
 from .connector import HandOn, InterpreterABC, Turn
@@ -178,13 +179,7 @@ class AgentsPart:
     async def _confirm(
         self, text: str, choices: Sequence[str] = ("Yes", "No"), *, details: object = None
     ) -> str:
-        piece = Piece(
-            type=MessageType.CONFIRMATION.value,
-            content=text,
-            choices=tuple(choices),
-            details=details,
-        )
-        choice = await self._take(piece)
+        choice = await self._take(pieces.confirmation(text, choices, details=details))
         assert choice is not None
         return choice
 

@@ -77,6 +77,19 @@ def result(call_id: str | None, value: Any, *, ok: bool = True) -> Piece:
     )
 
 
-def confirmation(content: str, choices: Sequence[str] = ("Yes", "No")) -> Piece:
-    """A question to the person. A generator that yields it is sent the choice."""
-    return Piece(type=MessageType.CONFIRMATION.value, content=content, choices=tuple(choices))
+def confirmation(
+    content: str, choices: Sequence[str] = ("Yes", "No"), *, details: object = None
+) -> Piece:
+    """A question to the person. A generator that yields it is sent the choice.
+
+    Args:
+        content: What is asked.
+        choices: What may be chosen.
+        details: JSON values to be shown with it.
+    """
+    return Piece(
+        type=MessageType.CONFIRMATION.value,
+        content=content,
+        choices=tuple(choices),
+        details=details,
+    )

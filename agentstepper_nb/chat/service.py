@@ -8,6 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
@@ -45,7 +46,7 @@ class _Method(Generic[Params]):
     """
 
     params: type[Params]
-    answer: Callable[[Params], Awaitable[Struct | None]]
+    answer: Callable[[Params], Awaitable[Struct | None] | Struct | None]
     right: Right = Right.TALK
     of_all: bool = False
 
@@ -75,17 +76,27 @@ class ChatService:
         self._only = session
         self._sent = Sent() if sent is None else sent
         watch = Right.WATCH
+        here = interpreter
         self._methods: dict[str, _Method[Any]] = {
             "send": _Method(wire.Send, self._send),
-            "choose": _Method(wire.Choose, self._choose),
-            "stop": _Method(wire.InSession, self._stop),
+            "choose": _Method(
+                wire.Choose,
+                lambda of: ready(here.choose(of.session, of.message, of.choice)),
+            ),
+            "stop": _Method(wire.InSession, lambda of: here.stop(of.session)),
             "set": _Method(wire.SetSession, self._set),
-            "create": _Method(wire.Create, self._create, of_all=True),
-            "open": _Method(wire.InSession, self._open, watch),
-            "remove": _Method(wire.InSession, self._remove, of_all=True),
+            "create": _Method(
+                wire.Create, lambda of: here.info(here.create_session(of.title)), of_all=True
+            ),
+            "open": _Method(wire.InSession, lambda of: here.open(of.session), watch),
+            "remove": _Method(wire.InSession, lambda of: here.remove(of.session), of_all=True),
             "earlier": _Method(wire.Earlier, self._earlier, watch),
-            "picture": _Method(wire.OneMessage, self._picture, watch),
-            "source": _Method(wire.OneMessage, self._source, watch),
+            "picture": _Method(
+                wire.OneMessage, lambda of: here.picture(of.session, of.message), watch
+            ),
+            "source": _Method(
+                wire.OneMessage, lambda of: here.source(of.session, of.message), watch
+            ),
         }
 
     # ---- a line's service ---------------------------------------------------------------------------
@@ -108,7 +119,8 @@ class ChatService:
             self._check_all()
         asked = read(params, known.params)
         self._check_session(getattr(asked, "session", None))
-        return await known.answer(asked)
+        answer = known.answer(asked)
+        return await answer if isawaitable(answer) else answer
 
     async def stream(self, method: str, params: Raw) -> AsyncGenerator[Struct, None]:
         """`watch` a session, or `watch_sessions`; see `Service.stream`. Errors as `call`."""
@@ -167,18 +179,12 @@ class ChatService:
 
     # ---- what is asked once -------------------------------------------------------------------------
 
-    async def _send(self, asked: wire.Send) -> wire.Message:
+    def _send(self, asked: wire.Send) -> wire.Message:
         given = UserInput(content=asked.content, agent_name=asked.agent_name)
         say = partial(self._interpreter.say, asked.session, given)
         return ready(self._sent.once(asked.session, asked.key, say))
 
-    async def _choose(self, asked: wire.Choose) -> wire.Message:
-        return ready(self._interpreter.choose(asked.session, asked.message, asked.choice))
-
-    async def _stop(self, asked: wire.InSession) -> None:
-        await self._interpreter.stop(asked.session)
-
-    async def _set(self, asked: wire.SetSession) -> wire.SessionInfo:
+    def _set(self, asked: wire.SetSession) -> wire.SessionInfo:
         return self._interpreter.set(
             asked.session,
             title=asked.title,
@@ -187,25 +193,10 @@ class ChatService:
             default_agent=asked.default_agent,
         )
 
-    async def _create(self, asked: wire.Create) -> wire.SessionInfo:
-        return self._interpreter.info(self._interpreter.create_session(asked.title))
-
-    async def _open(self, asked: wire.InSession) -> wire.SessionInfo:
-        return self._interpreter.open(asked.session)
-
-    async def _remove(self, asked: wire.InSession) -> None:
-        await self._interpreter.remove(asked.session)
-
-    async def _earlier(self, asked: wire.Earlier) -> wire.Messages:
+    def _earlier(self, asked: wire.Earlier) -> wire.Messages:
         found = self._interpreter.earlier(asked.session, asked.before, asked.limit)
         told = newest(found.messages)
         return wire.Messages(messages=told, more=found.more or len(told) < len(found.messages))
-
-    async def _picture(self, asked: wire.OneMessage) -> wire.Picture:
-        return await self._interpreter.picture(asked.session, asked.message)
-
-    async def _source(self, asked: wire.OneMessage) -> wire.Source:
-        return await self._interpreter.source(asked.session, asked.message)
 
     # ---- who may ------------------------------------------------------------------------------------
 

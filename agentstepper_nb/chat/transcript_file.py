@@ -8,7 +8,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import Final, Protocol
+from typing import Final
 
 from ..errors import CommandError
 
@@ -16,11 +16,14 @@ from ..errors import CommandError
 MOST_IN_MEMORY: Final = 64 * 1024 * 1024
 
 
-class Lines(Protocol):
-    """Takes lines, and gives back what was written."""
+class Lines:
+    """Takes lines, and gives back what was written.
 
-    size: int
-    """How many bytes there are."""
+    Attributes:
+        size: How many bytes there are.
+    """
+
+    size = 0
 
     def append(self, line: bytes) -> int:
         """Write a line; where it begins. All of it, or nothing.
@@ -28,6 +31,7 @@ class Lines(Protocol):
         Raises:
             OSError: It can't be written.
         """
+        raise OSError("it is only read")
 
     def read(self, offset: int, length: int) -> bytes:
         """What stands somewhere.
@@ -35,6 +39,7 @@ class Lines(Protocol):
         Raises:
             OSError: It can't be read.
         """
+        raise NotImplementedError
 
     def remove(self) -> None:
         """Delete it, and let go of it.
@@ -42,17 +47,17 @@ class Lines(Protocol):
         Raises:
             OSError: It can't be deleted.
         """
+        self.close()
 
     def close(self) -> None:
         """Let go of it. Idempotent."""
 
 
-class MemoryLines:
+class MemoryLines(Lines):
     """Lines that go with the process. What is too much for memory is in a file without a name."""
 
     def __init__(self) -> None:
         self._file = SpooledTemporaryFile(MOST_IN_MEMORY)  # noqa: SIM115 - `close` closes it
-        self.size = 0
 
     def append(self, line: bytes) -> int:
         """See `Lines`."""
@@ -63,10 +68,6 @@ class MemoryLines:
     def read(self, offset: int, length: int) -> bytes:
         """See `Lines`."""
         return self._at(offset).read(length)
-
-    def remove(self) -> None:
-        """See `Lines`."""
-        self.close()
 
     def close(self) -> None:
         """See `Lines`."""
@@ -80,7 +81,7 @@ class MemoryLines:
         return self._file
 
 
-class ReadLines:
+class ReadLines(Lines):
     """Lines of a file that is read once, and written by nobody here.
 
     Args:
@@ -91,23 +92,12 @@ class ReadLines:
         self._descriptor = descriptor
         self.size = os.fstat(descriptor).st_size
 
-    def append(self, line: bytes) -> int:
-        """See `Lines`."""
-        raise OSError("it is only read")
-
     def read(self, offset: int, length: int) -> bytes:
         """See `Lines`."""
         return os.pread(self._descriptor, length, offset)
 
-    def remove(self) -> None:
-        """See `Lines`."""
-        raise OSError("it is only read")
 
-    def close(self) -> None:
-        """See `Lines`."""
-
-
-class FileLines:
+class FileLines(Lines):
     """Lines of a file, each written as it comes. It is made with the first one, for this user alone.
 
     A line that a crash cut short stays as it is, and what follows begins on a line of its own.
@@ -122,7 +112,6 @@ class FileLines:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.size = 0
         self._descriptor: int | None = None
         self._closed = False
         with suppress(FileNotFoundError):

@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final, Self, TypeVar
 
 from msgspec import Struct
 
@@ -77,7 +77,7 @@ class ClientLine:
         return cls(endpoint.url, find, SERVICE, patience, opened)
 
     @classmethod
-    async def dial(cls, endpoint: discover.Endpoint, service: str, patience: float) -> ClientLine:
+    async def dial(cls, endpoint: discover.Endpoint, service: str, patience: float) -> Self:
         """Connect to another service.
 
         Args:

@@ -5,22 +5,57 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
+import msgspec
+
+from ...errors import ModelError
+from ...llm_wire.conversation import (
+    AssistantMessage,
+    ChatMessage,
+    ModelRequest,
+    ToolCall,
+    ToolResultMessage,
+    ToolSpec,
+    UserMessage,
+)
+from ...llm_wire.events import AgentEvent, ResponseCompleted, TextDelta
 from ...models import registry
 from ...protocol.chat import AgentName, AgentType, Message
-from ...runtime.monikers.asking import SILENCE_S
+from ...runtime.monikers.asking import SILENCE_S, ask
 from ...sdk.pumps import in_thread
-from ..connector import Answer, InterpreterABC, Turn
+from .. import pieces
+from ..connector import Answer, InterpreterABC, Replace, Turn
 from ..streams import Saying
-from .calling import FunctionTool
-from .rounds import HAND_ON, Rounds, Settings
+from .calling import Calling, FunctionTool, Outcome
+from .handing_on import HAND_ON, HandOnTool
+from .prompting import conversation, system_prompt
+from .structured import (
+    FINAL,
+    ActionError,
+    action_of,
+    answer_of,
+    complaint,
+    instructions,
+    observation,
+)
 
 if TYPE_CHECKING:
     from ...models.base import ModelProvider
 
+_EMPTY: Final = "The model said nothing. Try again, or ask it something else."
+_LENGTH: Final = (
+    "The answer was cut at the model's limit of tokens. Say “go on”, or ask for less at once."
+)
+_ROUNDS: Final = (
+    "The model was asked {rounds} times and hasn't come to an end. "
+    "Say “go on”, or raise max_rounds."
+)
 #: Providers whose endpoint can be any that speaks the same API, and that API.
-_ADDRESSED: Final = {"openai": "chat", "openai-responses": "responses"}
+_ADDRESSED: Final[dict[str, Literal["chat", "responses"]]] = {
+    "openai": "chat",
+    "openai-responses": "responses",
+}
 
 
 class Endpoint(InterpreterABC):
@@ -90,20 +125,15 @@ class Endpoint(InterpreterABC):
         self.agent_type = AgentType(agent_type)
         self.description = description or f"the model {model}"
         self.continuation_prompt = continuation_prompt
-        made = _by_name(tools)
-        self._settings = Settings(
-            model=model,
-            name=name,
-            role=role,
-            structured=self.agent_type is AgentType.STRUCTURED_CHAT,
-            system=system,
-            tools=made,
-            confirm=_confirmed(confirm_tools, made),
-            max_rounds=max_rounds,
-            max_tokens=max_tokens,
-            temperature=temperature,
-            silence_s=silence_s,
-        )
+        self.model = model
+        self.structured = self.agent_type is AgentType.STRUCTURED_CHAT
+        self.system = system
+        self.tools = _by_name(tools)
+        self.confirm_tools = _confirmed(confirm_tools, self.tools)
+        self.max_rounds = max_rounds
+        self.max_tokens = max_tokens
+        self.temperature = temperature
+        self.silence_s = silence_s
         self._open = _opener(provider, model, base_url, api_key)
         self._opening = asyncio.Lock()
         self._provider: ModelProvider | None = None
@@ -123,7 +153,7 @@ class Endpoint(InterpreterABC):
         async with self._opening:  # sessions may begin at once
             if self._provider is None:
                 self._provider = await in_thread(self._open)  # it imports its client
-        await Rounds(self._settings, self._provider, turn, saying).run(message)
+        await _Rounds(self, self._provider, turn, saying).run(message)
 
 
 def _opener(
@@ -143,13 +173,13 @@ def _opener(
     if provider not in _ADDRESSED:
         known = " and ".join(_ADDRESSED)
         raise ValueError(f"base_url and api_key are for the providers {known}, not {provider!r}.")
-    return partial(_addressed, provider, base_url, api_key)
 
+    def open() -> ModelProvider:
+        from ...models.openai import OpenAIProvider
 
-def _addressed(provider: str, base_url: str | None, api_key: str | None) -> ModelProvider:
-    from ...models.openai import OpenAIProvider
+        return OpenAIProvider(_ADDRESSED[provider], base_url, api_key)
 
-    return OpenAIProvider("chat" if provider == "openai" else "responses", base_url, api_key)
+    return open
 
 
 def _by_name(functions: Iterable[Callable[..., Any]]) -> dict[str, FunctionTool]:
@@ -169,3 +199,171 @@ def _confirmed(names: Collection[str] | bool, tools: dict[str, FunctionTool]) ->
     if unknown:
         raise ValueError(f"confirm_tools names tools that there aren't: {', '.join(unknown)}.")
     return frozenset(names)
+
+
+class _Rounds:
+    """Answers one message.
+
+    Args:
+        agent: The agent, which says how the model is asked.
+        provider: Who is asked.
+        turn: What there is beside the message.
+        saying: Whom to tell.
+    """
+
+    def __init__(
+        self, agent: Endpoint, provider: ModelProvider, turn: Turn, saying: Saying
+    ) -> None:
+        self._agent = agent
+        self._provider = provider
+        self._turn = turn
+        self._saying = saying
+        self._calling = Calling(agent.tools, agent.confirm_tools, turn.dbg, saying, agent.name)
+        self._hand_on = HandOnTool(agent, turn.agents)
+        self._messages: list[ChatMessage] = []
+        self._repaired = False
+
+    async def run(self, message: Message) -> None:
+        """Answer it.
+
+        Raises:
+            ModelError: The model gave no answer, or no end of it.
+            ToolDeniedError: A person denied a question to it.
+            InjectedError: A person let one fail.
+            AgentStopped: A person pressed Stop.
+        """
+        self._messages = list(conversation(self._turn.window, message, self._agent.name))
+        for _ in range(self._agent.max_rounds):
+            goes_on = await (self._structured() if self._agent.structured else self._calls())
+            if not goes_on:
+                return
+        raise ModelError("cut", _ROUNDS.format(rounds=self._agent.max_rounds))
+
+    # ---- by the API's own means ---------------------------------------------------------------------
+
+    async def _calls(self) -> bool:
+        """Ask once, and carry out what is called; whether the model is to be asked again."""
+        heard = _Heard(self._saying)
+        answer = await self._ask(heard)
+        if answer.content != heard.text:
+            self._saying.say(Replace(answer.content))
+        if not answer.tool_calls:
+            heard.complain(answer)
+            return False
+        self._messages.append(answer)
+        for call in answer.tool_calls:
+            if (outcome := await self._carried_out(call)) is None:
+                return False
+            self._messages.append(
+                ToolResultMessage(call_id=call.call_id, content=outcome.text, ok=outcome.ok)
+            )
+        return True
+
+    # ---- by JSON in its text ------------------------------------------------------------------------
+
+    async def _structured(self) -> bool:
+        """As `_calls`, for a model that says what it wants in text."""
+        heard = _Heard(None)
+        answer = await self._ask(heard)
+        self._messages.append(AssistantMessage(content=answer.content))
+        try:
+            action = action_of(answer.content)
+        except ActionError as error:
+            heard.complain(answer)
+            if self._repaired:
+                text = f"The model's answer names no action, nor did its first: {error}"
+                raise ModelError("invalid", text) from None
+            self._repaired = True
+            self._messages.append(UserMessage(content=complaint(error)))
+            return True
+        self._repaired = False
+        if action.action == FINAL:
+            self._saying.say(answer_of(action))
+            return False
+        arguments = {} if action.action_input is None else action.action_input
+        args_json = msgspec.json.encode(arguments).decode()
+        call = ToolCall(call_id="", name=action.action, args_json=args_json)
+        if (outcome := await self._carried_out(call)) is None:
+            return False
+        told = observation(call.name, outcome.ok, outcome.text)
+        self._messages.append(UserMessage(content=told))
+        return True
+
+    # ---- parts --------------------------------------------------------------------------------------
+
+    async def _ask(self, heard: _Heard) -> AssistantMessage:
+        agent = self._agent
+        specs = self._specs()
+        system = agent.system or system_prompt(agent.name, agent.role)
+        if agent.structured:
+            system = f"{system}\n\n{instructions(specs)}"
+        request = ModelRequest(
+            model=agent.model,
+            messages=tuple(self._messages),
+            tools=() if agent.structured else specs,
+            system=system,
+            max_tokens=agent.max_tokens,
+            temperature=agent.temperature,
+        )
+        return await ask(
+            self._provider,
+            request,
+            self._turn.dbg,
+            silence_s=agent.silence_s,
+            tell=heard.take,
+        )
+
+    def _specs(self) -> tuple[ToolSpec, ...]:
+        own = tuple(tool.spec for tool in self._agent.tools.values())
+        return (*own, *self._hand_on.specs())
+
+    async def _carried_out(self, call: ToolCall) -> Outcome | None:
+        """What came of a call; None where another agent goes on."""
+        hand_on = self._hand_on.wanted(call)
+        if hand_on is None:
+            return await self._calling.carry_out(call)
+        if isinstance(hand_on, str):
+            return self._calling.refuse(call, hand_on)
+        told = {"agent_name": hand_on.agent_name, "text": hand_on.text}
+        self._saying.say(pieces.call(HAND_ON, told, call_id=call.call_id or None))
+        self._saying.say(pieces.result(call.call_id or None, "handed on"))
+        self._saying.say(hand_on)
+        return None
+
+
+class _Heard:
+    """What a model says, as it says it.
+
+    Args:
+        saying: Whom to tell its text; None: nobody yet.
+    """
+
+    def __init__(self, saying: Saying | None) -> None:
+        self._saying = saying
+        self._parts: list[str] = []
+        self._reason = ""
+
+    @property
+    def text(self) -> str:
+        """Its text so far."""
+        return "".join(self._parts)
+
+    def take(self, event: AgentEvent) -> None:
+        """Take an event of its answer in."""
+        if isinstance(event, TextDelta):
+            self._parts.append(event.text)
+            if self._saying is not None:
+                self._saying.say(event.text)
+        elif isinstance(event, ResponseCompleted):
+            self._reason = event.reason
+
+    def complain(self, answer: AssistantMessage) -> None:
+        """Raise what is wrong with an answer that calls nothing, if something is.
+
+        Raises:
+            ModelError: It is empty, or was cut.
+        """
+        if not answer.content.strip() and not self.text.strip():
+            raise ModelError("empty", _EMPTY)
+        if self._reason == "length" and answer.content == self.text:
+            raise ModelError("cut", _LENGTH)

@@ -12,6 +12,7 @@ from typing import Final
 from ... import discover
 from ...errors import AgentStepperError, CommandError
 from ...protocol.chat import Asked, Attend, Chosen, Done, Give, MessageType, Piece
+from .. import pieces
 from ..adapter import items
 from ..agents import explained
 from ..connector import HandOn, InterpreterABC, Turn
@@ -124,12 +125,6 @@ class Attending:
         *,
         details: object = None,
     ) -> str:
-        piece = Piece(
-            type=MessageType.CONFIRMATION.value,
-            content=text,
-            choices=tuple(choices),
-            details=details,
-        )
-        choice = await self._give(turn, piece)
+        choice = await self._give(turn, pieces.confirmation(text, choices, details=details))
         assert choice is not None  # else it was refused
         return choice

@@ -64,7 +64,7 @@ class AsyncChatClient:
             ConnectionLostError: The Core can't be reached; or the chat isn't there, or doesn't take the
                 token: the text says which.
         """
-        return cls(await ChatLine.open(address, token, patience))
+        return cls(await ChatLine.enter(address, token, patience))
 
     @property
     def session_id(self) -> str:

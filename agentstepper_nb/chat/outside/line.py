@@ -24,47 +24,25 @@ _FIRST_WAIT: Final = 0.1
 _LONGEST_WAIT: Final = 2.0
 
 
-class ChatLine:
-    """One session, wherever the connections stand. Made by `open`.
-
-    Args:
-        line: The connection to the Core.
-        admitted: What the token lets its bearer do.
-        patience: Seconds that is waited for a chat that is away.
+class ChatLine(ClientLine):
+    """One session, wherever the connections stand. Made by `enter`.
 
     Attributes:
         admitted: What the token lets its bearer do.
     """
 
-    def __init__(self, line: ClientLine, admitted: Admitted, patience: float) -> None:
-        self.admitted = admitted
-        self._line = line
-        self._patience = patience
+    admitted: Admitted
 
     @classmethod
-    async def open(cls, address: str, token: str, patience: float) -> Self:
+    async def enter(cls, address: str, token: str, patience: float) -> Self:
         """Connect; see `AsyncChatClient.connect`."""
-        endpoint = Endpoint(websocket_url(address), token)
-        line = await ClientLine.dial(endpoint, SERVICE, patience)
+        line = await cls.dial(Endpoint(websocket_url(address), token), SERVICE, patience)
         try:
-            return cls(line, await line.ask("admit", None, Admitted), patience)
+            line.admitted = await line.ask("admit", None, Admitted)
         except BaseException:
             await line.close()
             raise
-
-    async def ask(self, method: str, params: Struct, kind: type[Value]) -> Value:
-        """Ask for what changes nothing; again where that broke off.
-
-        Args:
-            method: What.
-            params: With what.
-            kind: The answer's class.
-
-        Raises:
-            CommandError: It was refused.
-            ConnectionLostError: The Core is away.
-        """
-        return await self._line.ask(method, params, kind)
+        return line
 
     async def act(
         self, method: str, params: Struct, kind: type[Value], *, again: bool = False
@@ -82,7 +60,7 @@ class ChatLine:
             ConnectionLostError: The Core is away; or it broke off, and nobody knows whether it was done.
         """
         try:
-            return await self._line.ask(method, params, kind, again=again)
+            return await self.ask(method, params, kind, again=again)
         except CommandError as error:
             if error.code != "worker_lost":
                 raise
@@ -105,7 +83,7 @@ class ChatLine:
         away, backoff = clock(), Backoff(_FIRST_WAIT, _LONGEST_WAIT)
         while True:
             try:
-                async with aclosing(self._line.stream(method, params, kind)) as items:
+                async with aclosing(super().stream(method, params, kind)) as items:
                     async for item in items:
                         yield item
                         away = clock()
@@ -116,7 +94,3 @@ class ChatLine:
                 if clock() - away > self._patience:
                     raise ConnectionLostError(error.message) from None
             await asyncio.sleep(backoff.wait())
-
-    async def close(self) -> None:
-        """Close the connection. Idempotent."""
-        await self._line.close()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from ...errors import CommandError
-from ...protocol.chat import MOST_AUTO
+from ...protocol.chat import MOST_AUTO, SessionInfo
 from ...suggestions import did_you_mean
 from ..desk import Chat
 from . import view
@@ -83,10 +83,6 @@ def completions(terminal: Terminal, before: str) -> Iterable[tuple[str, str]]:
     return []
 
 
-def _stop(terminal: Terminal, rest: str) -> None:
-    terminal.chat.stop(wait=False)
-
-
 def _auto(terminal: Terminal, rest: str) -> None:
     if rest.isdecimal() and len(rest) <= len(str(MOST_AUTO)):
         terminal.chat.auto_chat_max = int(rest)
@@ -106,12 +102,6 @@ def _auto(terminal: Terminal, rest: str) -> None:
     )
 
 
-def _agents(terminal: Terminal, rest: str) -> None:
-    info = terminal.chat.info
-    for agent in info.agents:
-        terminal.screen.say(view.agent_line(agent, default=agent.name == info.default_agent))
-
-
 def _to(terminal: Terminal, rest: str) -> None:
     names = [agent.name for agent in terminal.chat.info.agents]
     if rest and rest not in names:
@@ -119,10 +109,6 @@ def _to(terminal: Terminal, rest: str) -> None:
             "unknown_agent", f"There is no {rest[:80]!r} here, only {', '.join(names)}."
         )
     terminal.to = rest or None
-
-
-def _new(terminal: Terminal, rest: str) -> None:
-    terminal.begin(rest)
 
 
 def _open(terminal: Terminal, rest: str) -> None:
@@ -140,14 +126,18 @@ def _sessions(terminal: Terminal, rest: str) -> None:
         )
 
 
-def _state(terminal: Terminal, rest: str) -> None:
-    for line in view.state_lines(terminal.chat.info):
-        terminal.screen.say(line)
+def _lines(of: Callable[[SessionInfo], Iterable[str]]) -> Callable[[Terminal, str], None]:
+    """A command that writes what there is to say of the conversation."""
+
+    def write(terminal: Terminal, rest: str) -> None:
+        for line in of(terminal.chat.info):
+            terminal.screen.say(line)
+
+    return write
 
 
-def _debug(terminal: Terminal, rest: str) -> None:
-    for line in view.debug_lines(terminal.chat.info):
-        terminal.screen.say(line)
+def _new(terminal: Terminal, rest: str) -> None:
+    terminal.begin(rest)
 
 
 def _quit(terminal: Terminal, rest: str) -> None:
@@ -162,15 +152,21 @@ def _help(terminal: Terminal, rest: str) -> None:
 
 
 COMMANDS: Final = {
-    "stop": Command("/stop", "end the turn that is under way", _stop),
+    "stop": Command(
+        "/stop",
+        "end the turn that is under way",
+        lambda terminal, _: terminal.chat.stop(wait=False),
+    ),
     "auto": Command("/auto on|off|N", "let it go on by itself, N turns at most", _auto),
-    "agents": Command("/agents", "who is here; * is whom messages are for", _agents),
+    "agents": Command(
+        "/agents", "who is here; * is whom messages are for", _lines(view.agent_lines)
+    ),
     "to": Command("/to NAME", "whom messages are for from now on; without NAME the default", _to),
     "new": Command("/new [TITLE]", "begin another conversation", _new),
     "open": Command("/open ID", "go on with a conversation; how its id begins is enough", _open),
     "sessions": Command("/sessions", "the conversations that there are", _sessions),
-    "state": Command("/state", "how this conversation is", _state),
-    "debug": Command("/debug", "how to open it in the debugger", _debug),
+    "state": Command("/state", "how this conversation is", _lines(view.state_lines)),
+    "debug": Command("/debug", "how to open it in the debugger", _lines(view.debug_lines)),
     "help": Command("/help", "this list", _help),
     "quit": Command("/quit", "end", _quit),
 }

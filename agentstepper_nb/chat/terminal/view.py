@@ -110,6 +110,12 @@ def agent_line(agent: AgentInfo, *, default: bool) -> str:
     return cut(f"{mark} {agent.name}  {agent.role}  {agent.type.value}{about}")
 
 
+def agent_lines(session: SessionInfo) -> Iterator[str]:
+    """The agents of a conversation."""
+    for agent in session.agents:
+        yield agent_line(agent, default=agent.name == session.default_agent)
+
+
 def session_line(session: SessionInfo, *, current: bool) -> str:
     """A conversation, for lists."""
     mark = "*" if current else " "
