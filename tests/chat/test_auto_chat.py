@@ -13,7 +13,6 @@ from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.chat import Ending, State
 from tests.chat.house import NOWHERE, SAME, Actor, Gate, debugged, house, through
 from tests.coding.debugged import View
-from tests.helpers.loops import on_loop
 
 
 def going(*agents: Actor, **options: Any) -> Any:
@@ -29,7 +28,6 @@ def _is_refusal(error: BaseException) -> bool:
     return isinstance(error, CommandError) and error.code == "auto_chat_refused"
 
 
-@on_loop
 async def test_inv_auto_001_it_goes_on_in_stop_only_and_stops_at_its_bound() -> None:
     """AutoChat begins turns in STATE_STOP alone, and no more of them than its bound."""
     async with going(Actor(), auto_chat_max=3) as home:
@@ -49,7 +47,6 @@ async def test_inv_auto_001_it_goes_on_in_stop_only_and_stops_at_its_bound() -> 
             home.interpreter.auto_chat(home.session)
 
 
-@on_loop
 async def test_an_agent_knows_what_autochat_says_from_what_a_person_says() -> None:
     actor = Actor()
     async with going(actor, auto_chat_max=1) as home:
@@ -58,7 +55,6 @@ async def test_an_agent_knows_what_autochat_says_from_what_a_person_says() -> No
         assert [turn.continues for _, turn in actor.given] == [False, True]
 
 
-@on_loop
 async def test_what_a_person_edits_is_not_said_by_autochat(view: View) -> None:
     actor = Actor()
     async with debugged(actor, auto_chat=True, auto_chat_max=2) as home:
@@ -72,7 +68,6 @@ async def test_what_a_person_edits_is_not_said_by_autochat(view: View) -> None:
         assert [turn.continues for _, turn in actor.given] == [False, True, False]
 
 
-@on_loop
 async def test_a_users_message_begins_the_count_anew() -> None:
     async with going(Actor(), auto_chat_max=1) as home:
         for _ in range(2):
@@ -82,7 +77,6 @@ async def test_a_users_message_begins_the_count_anew() -> None:
         assert [role for role, _ in home.said] == ["user", "assistant", "system", "assistant"] * 2
 
 
-@on_loop
 async def test_it_is_off_unless_it_is_switched_on() -> None:
     async with going(Actor(), auto_chat=False) as home:
         await home.ask()
@@ -90,7 +84,6 @@ async def test_it_is_off_unless_it_is_switched_on() -> None:
         assert not home.interpreter.goes_on(home.session)
 
 
-@on_loop
 async def test_it_stops_at_an_error() -> None:
     answers = iter([["One."], [pieces.text("Two."), 3]])
     async with going(Actor(lambda message, turn: iter(next(answers)))) as home:
@@ -101,7 +94,6 @@ async def test_it_stops_at_an_error() -> None:
             home.interpreter.auto_chat(home.session)
 
 
-@on_loop
 async def test_it_stops_at_a_confirmation() -> None:
     async def asks(message: Any, turn: Any) -> Any:
         yield pieces.confirmation("Sure?")
@@ -116,7 +108,6 @@ async def test_it_stops_at_a_confirmation() -> None:
             home.interpreter.auto_chat(home.session)
 
 
-@on_loop
 async def test_it_stops_at_stop() -> None:
     gate = Gate(["One"])
     async with going(Actor(gate)) as home:
@@ -130,7 +121,6 @@ async def test_it_stops_at_stop() -> None:
             home.interpreter.auto_chat(home.session)
 
 
-@on_loop
 async def test_stop_ends_the_chain_in_any_of_its_turns() -> None:
     gate = Gate()
     gates = iter([["One."], gate])
@@ -148,20 +138,15 @@ async def test_stop_ends_the_chain_in_any_of_its_turns() -> None:
 
 
 @pytest.mark.parametrize("prompt", [None, ""])
-def test_an_agent_without_a_prompt_has_nothing_to_continue(prompt: str | None) -> None:
-    @on_loop
-    async def do() -> None:
-        async with going(Actor(go_on=prompt)) as home:
-            home.send("Go.")
-            await home.rests(Ending.DONE)
-            assert home.info.auto_turns == 0
-            with refused("nothing to continue"):
-                home.interpreter.auto_chat(home.session)
-
-    do()
+async def test_an_agent_without_a_prompt_has_nothing_to_continue(prompt: str | None) -> None:
+    async with going(Actor(go_on=prompt)) as home:
+        home.send("Go.")
+        await home.rests(Ending.DONE)
+        assert home.info.auto_turns == 0
+        with refused("nothing to continue"):
+            home.interpreter.auto_chat(home.session)
 
 
-@on_loop
 async def test_it_begins_no_conversation() -> None:
     async with going(Actor()) as home:
         with refused("nothing was said yet"):
@@ -169,7 +154,6 @@ async def test_it_begins_no_conversation() -> None:
         assert home.info.state is State.STATE_INIT
 
 
-@on_loop
 async def test_by_hand_it_goes_on_once_also_where_it_is_off() -> None:
     actor = Actor(go_on="And then?")
     async with going(actor, auto_chat=False, auto_chat_max=1) as home:
@@ -187,7 +171,6 @@ async def test_by_hand_it_goes_on_once_also_where_it_is_off() -> None:
             home.interpreter.auto_chat(home.session)
 
 
-@on_loop
 async def test_switched_on_where_it_may_it_goes_on_at_once() -> None:
     async with going(Actor(), auto_chat=False, auto_chat_max=1) as home:
         await home.ask("Go.")
@@ -199,7 +182,6 @@ async def test_switched_on_where_it_may_it_goes_on_at_once() -> None:
         await home.rests(Ending.DONE)
 
 
-@on_loop
 async def test_switched_off_it_ends_after_the_turn() -> None:
     gate = Gate()
     async with going(Actor(gate)) as home:
@@ -211,7 +193,6 @@ async def test_switched_off_it_ends_after_the_turn() -> None:
         assert home.info.auto_turns == 0
 
 
-@on_loop
 async def test_never_two_turns_at_once_and_no_message_is_lost() -> None:
     async with going(Actor(), auto_chat_max=20) as home:
         home.send("Go.")
@@ -233,7 +214,6 @@ async def test_never_two_turns_at_once_and_no_message_is_lost() -> None:
         assert home.fold.messages == home.messages
 
 
-@on_loop
 async def test_after_a_hand_on_the_supervisor_goes_on() -> None:
     leads = Actor([HandOn("worker", "Your part.")], "boss", "SUPERVISOR", "What next?")
     worker = Actor(["Done."], "worker", go_on="Not asked.")
@@ -243,7 +223,6 @@ async def test_after_a_hand_on_the_supervisor_goes_on() -> None:
         assert [each.content for each, _ in leads.given] == ["Go.", "What next?"]
 
 
-@on_loop
 async def test_where_the_agent_has_gone_the_default_goes_on() -> None:
     one, two = Actor(name="one"), Actor(name="two", go_on="Two, please.")
     async with going(one, two, auto_chat=False) as home:

@@ -16,7 +16,6 @@ from agentstepper_nb.protocol.chat import Ending, Message, State
 from agentstepper_nb.protocol.values import Ending as RunEnding
 from tests.chat.house import NOWHERE, Actor, House, house
 from tests.coding.debugged import View
-from tests.helpers.loops import on_loop
 
 
 async def says_all(message: Message, turn: Turn) -> AsyncIterator[Any]:
@@ -104,63 +103,57 @@ async def stop_beside_others(home: House, stream: Any) -> None:
 
 
 @pytest.mark.parametrize("end", [stop, close_stream, stop_beside_others])
-def test_a_turn_is_stopped_at_each_step(end: Callable[[House, Any], Any]) -> None:
-    async def do() -> None:
+async def test_a_turn_is_stopped_at_each_step(end: Callable[[House, Any], Any]) -> None:
+    async with house(NOWHERE, *actors(), keep=False) as home:
+        steps = await steps_of(home)
+    assert steps > 20
+    for step in range(steps + 1):
         async with house(NOWHERE, *actors(), keep=False) as home:
-            steps = await steps_of(home)
-        assert steps > 20
-        for step in range(steps + 1):
-            async with house(NOWHERE, *actors(), keep=False) as home:
-                before = asyncio.all_tasks()
-                detach = agreeing(home)
-                stream = home.send("Go.")
-                for _ in range(step):
-                    await asyncio.sleep(0)
-                await end(home, stream)
-                detach()
-                check_ended(home)
-                assert asyncio.all_tasks() == before
-                if step < steps and end is stop:
-                    assert home.info.ending is Ending.STOPPED
-                again = await home.ask("Again.", "last")
-                assert [each.content for each in again] == ["That was all."]
-                check_ended(home)
-
-    asyncio.run(do())
+            before = asyncio.all_tasks()
+            detach = agreeing(home)
+            stream = home.send("Go.")
+            for _ in range(step):
+                await asyncio.sleep(0)
+            await end(home, stream)
+            detach()
+            check_ended(home)
+            assert asyncio.all_tasks() == before
+            if step < steps and end is stop:
+                assert home.info.ending is Ending.STOPPED
+            again = await home.ask("Again.", "last")
+            assert [each.content for each in again] == ["That was all."]
+            check_ended(home)
 
 
 @pytest.mark.parametrize("how", ["remove", "close", "remove, cancelled", "close beside remove"])
-def test_a_session_is_ended_at_each_step(tmp_path: Path, how: str) -> None:
-    async def do() -> None:
-        async with house(NOWHERE, *actors(), keep=False) as home:
-            steps = await steps_of(home)
-        for step in range(steps + 1):
-            before = asyncio.all_tasks()
-            acting = actors()
-            async with house(tmp_path / str(step), *acting) as home:
-                detach = agreeing(home)
-                home.send("Go.")
-                for _ in range(step):
-                    await asyncio.sleep(0)
-                if how == "close":
+async def test_a_session_is_ended_at_each_step(tmp_path: Path, how: str) -> None:
+    async with house(NOWHERE, *actors(), keep=False) as home:
+        steps = await steps_of(home)
+    for step in range(steps + 1):
+        before = asyncio.all_tasks()
+        acting = actors()
+        async with house(tmp_path / str(step), *acting) as home:
+            detach = agreeing(home)
+            home.send("Go.")
+            for _ in range(step):
+                await asyncio.sleep(0)
+            if how == "close":
+                await home.interpreter.close()
+            else:
+                removing = asyncio.ensure_future(home.interpreter.remove(home.session))
+                await asyncio.sleep(0)
+                if how == "remove, cancelled":
+                    removing.cancel()
+                    await asyncio.wait({removing})
+                if how != "remove":
                     await home.interpreter.close()
-                else:
-                    removing = asyncio.ensure_future(home.interpreter.remove(home.session))
-                    await asyncio.sleep(0)
-                    if how == "remove, cancelled":
-                        removing.cancel()
-                        await asyncio.wait({removing})
-                    if how != "remove":
-                        await home.interpreter.close()
-                    elif not removing.done():
-                        await removing
-                detach()
-            assert asyncio.all_tasks() == before
-            assert [actor.ended_in for actor in acting] == [[home.session]] * 2
-            files = list((tmp_path / str(step)).rglob("*.jsonl"))
-            assert len(files) == (1 if how == "close" else 0)
-
-    asyncio.run(do())
+                elif not removing.done():
+                    await removing
+            detach()
+        assert asyncio.all_tasks() == before
+        assert [actor.ended_in for actor in acting] == [[home.session]] * 2
+        files = list((tmp_path / str(step)).rglob("*.jsonl"))
+        assert len(files) == (1 if how == "close" else 0)
 
 
 # ---- in the debugger --------------------------------------------------------------------------------
@@ -179,7 +172,6 @@ async def in_the_debugger(message: Message, turn: Turn) -> AsyncIterator[Any]:
     yield HandOn("last")
 
 
-@on_loop
 async def test_a_turn_in_the_debugger_is_stopped_at_each_step(core: AgentStepperCore) -> None:
     acting = Actor(in_the_debugger, "first", role="CREW"), Actor(says_last, "last")
     async with house(NOWHERE, *acting, keep=False, debugger=True) as home:

@@ -34,7 +34,6 @@ def core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentStepp
 # ---- scripts ----------------------------------------------------------------------------------------
 
 
-@on_loop
 async def test_a_script_talks(tmp_path: Path, core: AgentStepperCore) -> None:
     async def paint(message: Message, turn: Turn) -> Any:
         yield "Here: "
@@ -62,7 +61,6 @@ async def test_a_script_talks(tmp_path: Path, core: AgentStepperCore) -> None:
         assert caught.value.code == "unknown_agent"
 
 
-@on_loop
 async def test_a_script_chooses_and_stops(tmp_path: Path, core: AgentStepperCore) -> None:
     async def careful(message: Message, turn: Turn) -> Any:
         for what in ("one", "two"):
@@ -90,7 +88,6 @@ async def test_a_script_chooses_and_stops(tmp_path: Path, core: AgentStepperCore
         assert texts(await soon(sending)) == ["Wait"]
 
 
-@on_loop
 async def test_who_watches_sees_what_others_say(tmp_path: Path, core: AgentStepperCore) -> None:
     async with inn(tmp_path) as house:
         watcher, talker = await house.client("watch"), await house.client("talk")

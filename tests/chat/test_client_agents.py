@@ -18,7 +18,6 @@ from agentstepper_nb.protocol.chat import Message, Said
 from agentstepper_nb.rpc import reconnecting
 from tests.chat.outsiders import a_core, inn, texts
 from tests.chat.talking import Held, soon
-from tests.helpers.loops import on_loop
 
 
 @pytest.fixture
@@ -27,7 +26,6 @@ def core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentStepp
     yield from a_core(tmp_path, monkeypatch)
 
 
-@on_loop
 async def test_an_agent_from_outside(tmp_path: Path, core: AgentStepperCore) -> None:
     """A function elsewhere is an agent here: it streams, asks, sees what was said, and fails."""
 
@@ -59,7 +57,6 @@ async def test_an_agent_from_outside(tmp_path: Path, core: AgentStepperCore) -> 
         await house.has("parrot")
 
 
-@on_loop
 async def test_a_connector_from_outside(tmp_path: Path, core: AgentStepperCore) -> None:
     class Careful(InterpreterABC):
         name = "whatever"
@@ -89,7 +86,6 @@ async def test_a_connector_from_outside(tmp_path: Path, core: AgentStepperCore) 
         assert careful.closed
 
 
-@on_loop
 async def test_a_stopped_turn_ends_the_agents_work(tmp_path: Path, core: AgentStepperCore) -> None:
     held, ended = Held("I begin"), asyncio.Event()
 
@@ -116,7 +112,7 @@ async def test_a_stopped_turn_ends_the_agents_work(tmp_path: Path, core: AgentSt
         await asyncio.wait((attending,))
 
 
-def test_an_agent_of_another_process(tmp_path: Path, core: AgentStepperCore) -> None:
+async def test_an_agent_of_another_process(tmp_path: Path, core: AgentStepperCore) -> None:
     """It answers; it is killed in the middle of an answer, which the conversation tells; and its turn
     is over.
     """
@@ -131,31 +127,26 @@ def test_an_agent_of_another_process(tmp_path: Path, core: AgentStepperCore) -> 
         "    chat.attend(clock)\n"
     )
 
-    async def main() -> None:
-        async with inn(tmp_path) as house:
-            address = await house.outside.open()
-            token = house.tokens.issue(house.session, "answer", agent_name="clock")
-            process = await asyncio.create_subprocess_exec(
-                sys.executable, "-c", script, address, token
-            )
-            try:
-                await house.has("parrot", "clock")
-                talker = await house.client("talk")
-                assert texts(await soon(talker.send("Hi", agent="clock"))) == ["You said Hi"]
-                async with aclosing(talker.watch()) as events:
-                    sending = asyncio.ensure_future(talker.send("Hang", agent="clock"))
-                    while not (
-                        isinstance(event := await soon(anext(events)), Said)
-                        and event.message.content == "You said Hang"
-                    ):
-                        pass
+    async with inn(tmp_path) as house:
+        address = await house.outside.open()
+        token = house.tokens.issue(house.session, "answer", agent_name="clock")
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", script, address, token)
+        try:
+            await house.has("parrot", "clock")
+            talker = await house.client("talk")
+            assert texts(await soon(talker.send("Hi", agent="clock"))) == ["You said Hi"]
+            async with aclosing(talker.watch()) as events:
+                sending = asyncio.ensure_future(talker.send("Hang", agent="clock"))
+                while not (
+                    isinstance(event := await soon(anext(events)), Said)
+                    and event.message.content == "You said Hang"
+                ):
+                    pass
+            process.kill()
+            said = await soon(sending)
+            assert texts(said)[-1] == "The agent clock is gone: it answered from outside."
+            await house.has("parrot")
+        finally:
+            if process.returncode is None:
                 process.kill()
-                said = await soon(sending)
-                assert texts(said)[-1] == "The agent clock is gone: it answered from outside."
-                await house.has("parrot")
-            finally:
-                if process.returncode is None:
-                    process.kill()
-                await process.wait()
-
-    asyncio.run(main())
+            await process.wait()

@@ -15,12 +15,10 @@ from agentstepper_nb.errors import SessionError
 from agentstepper_nb.protocol.chat import Message, Piece
 from tests.chat.coder import call, command, output, prompts, result, talking, text
 from tests.coding.playing import HANGS, Playing, calls, fails, says
-from tests.helpers.loops import on_loop
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 
 
-@on_loop
 async def test_text_comes_as_it_is_said(tmp_path: Path) -> None:
     async with talking(tmp_path, Playing(says("Hello to you."))) as talk:
         assert await talk.send("Hello.") == [text("Hellotoyou.")]
@@ -31,7 +29,6 @@ async def test_text_comes_as_it_is_said(tmp_path: Path) -> None:
         ]
 
 
-@on_loop
 async def test_a_command_is_code_and_then_its_output(tmp_path: Path) -> None:
     model = Playing(
         calls(
@@ -56,7 +53,6 @@ async def test_a_command_is_code_and_then_its_output(tmp_path: Path) -> None:
         ]
 
 
-@on_loop
 async def test_a_change_is_a_call_with_its_diff_and_a_failure_says_why(tmp_path: Path) -> None:
     write = {"path": "a.txt", "content": "two\n"}
     model = Playing(
@@ -90,7 +86,6 @@ async def test_a_change_is_a_call_with_its_diff_and_a_failure_says_why(tmp_path:
     ]
 
 
-@on_loop
 async def test_what_a_model_makes_too_large_or_too_deep_is_cut(tmp_path: Path) -> None:
     deep = "[" * 60 + "]" * 60
     model = Playing(
@@ -108,7 +103,6 @@ async def test_what_a_model_makes_too_large_or_too_deep_is_cut(tmp_path: Path) -
     assert second.arguments.startswith('{"x":[[')
 
 
-@on_loop
 async def test_a_picture_is_shown_by_its_path(tmp_path: Path) -> None:
     model = Playing(
         calls(("1", "show_image", {"path": "a.png"}), ("2", "show_image", {"path": "gone.png"})),
@@ -124,7 +118,6 @@ async def test_a_picture_is_shown_by_its_path(tmp_path: Path) -> None:
         ]
 
 
-@on_loop
 async def test_a_picture_of_a_folder_that_isnt_the_chats_has_its_whole_path(tmp_path: Path) -> None:
     model = Playing(calls(("1", "show_image", {"path": "a.png"})), says("There."))
     elsewhere = tmp_path / "elsewhere"
@@ -136,7 +129,6 @@ async def test_a_picture_of_a_folder_that_isnt_the_chats_has_its_whole_path(tmp_
     assert (picture.path, picture.content) == (str(elsewhere / "a.png"), "a.png")
 
 
-@on_loop
 async def test_an_answer_that_is_cut_at_its_limit_says_so_and_goes_on(tmp_path: Path) -> None:
     model = Playing(calls(("1", "list_files", {})), says("Done."))
     async with talking(tmp_path, model, max_iterations=1) as talk:
@@ -149,7 +141,6 @@ async def test_an_answer_that_is_cut_at_its_limit_says_so_and_goes_on(tmp_path: 
     assert prompts(model.requests[1]) == ["Go.", "Go on."]
 
 
-@on_loop
 async def test_a_model_that_fails_ends_the_turn_and_the_next_one_is_answered(
     tmp_path: Path,
 ) -> None:
@@ -159,14 +150,12 @@ async def test_a_model_that_fails_ends_the_turn_and_the_next_one_is_answered(
         assert await talk.send("Again?") == [text("Yes.")]
 
 
-@on_loop
 async def test_without_a_folder_it_says_what_is_missing(tmp_path: Path) -> None:
     async with talking(tmp_path, Playing()) as talk:
         with pytest.raises(SessionError, match="name one by `workspace=`"):
             await talk.send(workspace=None)
 
 
-@on_loop
 async def test_an_opened_again_chat_goes_on_with_its_session(tmp_path: Path) -> None:
     async with talking(tmp_path, Playing(says("One."))) as talk:
         await talk.send("First.")
@@ -184,7 +173,6 @@ async def test_an_opened_again_chat_goes_on_with_its_session(tmp_path: Path) -> 
     assert kept.workspace == str(tmp_path / "ws")
 
 
-@on_loop
 async def test_what_is_wrong_with_its_log_is_said_with_the_first_answer(tmp_path: Path) -> None:
     async with talking(tmp_path, Playing(says("One."))) as talk:
         await talk.send("First.")
@@ -198,7 +186,6 @@ async def test_what_is_wrong_with_its_log_is_said_with_the_first_answer(tmp_path
         assert await talk.send("Third.") == [text("Three.")]
 
 
-@on_loop
 async def test_two_sessions_are_answered_at_once_and_know_nothing_of_each_other(
     tmp_path: Path,
 ) -> None:
@@ -213,7 +200,6 @@ async def test_two_sessions_are_answered_at_once_and_know_nothing_of_each_other(
         await asyncio.wait({first})
 
 
-@on_loop
 async def test_what_others_said_meanwhile_it_is_told_once(tmp_path: Path) -> None:
     model = Playing(says("I see."), says("Yes."))
 
@@ -236,7 +222,6 @@ async def test_what_others_said_meanwhile_it_is_told_once(tmp_path: Path) -> Non
     assert len(prompts(model.requests[1])[0]) < len(plan)
 
 
-@on_loop
 async def test_the_provider_is_closed_with_the_agent_and_not_with_a_session(tmp_path: Path) -> None:
     class Closing(Playing):
         closed = 0

@@ -14,12 +14,10 @@ from agentstepper_nb.chat.connector import Item
 from agentstepper_nb.protocol.chat import Piece
 from tests.chat.coder import RISKY, call, command, output, result, risky, talking, text
 from tests.coding.playing import HANGS, Playing, calls, says
-from tests.helpers.loops import on_loop
 
 # ---- what it asks ------------------------------------------------------------------------------------
 
 
-@on_loop
 async def test_it_asks_before_it_does_harm_after_what_it_said(tmp_path: Path) -> None:
     said_before: list[Item] = []
     asked: list[tuple[str, Sequence[str]]] = []
@@ -55,7 +53,6 @@ async def test_it_asks_before_it_does_harm_after_what_it_said(tmp_path: Path) ->
         assert not (talk.workspace / "build").exists()
 
 
-@on_loop
 @pytest.mark.parametrize("choices", [("Allow", "Deny"), ("Always allow here", "Deny")])
 async def test_high_risk_is_asked_twice_and_the_same_choice_twice_denies(
     tmp_path: Path, choices: tuple[str, str]
@@ -74,7 +71,6 @@ async def test_high_risk_is_asked_twice_and_the_same_choice_twice_denies(
         assert len(talk.person.asked) == 4, "nothing is allowed from now on"
 
 
-@on_loop
 async def test_denied_it_is_a_call_that_failed(tmp_path: Path) -> None:
     async with talking(tmp_path, risky(), "Deny") as talk:
         (talk.workspace / "build").mkdir()
@@ -87,7 +83,6 @@ async def test_denied_it_is_a_call_that_failed(tmp_path: Path) -> None:
         assert (talk.workspace / "build").exists()
 
 
-@on_loop
 async def test_always_isnt_asked_again(tmp_path: Path) -> None:
     again = calls(("2", "run_command", RISKY))
     model = risky(again, says("Done."))
@@ -97,7 +92,6 @@ async def test_always_isnt_asked_again(tmp_path: Path) -> None:
         assert len(talk.person.asked) == 2
 
 
-@on_loop
 async def test_nobody_who_answers_in_time_is_a_denial(tmp_path: Path) -> None:
     async with talking(tmp_path, risky(), None, approval_timeout=0.01) as talk:
         _, _, denied, _ = await talk.send()
@@ -109,7 +103,6 @@ async def test_nobody_who_answers_in_time_is_a_denial(tmp_path: Path) -> None:
 # ---- cancelling --------------------------------------------------------------------------------------
 
 
-@on_loop
 async def test_closing_takes_the_question_to_the_model_back(tmp_path: Path) -> None:
     model = Playing([*says("Well, …")[:1], HANGS], says("Here."))
     async with talking(tmp_path, model) as talk:
@@ -120,7 +113,6 @@ async def test_closing_takes_the_question_to_the_model_back(tmp_path: Path) -> N
         assert await talk.send() == [text("Here.")]
 
 
-@on_loop
 async def test_cancelling_ends_the_command_that_runs(tmp_path: Path) -> None:
     line = "exec 3> pipe; echo here >&3; while true; do sleep 1; done"
     model = Playing(calls(("1", "run_command", {"command": line})))
@@ -136,7 +128,6 @@ async def test_cancelling_ends_the_command_that_runs(tmp_path: Path) -> None:
             assert await asyncio.to_thread(told.read) == ""  # once nobody has its other end
 
 
-@on_loop
 async def test_cancelling_withdraws_what_it_asks(tmp_path: Path) -> None:
     async with talking(tmp_path, risky(), None) as talk:
         turn = asyncio.create_task(talk.send())

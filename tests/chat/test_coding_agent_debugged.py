@@ -16,7 +16,6 @@ from agentstepper_nb.protocol.values import EventKind
 from tests.chat.coder import RISKY, call, command, output, result, risky, talking, text
 from tests.coding.debugged import View
 from tests.coding.playing import Playing, calls, says
-from tests.helpers.loops import on_loop
 
 
 @pytest.fixture
@@ -44,7 +43,6 @@ def run(core: AgentStepperCore) -> Run:
     return made
 
 
-@on_loop
 async def test_its_turn_stands_in_the_chats_run(tmp_path: Path, run: Run, view: View) -> None:
     async with talking(tmp_path, risky(), "Allow", "Yes, call it") as talk:
         async with run() as dbg, dbg.tool("coder", {}) as turn:
@@ -58,7 +56,6 @@ async def test_its_turn_stands_in_the_chats_run(tmp_path: Path, run: Run, view: 
     assert [row.kind for row in rows].count(EventKind.LLM_QUERY) == 4
 
 
-@on_loop
 async def test_an_answer_that_a_person_edits_is_what_is_said(
     tmp_path: Path, run: Run, view: View
 ) -> None:
@@ -96,7 +93,6 @@ async def test_an_answer_that_a_person_edits_is_what_is_said(
     ]
 
 
-@on_loop
 async def test_calls_are_shown_as_a_person_made_them(tmp_path: Path, run: Run, view: View) -> None:
     async with talking(tmp_path, risky(), None) as talk:
         async with run() as dbg:
@@ -110,7 +106,6 @@ async def test_calls_are_shown_as_a_person_made_them(tmp_path: Path, run: Run, v
     assert said == [text("I clean up."), command("echo no"), output("no"), text("Done.")]
 
 
-@on_loop
 async def test_stop_ends_the_turn_and_the_next_is_in_another_run(
     tmp_path: Path, run: Run, view: View
 ) -> None:
@@ -132,7 +127,6 @@ async def test_stop_ends_the_turn_and_the_next_is_in_another_run(
         assert await talk.send(dbg=None) == [text("Again.")]  # and where there is none any more
 
 
-@on_loop
 async def test_a_denied_question_to_the_model_ends_the_turn(
     tmp_path: Path, run: Run, view: View
 ) -> None:

@@ -21,7 +21,6 @@ from agentstepper_nb.protocol.values import EventKind
 from tests.chat.house import House, house
 from tests.coding.debugged import View
 from tests.coding.playing import HANGS, Playing, calls, says
-from tests.helpers.loops import on_loop
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 RISKY = ("1", "run_command", {"command": "rm -rf build"})
@@ -69,7 +68,6 @@ async def allows(home: House) -> None:
     home.interpreter.choose(home.session, info.waiting, "Yes, call it")
 
 
-@on_loop
 async def test_a_turn_with_a_question_a_picture_and_a_call(workspace: Path) -> None:
     (workspace / "a.png").write_bytes(PNG)
     model = Playing(
@@ -100,7 +98,6 @@ async def test_a_turn_with_a_question_a_picture_and_a_call(workspace: Path) -> N
     assert not (workspace / "build").exists()
 
 
-@on_loop
 async def test_a_chat_says_all_along_that_nothing_holds_its_agents_commands(
     workspace: Path,
 ) -> None:
@@ -113,7 +110,6 @@ async def test_a_chat_says_all_along_that_nothing_holds_its_agents_commands(
         assert home.fold.info.agents == home.info.agents  # whoever listens is told
 
 
-@on_loop
 async def test_stop_withdraws_the_question_and_nothing_is_done(workspace: Path) -> None:
     async with chat(workspace, Playing(calls(RISKY, text="So:"), says("I'm here."))) as home:
         home.send("Clean up.")
@@ -165,7 +161,6 @@ class Listening:
         raise AssertionError(text)
 
 
-@on_loop
 async def test_an_answer_waits_for_the_end_of_the_one_that_was_cancelled(workspace: Path) -> None:
     model = Tough([HANGS], says("Here."))
     chats = CodingChats(provider=model, model="m")
@@ -182,7 +177,6 @@ async def test_an_answer_waits_for_the_end_of_the_one_that_was_cancelled(workspa
     await conversation.close()
 
 
-@on_loop
 async def test_autochat_goes_on_where_a_limit_cut_it(workspace: Path) -> None:
     model = Playing(calls(("1", "list_files", {})), says("Done."), says("Nothing more."))
     async with chat(
@@ -207,7 +201,6 @@ async def test_autochat_goes_on_where_a_limit_cut_it(workspace: Path) -> None:
 # ---- in the debugger ---------------------------------------------------------------------------------
 
 
-@on_loop
 async def test_all_of_a_chat_is_one_run_and_each_change_is_told_once(
     workspace: Path, view: View
 ) -> None:
@@ -229,7 +222,6 @@ async def test_all_of_a_chat_is_one_run_and_each_change_is_told_once(
     assert {commit.event for commit in commits[1:]} == made
 
 
-@on_loop
 async def test_an_edited_answer_is_what_the_chat_shows_and_keeps(
     workspace: Path, view: View
 ) -> None:
@@ -250,7 +242,6 @@ async def test_an_edited_answer_is_what_the_chat_shows_and_keeps(
         assert home.fold.messages == home.messages
 
 
-@on_loop
 async def test_whoever_answers_first_decides(workspace: Path, view: View) -> None:
     model = Playing(calls(RISKY), says("Done."), calls(RISKY), says("Done."))
     async with chat(workspace, model, debugger=True) as home:
@@ -269,7 +260,6 @@ async def test_whoever_answers_first_decides(workspace: Path, view: View) -> Non
     assert not (workspace / "build").exists()
 
 
-@on_loop
 async def test_after_stop_the_next_turn_has_a_run_of_its_own(workspace: Path, view: View) -> None:
     model = Playing(calls(RISKY), says("Again."))
     async with chat(workspace, model, debugger=True) as home:

@@ -28,7 +28,6 @@ from agentstepper_nb.protocol.chat import (
 from agentstepper_nb.rpc import reconnecting
 from tests.chat.outsiders import a_core, found, inn, no_core, running, texts
 from tests.chat.talking import soon
-from tests.helpers.loops import on_loop
 from tests.worker.cores import Core as ForeignCore
 
 
@@ -38,7 +37,6 @@ def core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentStepp
     yield from a_core(tmp_path, monkeypatch)
 
 
-@on_loop
 async def test_nobody_is_asked_before_it_is_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,7 +60,6 @@ async def test_nobody_is_asked_before_it_is_opened(
             await asyncio.to_thread(core.stop)
 
 
-@on_loop
 async def test_the_core_is_started_again(
     tmp_path: Path, core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,7 +87,6 @@ async def test_the_core_is_started_again(
             await asyncio.to_thread(again.stop)
 
 
-@on_loop
 async def test_two_chats_of_one_process(tmp_path: Path, core: AgentStepperCore) -> None:
     """Each has a way in of its own, and neither takes the other's clients nor tokens' sessions."""
     async with inn(tmp_path) as one, inn(tmp_path) as two:
@@ -103,7 +99,6 @@ async def test_two_chats_of_one_process(tmp_path: Path, core: AgentStepperCore) 
         assert caught.value.code == "unknown_session"
 
 
-@on_loop
 async def test_it_is_no_worker_of_agents(tmp_path: Path, core: AgentStepperCore) -> None:
     """A chat's process is connected as workers are, and yet nobody waits for it to dispatch."""
     async with inn(tmp_path) as house:
@@ -117,20 +112,19 @@ async def test_it_is_no_worker_of_agents(tmp_path: Path, core: AgentStepperCore)
         assert await asyncio.wrap_future(looking) == (False, 1)
 
 
-def test_the_blocking_client_may_be_left_alone(tmp_path: Path, core: AgentStepperCore) -> None:
+async def test_the_blocking_client_may_be_left_alone(
+    tmp_path: Path, core: AgentStepperCore
+) -> None:
     """It connects from where a loop runs, and its thread ends with it."""
 
-    async def main() -> None:
-        async with inn(tmp_path) as house:
-            address, token = await house.outside.open(), house.tokens.issue(house.session)
-            client = await asyncio.to_thread(ChatClient.connect, address, token)
-            assert client.scope == ("talk",)
-            assert texts(await asyncio.to_thread(client.send, "Hi")) == ["You said: Hi"]
-            await asyncio.to_thread(client.close)
-            with pytest.raises(RuntimeError, match="connect again"):
-                client.messages()
-
-    asyncio.run(main())
+    async with inn(tmp_path) as house:
+        address, token = await house.outside.open(), house.tokens.issue(house.session)
+        client = await asyncio.to_thread(ChatClient.connect, address, token)
+        assert client.scope == ("talk",)
+        assert texts(await asyncio.to_thread(client.send, "Hi")) == ["You said: Hi"]
+        await asyncio.to_thread(client.close)
+        with pytest.raises(RuntimeError, match="connect again"):
+            client.messages()
 
 
 class Breaking:
@@ -169,7 +163,6 @@ class Breaking:
         """Nothing is kept."""
 
 
-@on_loop
 async def test_what_changes_something_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What only reads is asked again where the connection broke."""
     monkeypatch.setattr(reconnecting, "_FIRST_WAIT", 0.01)
@@ -185,7 +178,6 @@ async def test_what_changes_something_is_asked_once(monkeypatch: pytest.MonkeyPa
             await client.stop()
 
 
-@on_loop
 async def test_a_message_is_sent_again_and_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The connection breaks before it is answered: the chat knows it again by its key."""
     monkeypatch.setattr(reconnecting, "_FIRST_WAIT", 0.01)

@@ -18,7 +18,6 @@ from agentstepper_nb.models.scripted import Rule, Script, always, say
 from agentstepper_nb.models.scripted.provider import ScriptedProvider
 from agentstepper_nb.protocol.chat import Message
 from tests.chat.talking import answered
-from tests.helpers.loops import on_loop
 
 
 class Parrot(InterpreterABC):
@@ -43,7 +42,6 @@ class Duck:
         return ["Quack."]
 
 
-@on_loop
 async def test_inv_connector_001_an_agent_implements_the_interface() -> None:
     """Whatever is given, what a chat gets implements `InterpreterABC`; all else is refused."""
     for given in (Parrot(), Parrot, lambda message: f"You said: {message}"):

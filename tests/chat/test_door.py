@@ -20,7 +20,6 @@ from agentstepper_nb.hub import AgentStepperCore, chats
 from agentstepper_nb.rpc import reconnecting
 from tests.chat.outsiders import Inn, a_core, inn, texts
 from tests.chat.talking import soon
-from tests.helpers.loops import on_loop
 
 
 @pytest.fixture
@@ -35,7 +34,6 @@ async def turned_away(house: Inn, token: str) -> str:
     return str(caught.value)
 
 
-@on_loop
 async def test_inv_session_002_at_the_door(tmp_path: Path, core: AgentStepperCore) -> None:
     """A session is entered by a good token of its own alone: all others aren't let in at all."""
     async with inn(tmp_path) as house:
@@ -54,7 +52,6 @@ async def test_inv_session_002_at_the_door(tmp_path: Path, core: AgentStepperCor
             assert f"(401): invalid_token: The chat token {why}. Ask for a new one" in said
 
 
-@on_loop
 async def test_inv_session_002_in_the_middle(tmp_path: Path, core: AgentStepperCore) -> None:
     """A session is entered by a good token of its own alone: who is in is turned out when it counts no
     more.
@@ -79,7 +76,6 @@ async def test_inv_session_002_in_the_middle(tmp_path: Path, core: AgentStepperC
         assert texts(await soon(again.send("Hello"))) == ["You said: Hello"]
 
 
-@on_loop
 async def test_after_a_rotation_who_is_in_stays(tmp_path: Path, core: AgentStepperCore) -> None:
     async with inn(tmp_path) as house:
         client = await house.client("talk")
@@ -88,7 +84,6 @@ async def test_after_a_rotation_who_is_in_stays(tmp_path: Path, core: AgentStepp
         await house.client("talk")
 
 
-@on_loop
 async def test_an_address_of_nobody(tmp_path: Path, core: AgentStepperCore) -> None:
     async with inn(tmp_path) as house:
         address = await house.outside.open()
@@ -107,7 +102,6 @@ async def test_an_address_of_nobody(tmp_path: Path, core: AgentStepperCore) -> N
             await soon(AsyncChatClient.connect(address, token))
 
 
-@on_loop
 async def test_a_web_page_with_a_token(tmp_path: Path, core: AgentStepperCore) -> None:
     async with inn(tmp_path) as house:
         address = await house.outside.open()
@@ -118,7 +112,6 @@ async def test_a_web_page_with_a_token(tmp_path: Path, core: AgentStepperCore) -
                 await soon(connect(address, additional_headers=headers, origin=origin, proxy=None))  # type: ignore[arg-type]
 
 
-@on_loop
 async def test_so_many_clients_and_no_more(
     tmp_path: Path, core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,7 +151,6 @@ class Slow:
         raise CommandError("invalid_token", "It is none of ours.")
 
 
-@on_loop
 async def test_a_flood_of_those_whom_nobody_knows_is_bounded() -> None:
     """A chat's process is asked about a few of them at once, and about others again after that."""
     slow: Any = Slow()

@@ -20,12 +20,10 @@ from agentstepper_nb.protocol.chat import Piece
 from tests.chat.endpoints import an_endpoint, look, says
 from tests.chat.talking import a_turn, answered, said, whole
 from tests.coding.playing import HANGS, Playing, calls, fails
-from tests.helpers.loops import on_loop
 
 # ---- text --------------------------------------------------------------------------------------------
 
 
-@on_loop
 async def test_text_is_told_as_it_comes() -> None:
     endpoint, model = an_endpoint([TextDelta("Good "), TextDelta("day."), HANGS])
     async with aclosing(items(lambda: endpoint.chat(said(), a_turn()))) as answer:
@@ -34,7 +32,6 @@ async def test_text_is_told_as_it_comes() -> None:
     assert model.closed_early.is_set()
 
 
-@on_loop
 async def test_the_model_is_told_who_it_is_and_what_was_said() -> None:
     window = [
         said("First.", id="1"),
@@ -72,7 +69,6 @@ async def test_the_model_is_told_who_it_is_and_what_was_said() -> None:
     assert parts[3] == "And now?"
 
 
-@on_loop
 async def test_a_conversation_begins_with_the_person() -> None:
     endpoint, model = an_endpoint(says("Fine."), system="Be brief.")
     window = [said("Hm.", id="1", role="assistant", agent_name="assistant")]
@@ -91,14 +87,12 @@ async def test_a_conversation_begins_with_the_person() -> None:
         ([TextDelta("Half")], "before it was complete"),
     ],
 )
-@on_loop
 async def test_no_answer_ends_the_turn(answer: Any, why: str) -> None:
     endpoint, _ = an_endpoint(answer)
     with pytest.raises(ModelError, match=why):
         await answered(endpoint)
 
 
-@on_loop
 async def test_a_model_that_falls_silent_is_given_up() -> None:
     endpoint, model = an_endpoint([HANGS], silence_s=0.01)
     with pytest.raises(ModelError, match="said nothing for"):
@@ -141,7 +135,6 @@ def test_a_tool_whose_types_can_not_be_told_is_refused() -> None:
         Endpoint("m", tools=[odd])
 
 
-@on_loop
 async def test_tools_of_every_form() -> None:
     class Counter:
         """Counts."""
@@ -176,7 +169,6 @@ SCRIPT = Script(
 )
 
 
-@on_loop
 async def test_over_http() -> None:
     endpoint = Endpoint("m", provider=ScriptedProvider(SCRIPT), tools=[look])
     messages = whole(await answered(endpoint))
@@ -185,7 +177,6 @@ async def test_over_http() -> None:
 
 
 @pytest.mark.parametrize("provider", ["openai", "openai-responses"])
-@on_loop
 async def test_at_an_address_of_ones_own(provider: str) -> None:
     with ScriptedServer(SCRIPT) as server:
         endpoint = Endpoint("m", provider=provider, base_url=server.base_url, tools=[look])
@@ -194,7 +185,6 @@ async def test_at_an_address_of_ones_own(provider: str) -> None:
     assert messages[-1].content == "It is there."
 
 
-@on_loop
 async def test_without_a_key_the_turn_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
@@ -202,7 +192,6 @@ async def test_without_a_key_the_turn_says_so(monkeypatch: pytest.MonkeyPatch) -
         await answered(Endpoint("m"))
 
 
-@on_loop
 async def test_no_text_is_replaced_that_was_not_edited() -> None:
     endpoint, _ = an_endpoint(says("Good day to you."))
     got = await answered(endpoint)

@@ -17,7 +17,6 @@ from agentstepper_nb.llm_wire.conversation import ToolResultMessage, UserMessage
 from tests.chat.talking import Person, a_turn, answered, whole
 from tests.coding.debugged import View
 from tests.coding.playing import Answer, Playing, calls, says
-from tests.helpers.loops import on_loop
 
 
 @pytest.fixture
@@ -64,7 +63,6 @@ def told(model: Playing) -> ToolResultMessage:
     return last
 
 
-@on_loop
 async def test_an_edited_prompt_is_what_is_asked(core: AgentStepperCore, view: View) -> None:
     model = Playing(says("Fine."))
     async with asked(core, model) as task:
@@ -77,7 +75,6 @@ async def test_an_edited_prompt_is_what_is_asked(core: AgentStepperCore, view: V
     assert model.requests[0].messages == (UserMessage(content="Something else."),)
 
 
-@on_loop
 async def test_an_edited_answer_takes_the_place_of_what_was_told(
     core: AgentStepperCore, view: View
 ) -> None:
@@ -92,7 +89,6 @@ async def test_an_edited_answer_takes_the_place_of_what_was_told(
     assert message.content == "Good night."
 
 
-@on_loop
 async def test_an_answer_may_be_made_a_call(core: AgentStepperCore, view: View) -> None:
     model = Playing(says("No."), says("Seen."))
     async with asked(core, model) as task:
@@ -112,7 +108,6 @@ async def test_an_answer_may_be_made_a_call(core: AgentStepperCore, view: View) 
     assert told(model).content == "saw b"
 
 
-@on_loop
 async def test_an_edited_call_is_what_is_done_and_told(core: AgentStepperCore, view: View) -> None:
     model = Playing(calls(("1", "look", "{")), says("Seen."))
     async with asked(core, model) as task:
@@ -129,7 +124,6 @@ async def test_an_edited_call_is_what_is_done_and_told(core: AgentStepperCore, v
     assert told(model).content == "saw nothing"
 
 
-@on_loop
 async def test_a_failure_may_be_mended(core: AgentStepperCore, view: View) -> None:
     model = Playing(calls(("1", "fail", {})), says("Well."))
     async with asked(core, model) as task:
@@ -145,7 +139,6 @@ async def test_a_failure_may_be_mended(core: AgentStepperCore, view: View) -> No
     assert told(model).content == "mended"
 
 
-@on_loop
 async def test_a_denied_call_is_told_to_the_model(core: AgentStepperCore, view: View) -> None:
     model = Playing(LOOKS, says("Well."))
     async with asked(core, model) as task:
@@ -159,7 +152,6 @@ async def test_a_denied_call_is_told_to_the_model(core: AgentStepperCore, view: 
     assert told(model).content == "The person denied this call: Not now."
 
 
-@on_loop
 async def test_a_call_that_the_person_is_asked_about(core: AgentStepperCore, view: View) -> None:
     model = Playing(LOOKS, says("Well."))
     person = Person("Allow")
@@ -175,7 +167,6 @@ async def test_a_call_that_the_person_is_asked_about(core: AgentStepperCore, vie
     assert told(model).content == "saw c"
 
 
-@on_loop
 async def test_a_denied_question_and_stop_end_the_turn(core: AgentStepperCore, view: View) -> None:
     async with asked(core, Playing()) as task:
         await view.denies("No.")
@@ -190,7 +181,6 @@ async def test_a_denied_question_and_stop_end_the_turn(core: AgentStepperCore, v
             await task
 
 
-@on_loop
 async def test_stop_ends_the_turn(core: AgentStepperCore, view: View) -> None:
     with pytest.raises(AgentStopped):
         async with asked(core, Playing()) as task:

@@ -19,12 +19,10 @@ from agentstepper_nb.protocol.chat import AgentInfo, AgentType, MessageType
 from tests.chat.endpoints import an_endpoint, fail, greet, look, results, says
 from tests.chat.talking import Person, a_turn, answered, said, whole
 from tests.coding.playing import calls
-from tests.helpers.loops import on_loop
 
 PATIENCE = 30
 
 
-@on_loop
 async def test_tools_are_called_and_told_of() -> None:
     endpoint, model = an_endpoint(
         calls(
@@ -69,7 +67,6 @@ async def test_tools_are_called_and_told_of() -> None:
         (("1", "hand_on", {"agent_name": "x", "text": "y"}), "There is no tool 'hand_on'"),
     ],
 )
-@on_loop
 async def test_what_goes_wrong_with_a_call_is_told_to_the_model(call: Any, why: str) -> None:
     endpoint, model = an_endpoint(calls(call), says("I see."), tools=[look, fail])
     message, answer = whole(await answered(endpoint))
@@ -78,7 +75,6 @@ async def test_what_goes_wrong_with_a_call_is_told_to_the_model(call: Any, why: 
     assert (why in told, ok, message.result) == (True, False, told)
 
 
-@on_loop
 async def test_a_tool_that_ends_the_process_only_fails() -> None:
     def leave() -> None:
         raise SystemExit(3)
@@ -92,7 +88,6 @@ async def test_a_tool_that_ends_the_process_only_fails() -> None:
         assert "SystemExit(3)" in results(model)[0][0]
 
 
-@on_loop
 async def test_what_a_tool_gives_is_json_and_bounded() -> None:
     def odd() -> Any:
         return {"set": {1}, "nan": float("nan"), "object": threading.Lock, "half": "\ud83d"}
@@ -130,14 +125,12 @@ async def test_what_a_tool_gives_is_json_and_bounded() -> None:
     ],
     ids=range(8),
 )
-@on_loop
 async def test_whatever_a_model_calls_can_be_told(id: str, name: str, args: str) -> None:
     endpoint, _ = an_endpoint(calls((id, name, args)), says("Well."), tools=[look])
     call, answer = whole(await answered(endpoint))
     assert (call.final, call.type, answer.content) == (True, "FUNCTION", "Well.")
 
 
-@on_loop
 async def test_a_tool_runs_on_a_thread_and_its_turn_can_be_ended() -> None:
     within, leave, out = threading.Event(), threading.Event(), threading.Event()
 
@@ -156,7 +149,6 @@ async def test_a_tool_runs_on_a_thread_and_its_turn_can_be_ended() -> None:
     assert await asyncio.to_thread(out.wait, PATIENCE)
 
 
-@on_loop
 async def test_a_model_that_comes_to_no_end_is_stopped() -> None:
     endpoint, model = an_endpoint(
         *(calls(("1", "look", {"at": "a"})) for _ in range(3)), tools=[look], max_rounds=2
@@ -167,7 +159,6 @@ async def test_a_model_that_comes_to_no_end_is_stopped() -> None:
 
 
 @pytest.mark.parametrize(("choice", "ok"), [("Allow", True), ("Deny", False)])
-@on_loop
 async def test_the_person_is_asked_about_some(choice: str, ok: bool) -> None:
     person = Person(choice)
     endpoint, model = an_endpoint(
@@ -187,7 +178,6 @@ async def test_the_person_is_asked_about_some(choice: str, ok: bool) -> None:
     assert results(model)[0] == (('["a"]', True) if ok else ("The person denied this call.", False))
 
 
-@on_loop
 async def test_the_question_comes_after_what_was_said_before() -> None:
     got: list[Any] = []
 
@@ -211,7 +201,6 @@ def does(action: str, action_input: Any) -> str:
     return json.dumps({"action": action, "action_input": action_input})
 
 
-@on_loop
 async def test_a_model_without_tools_says_what_it_wants() -> None:
     endpoint, model = an_endpoint(
         says(does("look", {"at": "a", "lines": 1})),
@@ -242,7 +231,6 @@ async def test_a_model_without_tools_says_what_it_wants() -> None:
         ('{"name": "look"}', "missing required field `action`"),
     ],
 )
-@on_loop
 async def test_an_action_may_be_repaired_once(bad: str, why: str) -> None:
     endpoint, model = an_endpoint(
         says(bad), says(does("answer", {"n": 1})), agent_type="STRUCTURED_CHAT"
@@ -255,7 +243,6 @@ async def test_an_action_may_be_repaired_once(bad: str, why: str) -> None:
         await answered(again)
 
 
-@on_loop
 async def test_a_failed_action_is_told_to_the_model() -> None:
     endpoint, model = an_endpoint(
         says(does("look", None)),
@@ -283,7 +270,6 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("kind", ["TOOL_CALLING", "STRUCTURED_CHAT"])
-@on_loop
 async def test_a_supervisor_may_hand_on(kind: str) -> None:
     told = {"agent_name": "coder", "text": "Write it."}
     answer = (
@@ -307,7 +293,6 @@ async def test_a_supervisor_may_hand_on(kind: str) -> None:
         assert "coder (OTHER): writes code" in request.system
 
 
-@on_loop
 async def test_a_hand_on_to_nobody_is_told_to_the_model() -> None:
     endpoint, model = an_endpoint(
         calls(("1", "hand_on", {"agent_name": "assistant", "text": "x"}), ("2", "hand_on", "{")),
@@ -327,7 +312,6 @@ async def test_a_hand_on_to_nobody_is_told_to_the_model() -> None:
     assert "can't be used" in second[0]
 
 
-@on_loop
 async def test_others_have_nobody_to_hand_on_to() -> None:
     for role, agents in (("OTHER", OTHERS), ("SUPERVISOR", OTHERS[:1])):
         endpoint, model = an_endpoint(says("Well."), role=role)

@@ -24,7 +24,6 @@ from agentstepper_nb.protocol.chat import (
     State,
 )
 from tests.chat.house import Actor, Fold, kept_nowhere, message
-from tests.helpers.loops import on_loop
 
 
 class Source:
@@ -59,7 +58,6 @@ def delta(id: str, text: str) -> Delta:
     return Delta(session_id="s", message_id=id, text=text)
 
 
-@on_loop
 async def test_pieces_of_a_message_that_wait_are_one() -> None:
     source = Source()
     events = Feed("s", source.attach).read()
@@ -71,7 +69,6 @@ async def test_pieces_of_a_message_that_wait_are_one() -> None:
     assert source.listeners == []
 
 
-@on_loop
 async def test_a_whole_message_stands_for_its_pieces_that_wait() -> None:
     source = Source()
     events = Feed("s", source.attach).read()
@@ -92,7 +89,6 @@ async def test_a_whole_message_stands_for_its_pieces_that_wait() -> None:
 @pytest.mark.parametrize(
     "bounds", [{"most": 10}, {"most_weight": 2000}], ids=["events", "their weight"]
 )
-@on_loop
 async def test_a_slow_reader_gets_a_new_begin_in_place_of_what_it_missed(
     bounds: dict[str, int],
 ) -> None:
@@ -109,7 +105,6 @@ async def test_a_slow_reader_gets_a_new_begin_in_place_of_what_it_missed(
     await events.aclose()
 
 
-@on_loop
 async def test_one_event_may_be_of_any_size() -> None:
     source = Source()
     events = Feed("s", source.attach, most_weight=100).read()
@@ -123,7 +118,6 @@ async def test_one_event_may_be_of_any_size() -> None:
     await events.aclose()
 
 
-@on_loop
 async def test_a_session_that_was_removed_ends_the_stream_also_for_who_missed_that() -> None:
     source = Source()
     fast, slow = Feed("s", source.attach).read(), Feed("s", source.attach, most=3).read()
@@ -136,7 +130,6 @@ async def test_a_session_that_was_removed_ends_the_stream_also_for_who_missed_th
     assert [event async for event in slow] == [SessionRemoved(session_id="s")]
 
 
-@on_loop
 async def test_a_listener_that_fails_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     def fails(event: ChatEvent) -> None:
         raise ValueError("broken")
@@ -148,7 +141,6 @@ async def test_a_listener_that_fails_is_logged_once(caplog: pytest.LogCaptureFix
         assert len([record for record in caplog.records if "listener" in record.message]) == 1
 
 
-@on_loop
 async def test_a_listener_may_answer_what_it_hears() -> None:
     async with kept_nowhere() as home:
 
@@ -169,7 +161,6 @@ async def test_a_listener_may_answer_what_it_hears() -> None:
         assert (late.info, late.messages) == (home.info, home.messages)
 
 
-@on_loop
 async def test_who_comes_while_something_is_told_hears_it_once() -> None:
     async with kept_nowhere(Actor(["One. ", "Two. ", "Three."])) as home:
         folds: list[Fold] = []
@@ -186,7 +177,6 @@ async def test_who_comes_while_something_is_told_hears_it_once() -> None:
             assert (fold.info, fold.messages) == (home.info, home.messages)
 
 
-@on_loop
 async def test_who_has_gone_hears_nothing() -> None:
     async with kept_nowhere() as home:
         fold = Fold()
@@ -221,7 +211,6 @@ class Page(Backend[str]):
         self.over = True
 
 
-@on_loop
 async def test_a_backend_is_told_and_closed() -> None:
     page = Page()
     async with kept_nowhere() as home:
@@ -233,7 +222,6 @@ async def test_a_backend_is_told_and_closed() -> None:
     assert page.over
 
 
-@on_loop
 async def test_the_list_of_sessions_is_told() -> None:
     async with kept_nowhere() as home:
         lists: list[SessionList] = []

@@ -22,7 +22,6 @@ from agentstepper_nb.protocol.values import EventKind, Side
 from agentstepper_nb.sdk import ambient
 from tests.chat.talking import a_turn, answered, said
 from tests.coding.debugged import View
-from tests.helpers.loops import on_loop
 
 PATIENCE = 30
 BEFORE = said("Before.", id="b")
@@ -75,7 +74,6 @@ ALL: list[Callable[..., Any]] = [
 
 
 @pytest.mark.parametrize("function", ALL, ids=range(len(ALL)))
-@on_loop
 async def test_inv_connector_001_any_function_answers(function: Callable[..., Any]) -> None:
     """Whatever a function is, `FunctionAgent` makes it an agent of the interface."""
     got = await answered(FunctionAgent(function), "Hello.")
@@ -129,7 +127,6 @@ GIVEN: Final[dict[Callable[..., Any], list[str]]] = {
 
 
 @pytest.mark.parametrize("function", GIVEN, ids=lambda function: function.__name__)
-@on_loop
 async def test_what_a_function_is_given(function: Callable[..., Any]) -> None:
     assert await answered(FunctionAgent(function), "Hi", a_turn(BEFORE)) == GIVEN[function]
 
@@ -159,7 +156,6 @@ def test_what_it_is_called() -> None:
     assert (named.name, named.role, named.continuation_prompt) == ("h", "THOUGHT", None)
 
 
-@on_loop
 async def test_what_a_function_may_give() -> None:
     given = ["text", pieces.code("1", "python"), {"role": "assistant", "content": "x"}]
     assert await answered(FunctionAgent(lambda message: given)) == given
@@ -169,7 +165,6 @@ async def test_what_a_function_may_give() -> None:
     assert await answered(FunctionAgent(lambda message: hand_on)) == [hand_on]
 
 
-@on_loop
 async def test_a_yielded_confirmation_gives_the_choice() -> None:
     def asking(message: str) -> Generator[str | Piece, str, None]:
         choice = yield pieces.confirmation("Sure?")
@@ -184,7 +179,6 @@ async def test_a_yielded_confirmation_gives_the_choice() -> None:
         assert text == "You chose No."
 
 
-@on_loop
 async def test_sync_code_runs_on_a_thread_in_the_turns_context() -> None:
     known = contextvars.ContextVar("known", default="")
     known.set("the turn's")
@@ -211,7 +205,6 @@ async def test_sync_code_runs_on_a_thread_in_the_turns_context() -> None:
         (asyncio.CancelledError(), asyncio.CancelledError, "^$"),
     ],
 )
-@on_loop
 async def test_what_a_function_raises(
     error: BaseException, raised: type[BaseException], text: str
 ) -> None:
@@ -234,7 +227,6 @@ async def test_what_a_function_raises(
             await answered(FunctionAgent(function))
 
 
-@on_loop
 async def test_a_function_that_blocks_runs_out_and_nobody_hears_it() -> None:
     within, leave, out = threading.Event(), threading.Event(), threading.Event()
 
@@ -254,7 +246,6 @@ async def test_a_function_that_blocks_runs_out_and_nobody_hears_it() -> None:
     assert await asyncio.to_thread(out.wait, PATIENCE)
 
 
-@on_loop
 async def test_a_generator_is_closed_at_its_next_yield() -> None:
     within, leave, closed = threading.Event(), threading.Event(), threading.Event()
 
@@ -277,7 +268,6 @@ async def test_a_generator_is_closed_at_its_next_yield() -> None:
 
 
 @pytest.mark.parametrize("function", [generator, async_generator])
-@on_loop
 async def test_an_answer_that_is_broken_off_is_closed(function: Callable[..., Any]) -> None:
     ended: list[str] = []
 
@@ -300,7 +290,6 @@ async def test_an_answer_that_is_broken_off_is_closed(function: Callable[..., An
     assert len(ended) == 1
 
 
-@on_loop
 async def test_an_answer_that_nobody_begins_runs_nothing() -> None:
     for function in ALL:
         answer: Any = FunctionAgent(function).chat(said(), a_turn())
@@ -348,7 +337,6 @@ def tools(view: View) -> list[tuple[int, str]]:
     ("function", "shown"),
     [(debugged_plain, ALONE), (debugged_generator, NESTED), (debugged_async_generator, NESTED)],
 )
-@on_loop
 async def test_its_own_agentstepper_is_the_sessions_run(
     function: Callable[..., Any], shown: list[tuple[int, str]]
 ) -> None:

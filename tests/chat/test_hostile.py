@@ -15,7 +15,6 @@ from agentstepper_nb.chat.connector import HandOn, Replace, Turn
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.chat import Ending, Message, MessageType, Piece
 from tests.chat.house import NOWHERE, PNG, Actor, House, house
-from tests.helpers.loops import on_loop
 
 
 def deep(levels: int) -> Any:
@@ -105,20 +104,17 @@ HOSTILE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("what", HOSTILE)
-def test_what_an_agent_should_not_do_ends_its_turn_alone(what: str) -> None:
-    async def do() -> None:
-        bad = Actor(HOSTILE[what], "bad", role="CREW")
-        async with house(NOWHERE, Actor(), bad, keep=False) as home:
-            before = asyncio.all_tasks()
-            await home.ask(to="bad")
-            assert home.info.ending is Ending.ERROR
-            assert (home.messages[-1].role, home.messages[-1].format) == ("system", "error")
-            check(home)
-            assert asyncio.all_tasks() == before
-            assert [each.content for each in await home.ask()] == ["Yes."]
-            check(home)
-
-    asyncio.run(do())
+async def test_what_an_agent_should_not_do_ends_its_turn_alone(what: str) -> None:
+    bad = Actor(HOSTILE[what], "bad", role="CREW")
+    async with house(NOWHERE, Actor(), bad, keep=False) as home:
+        before = asyncio.all_tasks()
+        await home.ask(to="bad")
+        assert home.info.ending is Ending.ERROR
+        assert (home.messages[-1].role, home.messages[-1].format) == ("system", "error")
+        check(home)
+        assert asyncio.all_tasks() == before
+        assert [each.content for each in await home.ask()] == ["Yes."]
+        check(home)
 
 
 def check(home: House) -> None:
@@ -129,7 +125,6 @@ def check(home: House) -> None:
     assert (home.info.speaking, home.info.waiting) == (None, None)
 
 
-@on_loop
 async def test_what_is_too_much_is_cut_and_the_rest_is_said() -> None:
     said = ["x" * 600_000, "y" * 5_000_000, "z", pieces.console("w" * 3_000_000)]
     async with house(NOWHERE, Actor(said), keep=False) as home:
@@ -142,7 +137,6 @@ async def test_what_is_too_much_is_cut_and_the_rest_is_said() -> None:
         check(home)
 
 
-@on_loop
 async def test_many_messages_are_few_in_memory_and_all_in_the_transcript() -> None:
     """INV-MEM-001's limit is soft: what goes from memory can still be read."""
     said = [pieces.console(str(n)) if n % 2 else str(n) for n in range(400)]
@@ -154,7 +148,6 @@ async def test_many_messages_are_few_in_memory_and_all_in_the_transcript() -> No
         check(home)
 
 
-@on_loop
 async def test_an_agent_that_hangs_as_it_is_closed_can_be_stopped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -181,7 +174,6 @@ async def test_an_agent_that_hangs_as_it_is_closed_can_be_stopped(
         await asyncio.sleep(0)
 
 
-@on_loop
 async def test_what_an_agent_says_of_itself_is_asked_once() -> None:
     class Shy(Actor):
         shy = False
@@ -199,7 +191,6 @@ async def test_what_an_agent_says_of_itself_is_asked_once() -> None:
         check(home)
 
 
-@on_loop
 async def test_a_session_that_can_not_be_made_again_holds_nothing(tmp_path: Path) -> None:
     class Moody(Actor):
         role_now = "OTHER"

@@ -19,10 +19,8 @@ from agentstepper_nb.chat import pieces, transcript_file
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.chat import Ending, Message, SessionRemoved, State
 from tests.chat.house import PNG, Actor, Gate, House, house, kept_nowhere, refused
-from tests.helpers.loops import on_loop
 
 
-@on_loop
 async def test_a_conversation_goes_on_after_a_restart(tmp_path: Path) -> None:
     picture = pieces.image(PNG, alt="A plot")
     async with house(tmp_path, Actor(["One.", picture]), Actor(name="other")) as home:
@@ -52,7 +50,6 @@ async def test_a_conversation_goes_on_after_a_restart(tmp_path: Path) -> None:
         assert [each.title for each in here.sessions()] == ["Mine", ""]
 
 
-@on_loop
 async def test_only_the_newest_messages_are_held_and_all_are_kept(tmp_path: Path) -> None:
     answer = [pieces.code(str(n), f"l{n}") for n in range(120)]
     async with house(tmp_path, Actor(answer)) as home:
@@ -68,7 +65,6 @@ async def test_only_the_newest_messages_are_held_and_all_are_kept(tmp_path: Path
         assert other.interpreter.messages(home.session) == home.fold.messages
 
 
-@on_loop
 async def test_what_is_too_large_together_is_not_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,7 +78,6 @@ async def test_what_is_too_large_together_is_not_held(
         assert (await home.interpreter.picture(home.session, first.id)).data.startswith(PNG)
 
 
-@on_loop
 async def test_what_a_kill_left_open_is_closed_when_it_is_opened_again(tmp_path: Path) -> None:
     async def asks(message: Message, turn: Any) -> Any:
         await turn.confirm("Sure?")
@@ -125,7 +120,6 @@ asyncio.run(main())
 """
 
 
-@on_loop
 async def test_what_was_said_outlives_a_kill(tmp_path: Path) -> None:
     program = [sys.executable, "-c", KILLED, str(tmp_path)]
     killed = await asyncio.to_thread(
@@ -144,7 +138,6 @@ async def test_what_was_said_outlives_a_kill(tmp_path: Path) -> None:
         assert [each.content for each in await again.ask("Go on.")] == ["Yes."]
 
 
-@on_loop
 async def test_each_message_is_on_disk_before_the_agent_begins(tmp_path: Path) -> None:
     gate = Gate(["One"])
     async with house(tmp_path, Actor(gate)) as home:
@@ -154,7 +147,6 @@ async def test_each_message_is_on_disk_before_the_agent_begins(tmp_path: Path) -
         assert '"content":"Go."' in text
 
 
-@on_loop
 async def test_removing_deletes_the_file(tmp_path: Path) -> None:
     async with house(tmp_path) as home:
         await home.ask()
@@ -171,7 +163,6 @@ async def test_removing_deletes_the_file(tmp_path: Path) -> None:
             other.interpreter.open(home.session)
 
 
-@on_loop
 async def test_two_interpreters_do_not_write_one_conversation(tmp_path: Path) -> None:
     async with house(tmp_path) as home, house(tmp_path) as other:
         await home.ask()
@@ -192,7 +183,6 @@ def no_room(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-@on_loop
 async def test_a_full_disk_is_said_once_and_the_chat_goes_on(tmp_path: Path, no_room: None) -> None:
     async with house(tmp_path) as home:
         await home.ask("One.")
@@ -210,7 +200,6 @@ async def test_a_full_disk_is_said_once_and_the_chat_goes_on(tmp_path: Path, no_
         assert home.fold.messages == home.messages
 
 
-@on_loop
 async def test_nothing_is_written_where_nothing_is_to_be_kept(tmp_path: Path) -> None:
     async with house(tmp_path, keep=False) as home:
         await home.ask()
@@ -218,7 +207,6 @@ async def test_nothing_is_written_where_nothing_is_to_be_kept(tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
-@on_loop
 async def test_a_session_is_set() -> None:
     async with kept_nowhere(Actor(), Actor(["No."], "other")) as home:
         info = home.interpreter.set(home.session, title="T", default_agent="other", auto_chat_max=7)
@@ -232,7 +220,6 @@ async def test_a_session_is_set() -> None:
         assert home.info == home.fold.info == info_then
 
 
-@on_loop
 async def test_an_unknown_session_is_refused() -> None:
     async with kept_nowhere() as home:
         here = home.interpreter
@@ -246,7 +233,6 @@ async def test_an_unknown_session_is_refused() -> None:
             await here.remove("nothing")
 
 
-@on_loop
 async def test_removing_ends_the_turn_and_the_session() -> None:
     gate, actor = Gate(["One"]), Actor()
     waits = Actor(gate, "waits")
@@ -263,7 +249,6 @@ async def test_removing_ends_the_turn_and_the_session() -> None:
         assert home.interpreter.sessions() == []
 
 
-@on_loop
 async def test_closing_ends_everything_and_twice_is_once() -> None:
     gate = Gate(["One"])
     actor = Actor(gate)
@@ -312,7 +297,6 @@ class Waits(Actor):
         raise asyncio.CancelledError
 
 
-@on_loop
 async def test_a_connector_that_does_not_let_go_holds_nothing_up(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

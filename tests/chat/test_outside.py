@@ -17,7 +17,6 @@ from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.protocol.chat import Admitted, Begin, Told
 from tests.chat.outsiders import code_of, forwarded, refused, way
 from tests.chat.talking import interpreter, soon
-from tests.helpers.loops import on_loop
 
 # ---- scopes -----------------------------------------------------------------------------------------
 
@@ -38,7 +37,6 @@ MAY = {
 
 
 @pytest.mark.parametrize("scope", MAY)
-@on_loop
 async def test_a_scope_is_what_may_be_asked(tmp_path: Path, scope: tuple[str, ...]) -> None:
     async with way(tmp_path) as house:
         token = house.token(*scope)
@@ -63,7 +61,6 @@ async def test_a_scope_is_what_may_be_asked(tmp_path: Path, scope: tuple[str, ..
                     assert await refused(stream) == "out_of_scope"
 
 
-@on_loop
 async def test_inv_session_002_another_session_is_out_of_reach(tmp_path: Path) -> None:
     """A session is entered by a good token of its own alone: not by one for another session."""
     async with way(tmp_path) as house:
@@ -78,7 +75,6 @@ async def test_inv_session_002_another_session_is_out_of_reach(tmp_path: Path) -
         assert [each.name for each in house.interpreter.info(house.other).agents] == ["parrot"]
 
 
-@on_loop
 async def test_each_request_brings_a_token_that_counts(tmp_path: Path) -> None:
     async with way(tmp_path) as house:
         foreign = TokenDesk(tmp_path / "elsewhere").issue(house.session)
@@ -92,7 +88,6 @@ async def test_each_request_brings_a_token_that_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("params", [b"", b"[", b"7", b'{"params": {}}', b"[" * 5000, b"\xff"])
-@on_loop
 async def test_nonsense_is_refused(tmp_path: Path, params: bytes) -> None:
     async with way(tmp_path) as house:
         assert await code_of(house.service.call("send", Raw(params))) == "invalid_message"
@@ -101,7 +96,6 @@ async def test_nonsense_is_refused(tmp_path: Path, params: bytes) -> None:
         assert await code_of(house.ask(house.token("talk"), "nonsense")) == "unknown_service"
 
 
-@on_loop
 async def test_reading_what_an_agent_says_elsewhere(tmp_path: Path) -> None:
     """A talker hears what is said, whoever says it."""
     async with way(tmp_path) as house:
@@ -120,7 +114,6 @@ async def test_reading_what_an_agent_says_elsewhere(tmp_path: Path) -> None:
 # ---- streams end with their token -------------------------------------------------------------------
 
 
-@on_loop
 async def test_a_stream_ends_where_its_token_is_revoked(tmp_path: Path) -> None:
     """At once, though nothing happens in the session; and its agent leaves it."""
     async with way(tmp_path) as house:
@@ -140,7 +133,6 @@ async def test_a_stream_ends_where_its_token_is_revoked(tmp_path: Path) -> None:
         assert [each.name for each in house.interpreter.info(house.session).agents] == ["parrot"]
 
 
-@on_loop
 async def test_a_stream_ends_where_another_process_revokes_its_token(tmp_path: Path) -> None:
     """It is given nothing that happens after that."""
     async with way(tmp_path) as house:
@@ -152,7 +144,6 @@ async def test_a_stream_ends_where_another_process_revokes_its_token(tmp_path: P
             assert await refused(watched) == "invalid_token"
 
 
-@on_loop
 async def test_nothing_is_left_of_a_stream_that_is_over(tmp_path: Path) -> None:
     """Also where a token lost its force just as it ended: no timer waits for the token's end."""
     async with way(tmp_path) as house:
@@ -167,7 +158,6 @@ async def test_nothing_is_left_of_a_stream_that_is_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scope", [("watch",), ("talk",), ("answer",)])
-@on_loop
 async def test_no_log_and_no_error_has_a_token(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, scope: tuple[str, ...]
 ) -> None:
@@ -199,7 +189,6 @@ class Hourglass(TokenDesk):
         return super().check(token, **options)
 
 
-@on_loop
 async def test_a_stream_ends_with_its_tokens_time(tmp_path: Path) -> None:
     """Though nothing happens in the session."""
     desk = Hourglass(tmp_path)

@@ -15,14 +15,12 @@ from agentstepper_nb.protocol.chat import Asked, Attend, Chosen, Ending, Message
 from tests.chat.house import PNG, message
 from tests.chat.outsiders import Poet, code_of, refused, way
 from tests.chat.talking import Agent, Held, soon
-from tests.helpers.loops import on_loop
 
 
 def said(messages: tuple[Message, ...]) -> list[tuple[str, str | None, str]]:
     return [(each.type, each.agent_name, each.content) for each in messages]
 
 
-@on_loop
 async def test_an_agent_answers_from_outside(tmp_path: Path) -> None:
     async with way(tmp_path) as house:
         poet = Poet(house, role="THOUGHT", description="Writes poems.")
@@ -55,7 +53,6 @@ async def test_an_agent_answers_from_outside(tmp_path: Path) -> None:
         assert [each.name for each in poet.info.agents] == ["parrot"]
 
 
-@on_loop
 async def test_an_agent_from_outside_asks_the_person(tmp_path: Path) -> None:
     async with way(tmp_path) as house:
         poet = Poet(house)
@@ -71,7 +68,6 @@ async def test_an_agent_from_outside_asks_the_person(tmp_path: Path) -> None:
         await poet.leaves()
 
 
-@on_loop
 async def test_an_agent_from_outside_fails(tmp_path: Path) -> None:
     async with way(tmp_path) as house:
         poet = Poet(house)
@@ -90,7 +86,6 @@ async def test_an_agent_from_outside_fails(tmp_path: Path) -> None:
         await poet.leaves()
 
 
-@on_loop
 async def test_a_turn_that_is_stopped_is_taken_back(tmp_path: Path) -> None:
     async with way(tmp_path) as house:
         poet = Poet(house)
@@ -109,7 +104,6 @@ async def test_a_turn_that_is_stopped_is_taken_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("when", ["before it says anything", "while a person is asked"])
-@on_loop
 async def test_an_agent_that_goes_leaves_an_error(tmp_path: Path, when: str) -> None:
     async with way(tmp_path) as house:
         poet = Poet(house)
@@ -128,7 +122,6 @@ async def test_an_agent_that_goes_leaves_an_error(tmp_path: Path, when: str) -> 
             assert await code_of(giving) == "unknown_turn"
 
 
-@on_loop
 async def test_who_attends_last_is_the_agent(tmp_path: Path) -> None:
     """As where a connection broke and nobody has noticed yet."""
     async with way(tmp_path) as house:
@@ -150,7 +143,6 @@ async def test_who_attends_last_is_the_agent(tmp_path: Path) -> None:
         await second.leaves()
 
 
-@on_loop
 async def test_nobody_is_an_agent_that_is_there(tmp_path: Path) -> None:
     async with way(tmp_path, Agent(name="poet")) as house:
         token = house.token("answer")
@@ -170,7 +162,6 @@ async def test_nobody_is_an_agent_that_is_there(tmp_path: Path) -> None:
         {"type": "CODE", "path": "/etc/passwd", "format": "source", "language": "text"},
     ],
 )
-@on_loop
 async def test_what_an_agent_from_outside_may_not_say(
     tmp_path: Path, piece: dict[str, Any]
 ) -> None:
@@ -187,7 +178,6 @@ async def test_what_an_agent_from_outside_may_not_say(
         await poet.leaves()
 
 
-@on_loop
 async def test_handing_on_is_talking(tmp_path: Path) -> None:
     async with way(tmp_path) as house:
         poet = Poet(house, role="SUPERVISOR")
@@ -205,7 +195,6 @@ async def test_handing_on_is_talking(tmp_path: Path) -> None:
         await speaker.leaves()
 
 
-@on_loop
 async def test_one_piece_at_a_time(tmp_path: Path) -> None:
     async with way(tmp_path) as house:
         poet = Poet(house)
@@ -223,7 +212,6 @@ async def test_one_piece_at_a_time(tmp_path: Path) -> None:
         await poet.leaves()
 
 
-@on_loop
 async def test_what_nobody_has_read_is_taken_back_unread(tmp_path: Path) -> None:
     """Who doesn't read is asked no more than it has to answer."""
     held = Held()
@@ -244,7 +232,6 @@ async def test_what_nobody_has_read_is_taken_back_unread(tmp_path: Path) -> None
         await poet.leaves()
 
 
-@on_loop
 async def test_what_is_taken_back_at_once_ends_no_attending() -> None:
     """A turn is stopped before who waits for its message has woken up: the next one comes."""
     agent = OutsideAgent("poet", Attend(session="s"))
@@ -262,7 +249,6 @@ async def test_what_is_taken_back_at_once_ends_no_attending() -> None:
         assert await soon(waiting) == second
 
 
-@on_loop
 async def test_a_session_that_is_removed_asks_nobody(tmp_path: Path) -> None:
     async with way(tmp_path) as house:
         poet = Poet(house)

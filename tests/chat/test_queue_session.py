@@ -18,7 +18,6 @@ from agentstepper_nb.protocol.runtime import ActionKind, SessionStatus
 from agentstepper_nb.protocol.runtime_wire import Notice
 from tests.chat.house import house
 from tests.chat.queued import Talk, counting, nobody, refused, text, working
-from tests.helpers.loops import on_loop
 from tests.runtime.house import a_core
 from tests.runtime.remote import Hand
 
@@ -28,7 +27,6 @@ __all__ = ["nobody"]
 # ---- which step answers ------------------------------------------------------------------------------
 
 
-@on_loop
 async def test_the_step_that_is_given_the_message_answers(tmp_path: Path) -> None:
     async with counting(tmp_path) as talk:
         answer = talk.begins("Hello.")
@@ -39,7 +37,6 @@ async def test_the_step_that_is_given_the_message_answers(tmp_path: Path) -> Non
         assert [row.guidance for row in rows] == [None, "Hello."]
 
 
-@on_loop
 async def test_what_it_was_told_before_isnt_answered_again(tmp_path: Path) -> None:
     async with counting(tmp_path) as talk:
         await talk.core.done(await talk.core.act(ActionKind.INPUT, "s", payload={"text": "One."}))
@@ -51,7 +48,6 @@ async def test_what_it_was_told_before_isnt_answered_again(tmp_path: Path) -> No
         assert await answer == [text("Two.")]
 
 
-@on_loop
 async def test_two_that_are_told_together_are_answered_by_one_step(tmp_path: Path) -> None:
     async with counting(tmp_path) as talk:
         answer = talk.begins("Two.")
@@ -61,7 +57,6 @@ async def test_two_that_are_told_together_are_answered_by_one_step(tmp_path: Pat
         assert await answer == [text("Two.\n\nMore.")]
 
 
-@on_loop
 async def test_autochat_has_the_steps_since_and_waits_where_there_is_none(tmp_path: Path) -> None:
     def nothing(number: int) -> Piece:
         return Piece(role="system", content=f"The step {number} said nothing.")
@@ -79,7 +74,6 @@ async def test_autochat_has_the_steps_since_and_waits_where_there_is_none(tmp_pa
         assert len(await talk.agents.actions(kind="agent_input")) == 1
 
 
-@on_loop
 async def test_autochat_tells_what_it_is_given_to_tell(tmp_path: Path) -> None:
     async with counting(tmp_path, continuation_prompt="And?") as talk:
         answer = asyncio.create_task(talk.next())
@@ -91,7 +85,6 @@ async def test_autochat_tells_what_it_is_given_to_tell(tmp_path: Path) -> None:
 # ---- where it doesn't answer -------------------------------------------------------------------------
 
 
-@on_loop
 async def test_a_paused_session_is_said_to_be_and_answers_once_it_is_resumed(
     tmp_path: Path,
 ) -> None:
@@ -107,7 +100,6 @@ async def test_a_paused_session_is_said_to_be_and_answers_once_it_is_resumed(
         assert said == text("Hello.")
 
 
-@on_loop
 async def test_a_session_that_has_ended_says_so(tmp_path: Path) -> None:
     async with counting(tmp_path) as talk:
         await talk.core.done(
@@ -119,7 +111,6 @@ async def test_a_session_that_has_ended_says_so(tmp_path: Path) -> None:
         assert await talk.agents.actions(kind="agent_input") == []
 
 
-@on_loop
 async def test_one_that_ends_before_it_answers_says_so(tmp_path: Path) -> None:
     async with counting(tmp_path) as talk:
         answer = talk.begins("Hello.")
@@ -129,20 +120,17 @@ async def test_one_that_ends_before_it_answers_says_so(tmp_path: Path) -> None:
             await answer
 
 
-@on_loop
 async def test_a_session_that_isnt_there_says_so(tmp_path: Path) -> None:
     async with a_core(tmp_path) as core:
         with refused("unknown_session"):
             await Talk(core, QueueSession("gone"), tmp_path).send("Hello.")
 
 
-@on_loop
 async def test_without_a_core_it_says_so(tmp_path: Path) -> None:
     with pytest.raises(DiscoveryError):
         await Talk(None, QueueSession("s"), tmp_path).send("Hello.")
 
 
-@on_loop
 async def test_stop_ends_the_wait_and_the_session_lives_on(tmp_path: Path) -> None:
     async with counting(tmp_path) as talk:
         answer = talk.begins("Hello.")
@@ -162,7 +150,6 @@ async def test_stop_ends_the_wait_and_the_session_lives_on(tmp_path: Path) -> No
 # ---- with the workers' own monikers ------------------------------------------------------------------
 
 
-@on_loop
 async def test_a_session_is_created_with_the_first_message_and_found_again(tmp_path: Path) -> None:
     joker = {"agent_id": "joker", "moniker": "joke", "config": {"interval_s": 3600}}
     async with working(tmp_path, create=joker) as talk:
@@ -178,7 +165,6 @@ async def test_a_session_is_created_with_the_first_message_and_found_again(tmp_p
         assert [each.agent_id for each in found] == ["joker", "joker"]  # one for each chat
 
 
-@on_loop
 async def test_where_the_created_one_has_ended_the_next_message_creates_another(
     tmp_path: Path,
 ) -> None:
@@ -198,7 +184,6 @@ async def test_where_the_created_one_has_ended_the_next_message_creates_another(
         assert len(await talk.agents.states()) == 2
 
 
-@on_loop
 async def test_over_a_connection_of_its_own(tmp_path: Path) -> None:
     with AgentStepperCore("127.0.0.1", 0, None, data=tmp_path / "data") as core:
         hand, url = Hand(core), core.url(core.client_port)
@@ -225,7 +210,6 @@ async def _first(agents: AsyncAgents, topic: str, find: Callable[[Notice], list[
     raise AssertionError
 
 
-@on_loop
 async def test_in_a_chat_its_steps_come_with_autochat_and_stop_at_its_bound(tmp_path: Path) -> None:
     joker = {"agent_id": "joker", "moniker": "joke", "config": {"interval_s": 0.001}}
     async with working(tmp_path, create=joker) as talk, house(tmp_path, talk.queue) as home:

@@ -19,7 +19,6 @@ from agentstepper_nb.protocol.runtime import (
 )
 from agentstepper_nb.protocol.runtime_wire import Notice
 from tests.chat.queued import Talk, nobody, refused, text
-from tests.helpers.loops import on_loop
 
 __all__ = ["nobody"]
 
@@ -140,7 +139,6 @@ def step(iteration: int, guidance: str | None) -> Notice:
     return notice("step", steps=(a_step(iteration=iteration, guidance=guidance),))
 
 
-@on_loop
 async def test_where_a_person_edits_what_the_step_is_given_it_answers_all_the_same() -> None:
     idle = state(iteration=3, guidance="Hi.")
     (found,) = await answered(Told(BEGIN, idle, TOLD, step(3, "Edited.")))
@@ -152,7 +150,6 @@ async def test_where_a_person_edits_what_the_step_is_given_it_answers_all_the_sa
     assert found.iteration == 4  # a step was under way that was told nothing
 
 
-@on_loop
 async def test_what_was_missed_while_the_connection_was_gone_is_asked_for() -> None:
     before = (a_step(iteration=2, guidance="Hi."), a_step(iteration=3, guidance="Hi."))
     again = notice("begin", states=(a_state(iteration=9),))
@@ -162,7 +159,6 @@ async def test_what_was_missed_while_the_connection_was_gone_is_asked_for() -> N
     assert [each.iteration for each in all_since] == [2, 3]
 
 
-@on_loop
 async def test_its_run_in_the_debugger_is_known_once_it_has_one(tmp_path: Path) -> None:
     queue = QueueSession("s")
     begun = notice("state", states=(a_state(iteration=3, run_id="r1"),))

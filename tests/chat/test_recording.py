@@ -13,12 +13,10 @@ from agentstepper_nb.protocol.values import AgentState, RunState, Side
 from agentstepper_nb.protocol.values import Ending as RunEnding
 from tests.chat.house import NOWHERE, SAME, Actor, House, debugged, house, shown, through
 from tests.coding.debugged import View
-from tests.helpers.loops import on_loop
 
 # ---- what is seen -----------------------------------------------------------------------------------
 
 
-@on_loop
 async def test_a_turn_is_a_tool_invocation_of_the_sessions_run(view: View) -> None:
     async with debugged(Actor(["Yes."])) as home:
         home.send("Hello.")
@@ -45,7 +43,6 @@ async def test_a_turn_is_a_tool_invocation_of_the_sessions_run(view: View) -> No
     assert ended.state is RunState.IDLE
 
 
-@on_loop
 async def test_a_chat_goes_on_by_itself_unless_it_steps(view: View) -> None:
     async with debugged(Actor(), step=False) as home:
         await home.ask()
@@ -53,7 +50,6 @@ async def test_a_chat_goes_on_by_itself_unless_it_steps(view: View) -> None:
         assert home.info.run_id == view.until(lambda run: True).id
 
 
-@on_loop
 async def test_what_a_function_does_stands_within_its_turn(view: View) -> None:
     def works(message: Any, turn: Any) -> Any:
         with AgentStepper("mine") as dbg, dbg.tool("look", {"at": 1}) as call:
@@ -81,7 +77,6 @@ async def test_what_a_function_does_stands_within_its_turn(view: View) -> None:
 # ---- refusals and ends ------------------------------------------------------------------------------
 
 
-@on_loop
 async def test_a_denied_turn_is_an_error_and_the_run_goes_on(view: View) -> None:
     actor = Actor()
     async with debugged(actor) as home:
@@ -97,7 +92,6 @@ async def test_a_denied_turn_is_an_error_and_the_run_goes_on(view: View) -> None
         assert len(view.runs) == 1
 
 
-@on_loop
 async def test_stop_in_the_debugger_ends_turn_and_run_and_the_next_has_a_new_one(
     view: View,
 ) -> None:
@@ -116,7 +110,6 @@ async def test_stop_in_the_debugger_ends_turn_and_run_and_the_next_has_a_new_one
         await home.rests(Ending.DONE)
 
 
-@on_loop
 async def test_stop_within_a_functions_own_event_ends_the_turn(view: View) -> None:
     def work(message: str) -> str:
         with AgentStepper("mine") as dbg, dbg.tool("look", message) as call:
@@ -133,7 +126,6 @@ async def test_stop_within_a_functions_own_event_ends_the_turn(view: View) -> No
         assert (await asyncio.to_thread(view.over)).ending is RunEnding.STOPPED
 
 
-@on_loop
 async def test_stop_between_turns_ends_the_run_and_not_what_is_said_next(view: View) -> None:
     async with debugged(Actor(), step=False) as home:
         await home.ask("One.")
@@ -146,7 +138,6 @@ async def test_stop_between_turns_ends_the_run_and_not_what_is_said_next(view: V
         assert view.runs[str(first)].ending is RunEnding.STOPPED
 
 
-@on_loop
 async def test_stop_in_the_chat_withdraws_the_breakpoint(view: View) -> None:
     async with debugged(Actor()) as home:
         home.send("Hello.")
@@ -161,7 +152,6 @@ async def test_stop_in_the_chat_withdraws_the_breakpoint(view: View) -> None:
         await home.rests(Ending.DONE)
 
 
-@on_loop
 async def test_stop_ends_a_function_that_waits_at_a_breakpoint_of_its_own(view: View) -> None:
     ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
@@ -188,7 +178,6 @@ async def test_stop_ends_a_function_that_waits_at_a_breakpoint_of_its_own(view: 
         await home.stop()
 
 
-@on_loop
 async def test_between_turns_nothing_is_said_to_run(core: AgentStepperCore, view: View) -> None:
     async with debugged(Actor(), step=False) as home:
         await home.ask()
@@ -231,7 +220,6 @@ async def until(home: House, *, halted: bool) -> None:
     detach()
 
 
-@on_loop
 async def test_a_halted_turn_is_said_to_be_and_no_longer_once_it_goes_on(view: View) -> None:
     async with house(None, Actor(["Yes."]), keep=False, debugger=True, step=True) as home:
         home.send("Hello.")
@@ -245,7 +233,6 @@ async def test_a_halted_turn_is_said_to_be_and_no_longer_once_it_goes_on(view: V
         assert not home.info.halted
 
 
-@on_loop
 async def test_stopping_a_halted_turn_ends_the_halt(view: View) -> None:
     async with house(None, Actor(["Yes."]), keep=False, debugger=True, step=True) as home:
         home.send("Hello.")
@@ -255,7 +242,6 @@ async def test_stopping_a_halted_turn_ends_the_halt(view: View) -> None:
         assert not home.info.halted
 
 
-@on_loop
 async def test_a_breakpoint_that_is_answered_at_once_is_no_halt() -> None:
     told: list[bool] = []
     halting = Halting(lambda: told.append(halting.now))

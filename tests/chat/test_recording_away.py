@@ -15,7 +15,6 @@ from agentstepper_nb.protocol.values import Ending as RunEnding
 from agentstepper_nb.protocol.values import Side
 from tests.chat.house import Actor, Gate, debugged
 from tests.coding.debugged import View
-from tests.helpers.loops import on_loop
 
 
 @pytest.fixture
@@ -24,7 +23,6 @@ def nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENTSTEPPER_URL", "ws://127.0.0.1:9")
 
 
-@on_loop
 async def test_without_a_debugger_the_chat_goes_on_and_says_why(
     nobody: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -35,7 +33,6 @@ async def test_without_a_debugger_the_chat_goes_on_and_says_why(
         assert home.fold.info == home.info
 
 
-@on_loop
 async def test_a_debugger_that_comes_later_is_found_by_the_next_turn(
     core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -51,7 +48,6 @@ async def test_a_debugger_that_comes_later_is_found_by_the_next_turn(
         assert home.info.no_debugger is None
 
 
-@on_loop
 async def test_it_is_not_looked_for_at_each_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     now, tries = [0.0], []
 
@@ -81,7 +77,6 @@ async def test_it_is_not_looked_for_at_each_turn(monkeypatch: pytest.MonkeyPatch
     await made.close()
 
 
-@on_loop
 async def test_a_debugger_that_is_slow_holds_no_turn_up(
     core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,7 +100,6 @@ async def test_a_debugger_that_is_slow_holds_no_turn_up(
         assert home.info.no_debugger is None
 
 
-@on_loop
 async def test_a_debugger_that_comes_after_the_last_turn_sees_the_run_end(
     view: View, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,7 +114,6 @@ async def test_a_debugger_that_comes_after_the_last_turn_sees_the_run_end(
     assert (await asyncio.to_thread(view.over)).ending is RunEnding.FINISHED
 
 
-@on_loop
 async def test_a_core_that_goes_away_takes_no_turn_with_it(
     core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,7 +136,6 @@ async def test_a_core_that_goes_away_takes_no_turn_with_it(
     await asyncio.wrap_future(link.closed)
 
 
-@on_loop
 async def test_a_core_that_comes_back_has_what_was_done_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,10 +13,8 @@ from agentstepper_nb.chat.home import Answers
 from agentstepper_nb.protocol.chat import Begin, Ending
 from tests.chat.house import PNG, SAME, Actor, debugged, shown, through
 from tests.coding.debugged import View
-from tests.helpers.loops import on_loop
 
 
-@on_loop
 async def test_an_edited_message_is_what_the_agent_is_given_and_what_was_said(view: View) -> None:
     actor = Actor()
     async with debugged(actor) as home:
@@ -31,7 +29,6 @@ async def test_an_edited_message_is_what_the_agent_is_given_and_what_was_said(vi
         assert (home.fold.info, home.fold.messages) == (home.info, home.messages)
 
 
-@on_loop
 async def test_an_edited_window_is_what_the_agent_is_given(view: View) -> None:
     actor = Actor()
     async with debugged(actor) as home:
@@ -67,24 +64,19 @@ async def test_an_edited_window_is_what_the_agent_is_given(view: View) -> None:
         ([{"type": "CONSOLE", "content": "$ ls"}], ["$ ls"]),
     ],
 )
-def test_an_edited_result_is_what_was_said(view: View, edit: Any, said: list[str]) -> None:
-    @on_loop
-    async def do() -> None:
-        async with debugged(Actor(["Yes."])) as home:
-            home.send("Hello.")
-            await through(view, SAME, edit)
-            await home.rests(Ending.DONE)
-            assert [content for _, content in home.said] == ["Hello.", *said]
-            assert (home.fold.info, home.fold.messages) == (home.info, home.messages)
-            everything = home.interpreter.earlier(home.session, home.messages[-1].id, 50).messages
-            assert [*everything, home.messages[-1]] == list(home.messages)
-            if said:
-                assert home.messages[1].id == "m2"
-
-    do()
+async def test_an_edited_result_is_what_was_said(view: View, edit: Any, said: list[str]) -> None:
+    async with debugged(Actor(["Yes."])) as home:
+        home.send("Hello.")
+        await through(view, SAME, edit)
+        await home.rests(Ending.DONE)
+        assert [content for _, content in home.said] == ["Hello.", *said]
+        assert (home.fold.info, home.fold.messages) == (home.info, home.messages)
+        everything = home.interpreter.earlier(home.session, home.messages[-1].id, 50).messages
+        assert [*everything, home.messages[-1]] == list(home.messages)
+        if said:
+            assert home.messages[1].id == "m2"
 
 
-@on_loop
 async def test_a_result_with_less_is_told_as_it_is_now(view: View) -> None:
     async with debugged(Actor([pieces.console("one"), "Two.", pieces.console("three")])) as home:
         home.send("Hello.")
@@ -112,24 +104,19 @@ async def test_a_result_with_less_is_told_as_it_is_now(view: View) -> None:
         (SAME, [{"contents": "x"}], "no contents to set"),
     ],
 )
-def test_an_edit_that_cannot_be_used_is_an_error(
+async def test_an_edit_that_cannot_be_used_is_an_error(
     view: View, begin: Any, end: Any, why: str
 ) -> None:
-    @on_loop
-    async def do() -> None:
-        async with debugged(Actor()) as home:
-            home.send("Hello.")
-            await through(view, begin, *([] if end is None else [end]))
-            if end is None:  # the failed call halts, too
-                await through(view, SAME)
-            await home.rests(Ending.ERROR)
-            assert why in home.messages[-1].content
-            assert home.fold.messages == home.messages
-
-    do()
+    async with debugged(Actor()) as home:
+        home.send("Hello.")
+        await through(view, begin, *([] if end is None else [end]))
+        if end is None:  # the failed call halts, too
+            await through(view, SAME)
+        await home.rests(Ending.ERROR)
+        assert why in home.messages[-1].content
+        assert home.fold.messages == home.messages
 
 
-@on_loop
 async def test_a_person_may_give_the_answer_in_place_of_an_error(view: View) -> None:
     async def fails(message: Any, turn: Any) -> Any:
         yield "Half"
@@ -142,7 +129,6 @@ async def test_a_person_may_give_the_answer_in_place_of_an_error(view: View) -> 
         assert home.said == [("user", "Hello."), ("assistant", "Whole.")]
 
 
-@on_loop
 async def test_a_hand_on_is_shown_and_may_be_edited(view: View) -> None:
     leads = Actor([HandOn("one", "Do it.")], "boss", "SUPERVISOR")
     one, two = Actor(["One."], "one"), Actor(["Two."], "two")
@@ -160,7 +146,6 @@ async def test_a_hand_on_is_shown_and_may_be_edited(view: View) -> None:
         assert not one.given
 
 
-@on_loop
 async def test_what_memory_let_go_may_still_be_edited(view: View) -> None:
     async with debugged(Actor([pieces.code(str(n), f"l{n}") for n in range(110)])) as home:
         home.send("Count.")
@@ -175,7 +160,6 @@ async def test_what_memory_let_go_may_still_be_edited(view: View) -> None:
         assert [each.content for each in page.messages][:3] == ["Count.", "zero", "1"]
 
 
-@on_loop
 async def test_pictures_are_not_shown_by_their_bytes_and_stay(view: View) -> None:
     async with debugged(Actor([pieces.image(PNG, alt="A plot")])) as home:
         home.send("Draw.")
@@ -189,7 +173,6 @@ async def test_pictures_are_not_shown_by_their_bytes_and_stay(view: View) -> Non
         assert (await home.interpreter.picture(home.session, home.messages[-1].id)).data == PNG
 
 
-@on_loop
 async def test_what_is_too_long_is_shown_cut_and_stays_whole(view: View) -> None:
     long = "x" * 300_000
     async with debugged(Actor([long])) as home:
@@ -205,19 +188,14 @@ async def test_what_is_too_long_is_shown_cut_and_stays_whole(view: View) -> None
 @pytest.mark.parametrize(
     "hostile", ["half \ud800", "nul \x00", "\x1b[2J", "</script>", "𝒰" * 1000, '{"Tool": 1}']
 )
-def test_hostile_text_travels_as_text(view: View, hostile: str) -> None:
-    @on_loop
-    async def do() -> None:
-        async with debugged(Actor([hostile]), step=False) as home:
-            await home.ask("Say it.")
-            await home.ask(hostile.replace("\ud800", "?"))
-            assert home.info.ending is Ending.DONE
-            assert home.messages[1].content == hostile.replace("\ud800", "?")
-
-    do()
+async def test_hostile_text_travels_as_text(view: View, hostile: str) -> None:
+    async with debugged(Actor([hostile]), step=False) as home:
+        await home.ask("Say it.")
+        await home.ask(hostile.replace("\ud800", "?"))
+        assert home.info.ending is Ending.DONE
+        assert home.messages[1].content == hostile.replace("\ud800", "?")
 
 
-@on_loop
 async def test_what_a_person_takes_out_is_not_in_the_answer(view: View) -> None:
     async with debugged(Actor(["Yes.", pieces.console("1"), "No."])) as home:
         answers = Answers(home.interpreter, home.session)

@@ -10,7 +10,6 @@ from agentstepper_nb.chat.connector import HandOn
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.protocol.chat import AgentChanged, Ending, State
 from tests.chat.house import NOWHERE, Actor, house
-from tests.helpers.loops import on_loop
 
 
 def agents(*named: Actor, **options: Any) -> Any:
@@ -21,7 +20,6 @@ def boss(*items: Any, role: str = "SUPERVISOR", name: str = "boss") -> Actor:
     return Actor(items, name, role)
 
 
-@on_loop
 async def test_a_message_goes_to_whom_it_names_or_to_the_default() -> None:
     one, two = Actor(["One."], "one"), Actor(["Two."], "two")
     async with agents(one, two) as home:
@@ -32,7 +30,6 @@ async def test_a_message_goes_to_whom_it_names_or_to_the_default() -> None:
         assert [each.content for each in await home.ask()] == ["Two."]
 
 
-@on_loop
 async def test_an_unknown_agent_is_refused_and_nothing_is_said() -> None:
     async with agents(Actor(name="one")) as home:
         with pytest.raises(CommandError, match="'two': there is one") as refused:
@@ -41,7 +38,6 @@ async def test_an_unknown_agent_is_refused_and_nothing_is_said() -> None:
         assert (home.info.state, home.messages) == (State.STATE_INIT, ())
 
 
-@on_loop
 async def test_agents_are_created_run_and_end_each_as_an_event() -> None:
     async with agents(Actor(name="one"), Actor(name="two")) as home:
         assert [agent.phase for agent in home.info.agents] == ["created", "created"]
@@ -51,7 +47,6 @@ async def test_agents_are_created_run_and_end_each_as_an_event() -> None:
     assert home.fold.phases[-2:] == [("one", "ended"), ("two", "ended")]
 
 
-@on_loop
 async def test_an_agent_that_fails_ends_with_why() -> None:
     def fails(message: object, turn: object) -> Any:
         raise ValueError("broken")
@@ -63,34 +58,29 @@ async def test_an_agent_that_fails_ends_with_why() -> None:
 
 
 @pytest.mark.parametrize("role", ["SUPERVISOR", "CREW"])
-def test_a_supervisor_or_crew_may_hand_on(role: str) -> None:
-    @on_loop
-    async def do() -> None:
-        worker = Actor(["Done."], "worker")
-        leads = boss("I'd ask. ", HandOn("worker", "Do the tests."), "never said", role=role)
-        async with agents(leads, worker) as home:
-            await home.ask("Test it.")
-            assert home.said == [
-                ("user", "Test it."),
-                ("assistant", "I'd ask. "),
-                ("assistant", "Do the tests."),
-                ("assistant", "Done."),
-            ]
-            assert [each.agent_name for each in home.messages][1:] == ["boss", "boss", "worker"]
-            ((message, turn),) = worker.given
-            assert message.content == "Do the tests."
-            assert [each.content for each in turn.window] == ["Test it.", "I'd ask. "]
-            assert home.fold.phases == [
-                ("boss", "running"),
-                ("boss", "ended"),
-                ("worker", "running"),
-                ("worker", "ended"),
-            ]
-
-    do()
+async def test_a_supervisor_or_crew_may_hand_on(role: str) -> None:
+    worker = Actor(["Done."], "worker")
+    leads = boss("I'd ask. ", HandOn("worker", "Do the tests."), "never said", role=role)
+    async with agents(leads, worker) as home:
+        await home.ask("Test it.")
+        assert home.said == [
+            ("user", "Test it."),
+            ("assistant", "I'd ask. "),
+            ("assistant", "Do the tests."),
+            ("assistant", "Done."),
+        ]
+        assert [each.agent_name for each in home.messages][1:] == ["boss", "boss", "worker"]
+        ((message, turn),) = worker.given
+        assert message.content == "Do the tests."
+        assert [each.content for each in turn.window] == ["Test it.", "I'd ask. "]
+        assert home.fold.phases == [
+            ("boss", "running"),
+            ("boss", "ended"),
+            ("worker", "running"),
+            ("worker", "ended"),
+        ]
 
 
-@on_loop
 async def test_a_message_is_handed_on_as_it_is_with_what_was_said_to_it() -> None:
     worker = Actor(["Done."], "worker")
     async with agents(boss("Not mine.", HandOn("worker")), worker) as home:
@@ -124,19 +114,14 @@ async def test_a_message_is_handed_on_as_it_is_with_what_was_said_to_it() -> Non
         ),
     ],
 )
-def test_a_hand_on_that_may_not_be_is_an_error(first: Actor, others: Any, why: str) -> None:
-    @on_loop
-    async def do() -> None:
-        async with agents(first, *others) as home:
-            await home.ask()
-            assert home.info.ending is Ending.ERROR
-            assert home.messages[-1].content.startswith("The message can't be handed on: ")
-            assert why in home.messages[-1].content
-
-    do()
+async def test_a_hand_on_that_may_not_be_is_an_error(first: Actor, others: Any, why: str) -> None:
+    async with agents(first, *others) as home:
+        await home.ask()
+        assert home.info.ending is Ending.ERROR
+        assert home.messages[-1].content.startswith("The message can't be handed on: ")
+        assert why in home.messages[-1].content
 
 
-@on_loop
 async def test_a_turn_comes_back_to_a_supervisor() -> None:
     rounds = []
 
@@ -151,7 +136,6 @@ async def test_a_turn_comes_back_to_a_supervisor() -> None:
         assert home.info.ending is Ending.DONE
 
 
-@on_loop
 async def test_agents_may_come_and_go() -> None:
     async with agents(Actor(["One."], "one")) as home:
         here = home.interpreter
@@ -170,7 +154,6 @@ async def test_agents_may_come_and_go() -> None:
             home.send("Anybody?")
 
 
-@on_loop
 async def test_an_agent_that_goes_may_end_its_answer() -> None:
     async def leaves(message: Any, turn: Any) -> Any:
         home.interpreter.remove_agent(home.session, "one")
@@ -192,20 +175,15 @@ async def test_an_agent_that_goes_may_end_its_answer() -> None:
         ([Actor(role="EXECUTOR")], "invalid_message"),
     ],
 )
-def test_inv_agent_001_agents_have_a_name_and_a_defined_role(wrong: Any, code: str) -> None:
+async def test_inv_agent_001_agents_have_a_name_and_a_defined_role(wrong: Any, code: str) -> None:
     """An agent without a name of its own, or with a role that isn't defined, gets into no session."""
 
-    @on_loop
-    async def do() -> None:
-        with pytest.raises(ProtocolError) as refused:
-            async with agents(*wrong):
-                pass
-        assert refused.value.code == code
-
-    do()
+    with pytest.raises(ProtocolError) as refused:
+        async with agents(*wrong):
+            pass
+    assert refused.value.code == code
 
 
-@on_loop
 async def test_what_an_agent_says_of_itself_breaks_nothing() -> None:
     class Odd(Actor):
         description = "half \ud800" + "x" * 5000
@@ -226,7 +204,6 @@ async def test_what_an_agent_says_of_itself_breaks_nothing() -> None:
         assert home.messages[2].content == "half ?"
 
 
-@on_loop
 async def test_an_agent_of_an_unknown_type_is_refused() -> None:
     class Odd(Actor):
         agent_type: Any = "GUESSING"
@@ -236,7 +213,6 @@ async def test_an_agent_of_an_unknown_type_is_refused() -> None:
             pass
 
 
-@on_loop
 async def test_what_is_handed_on_must_be_a_text() -> None:
     told: Any = 3
     async with agents(boss(HandOn("worker", told)), Actor(name="worker")) as home:

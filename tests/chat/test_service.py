@@ -15,7 +15,6 @@ from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.protocol.chat import Begin, Message, MessageType, SessionChanged, State, Told
 from tests.chat.house import message
 from tests.chat.talking import Agent, Held, ask, content_of, interpreter, stopped, until, watch
-from tests.helpers.loops import on_loop
 
 TALK = ("send", "choose", "stop", "set", "create", "remove")
 WATCH = ("open", "earlier", "picture", "source")
@@ -24,7 +23,6 @@ WATCH = ("open", "earlier", "picture", "source")
 # ---- a conversation ------------------------------------------------------------------------------
 
 
-@on_loop
 async def test_what_is_sent_is_answered_and_each_event_is_told_in_order(tmp_path: Path) -> None:
     async with interpreter(tmp_path) as here:
         service = ChatService(here, Right.TALK)
@@ -40,7 +38,6 @@ async def test_what_is_sent_is_answered_and_each_event_is_told_in_order(tmp_path
         await stream.aclose()
 
 
-@on_loop
 async def test_what_is_sent_again_is_said_once(tmp_path: Path) -> None:
     """Who lost the answer sends by the same key; what was refused can be tried again."""
     held = Held()
@@ -82,7 +79,6 @@ def test_so_many_keys_are_known_again_and_no_more() -> None:
     assert len(said) == MOST_KEYS + 5
 
 
-@on_loop
 async def test_a_confirmation_is_answered(tmp_path: Path) -> None:
     async def say(asked: Message, turn: Turn) -> AsyncGenerator[Item, None]:
         yield f"So: {await turn.confirm('Go on?', ['Yes', 'No'])}"
@@ -108,7 +104,6 @@ async def test_a_confirmation_is_answered(tmp_path: Path) -> None:
         await stream.aclose()
 
 
-@on_loop
 async def test_sessions_are_listed_set_and_removed(tmp_path: Path) -> None:
     async with interpreter(tmp_path, keep=True) as here:
         service = ChatService(here, Right.TALK)
@@ -123,7 +118,6 @@ async def test_sessions_are_listed_set_and_removed(tmp_path: Path) -> None:
         await lists.aclose()
 
 
-@on_loop
 async def test_a_turn_is_stopped(tmp_path: Path) -> None:
     held = Held()
     async with interpreter(tmp_path, Agent(held.say)) as here:
@@ -142,7 +136,6 @@ async def test_a_turn_is_stopped(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", TALK)
-@on_loop
 async def test_who_may_watch_changes_nothing(tmp_path: Path, method: str) -> None:
     async with interpreter(tmp_path) as here:
         session = str(here.create_session())
@@ -151,7 +144,6 @@ async def test_who_may_watch_changes_nothing(tmp_path: Path, method: str) -> Non
         assert error.value.code == "watch_only"
 
 
-@on_loop
 async def test_who_may_watch_looks_into_a_kept_session(tmp_path: Path) -> None:
     async with interpreter(tmp_path, keep=True) as before:
         session = str(before.create_session())
@@ -167,7 +159,6 @@ async def test_who_may_watch_looks_into_a_kept_session(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", [*TALK, *WATCH, "watch", "watch_sessions"])
-@on_loop
 async def test_who_was_let_into_one_session_reaches_no_other(tmp_path: Path, method: str) -> None:
     async with interpreter(tmp_path) as here:
         mine, other = str(here.create_session()), str(here.create_session("secret"))
@@ -183,7 +174,6 @@ async def test_who_was_let_into_one_session_reaches_no_other(tmp_path: Path, met
         assert here.info(other).title == "secret"
 
 
-@on_loop
 async def test_a_message_of_another_session_is_not_there(tmp_path: Path) -> None:
     """Also for who knows its id."""
     async with interpreter(tmp_path, keep=True) as here:
@@ -202,7 +192,6 @@ async def test_a_message_of_another_session_is_not_there(tmp_path: Path) -> None
             assert error.value.code == "unknown_message_id"
 
 
-@on_loop
 async def test_who_was_let_into_one_session_talks_there(tmp_path: Path) -> None:
     async with interpreter(tmp_path) as here:
         mine = str(here.create_session("mine"))
@@ -225,7 +214,6 @@ async def test_who_was_let_into_one_session_talks_there(tmp_path: Path) -> None:
         ("earlier", {"session": "s", "before": "m", "limit": 0}, "limit"),
     ],
 )
-@on_loop
 async def test_what_has_not_the_form_is_refused_with_its_field(
     tmp_path: Path, method: str, params: dict[str, Any], field: str
 ) -> None:
@@ -235,7 +223,6 @@ async def test_what_has_not_the_form_is_refused_with_its_field(
         assert (error.value.code, error.value.field) == ("invalid_message", field)
 
 
-@on_loop
 async def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
     async with interpreter(tmp_path) as here:
         service = ChatService(here, Right.TALK)

@@ -20,12 +20,10 @@ from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.chat import Message, MessageType, Picture, Piece, Said
 from tests.chat.house import PNG, message
 from tests.chat.talking import Agent, Held, ask, content_of, interpreter, stopped, until, watch
-from tests.helpers.loops import on_loop
 
 # ---- pictures and files --------------------------------------------------------------------------
 
 
-@on_loop
 async def test_pictures_and_files_are_given_where_somebody_asks(tmp_path: Path) -> None:
     (tmp_path / "plot.png").write_bytes(PNG + b"file")
     (tmp_path / "a.py").write_text("print(1)")
@@ -61,7 +59,6 @@ async def test_pictures_and_files_are_given_where_somebody_asks(tmp_path: Path) 
         await stream.aclose()
 
 
-@on_loop
 async def test_a_disk_that_hangs_holds_up_no_conversation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,7 +91,6 @@ async def test_a_disk_that_hangs_holds_up_no_conversation(
         await stream.aclose()
 
 
-@on_loop
 async def test_fifty_sessions_are_told_of_at_once(tmp_path: Path) -> None:
     """Each reader hears of its own session alone, and has at last what the session has."""
     async with interpreter(tmp_path) as here:
@@ -110,7 +106,6 @@ async def test_fifty_sessions_are_told_of_at_once(tmp_path: Path) -> None:
             await streams[each].aclose()
 
 
-@on_loop
 async def test_earlier_messages_come_by_pages(tmp_path: Path) -> None:
     async with interpreter(tmp_path) as here:
         service = ChatService(here, Right.TALK)
@@ -157,7 +152,6 @@ def shout() -> Iterator[str]:
     kinds.kinds._entries = before
 
 
-@on_loop
 async def test_an_extensions_message_is_told_as_one_that_views_know(
     tmp_path: Path, shout: str
 ) -> None:

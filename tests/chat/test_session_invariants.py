@@ -25,7 +25,6 @@ from tests.chat.house import Actor, Fold, Gate, House, kept_nowhere, refused
 from tests.helpers.loops import on_loop
 
 
-@on_loop
 async def test_inv_session_001_sessions_have_unique_uuids() -> None:
     """Each session is named by a random UUID, which no other has and nobody guesses."""
     async with kept_nowhere() as home:
@@ -34,7 +33,6 @@ async def test_inv_session_001_sessions_have_unique_uuids() -> None:
         assert {each.version for each in made} == {4}
 
 
-@on_loop
 async def test_inv_state_001_a_turn_goes_from_running_to_stop_and_never_back() -> None:
     """INIT, then RUNNING and STOP in turn, whatever becomes of turns; nothing goes back within one."""
 
@@ -62,7 +60,6 @@ async def test_inv_state_001_a_turn_goes_from_running_to_stop_and_never_back() -
         assert endings == [Ending.DONE, Ending.ERROR, Ending.STOPPED]
 
 
-@on_loop
 async def test_inv_state_002_what_is_told_is_the_state_at_each_step() -> None:
     """Whoever is told something finds the interpreter as it was told, or further: never behind."""
     async with kept_nowhere() as home:
@@ -78,7 +75,6 @@ async def test_inv_state_002_what_is_told_is_the_state_at_each_step() -> None:
         assert {told for told, _ in seen} == set(State)
 
 
-@on_loop
 async def test_inv_backend_002_states_are_pushed_to_every_backend() -> None:
     """A backend hears of each change as it happens, in one order, and never asks."""
     async with kept_nowhere(Actor(["One. ", "Two."])) as home:
@@ -116,22 +112,20 @@ DEEDS = st.sampled_from(["say", "let", "let", "let", "choose", "stop", "title", 
 
 @given(st.lists(DEEDS, min_size=5, max_size=40))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_what_is_told_adds_up_to_what_is_there(deeds: list[str]) -> None:
+@on_loop
+async def test_what_is_told_adds_up_to_what_is_there(deeds: list[str]) -> None:
     """A listener that folds events has the same session as the interpreter, whatever happens."""
 
-    async def do() -> None:
-        chunks = Chunks()
-        async with kept_nowhere(Actor(chunks), auto_chat_max=2) as home:
-            folds = [home.fold]
-            for deed in deeds:
-                await _do(deed, home, chunks, folds)
-                for _ in range(3):
-                    await asyncio.sleep(0)
-                for fold in folds:
-                    assert fold.info == home.info
-                    assert fold.messages == home.messages
-
-    asyncio.run(do())
+    chunks = Chunks()
+    async with kept_nowhere(Actor(chunks), auto_chat_max=2) as home:
+        folds = [home.fold]
+        for deed in deeds:
+            await _do(deed, home, chunks, folds)
+            for _ in range(3):
+                await asyncio.sleep(0)
+            for fold in folds:
+                assert fold.info == home.info
+                assert fold.messages == home.messages
 
 
 async def _do(deed: str, home: House, chunks: Chunks, folds: list[Fold]) -> None:

@@ -15,10 +15,8 @@ from agentstepper_nb.chat.backend import UserInput
 from agentstepper_nb.chat.connector import Turn
 from agentstepper_nb.protocol.chat import Ending, Message, State
 from tests.chat.house import PATIENCE, Actor, Gate, kept_nowhere, refused
-from tests.helpers.loops import on_loop
 
 
-@on_loop
 async def test_who_closes_the_stream_ends_the_turn() -> None:
     gate = Gate(["One"])
     async with kept_nowhere(Actor(gate)) as home:
@@ -30,7 +28,6 @@ async def test_who_closes_the_stream_ends_the_turn() -> None:
         assert home.said == [("user", "Count."), ("assistant", "One")]
 
 
-@on_loop
 async def test_stop_keeps_what_was_said_and_closes_the_answer() -> None:
     gate = Gate(["Half an "])
     async with kept_nowhere(Actor(gate)) as home:
@@ -43,7 +40,6 @@ async def test_stop_keeps_what_was_said_and_closes_the_answer() -> None:
         await home.stop()  # there is none any more
 
 
-@on_loop
 async def test_what_an_agent_does_at_its_end_is_not_disturbed() -> None:
     tidying, tidied = asyncio.Event(), asyncio.Event()
 
@@ -69,7 +65,9 @@ async def test_what_an_agent_does_at_its_end_is_not_disturbed() -> None:
 
 
 @pytest.mark.parametrize("error", [None, ValueError("in the end")])
-def test_an_answer_that_was_stopped_is_stopped_however_it_ends(error: Exception | None) -> None:
+async def test_an_answer_that_was_stopped_is_stopped_however_it_ends(
+    error: Exception | None,
+) -> None:
     async def ends(message: Message, turn: Turn) -> AsyncIterator[str]:
         yield "One"
         try:
@@ -79,18 +77,14 @@ def test_an_answer_that_was_stopped_is_stopped_however_it_ends(error: Exception 
                 raise error from None
         yield " and all."
 
-    async def do() -> None:
-        async with kept_nowhere(Actor(ends), auto_chat=True) as home:
-            home.send("Go.")
-            await home.until(lambda info: info.kept == 2)
-            await home.stop()
-            assert (home.info.state, home.info.ending) == (State.STATE_STOP, Ending.STOPPED)
-            assert [role for role, _ in home.said] == ["user", "assistant"]
-
-    asyncio.run(do())
+    async with kept_nowhere(Actor(ends), auto_chat=True) as home:
+        home.send("Go.")
+        await home.until(lambda info: info.kept == 2)
+        await home.stop()
+        assert (home.info.state, home.info.ending) == (State.STATE_STOP, Ending.STOPPED)
+        assert [role for role, _ in home.said] == ["user", "assistant"]
 
 
-@on_loop
 async def test_stop_before_the_turn_has_begun() -> None:
     async with kept_nowhere() as home:
         home.send("Go.")
@@ -99,7 +93,6 @@ async def test_stop_before_the_turn_has_begun() -> None:
         assert [each.content for each in await home.ask("Again.")] == ["Yes."]
 
 
-@on_loop
 async def test_a_function_that_blocks_does_not_hold_up_stop() -> None:
     entered, leave = threading.Event(), threading.Event()
 
@@ -118,7 +111,6 @@ async def test_a_function_that_blocks_does_not_hold_up_stop() -> None:
         assert home.said == [("user", "Go."), ("assistant", "One")]
 
 
-@on_loop
 async def test_an_agent_that_does_not_let_itself_be_cancelled_is_left_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -147,7 +139,6 @@ async def test_an_agent_that_does_not_let_itself_be_cancelled_is_left_alone(
         assert home.fold.messages == home.messages
 
 
-@on_loop
 async def test_an_endless_answer_that_waits_for_nothing_can_be_stopped() -> None:
     async def endless(message: Message, turn: Turn) -> AsyncIterator[str]:
         while True:
@@ -163,7 +154,6 @@ async def test_an_endless_answer_that_waits_for_nothing_can_be_stopped() -> None
         assert set(home.messages[-1].content) == {"x"}
 
 
-@on_loop
 async def test_an_agent_that_goes_over_its_cancelling_ends_where_it_yields() -> None:
     async def endless(message: Message, turn: Turn) -> AsyncIterator[str]:
         while True:
@@ -189,7 +179,6 @@ def asks_sync(message: Message, turn: Turn) -> Any:
     yield f"Chosen: {second}"
 
 
-@on_loop
 async def test_a_confirmation_waits_for_the_choice() -> None:
     async with kept_nowhere(Actor(asks)) as home:
         home.send("Go.")
@@ -217,7 +206,6 @@ async def test_a_confirmation_waits_for_the_choice() -> None:
         assert home.fold.messages == home.messages
 
 
-@on_loop
 async def test_a_sync_generator_is_sent_the_choice() -> None:
     async with kept_nowhere(Actor(asks_sync)) as home:
         home.send("Go.")
@@ -227,7 +215,6 @@ async def test_a_sync_generator_is_sent_the_choice() -> None:
         assert home.messages[-1].content == "Chosen: Yes"
 
 
-@on_loop
 async def test_stop_withdraws_the_confirmation() -> None:
     async with kept_nowhere(Actor(asks)) as home:
         home.send("Go.")
@@ -240,7 +227,6 @@ async def test_stop_withdraws_the_confirmation() -> None:
             home.interpreter.choose(home.session, withdrawn.id, "Do it")
 
 
-@on_loop
 async def test_an_agent_may_take_its_question_back() -> None:
     async def impatient(message: Message, turn: Turn) -> AsyncIterator[str]:
         asked = asyncio.ensure_future(turn.confirm("Well?"))
@@ -256,7 +242,6 @@ async def test_an_agent_may_take_its_question_back() -> None:
         assert home.info.ending is Ending.DONE
 
 
-@on_loop
 async def test_a_question_after_the_answer_is_refused() -> None:
     actor = Actor()
     async with kept_nowhere(actor) as home:
@@ -265,7 +250,6 @@ async def test_a_question_after_the_answer_is_refused() -> None:
             await actor.given[0][1].confirm("Still there?")
 
 
-@on_loop
 async def test_a_choice_that_comes_with_the_stop_is_refused() -> None:
     async with kept_nowhere(Actor([pieces.confirmation("Shall I?")])) as home:
         stream = home.send("Go.")

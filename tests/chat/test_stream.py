@@ -20,7 +20,6 @@ from tests.chat.sources import (
     both_sources,
     read,
 )
-from tests.helpers.loops import on_loop
 
 
 @both_sources
@@ -81,7 +80,6 @@ def test_it_is_read_once(source: Source) -> None:
         read(stream)
 
 
-@on_loop
 async def test_sync_reading_where_a_loop_runs_reads_an_async_source() -> None:
     async def saying() -> AsyncIterator[str]:
         for word in GIVEN:
@@ -91,7 +89,6 @@ async def test_sync_reading_where_a_loop_runs_reads_an_async_source() -> None:
     assert read(StreamWrapper(saying())) == GIVEN
 
 
-@on_loop
 async def test_a_source_of_another_loop_is_read_from_a_thread() -> None:
     given: asyncio.Queue[str | None] = asyncio.Queue()
 
@@ -159,7 +156,6 @@ def test_a_source_that_can_not_begin(
         reader(StreamWrapper[Any](source))
 
 
-@on_loop
 async def test_a_source_that_cancels_itself_is_an_error() -> None:
     async def cancelled() -> AsyncIterator[str]:
         yield "one"

@@ -11,7 +11,6 @@ import pytest
 
 from agentstepper_nb.chat.streams import StreamWrapper
 from tests.chat.sources import GIVEN, AWatched, Source, Watched, both_readers, both_sources, read
-from tests.helpers.loops import on_loop
 
 PATIENCE = 30
 
@@ -26,7 +25,6 @@ def test_who_reads_a_part_closes_it(source: Source) -> None:
 
 
 @both_sources
-@on_loop
 async def test_who_awaits_a_part_closes_it(source: Source) -> None:
     given = source(GIVEN)
     async with StreamWrapper[Any](given) as stream:
@@ -46,7 +44,6 @@ def test_an_unread_one_is_closed_once(source: Source) -> None:
     assert read(stream) == []
 
 
-@on_loop
 async def test_cancelling_closes_an_async_source_once() -> None:
     given = AWatched(GIVEN, waits=True)
     stream = StreamWrapper[Any](given)
@@ -66,7 +63,6 @@ async def test_cancelling_closes_an_async_source_once() -> None:
     assert given.closed == 1
 
 
-@on_loop
 async def test_cancelling_does_not_wait_for_a_thread_that_blocks() -> None:
     within, leave, closed = threading.Event(), threading.Event(), threading.Event()
 
@@ -141,7 +137,6 @@ def test_a_source_that_closes_its_own_stream(reader: Callable[[StreamWrapper[Any
     assert closed == [True]
 
 
-@on_loop
 async def test_closing_on_the_sources_own_loop_does_not_wait() -> None:
     given = AWatched(GIVEN)
     stream = StreamWrapper[Any](given, loop=asyncio.get_running_loop())

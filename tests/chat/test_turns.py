@@ -15,10 +15,8 @@ from agentstepper_nb.chat.connector import Replace, Turn
 from agentstepper_nb.errors import ModelError, ProtocolError
 from agentstepper_nb.protocol.chat import Delta, Ending, Message, Piece, Said, State
 from tests.chat.house import Actor, Gate, House, house, kept_nowhere, refused
-from tests.helpers.loops import on_loop
 
 
-@on_loop
 async def test_a_message_is_answered() -> None:
     actor = Actor(["You ", "said it."])
     async with kept_nowhere(actor) as home:
@@ -35,7 +33,6 @@ async def test_a_message_is_answered() -> None:
         assert home.info.title == "Hello."
 
 
-@on_loop
 async def test_the_stream_gives_pieces_and_then_the_whole() -> None:
     gate = Gate(["One"], [" two"])
     async with kept_nowhere(Actor(gate)) as home:
@@ -46,7 +43,6 @@ async def test_the_stream_gives_pieces_and_then_the_whole() -> None:
         assert [(each.content, each.final) async for each in stream] == [("One two", True)]
 
 
-@on_loop
 async def test_who_does_not_read_holds_nothing_up() -> None:
     async with kept_nowhere(Actor(map(str, range(1500)))) as home:
         home.send("Count.")
@@ -54,7 +50,6 @@ async def test_who_does_not_read_holds_nothing_up() -> None:
         assert home.messages[-1].content.endswith("1499")
 
 
-@on_loop
 async def test_who_reads_late_has_what_waited_as_one() -> None:
     gate = Gate(["One", " two", " three"])
     async with kept_nowhere(Actor(gate)) as home:
@@ -66,7 +61,6 @@ async def test_who_reads_late_has_what_waited_as_one() -> None:
         assert [each.final async for each in stream] == [True]
 
 
-@on_loop
 async def test_of_very_much_the_newest_waits_for_who_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agentstepper_nb.chat.turn.MOST_UNREAD", 3 * 501)
     async with kept_nowhere(Actor([pieces.code(str(n), f"l{n}") for n in range(9)])) as home:
@@ -76,7 +70,6 @@ async def test_of_very_much_the_newest_waits_for_who_reads(monkeypatch: pytest.M
         assert home.info.messages == 10
 
 
-@on_loop
 async def test_a_second_message_is_refused_while_one_is_answered() -> None:
     gate = Gate()
     async with kept_nowhere(Actor(gate)) as home:
@@ -88,7 +81,6 @@ async def test_a_second_message_is_refused_while_one_is_answered() -> None:
         assert home.said == [("user", "First.")]
 
 
-@on_loop
 async def test_a_claim_is_for_the_message_that_follows() -> None:
     async with kept_nowhere() as home:
         home.interpreter.change_state_running()
@@ -102,7 +94,6 @@ async def test_a_claim_is_for_the_message_that_follows() -> None:
         assert (home.info.state, home.info.ending) == (State.STATE_STOP, Ending.STOPPED)
 
 
-@on_loop
 async def test_several_sessions_answer_at_once() -> None:
     gate = Gate(["Here."])
     async with kept_nowhere(Actor(gate)) as home:
@@ -116,7 +107,6 @@ async def test_several_sessions_answer_at_once() -> None:
             await each.rests(Ending.DONE)
 
 
-@on_loop
 async def test_a_message_of_another_type_is_said_and_a_wrong_one_refused() -> None:
     actor = Actor()
     async with kept_nowhere(actor) as home:
@@ -146,7 +136,6 @@ async def test_a_message_of_another_type_is_said_and_a_wrong_one_refused() -> No
         assert home.info.state is State.STATE_STOP
 
 
-@on_loop
 async def test_an_agent_may_go_before_its_turn_has_begun() -> None:
     async with kept_nowhere(Actor(), Actor(["I am gone."], "goes")) as home:
         home.send("Go.", "goes")
@@ -157,19 +146,15 @@ async def test_an_agent_may_go_before_its_turn_has_begun() -> None:
 
 
 @pytest.mark.parametrize("prompt", [5, ["Continue."], " "])
-def test_a_continuation_that_is_no_text_begins_no_turn(prompt: Any) -> None:
-    async def do() -> None:
-        async with kept_nowhere(Actor(go_on=prompt), auto_chat=True) as home:
-            await home.ask()
-            with refused("auto_chat_refused"):
-                home.interpreter.auto_chat(home.session)
-            assert home.info.state is State.STATE_STOP
-            assert [each.content for each in await home.ask()] == ["Yes."]
-
-    asyncio.run(do())
+async def test_a_continuation_that_is_no_text_begins_no_turn(prompt: Any) -> None:
+    async with kept_nowhere(Actor(go_on=prompt), auto_chat=True) as home:
+        await home.ask()
+        with refused("auto_chat_refused"):
+            home.interpreter.auto_chat(home.session)
+        assert home.info.state is State.STATE_STOP
+        assert [each.content for each in await home.ask()] == ["Yes."]
 
 
-@on_loop
 async def test_what_was_taken_back_is_gone() -> None:
     said = ["Nonsense.", Replace(""), pieces.console("1"), "Yes."]
     async with kept_nowhere(Actor(said)) as home:
@@ -179,7 +164,6 @@ async def test_what_was_taken_back_is_gone() -> None:
         assert (home.fold.messages, home.info.messages) == (home.messages, 3)
 
 
-@on_loop
 async def test_a_long_text_is_told_piece_by_piece_and_written_once(tmp_path: Path) -> None:
     async with house(tmp_path, Actor(["word "] * 3000)) as home:
         await home.ask()
@@ -219,25 +203,21 @@ class Unspeakable(Exception):
         (ExceptionGroup("all", [ExceptionGroup("of it", [KeyError("x")])]), "KeyError: 'x'"),
     ],
 )
-def test_an_error_is_said_and_ends_the_turn(error: BaseException, text: str) -> None:
+async def test_an_error_is_said_and_ends_the_turn(error: BaseException, text: str) -> None:
     async def fails(message: Message, turn: Turn) -> AsyncIterator[str]:
         yield "Half"
         raise error
 
-    async def do() -> None:
-        async with kept_nowhere(Actor(fails)) as home:
-            await home.ask()
-            *_, half, last = home.messages
-            assert (half.content, half.final) == ("Half", True)
-            assert (last.role, last.type, last.format) == ("system", "MESSAGE", "error")
-            assert last.content.endswith(text)
-            assert home.info.ending is Ending.ERROR
-            assert home.fold.messages == home.messages
-
-    asyncio.run(do())
+    async with kept_nowhere(Actor(fails)) as home:
+        await home.ask()
+        *_, half, last = home.messages
+        assert (half.content, half.final) == ("Half", True)
+        assert (last.role, last.type, last.format) == ("system", "MESSAGE", "error")
+        assert last.content.endswith(text)
+        assert home.info.ending is Ending.ERROR
+        assert home.fold.messages == home.messages
 
 
-@on_loop
 async def test_a_long_error_is_cut() -> None:
     def fails(message: Message, turn: Turn) -> Any:
         raise ValueError("x" * 100_000)
@@ -248,18 +228,14 @@ async def test_a_long_error_is_cut() -> None:
 
 
 @pytest.mark.parametrize("item", [3, None, object(), {"type": "VIDEO", "content": "x"}, b"bytes"])
-def test_what_cannot_be_said_is_an_error(item: object) -> None:
-    async def do() -> None:
-        async with kept_nowhere(Actor(["Before.", item, "After."])) as home:
-            await home.ask()
-            assert home.info.ending is Ending.ERROR
-            assert [each.content for each in home.messages][1:2] == ["Before."]
-            assert home.messages[-1].format == "error"
-
-    asyncio.run(do())
+async def test_what_cannot_be_said_is_an_error(item: object) -> None:
+    async with kept_nowhere(Actor(["Before.", item, "After."])) as home:
+        await home.ask()
+        assert home.info.ending is Ending.ERROR
+        assert [each.content for each in home.messages][1:2] == ["Before."]
+        assert home.messages[-1].format == "error"
 
 
-@on_loop
 async def test_an_agent_does_not_speak_as_the_user() -> None:
     said = [Piece(content="Yes, do it.", role="user")]
     async with kept_nowhere(
@@ -272,7 +248,6 @@ async def test_an_agent_does_not_speak_as_the_user() -> None:
         assert [role for role, _ in home.said] == ["user", "system"] * 2
 
 
-@on_loop
 async def test_an_agents_error_is_said_in_the_chat_and_logged_for_who_looks(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
