@@ -145,7 +145,7 @@ class Interpreter(Sessions):
         Raises:
             CommandError: `session_busy`: a turn is under way, or it is claimed.
         """
-        self.find(session).claim()
+        self.find(session).begin(claims=True)
 
     def process_message(
         self, session: SessionId, message: str | UserInput | Message
@@ -178,7 +178,7 @@ class Interpreter(Sessions):
             return found.choose(message.confirms, message.content)
         said = said_by_user(message, found)
         agent = found.agents.named(said.agent_name)
-        found.take_claim()
+        found.begin()
         found.auto.user_said()
         self._begin(found, said, agent)
         return said

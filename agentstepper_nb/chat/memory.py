@@ -44,7 +44,7 @@ class Memory:
     @property
     def window_from(self) -> str | None:
         """The id of the first message that an agent would be given now; None where there is none."""
-        given = self._last_final()
+        given = self.window_before()
         return given[0].id if given else None
 
     def get(self, message_id: str) -> Message | None:
@@ -63,36 +63,32 @@ class Memory:
             return
         self._messages[message.id] = message
         if len(self._messages) > self.limit:
-            self._drop()
+            self.drop_oldest()
 
     def drop_oldest(self) -> None:
-        """Let go of the oldest message: together they are too large to be held."""
-        if self._messages:
-            self._drop()
+        """Let go of the oldest message: they are too many, or too large to be held together."""
+        oldest = next(iter(self._messages.values()), None)
+        if oldest is None:
+            return
+        del self._messages[oldest.id]
+        self.dropped += 1
+        if not oldest.final:
+            self._gone_open.add(oldest.id)
 
     def remove(self, message_id: str) -> None:
         """Let go of a message for good: a person took it out of the conversation."""
         self._messages.pop(message_id, None)
 
-    def window_before(self, message_id: str) -> tuple[Message, ...]:
+    def window_before(self, message_id: str | None = None) -> tuple[Message, ...]:
         """What an agent is given to a message: the last complete ones before it, oldest first.
 
         Args:
-            message_id: The message; one that isn't held has all of them before it.
+            message_id: The message; one that isn't held, or None, has all of them before it.
         """
-        return self._last_final(message_id)
-
-    def _last_final(self, before: str | None = None) -> tuple[Message, ...]:
-        until = list(self._messages).index(before) if before in self._messages else None
+        held: list[str | None] = list(self._messages)
+        until = held.index(message_id) if message_id in held else None
         final = [message for message in self.messages[:until] if message.final]
         return tuple(final[-self.window :])
-
-    def _drop(self) -> None:
-        oldest = next(iter(self._messages.values()))
-        del self._messages[oldest.id]
-        self.dropped += 1
-        if not oldest.final:
-            self._gone_open.add(oldest.id)
 
 
 #: Characters and bytes that are held in memory together, beside the newest messages.

@@ -182,33 +182,19 @@ class Session:
 
     # ---- turns --------------------------------------------------------------------------------------
 
-    def begin(self) -> None:
-        """A turn begins.
+    def begin(self, *, claims: bool = False) -> None:
+        """A turn begins: that which was claimed, or another.
+
+        Args:
+            claims: Whether its message is still to come: it begins with that.
 
         Raises:
             CommandError: `session_busy`.
         """
-        self.machine.begin()
-        self._moved()
-
-    def claim(self) -> None:
-        """A turn begins whose message is still to come.
-
-        Raises:
-            CommandError: `session_busy`.
-        """
-        self.begin()
-        self._claimed = True
-
-    def take_claim(self) -> None:
-        """The turn begins that was claimed, or another.
-
-        Raises:
-            CommandError: `session_busy`.
-        """
-        if not self._claimed:
-            self.begin()
-        self._claimed = False
+        if claims or not self._claimed:
+            self.machine.begin()
+            self._moved()
+        self._claimed = claims
 
     def give_up_claim(self) -> None:
         """No message comes. Without a claim it does nothing."""

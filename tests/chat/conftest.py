@@ -5,10 +5,16 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from agentstepper_nb import AgentStepperCore
+from agentstepper_nb.chat.outside.tokens import TokenDesk
+from agentstepper_nb.rpc import reconnecting
+from tests.chat.outsiders import found, no_core, running
+from tests.chat.talking import Make, chats, no_debugger
+from tests.chat.terminals import Start, terminals
 from tests.coding.debugged import View
 
 
@@ -23,6 +29,35 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentStepperCore]:
 def view(core: AgentStepperCore) -> Iterator[View]:
     with View(core.ui_port) as view:
         yield view
+
+
+@pytest.fixture
+def worker_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentStepperCore]:
+    """A Core that is found by who looks for one that takes workers, and chats with them."""
+    monkeypatch.setattr(reconnecting, "_FIRST_WAIT", 0.01)
+    no_core(monkeypatch, tmp_path)
+    with running(tmp_path) as core:
+        found(monkeypatch, core)
+        yield core
+
+
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
+    """Makes chats that aren't debugged, and closes them at the end."""
+    no_debugger(monkeypatch, tmp_path)
+    yield from chats(tmp_path)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> TokenDesk:
+    """Issues and checks tokens."""
+    return TokenDesk(tmp_path)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts a chat in a terminal."""
+    yield from terminals(tmp_path)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -23,7 +23,7 @@ from agentstepper_nb.chat.connector import Answer, InterpreterABC, Turn
 from agentstepper_nb.chat.interpreter import Interpreter
 from agentstepper_nb.chat.outside.keys import KEYS_FILE
 from agentstepper_nb.chat.outside.tokens import TokenDesk
-from agentstepper_nb.errors import CommandError
+from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.protocol.chat import (
     AgentChanged,
     Begin,
@@ -258,9 +258,10 @@ def kept_nowhere(*agents: Actor, **options: Any) -> Any:
     return house(NOWHERE, *agents, keep=False, **options)
 
 
-def refused(code: str) -> Any:
+def refused(code: str, match: str | None = None) -> Any:
     """What a refusal is like."""
-    return pytest.raises(CommandError, check=lambda error: error.code == code)
+    refusals = (CommandError, ProtocolError)
+    return pytest.raises(refusals, match=match, check=lambda error: error.code == code)
 
 
 #: What was shown, with no edit.

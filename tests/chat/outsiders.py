@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from agentstepper_nb.protocol.chat import (
     SessionInfo,
     State,
 )
+from tests.chat.house import House
 from tests.chat.talking import interpreter, soon
 
 
@@ -59,15 +60,7 @@ def found(monkeypatch: pytest.MonkeyPatch, core: AgentStepperCore) -> None:
     monkeypatch.setenv("AGENTSTEPPER_WORKER_TOKEN", core.tokens.worker)
 
 
-def a_core(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentStepperCore]:
-    """A Core that is found by who looks for one: a fixture's body."""
-    no_core(monkeypatch, home)
-    with running(home) as core:
-        found(monkeypatch, core)
-        yield core
-
-
-class Inn:
+class Inn(House):
     """A chat with a way in.
 
     Args:
@@ -76,10 +69,9 @@ class Inn:
     """
 
     def __init__(self, interpreter: Interpreter, folder: Path) -> None:
-        self.interpreter = interpreter
+        super().__init__(interpreter)
         self.tokens = TokenDesk(folder)
         self.outside = Outside(interpreter, self.tokens)
-        self.session = str(interpreter.create_session())
         self.clients: list[AsyncChatClient] = []
 
     async def client(self, *scope: str, **how: Any) -> AsyncChatClient:
@@ -94,15 +86,7 @@ class Inn:
 
     async def has(self, *agents: str) -> None:
         """Wait until the session has these agents."""
-        there = asyncio.Event()
-
-        def listen(event: object) -> None:
-            if {each.name for each in self.interpreter.info(self.session).agents} == set(agents):
-                there.set()
-
-        detach = self.interpreter.attach(self.session, listen)
-        await soon(there.wait())
-        detach()
+        await self.until(lambda info: {each.name for each in info.agents} == set(agents))
 
 
 @asynccontextmanager
@@ -128,7 +112,7 @@ def texts(messages: list[Message] | tuple[Message, ...]) -> list[str]:
     return [each.content for each in messages]
 
 
-class Way:
+class Way(House):
     """The way in, and tokens for it.
 
     Args:
@@ -137,10 +121,9 @@ class Way:
     """
 
     def __init__(self, interpreter: Interpreter, folder: Path) -> None:
-        self.interpreter = interpreter
+        super().__init__(interpreter, str(interpreter.create_session("one")))
         self.tokens = TokenDesk(folder)
         self.service = OutsideService(interpreter, self.tokens)
-        self.session = str(interpreter.create_session("one"))
         self.other = str(interpreter.create_session("two"))
 
     def token(self, *scope: str, **how: Any) -> str:
@@ -157,19 +140,7 @@ class Way:
     async def until_stop(self) -> tuple[Message, ...]:
         """What was said, once nobody answers any more."""
         await self.until(lambda info: info.state is State.STATE_STOP)
-        return self.interpreter.messages(self.session)
-
-    async def until(self, wanted: Callable[[SessionInfo], bool]) -> None:
-        """Wait until the session is so."""
-        there = asyncio.Event()
-
-        def listen(event: object) -> None:
-            if wanted(self.interpreter.info(self.session)):
-                there.set()
-
-        detach = self.interpreter.attach(self.session, listen)
-        await soon(there.wait())
-        detach()
+        return self.messages
 
 
 def forwarded(token: str, params: dict[str, Any]) -> Raw:
@@ -191,7 +162,7 @@ async def code_of(asking: Awaitable[Any]) -> str:
     return str(caught.value.code)
 
 
-def refused(stream: AsyncGenerator[Any, None]) -> Awaitable[str]:
+def stream_refused(stream: AsyncGenerator[Any, None]) -> Awaitable[str]:
     """What a stream is refused with."""
     return code_of(soon(anext(stream)))
 
@@ -221,7 +192,7 @@ class Poet:
 
     @property
     def info(self) -> SessionInfo:
-        return self.house.interpreter.info(self.house.session)
+        return self.house.info
 
     async def next(self) -> Asked:
         coming, self._next = self._next or asyncio.ensure_future(anext(self.asked)), None
@@ -249,3 +220,15 @@ class Poet:
             self._next.cancel()
             await asyncio.wait((self._next,))
         await self.asked.aclose()
+
+
+@asynccontextmanager
+async def asking(
+    folder: Path, *scope: str, **attend: Any
+) -> AsyncGenerator[tuple[Way, Poet, Asked], None]:
+    """A chat in which somebody from outside is asked for a poem, and leaves at the end."""
+    async with way(folder) as house:
+        poet = Poet(house, *scope, **attend)
+        await poet.comes()
+        yield house, poet, await poet.is_asked()
+        await poet.leaves()

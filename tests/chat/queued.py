@@ -14,7 +14,6 @@ import pytest
 from agentstepper_nb import AsyncAgents, discover
 from agentstepper_nb.chat.connector import Item, Turn
 from agentstepper_nb.chat.connectors.queue import QueueSession
-from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub.runtime import Right, RuntimeService
 from agentstepper_nb.protocol.chat import Message, Piece
 from agentstepper_nb.protocol.runtime import AgentState
@@ -133,7 +132,3 @@ async def working(folder: Path, **options: Any) -> AsyncGenerator[Talk, None]:
 
 def text(content: str) -> Piece:
     return Piece(content=content)
-
-
-def refused(code: str, match: str | None = None) -> Any:
-    return pytest.raises(CommandError, match=match, check=lambda error: error.code == code)

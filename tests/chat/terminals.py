@@ -10,8 +10,6 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-import pytest
-
 from agentstepper_nb.chat.connector import Item, Turn
 from agentstepper_nb.chat.desk import Chat
 from agentstepper_nb.chat.terminal.repl import Repl
@@ -70,9 +68,8 @@ class Terminal:
 Start = Callable[..., Terminal]
 
 
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts a chat in a terminal."""
+def terminals(tmp_path: Path) -> Iterator[Start]:
+    """Starts chats in terminals, and closes them at the end: a fixture's body."""
     started: list[Terminal] = []
 
     def start(*agents: Agent, terminal: bool = True, **how: Any) -> Terminal:

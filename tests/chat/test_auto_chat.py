@@ -12,6 +12,7 @@ from agentstepper_nb.chat.connector import HandOn
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.chat import Ending, State
 from tests.chat.house import NOWHERE, SAME, Actor, Gate, debugged, house, through
+from tests.chat.house import refused as house_refused
 from tests.coding.debugged import View
 
 
@@ -21,11 +22,7 @@ def going(*agents: Actor, **options: Any) -> Any:
 
 
 def refused(why: str) -> Any:
-    return pytest.raises(CommandError, match=why, check=lambda error: _is_refusal(error))
-
-
-def _is_refusal(error: BaseException) -> bool:
-    return isinstance(error, CommandError) and error.code == "auto_chat_refused"
+    return house_refused("auto_chat_refused", why)
 
 
 async def test_inv_auto_001_it_goes_on_in_stop_only_and_stops_at_its_bound() -> None:

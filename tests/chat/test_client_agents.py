@@ -4,29 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.connector import HandOn, InterpreterABC, Turn
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.chat import Message, Said
-from agentstepper_nb.rpc import reconnecting
-from tests.chat.outsiders import a_core, inn, texts
+from tests.chat.outsiders import inn, texts
 from tests.chat.talking import Held, soon
 
 
-@pytest.fixture
-def core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentStepperCore]:
-    monkeypatch.setattr(reconnecting, "_FIRST_WAIT", 0.01)
-    yield from a_core(tmp_path, monkeypatch)
-
-
-async def test_an_agent_from_outside(tmp_path: Path, core: AgentStepperCore) -> None:
+async def test_an_agent_from_outside(tmp_path: Path, worker_core: AgentStepperCore) -> None:
     """A function elsewhere is an agent here: it streams, asks, sees what was said, and fails."""
 
     async def poet(message: Message, history: tuple[Message, ...]) -> Any:
@@ -57,7 +47,7 @@ async def test_an_agent_from_outside(tmp_path: Path, core: AgentStepperCore) -> 
         await house.has("parrot")
 
 
-async def test_a_connector_from_outside(tmp_path: Path, core: AgentStepperCore) -> None:
+async def test_a_connector_from_outside(tmp_path: Path, worker_core: AgentStepperCore) -> None:
     class Careful(InterpreterABC):
         name = "whatever"
         role = "SUPERVISOR"
@@ -86,7 +76,9 @@ async def test_a_connector_from_outside(tmp_path: Path, core: AgentStepperCore) 
         assert careful.closed
 
 
-async def test_a_stopped_turn_ends_the_agents_work(tmp_path: Path, core: AgentStepperCore) -> None:
+async def test_a_stopped_turn_ends_the_agents_work(
+    tmp_path: Path, worker_core: AgentStepperCore
+) -> None:
     held, ended = Held("I begin"), asyncio.Event()
 
     async def slow(message: Message, turn: Turn) -> Any:
@@ -112,7 +104,7 @@ async def test_a_stopped_turn_ends_the_agents_work(tmp_path: Path, core: AgentSt
         await asyncio.wait((attending,))
 
 
-async def test_an_agent_of_another_process(tmp_path: Path, core: AgentStepperCore) -> None:
+async def test_an_agent_of_another_process(tmp_path: Path, worker_core: AgentStepperCore) -> None:
     """It answers; it is killed in the middle of an answer, which the conversation tells; and its turn
     is over.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +16,6 @@ from agentstepper_nb.protocol.values import EventKind
 from tests.chat.coder import RISKY, call, command, output, result, risky, talking, text
 from tests.coding.debugged import View
 from tests.coding.playing import Playing, calls, says
-
-
-@pytest.fixture
-def core() -> Iterator[AgentStepperCore]:
-    with AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core:
-        yield core
-
-
-@pytest.fixture
-def view(core: AgentStepperCore) -> Iterator[View]:
-    with View(core.ui_port) as view:
-        yield view
-
 
 Run = Callable[..., AsyncAgentStepper]
 

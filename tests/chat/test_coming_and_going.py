@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from msgspec import Raw, Struct
 
 from agentstepper_nb.chat import ChatClient
 from agentstepper_nb.chat.outside.client import AsyncChatClient
-from agentstepper_nb.errors import CommandError, ConnectionLostError, DiscoveryError
+from agentstepper_nb.errors import ConnectionLostError, DiscoveryError
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.chat import (
     Admitted,
@@ -26,15 +25,10 @@ from agentstepper_nb.protocol.chat import (
     Told,
 )
 from agentstepper_nb.rpc import reconnecting
-from tests.chat.outsiders import a_core, found, inn, no_core, running, texts
+from tests.chat.house import refused
+from tests.chat.outsiders import found, inn, no_core, running, texts
 from tests.chat.talking import soon
 from tests.worker.cores import Core as ForeignCore
-
-
-@pytest.fixture
-def core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentStepperCore]:
-    monkeypatch.setattr(reconnecting, "_FIRST_WAIT", 0.01)
-    yield from a_core(tmp_path, monkeypatch)
 
 
 async def test_nobody_is_asked_before_it_is_opened(
@@ -61,7 +55,7 @@ async def test_nobody_is_asked_before_it_is_opened(
 
 
 async def test_the_core_is_started_again(
-    tmp_path: Path, core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, worker_core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Chat, script and agent come back by themselves, and the address stays."""
     async with inn(tmp_path) as house:
@@ -69,8 +63,8 @@ async def test_the_core_is_started_again(
         agent = await house.client("answer", agent_name="poet")
         attending = asyncio.ensure_future(agent.attend(lambda message: f"Roses, {message}"))
         await house.has("parrot", "poet")
-        port, token = core.client_port, core.tokens.worker
-        await asyncio.to_thread(core.stop)
+        port, token = worker_core.client_port, worker_core.tokens.worker
+        await asyncio.to_thread(worker_core.stop)
         await house.has("parrot")
         again = AgentStepperCore("127.0.0.1", port, None, worker_token=token)
         await asyncio.to_thread(again.start)
@@ -87,33 +81,32 @@ async def test_the_core_is_started_again(
             await asyncio.to_thread(again.stop)
 
 
-async def test_two_chats_of_one_process(tmp_path: Path, core: AgentStepperCore) -> None:
+async def test_two_chats_of_one_process(tmp_path: Path, worker_core: AgentStepperCore) -> None:
     """Each has a way in of its own, and neither takes the other's clients nor tokens' sessions."""
     async with inn(tmp_path) as one, inn(tmp_path) as two:
         first, second = await one.client("talk"), await two.client("talk")
         assert texts(await soon(first.send("one"))) == ["You said: one"]
         assert texts(await soon(second.send("two"))) == ["You said: two"]
         astray = await two.enter(one.tokens.issue(one.session))
-        with pytest.raises(CommandError) as caught:
+        with refused("unknown_session"):
             await soon(astray.send("Hello"))
-        assert caught.value.code == "unknown_session"
 
 
-async def test_it_is_no_worker_of_agents(tmp_path: Path, core: AgentStepperCore) -> None:
+async def test_it_is_no_worker_of_agents(tmp_path: Path, worker_core: AgentStepperCore) -> None:
     """A chat's process is connected as workers are, and yet nobody waits for it to dispatch."""
     async with inn(tmp_path) as house:
         await house.client()
-        host: Any = core._host
+        host: Any = worker_core._host
 
         async def look() -> tuple[bool, int]:
             return bool(host.runtime.dispatchers), len(host.workers._sessions)
 
-        looking = asyncio.run_coroutine_threadsafe(look(), core.loop)
+        looking = asyncio.run_coroutine_threadsafe(look(), worker_core.loop)
         assert await asyncio.wrap_future(looking) == (False, 1)
 
 
 async def test_the_blocking_client_may_be_left_alone(
-    tmp_path: Path, core: AgentStepperCore
+    tmp_path: Path, worker_core: AgentStepperCore
 ) -> None:
     """It connects from where a loop runs, and its thread ends with it."""
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,17 +18,7 @@ from agentstepper_nb.chat.connector import Item, Turn
 from agentstepper_nb.chat.desk import Chat
 from agentstepper_nb.protocol.chat import Message
 from agentstepper_nb.rpc import loop_thread
-from tests.chat.talking import Agent, Make, chats, no_debugger
-
-
-@pytest.fixture(autouse=True)
-def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    no_debugger(monkeypatch, tmp_path)
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Iterator[Make]:
-    yield from chats(tmp_path)
+from tests.chat.talking import Agent, Make
 
 
 def test_closed_it_says_so(make: Make) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -17,18 +17,6 @@ from agentstepper_nb.llm_wire.conversation import ToolResultMessage, UserMessage
 from tests.chat.talking import Person, a_turn, answered, whole
 from tests.coding.debugged import View
 from tests.coding.playing import Answer, Playing, calls, says
-
-
-@pytest.fixture
-def core() -> Iterator[AgentStepperCore]:
-    with AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core:
-        yield core
-
-
-@pytest.fixture
-def view(core: AgentStepperCore) -> Iterator[View]:
-    with View(core.ui_port) as view:
-        yield view
 
 
 @asynccontextmanager

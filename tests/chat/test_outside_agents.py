@@ -13,7 +13,7 @@ from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.outside.agent import OutsideAgent
 from agentstepper_nb.protocol.chat import Asked, Attend, Chosen, Ending, Message, Phase
 from tests.chat.house import PNG, message
-from tests.chat.outsiders import Poet, code_of, refused, way
+from tests.chat.outsiders import Poet, asking, code_of, stream_refused, way
 from tests.chat.talking import Agent, Held, soon
 
 
@@ -54,10 +54,7 @@ async def test_an_agent_answers_from_outside(tmp_path: Path) -> None:
 
 
 async def test_an_agent_from_outside_asks_the_person(tmp_path: Path) -> None:
-    async with way(tmp_path) as house:
-        poet = Poet(house)
-        await poet.comes()
-        asked = await poet.is_asked()
+    async with asking(tmp_path) as (house, poet, asked):
         giving = asyncio.ensure_future(poet.give(asked, pieces.confirmation("Rhymed?", ("Y", "N"))))
         await poet.waits()
         house.interpreter.choose(house.session, poet.info.waiting, "N")
@@ -65,14 +62,10 @@ async def test_an_agent_from_outside_asks_the_person(tmp_path: Path) -> None:
         await poet.done(asked)
         confirmation = (await house.until_stop())[-1]
         assert (confirmation.type, confirmation.chosen) == ("CONFIRMATION", "N")
-        await poet.leaves()
 
 
 async def test_an_agent_from_outside_fails(tmp_path: Path) -> None:
-    async with way(tmp_path) as house:
-        poet = Poet(house)
-        await poet.comes()
-        asked = await poet.is_asked()
+    async with asking(tmp_path) as (house, poet, asked):
         await poet.give(asked, "Roses")
         await poet.done(asked, error="I am out of rhymes.")
         messages = await house.until_stop()
@@ -83,14 +76,10 @@ async def test_an_agent_from_outside_fails(tmp_path: Path) -> None:
         assert poet.info.ending is Ending.ERROR
         assert await code_of(poet.give(asked, "late")) == "unknown_turn"
         assert await code_of(poet.done(asked)) == "unknown_turn"
-        await poet.leaves()
 
 
 async def test_a_turn_that_is_stopped_is_taken_back(tmp_path: Path) -> None:
-    async with way(tmp_path) as house:
-        poet = Poet(house)
-        await poet.comes()
-        asked = await poet.is_asked()
+    async with asking(tmp_path) as (house, poet, asked):
         question = pieces.confirmation("Rhymed?")
         giving = asyncio.ensure_future(poet.give(asked, question))
         await poet.waits()
@@ -100,7 +89,6 @@ async def test_a_turn_that_is_stopped_is_taken_back(tmp_path: Path) -> None:
         assert (back.turn, back.cancelled) == (asked.turn, True)
         assert await code_of(poet.give(asked, "late")) == "unknown_turn"
         assert poet.info.ending is Ending.STOPPED
-        await poet.leaves()
 
 
 @pytest.mark.parametrize("when", ["before it says anything", "while a person is asked"])
@@ -146,7 +134,7 @@ async def test_who_attends_last_is_the_agent(tmp_path: Path) -> None:
 async def test_nobody_is_an_agent_that_is_there(tmp_path: Path) -> None:
     async with way(tmp_path, Agent(name="poet")) as house:
         token = house.token("answer")
-        assert await refused(house.stream(token, "attend")) == "invalid_message"
+        assert await stream_refused(house.stream(token, "attend")) == "invalid_message"
         assert await code_of(house.ask(token, "give", turn="t", piece={})) == "unknown_turn"
         assert [each.name for each in house.interpreter.info(house.session).agents] == ["poet"]
 
@@ -166,16 +154,12 @@ async def test_what_an_agent_from_outside_may_not_say(
     tmp_path: Path, piece: dict[str, Any]
 ) -> None:
     """It speaks for nobody else, and names no files: who reads the chat would be shown them."""
-    async with way(tmp_path) as house:
-        poet = Poet(house)
-        await poet.comes()
-        asked = await poet.is_asked()
+    async with asking(tmp_path) as (house, poet, asked):
         giving = house.ask(poet.token, "give", turn=asked.turn, piece=piece)
         assert await code_of(giving) == "invalid_message"
         await poet.give(asked, "It goes on.")
         await poet.done(asked)
         assert said(await house.until_stop())[1:] == [("MESSAGE", "poet", "It goes on.")]
-        await poet.leaves()
 
 
 async def test_handing_on_is_talking(tmp_path: Path) -> None:
@@ -196,10 +180,7 @@ async def test_handing_on_is_talking(tmp_path: Path) -> None:
 
 
 async def test_one_piece_at_a_time(tmp_path: Path) -> None:
-    async with way(tmp_path) as house:
-        poet = Poet(house)
-        await poet.comes()
-        asked = await poet.is_asked()
+    async with asking(tmp_path) as (house, poet, asked):
         giving = asyncio.ensure_future(poet.give(asked, pieces.confirmation("Rhymed?")))
         await poet.waits()
         assert await code_of(poet.give(asked, "and")) == "too_many"
@@ -209,7 +190,6 @@ async def test_one_piece_at_a_time(tmp_path: Path) -> None:
         await poet.give(asked, "It goes on.")
         await poet.done(asked)
         assert said(await house.until_stop())[-1] == ("MESSAGE", "poet", "It goes on.")
-        await poet.leaves()
 
 
 async def test_what_nobody_has_read_is_taken_back_unread(tmp_path: Path) -> None:
@@ -257,4 +237,4 @@ async def test_a_session_that_is_removed_asks_nobody(tmp_path: Path) -> None:
         await soon(house.interpreter.remove(house.session))
         assert await code_of(poet.next()) == "unknown_session"
         assert await code_of(poet.give(asked, "late")) == "unknown_turn"
-        assert await refused(house.stream(poet.token, "attend")) == "unknown_session"
+        assert await stream_refused(house.stream(poet.token, "attend")) == "unknown_session"

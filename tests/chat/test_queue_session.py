@@ -16,8 +16,8 @@ from agentstepper_nb.errors import DiscoveryError
 from agentstepper_nb.protocol.chat import Ending, Piece
 from agentstepper_nb.protocol.runtime import ActionKind, SessionStatus
 from agentstepper_nb.protocol.runtime_wire import Notice
-from tests.chat.house import house
-from tests.chat.queued import Talk, counting, nobody, refused, text, working
+from tests.chat.house import house, refused
+from tests.chat.queued import Talk, counting, nobody, text, working
 from tests.runtime.house import a_core
 from tests.runtime.remote import Hand
 

@@ -18,7 +18,8 @@ from agentstepper_nb.protocol.runtime import (
     SessionStatus,
 )
 from agentstepper_nb.protocol.runtime_wire import Notice
-from tests.chat.queued import Talk, nobody, refused, text
+from tests.chat.house import refused
+from tests.chat.queued import Talk, nobody, text
 
 __all__ = ["nobody"]
 

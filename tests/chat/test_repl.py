@@ -13,10 +13,7 @@ from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.chat import Begin, SessionChanged, SessionInfo, State
 from tests.chat.house import message
 from tests.chat.talking import Agent
-from tests.chat.terminals import Start, Stuck, asks, start
-
-__all__ = ["start"]
-
+from tests.chat.terminals import Start, Stuck, asks
 
 # ---- confirmations -----------------------------------------------------------------------------------
 

@@ -19,9 +19,7 @@ from agentstepper_nb.cli.screen import Screen
 from agentstepper_nb.protocol.chat import Message
 from tests.chat.house import PNG, message
 from tests.chat.talking import Agent
-from tests.chat.terminals import Start, start
-
-__all__ = ["start"]
+from tests.chat.terminals import Start
 
 HOSTILE = "\x1b[31mred\x1b]0;title\x07 \x9b2J\r\b\u202e<b>&amp;"
 

@@ -9,7 +9,7 @@ import pytest
 from agentstepper_nb.chat.connector import HandOn
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.protocol.chat import AgentChanged, Ending, State
-from tests.chat.house import NOWHERE, Actor, house
+from tests.chat.house import NOWHERE, Actor, house, refused
 
 
 def agents(*named: Actor, **options: Any) -> Any:
@@ -32,9 +32,8 @@ async def test_a_message_goes_to_whom_it_names_or_to_the_default() -> None:
 
 async def test_an_unknown_agent_is_refused_and_nothing_is_said() -> None:
     async with agents(Actor(name="one")) as home:
-        with pytest.raises(CommandError, match="'two': there is one") as refused:
+        with refused("unknown_agent", "'two': there is one"):
             home.send("Hello.", "two")
-        assert refused.value.code == "unknown_agent"
         assert (home.info.state, home.messages) == (State.STATE_INIT, ())
 
 

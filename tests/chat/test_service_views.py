@@ -16,9 +16,8 @@ from agentstepper_nb.chat.connector import Item, Turn
 from agentstepper_nb.chat.feed import newest, ready
 from agentstepper_nb.chat.kinds import Kind, add_kind
 from agentstepper_nb.chat.service import ChatService, Right
-from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.chat import Message, MessageType, Picture, Piece, Said
-from tests.chat.house import PNG, message
+from tests.chat.house import PNG, message, refused
 from tests.chat.talking import Agent, Held, ask, content_of, interpreter, stopped, until, watch
 
 # ---- pictures and files --------------------------------------------------------------------------
@@ -49,9 +48,8 @@ async def test_pictures_and_files_are_given_where_somebody_asks(tmp_path: Path) 
 
         assert await picture(bytes_) == PNG + b"bytes"
         assert await picture(file) == PNG + b"file"
-        with pytest.raises(CommandError) as error:
+        with refused("not_allowed"):
             await picture(elsewhere)
-        assert error.value.code == "not_allowed"
         shown = await ask(service, "source", session=session, message=source)
         assert shown.text == "print(1)"
         begin = await anext(watch(service, session))

@@ -17,11 +17,6 @@ from agentstepper_nb.errors import CommandError, ProtocolError
 from tests.chat.house import HOUR, NONE, at, refusal, secret
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> TokenDesk:
-    return TokenDesk(tmp_path)
-
-
 def encoded(part: dict[str, Any]) -> str:
     return base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=")
 

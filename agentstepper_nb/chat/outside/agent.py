@@ -130,19 +130,28 @@ class OutsideAgent(InterpreterABC):
             self._tell(replace(asked, window=(), cancelled=True))
 
     async def _unless_gone(self, waits: Awaitable[T]) -> T:
-        """Wait for something, or raise why nobody attends any more."""
-        waiting = asyncio.ensure_future(waits)
-        try:
-            await asyncio.wait((waiting, self._gone), return_when=asyncio.FIRST_COMPLETED)
-            if self._gone.done():
-                raise self._gone.result()
-            return waiting.result()
-        finally:
-            if waiting.done() and not waiting.cancelled():
-                waiting.exception()  # which isn't lost where both came at once
-            elif not waiting.done():
-                waiting.cancel()
-                await asyncio.wait((waiting,))
+        return await unless(waits, self._gone)
+
+
+async def unless(waits: Awaitable[T], over: asyncio.Future[AgentStepperError]) -> T:
+    """Wait for something, or raise the error that comes before it, or with it.
+
+    Args:
+        waits: What is waited for; it is cancelled where the error comes.
+        over: Comes to the error.
+    """
+    waiting = asyncio.ensure_future(waits)
+    try:
+        await asyncio.wait((waiting, over), return_when=asyncio.FIRST_COMPLETED)
+        if over.done():
+            raise over.result()
+        return waiting.result()
+    finally:
+        if waiting.done() and not waiting.cancelled():
+            waiting.exception()  # which isn't lost where both came at once
+        elif not waiting.done():
+            waiting.cancel()
+            await asyncio.wait((waiting,))
 
 
 class _Answering:

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from ...errors import CommandError
 from ...protocol.chat import (
+    Admitted,
     Begin,
     ChatEvent,
     Choose,
@@ -36,7 +37,35 @@ from .line import ChatLine
 PATIENCE: Final = 30.0
 
 
-class AsyncChatClient:
+class _Bearer:
+    """Who has a token: what it is for."""
+
+    @property
+    def _admitted(self) -> Admitted:
+        raise NotImplementedError
+
+    @property
+    def session_id(self) -> str:
+        """The session that the token is for."""
+        return self._admitted.session
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """What the token is for: some of `watch`, `talk` and `answer`."""
+        return self._admitted.scope
+
+    @property
+    def agent_name(self) -> str | None:
+        """The agent that this program may be, where the scope has `answer`."""
+        return self._admitted.agent_name
+
+    @property
+    def expires_at(self) -> float:
+        """When the token ends, POSIX seconds."""
+        return self._admitted.expires_at
+
+
+class AsyncChatClient(_Bearer):
     """One session of a chat, by its token. Made by `connect`; `ChatClient` is the same without a loop.
 
     ::
@@ -67,24 +96,8 @@ class AsyncChatClient:
         return cls(await ChatLine.enter(address, token, patience))
 
     @property
-    def session_id(self) -> str:
-        """The session that the token is for."""
-        return self._line.admitted.session
-
-    @property
-    def scope(self) -> tuple[str, ...]:
-        """What the token is for: some of `watch`, `talk` and `answer`."""
-        return self._line.admitted.scope
-
-    @property
-    def agent_name(self) -> str | None:
-        """The agent that this program may be, where the scope has `answer`."""
-        return self._line.admitted.agent_name
-
-    @property
-    def expires_at(self) -> float:
-        """When the token ends, POSIX seconds."""
-        return self._line.admitted.expires_at
+    def _admitted(self) -> Admitted:
+        return self._line.admitted
 
     # ---- talking ------------------------------------------------------------------------------------
 
@@ -224,7 +237,7 @@ class AsyncChatClient:
         return replies.messages
 
 
-class ChatClient(Waiter[AsyncChatClient]):
+class ChatClient(_Bearer, Waiter[AsyncChatClient]):
     """One session of a chat, by its token, from anywhere. Made by `connect`; see `AsyncChatClient`.
 
     ::
@@ -244,24 +257,8 @@ class ChatClient(Waiter[AsyncChatClient]):
         return cls._connected("agentstepper-chat-client", how)
 
     @property
-    def session_id(self) -> str:
-        """The session that the token is for."""
-        return self._client.session_id
-
-    @property
-    def scope(self) -> tuple[str, ...]:
-        """What the token is for: some of `watch`, `talk` and `answer`."""
-        return self._client.scope
-
-    @property
-    def agent_name(self) -> str | None:
-        """The agent that this program may be, where the scope has `answer`."""
-        return self._client.agent_name
-
-    @property
-    def expires_at(self) -> float:
-        """When the token ends, POSIX seconds."""
-        return self._client.expires_at
+    def _admitted(self) -> Admitted:
+        return self._client._admitted
 
     send = blocking(AsyncChatClient.send)
     choose = blocking(AsyncChatClient.choose)

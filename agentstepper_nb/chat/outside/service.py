@@ -14,7 +14,7 @@ from ...errors import AgentStepperError, CommandError, ProtocolError
 from ...protocol.chat import Admitted, Asked, Attend, Chosen, Done, Forwarded, Give
 from .. import kinds, roles
 from ..service import ChatService, Right, Sent, read
-from .agent import OutsideAgent
+from .agent import OutsideAgent, unless
 from .tokens import ANSWER, TALK, WATCH, Grant, TokenDesk
 
 if TYPE_CHECKING:
@@ -177,31 +177,13 @@ class OutsideService:
         stop = self._tokens.listen(changed)
         try:
             async with aclosing(items):
-                while (item := await _next_unless(items, bad)) is not None:
+                while (item := await unless(anext(items, None), bad)) is not None:
                     self._tokens.check(token)  # another process may have revoked it
                     yield item
         finally:
             over = True
             stop()
             end.cancel()
-
-
-async def _next_unless(
-    items: AsyncGenerator[Struct, None], bad: asyncio.Future[AgentStepperError]
-) -> Struct | None:
-    """The next item; None where there is none any more. Raises what `bad` comes to before."""
-    coming = asyncio.ensure_future(anext(items, None))
-    try:
-        await asyncio.wait((coming, bad), return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        if not coming.done():
-            coming.cancel()
-            await asyncio.wait((coming,))
-        elif not coming.cancelled():
-            coming.exception()  # which isn't lost where both came at once
-    if bad.done():
-        raise bad.result()
-    return coming.result()
 
 
 def _agent_of(grant: Grant) -> str:
