@@ -1,4 +1,4 @@
-"""Tests that are coroutines."""
+"""Tests that are coroutines, and what they wait for."""
 
 from __future__ import annotations
 
@@ -21,3 +21,11 @@ def on_loop(test: Callable[Params, Awaitable[None]]) -> Callable[Params, None]:
         asyncio.run(main())
 
     return run
+
+
+async def settle() -> None:
+    """Let everything go on that can, until nothing is ready on this loop any more."""
+    ready = asyncio.get_running_loop()._ready  # type: ignore[attr-defined]
+    await asyncio.sleep(0)
+    while ready:
+        await asyncio.sleep(0)

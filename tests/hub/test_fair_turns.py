@@ -13,6 +13,7 @@ from websockets.exceptions import ConnectionClosedOK
 from agentstepper_nb.hub.sockets import MARK, TURN, FairTurns, converse, fair_turns
 from agentstepper_nb.protocol.records import Record
 from agentstepper_nb.store import MemoryStore
+from tests.helpers.loops import settle
 from tests.hub.conftest import Stand
 from tests.hub.desk import a_hub
 from tests.hub.test_reading import on_a_loop
@@ -90,8 +91,7 @@ async def stands_still(heard: list[str]) -> int:
     before = -1
     while before != len(heard):
         before = len(heard)
-        for _ in range(10):
-            await asyncio.sleep(0)
+        await settle()
     return before
 
 

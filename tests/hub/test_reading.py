@@ -13,6 +13,7 @@ from agentstepper_nb.protocol.records import CommitSaved, Record, RunHistory
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.protocol.values import Commit
 from agentstepper_nb.store import MemoryStore
+from tests.helpers.loops import settle
 
 Json = Any
 P = ParamSpec("P")
@@ -83,12 +84,6 @@ class Desk:
 async def heard(line: Line, id: str) -> None:
     """Wait for a command's answer."""
     while not any(message.get("id") == id for message in line.sent):
-        await asyncio.sleep(0)
-
-
-async def settle() -> None:
-    """Let everything that can go on go on."""
-    for _ in range(20):
         await asyncio.sleep(0)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from agentstepper_nb.hub import windows
 from agentstepper_nb.store import open_store
+from tests.helpers.loops import settle
 from tests.hub.desk import Agent, Person, a_hub
 
 
@@ -35,8 +36,7 @@ async def _end(tmp_path: Path) -> None:
         late = Person(hub)
         reads = (hub.listed(), hub.history("r"), windows.opened(hub, "r"))
         listed, whole, opened = (asyncio.ensure_future(each) for each in reads)
-        for _ in range(100):
-            await asyncio.sleep(0)
+        await settle()
         assert not hub.run("r").live
         assert person.line.take("run") == []
         assert late.line.sent == []

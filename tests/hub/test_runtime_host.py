@@ -20,6 +20,7 @@ from agentstepper_nb.protocol.runtime_wire import Acted, NewAction, WatchTopic
 from agentstepper_nb.protocol.values import Durability
 from agentstepper_nb.store.runtime.remote import answer
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
+from tests.helpers.loops import settle
 from tests.hub.hosting import LOG, Client, Hosted, Starting, hosted
 
 
@@ -29,8 +30,7 @@ def refused(code: str) -> Any:
 
 async def settled(core: Hosted) -> None:
     """Wait until what a worker's end set off is done."""
-    for _ in range(10):
-        await asyncio.sleep(0)
+    await settle()
     await core.host._dispatchers.told()
 
 

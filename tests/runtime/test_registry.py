@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.runtime.registry import Registry
+from tests.helpers.loops import settle
 from tests.runtime.queues import LOG
 
 
@@ -45,12 +46,6 @@ class Lodger:
     created = pause = resume = interrupt = input = destroy = _never
 
 
-async def settled() -> None:
-    """Let all that is ready happen."""
-    for _ in range(5):
-        await asyncio.sleep(0)
-
-
 def test_who_ends_is_forgotten(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
         registry = Registry(LOG)
@@ -61,7 +56,7 @@ def test_who_ends_is_forgotten(caplog: pytest.LogCaptureFixture) -> None:
         assert registry.held() == {"good": 3, "bad": 1}
         good.ended.set_result(None)
         bad.ended.set_exception(ZeroDivisionError("a bug"))
-        await settled()
+        await settle()
         assert registry.held() == {}
 
     with caplog.at_level(logging.ERROR):
@@ -102,10 +97,10 @@ def test_one_that_wont_end_keeps_nobody_waiting() -> None:
         for _ in range(2):
             for agent in (stubborn, other):
                 registry.drop(agent)
-            await settled()
+            await settle()
         assert (asked, registry.held()) == (["stubborn"], {"stubborn": 1})
         end.set()
-        await settled()
+        await settle()
         assert registry.held() == {}
         await registry.close()
 

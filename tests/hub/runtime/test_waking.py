@@ -12,6 +12,7 @@ import pytest
 from agentstepper_nb.protocol.runtime import LIVE, Action, SessionStatus
 from agentstepper_nb.protocol.runtime_asks import Adopt, Claim, Release, Renew, StateQuery
 from agentstepper_nb.protocol.runtime_wire import Wake, Wakes
+from tests.helpers.loops import settle
 from tests.hub.runtime.desk import Desk, opened, refused, run
 
 
@@ -22,8 +23,7 @@ def wakes(desk: Desk, owner: str = "w") -> AsyncGenerator[Wake, None]:
 async def quiet(reading: AsyncGenerator[Wake, None]) -> asyncio.Task[Wake]:
     """The next wake, which isn't there yet."""
     coming = asyncio.ensure_future(anext(reading))
-    for _ in range(3):
-        await asyncio.sleep(0)
+    await settle()
     assert not coming.done()
     return coming
 
