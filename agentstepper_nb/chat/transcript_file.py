@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 from contextlib import suppress
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import Final
+
+from filelock import lock_descriptor, unlock_descriptor
 
 from ..errors import CommandError
 
@@ -146,20 +147,18 @@ class FileLines(Lines):
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             with suppress(OSError):  # a forked process may have it still, and would hold the lock
-                fcntl.flock(descriptor, fcntl.LOCK_UN)
+                unlock_descriptor(descriptor)
             os.close(descriptor)
 
     def _open(self, flags: int) -> None:
         descriptor = os.open(self._path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not lock_descriptor(descriptor, blocking=False):
             os.close(descriptor)
             raise CommandError(
                 "session_open",
                 f"The chat session {self._path.stem} is open in another process: close it there first, "
                 "or begin a new one here.",
-            ) from None
+            )
         if not self._is_there(descriptor):
             os.close(descriptor)
             raise FileNotFoundError(errno.ENOENT, "it was deleted just now", str(self._path))

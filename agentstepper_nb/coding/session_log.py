@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import msgspec
+from filelock import lock_descriptor
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ..errors import SessionError
@@ -250,12 +251,9 @@ class SessionLog:
     def _locked(self) -> bool:
         """Lock the file; tried again, since a list of sessions holds it for a moment."""
         for _ in range(_TRIES):
-            try:
-                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                time.sleep(_PAUSE_S)
-            else:
+            if lock_descriptor(self._descriptor, blocking=False):
                 return True
+            time.sleep(_PAUSE_S)
         return False
 
     def _write(self, data: bytes) -> None:

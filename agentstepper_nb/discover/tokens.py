@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import os
 import re
 import secrets
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -17,6 +14,7 @@ from jupyter_core.paths import jupyter_config_dir, jupyter_data_dir, jupyter_run
 TOKEN_FILE: Final = "agent-token"
 CONTROL_FILE: Final = "control-token"
 WORKER_FILE: Final = "worker-token"
+_LOCK_FILE: Final = "tokens.lock"
 #: What may stand in a header: of a damaged file something else may come.
 _SENDABLE: Final = re.compile(r"[!-~]+")
 
@@ -101,7 +99,9 @@ def load_or_create_token(
     """
     folder = data_dir() if folder is None else folder
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with _locked(folder):  # of two that start at once, one makes it and both use it
+    from filelock import FileLock  # takes a while, and agents make no tokens
+
+    with FileLock(folder / _LOCK_FILE, mode=0o600):  # of two that start at once, one makes it
         kept = read_token(folder, file)
         token = given or kept or new_token()
         if token != kept:
@@ -123,17 +123,6 @@ def read_token(folder: Path | None = None, file: str = TOKEN_FILE) -> str | None
     except (OSError, UnicodeDecodeError):  # a damaged one can't be sent
         return None
     return token if _SENDABLE.fullmatch(token) else None
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold a folder, against other processes and threads that do the same."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def write_private(path: Path, text: str) -> None:

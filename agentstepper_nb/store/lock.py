@@ -8,12 +8,14 @@ import json
 import os
 import socket
 import time
-import weakref
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
+
+from filelock import BaseFileLock, FileLock, Timeout
 
 from ..errors import StoreError, StoreTakenError
 
@@ -21,8 +23,10 @@ from ..errors import StoreError, StoreTakenError
 LOCK_FILE: Final = "lock"
 
 #: Somebody who only looks whether a folder is free holds it for a moment.
-_TRIES: Final = 5
-_PAUSE: Final = 0.02  # seconds between them
+_PATIENCE_S: Final = 0.1
+_PAUSE_S: Final = 0.02  # between two tries
+#: What file systems without locks say.
+_NO_LOCKS: Final = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 
 
 @dataclass(frozen=True)
@@ -52,27 +56,23 @@ class Holder:
 class Lock:
     """A folder that is held, until it is released or the process ends, however that happens.
 
+    A forked child doesn't hold it.
+
     Args:
         folder: The folder.
-        file: The descriptor of its lock file, which is locked.
+        file: Its lock file, which is locked.
     """
 
-    def __init__(self, folder: Path, file: int) -> None:
+    def __init__(self, folder: Path, file: BaseFileLock) -> None:
         self.folder = folder
         self._file = file
-        _held.add(self)
 
     def release(self) -> None:
         """Let the folder go. Idempotent."""
-        if self._file >= 0:
-            os.ftruncate(self._file, 0)  # what it said is no longer so
-            self.forget()
-
-    def forget(self) -> None:
-        """Close the file: what a forked child does with what its parent holds, and goes on holding."""
-        file, self._file = self._file, -1
-        if file >= 0:
-            os.close(file)
+        if self._file.is_locked:
+            with suppress(FileNotFoundError):  # the folder may be gone
+                os.truncate(self._file.lock_file, 0)  # what it said is no longer so
+            self._file.release()
 
     def __enter__(self) -> Self:
         return self
@@ -86,18 +86,6 @@ class Lock:
         self.release()
 
 
-#: A lock belongs to the open file, which a forked child shares: it would outlive the parent there.
-_held: weakref.WeakSet[Lock] = weakref.WeakSet()
-
-
-def _forget_all() -> None:
-    for lock in list(_held):
-        lock.forget()
-
-
-os.register_at_fork(after_in_child=_forget_all)
-
-
 def take(folder: Path, what: str) -> Lock:
     """Become a folder's owner.
 
@@ -109,38 +97,57 @@ def take(folder: Path, what: str) -> Lock:
         StoreTakenError: Another process, or this one, holds it already.
         StoreError: The folder can't be made or locked.
     """
+    path = folder / LOCK_FILE
+    file = FileLock(
+        path,
+        timeout=_PATIENCE_S,
+        poll_interval=_PAUSE_S,
+        mode=0o600,
+        thread_local=False,
+        fallback_to_soft=False,
+    )
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        file = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        file.acquire()
+    except Timeout:
+        raise StoreTakenError(str(folder), str(_read(path))) from None
     except OSError as error:
-        raise StoreError(
-            f"Runs can't be kept in {folder}: {error.strerror or error}. Make the folder yours, or "
-            "choose another."
-        ) from error
+        raise StoreError(_refusal(folder, error)) from error
+    lock = Lock(folder, file)
     try:
-        if not _locked(file, folder):
-            raise StoreTakenError(str(folder), str(_read(file)))
-        _write(file, Holder(os.getpid(), socket.gethostname(), what, time.time()))
+        _write(path, Holder(os.getpid(), socket.gethostname(), what, time.time()))
     except BaseException:
-        os.close(file)
+        lock.release()
         raise
-    return Lock(folder, file)
+    return lock
+
+
+def _refusal(folder: Path, error: OSError) -> str:
+    if error.errno in _NO_LOCKS:
+        return (
+            f"The file system of {folder} has no locks, so that two Cores could write there at once "
+            f"({error.strerror}). Choose a folder on a disk of this machine."
+        )
+    return (
+        f"Runs can't be kept in {folder}: {error.strerror or error}. Make the folder yours, or choose "
+        "another."
+    )
 
 
 def holder(folder: Path) -> Holder | None:
-    """Tell who holds a folder, without taking it; None where nobody does."""
+    """Tell who holds a folder, without taking it; None where nobody does.
+
+    The lock is tried for as a shared one, which filelock lacks: two that look at once would each take
+    the other for the owner.
+    """
+    path = folder / LOCK_FILE
     try:
-        file = os.open(folder / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:  # never taken
-        return None
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return _read(file)
-    except OSError:  # locks aren't to be had there
+        return _read(path)
+    except OSError:  # never taken, or locks aren't to be had there
         return None
-    finally:
-        os.close(file)
     return None
 
 
@@ -163,28 +170,10 @@ def free_folder(base: Path, what: str) -> tuple[Path, Lock]:
     raise AssertionError("unreachable")
 
 
-def _locked(file: int, folder: Path) -> bool:
-    for left in reversed(range(_TRIES)):
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
-            if left:
-                time.sleep(_PAUSE)
-        except OSError as error:
-            if error.errno == errno.EINTR:
-                continue
-            raise StoreError(
-                f"The file system of {folder} has no locks, so that two Cores could write there at "
-                f"once ({error.strerror}). Choose a folder on a disk of this machine."
-            ) from error
-    return False
-
-
-def _read(file: int) -> Holder:
+def _read(path: Path) -> Holder:
     """What the holder wrote; it may not have come to that yet, or the file may be damaged."""
     try:
-        document: Any = json.loads(os.pread(file, 4096, 0))
+        document: Any = json.loads(path.read_bytes())
         return Holder(
             pid=int(document["pid"]),
             host=str(document["host"]),
@@ -195,6 +184,5 @@ def _read(file: int) -> Holder:
         return Holder()
 
 
-def _write(file: int, holder: Holder) -> None:
-    os.ftruncate(file, 0)
-    os.pwrite(file, json.dumps(asdict(holder)).encode() + b"\n", 0)
+def _write(path: Path, holder: Holder) -> None:
+    path.write_bytes(json.dumps(asdict(holder)).encode() + b"\n")

@@ -172,13 +172,13 @@ def test_who_waits_for_a_file_that_is_deleted_gets_none(
     """Two have opened it, and one deletes it: the other doesn't write to a file that nobody finds."""
     info = written(kept, numbered(1))
     path = tmp_path / "chats" / f"{info.id}.jsonl"
-    real = fcntl.flock
+    real = transcript_file.lock_descriptor
 
-    def late(file: int, how: int) -> None:
+    def late(file: int, *, blocking: bool) -> bool:
         path.unlink()
-        real(file, how)
+        return real(file, blocking=blocking)
 
-    monkeypatch.setattr(transcript_file.fcntl, "flock", late)
+    monkeypatch.setattr(transcript_file, "lock_descriptor", late)
     with refused("unknown_session"):
         kept.open(info.id)
 

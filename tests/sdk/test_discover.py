@@ -297,10 +297,13 @@ def test_agents_never_present_nor_inherit_it(
 # ---- the tokens of a data folder --------------------------------------------------------------------
 
 
+TOKENS = ("agent-token", "control-token", "worker-token")
+
+
 def test_tokens_outlive_their_process(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     tokens = set()
-    for file in ("agent-token", "control-token", "worker-token"):
+    for file in TOKENS:
         assert discover.read_token(folder, file) is None
         token = discover.load_or_create_token(folder, file)
         assert len(token) >= 32
@@ -308,14 +311,16 @@ def test_tokens_outlive_their_process(tmp_path: Path) -> None:
         assert discover.read_token(folder, file) == token
         assert stat.S_IMODE((folder / file).stat().st_mode) == 0o600
         tokens.add(token)
-    assert len(tokens) == len(list(folder.iterdir())) == 3
+    assert len(tokens) == 3
+    assert {path.name for path in folder.iterdir()} == {*TOKENS, "tokens.lock"}
 
 
 def test_of_many_that_start_at_once_all_get_the_same(tmp_path: Path) -> None:
     with ThreadPoolExecutor(16) as pool:
         tokens = list(pool.map(discover.load_or_create_token, [tmp_path / "data"] * 64))
     assert len(set(tokens)) == 1
-    assert len(list((tmp_path / "data").iterdir())) == 1
+    made = sorted(path.name for path in (tmp_path / "data").iterdir())
+    assert made == ["agent-token", "tokens.lock"]
 
 
 def test_an_empty_token_file_is_replaced(tmp_path: Path) -> None:

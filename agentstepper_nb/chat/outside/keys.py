@@ -6,18 +6,18 @@ lock, who changes it holds one against other processes and threads.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import secrets
 import stat
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Final
 from uuid import uuid4
 
 import msgspec
+from filelock import FileLock
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
@@ -124,7 +124,7 @@ class KeyFile:
         """
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with _locked(self._folder / _LOCK_FILE):
+            with FileLock(self._folder / _LOCK_FILE, mode=0o600):
                 before = self.read()
                 after = change(before or Keys(issuer=str(uuid4()), keys=(new_key(),)))
                 if after != before:
@@ -185,15 +185,3 @@ class KeyFile:
 
 def _stamp(status: os.stat_result) -> _Stamp:
     return (status.st_ino, status.st_mtime_ns, status.st_size)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold a file, against other processes and threads that do the same."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(path, flags, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

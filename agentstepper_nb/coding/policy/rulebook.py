@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import os
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+from filelock import FileLock
 from msgspec import Struct, structs
 
 from ...errors import RulesError
@@ -179,7 +178,7 @@ class RuleBook:
     def _change(self, change: Callable[[_Document], None]) -> None:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with self._locked():
+            with FileLock(self.path.with_suffix(".lock"), mode=0o600):
                 document = self._read()
                 change(document)
                 self._write(msgspec.json.format(msgspec.json.encode(document)))
@@ -201,13 +200,3 @@ class RuleBook:
         except BaseException:
             draft.unlink(missing_ok=True)
             raise
-
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Hold the rules' folder, against other processes and threads that change them."""
-        descriptor = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)

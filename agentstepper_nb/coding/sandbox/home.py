@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
@@ -11,12 +10,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, Self
 
+from filelock import FileLock
+
 from ...sdk.workspace.git_environment import executable
 
 # What of the person's git settings commands get: who commits, and no program that git would run.
 _IDENTITY: Final = r"^(user\.(name|email)|init\.defaultbranch|safe\.directory)$"
 _GIT_LIMIT_S: Final = 10.0
 _LOCK: Final = ".lock"
+_PATIENCE_S: Final = 0.2
 
 
 class PrivateHome:
@@ -41,8 +43,10 @@ class PrivateHome:
         root.mkdir(parents=True, exist_ok=True, mode=0o700)
         remove_left_over(root)
         self._folder = root / id
-        self._lock_path = root / f"{id}{_LOCK}"
-        self._lock = _lock(self._lock_path)
+        self._lock = FileLock(root / f"{id}{_LOCK}", mode=0o600, thread_local=False)
+        self._lock.acquire(
+            timeout=_PATIENCE_S
+        )  # who removed what was left over has it for a moment
         self.home = self._folder / "home"
         self.temporary = self._folder / "tmp"
         try:
@@ -56,11 +60,10 @@ class PrivateHome:
 
     def close(self) -> None:
         """Remove the folders. Idempotent."""
-        if self._lock >= 0:
+        if self._lock.is_locked:
             _remove(self._folder)
-            self._lock_path.unlink(missing_ok=True)
-            os.close(self._lock)
-            self._lock = -1
+            Path(self._lock.lock_file).unlink(missing_ok=True)
+            self._lock.release()
 
     def __enter__(self) -> Self:
         return self
@@ -76,35 +79,12 @@ def remove_left_over(root: Path) -> None:
         root: The folder of all private homes.
     """
     for path in root.glob(f"*{_LOCK}"):
-        try:
-            lock = _lock(path)
-        except OSError:  # its session lives, or it isn't ours
-            continue
-        _remove(path.with_suffix(""))
-        path.unlink(missing_ok=True)
-        os.close(lock)
-
-
-def _lock(path: Path) -> int:
-    """Take a lock file, which whoever had it before may delete meanwhile.
-
-    Raises:
-        BlockingIOError: Another process has it.
-        OSError: It can't be opened.
-    """
-    while True:
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        descriptor = os.open(path, flags, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(descriptor), path.lstat()):
-                return descriptor
-        except FileNotFoundError:
-            pass
-        except BaseException:
-            os.close(descriptor)
-            raise
-        os.close(descriptor)
+        with (
+            suppress(OSError),
+            FileLock(path, blocking=False),
+        ):  # else its session lives, or isn't ours
+            _remove(path.with_suffix(""))
+            path.unlink(missing_ok=True)
 
 
 def _remove(folder: Path) -> None:

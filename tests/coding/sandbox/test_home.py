@@ -77,7 +77,7 @@ def test_a_person_without_git_settings_has_a_home_too(root: Path) -> None:
 
 
 def test_two_processes_never_share_a_home(root: Path) -> None:
-    with PrivateHome(root, "one"), pytest.raises(BlockingIOError):
+    with PrivateHome(root, "one"), pytest.raises(OSError, match="could not be acquired"):
         PrivateHome(root, "one")
 
 
