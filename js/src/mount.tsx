@@ -4,7 +4,7 @@ import { render as draw } from "preact";
 import type { Transport } from "./client/transport";
 import { type RunControl, runControl } from "./model/controls";
 import { Debugger } from "./model/debugger";
-import { retryWhenBack } from "./shells/retry";
+import { retryWhenBack } from "./shells/alone";
 import { announceView } from "./shells/views";
 import { addStyles } from "./styles";
 import type { Place, Via } from "./view/hooks";

@@ -1,6 +1,8 @@
 /** What a halted call asks, and what answers it. */
+
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
+import { barred } from "../model/controls";
 import type { Confirming, MessageBody, Model, Row } from "../model/model";
 import type { AnswerKind, Approval as Asked, Risk } from "../protocol/types.gen";
 import { Button } from "../view/button";
@@ -320,9 +322,7 @@ export const READ_MS = 500;
 export const UNREAD = "It has only just been asked: read it first";
 
 export function heldAnswering(model: Model, row: Row): string | null {
-  if (model.connection.value.kind !== "open") return "Not connected to the Core";
-  if (!model.control.value) return "This login may watch, not control";
-  return model.sent.value.has(row.id) ? "Your answer is on its way" : null;
+  return barred(model) ?? (model.sent.value.has(row.id) ? "Your answer is on its way" : null);
 }
 
 /** Why a row can't be approved; `heldAnswering`'s reasons among others. */

@@ -1,10 +1,13 @@
 /** One changed file: before and after. */
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+
+import { useMemo, useRef, useState } from "preact/hooks";
 import { diffTexts, type Hunk, parseUnified } from "../diff/lines";
 import { type Block, DiffTable, type Sides, useSides } from "../diff/table";
 import { Icon } from "../icons/icon";
 import type { Commit, FileBody, Model } from "../model/model";
-import { Button, CopyButton, type Segment, Segments } from "../view/button";
+import { CopyButton, type Segment, Segments } from "../view/button";
+import { type Loading, useLoaded } from "../view/loaded";
+import { CodeLine, Empty, NotFetched } from "../view/told";
 import { size, visible } from "../view/words";
 import { Diffstat } from "./marks";
 import type { FileChange } from "./tree";
@@ -39,9 +42,10 @@ export function FileView({ model, commit, change, link }: FileViewProps) {
   const fitting = useSides(pane);
   const [wanted, setWanted] = useState(chosen);
   const sides = wanted ?? fitting;
-  const stored = hasText(change);
-  const loading = useFile(model, commit, change, stored);
-  const hunks = useMemo(() => (loading.kind === "ready" ? hunksOf(loading.body) : []), [loading]);
+  const key = `${commit.id} ${change.path}`;
+  const load = () => model.change(commit.id, change.path);
+  const loading = useLoaded(model, key, load, { wanted: hasText(change) });
+  const hunks = useMemo(() => (loading.kind === "ready" ? hunksOf(loading.value) : []), [loading]);
   const blocks = useMemo(() => (hunks.length > 0 ? [{ hunks }] : []), [hunks]);
   return (
     <>
@@ -83,8 +87,8 @@ export function FileView({ model, commit, change, link }: FileViewProps) {
             />
           </span>
         )}
-        {loading.kind === "ready" && loading.body && (
-          <CopyButton label="Copy the patch" text={() => patchOf(loading.body)} />
+        {loading.kind === "ready" && loading.value && (
+          <CopyButton label="Copy the patch" text={() => patchOf(loading.value)} />
         )}
       </div>
       {change.previous_path && (
@@ -104,14 +108,9 @@ export function FileView({ model, commit, change, link }: FileViewProps) {
   );
 }
 
-type Loading =
-  | { readonly kind: "loading" }
-  | { readonly kind: "ready"; readonly body: FileBody | null }
-  | { readonly kind: "failed"; readonly message: string; again(): void };
-
 interface ContentsProps {
   change: FileChange;
-  loading: Loading;
+  loading: Loading<FileBody | null>;
   /** None where the texts are the same. */
   blocks: readonly Block[];
   sides: Sides;
@@ -122,18 +121,15 @@ function Contents({ change, loading, blocks, sides }: ContentsProps) {
   if (loading.kind === "loading") return <p class="as-Note as-Late">Fetching the file…</p>;
   if (loading.kind === "failed") {
     return (
-      <div class="as-Empty">
-        <h3>The file could not be fetched</h3>
-        <p>{loading.message}</p>
-        <div class="as-Empty-actions">
-          <Button outline hint="Ask for the file again" onClick={loading.again}>
-            Try again
-          </Button>
-        </div>
-      </div>
+      <NotFetched
+        title="The file could not be fetched"
+        why={loading.message}
+        hint="Ask for the file again"
+        onAgain={loading.again}
+      />
     );
   }
-  if (loading.body === null) return <NotStored change={change} />;
+  if (loading.value === null) return <NotStored change={change} />;
   if (blocks.length === 0) return <p class="as-Note">{SAME[change.kind]}</p>;
   return (
     <DiffTable
@@ -158,48 +154,19 @@ function NotStored({ change }: { change: FileChange }) {
   const bytes = change.size == null ? undefined : size(change.size);
   const what = change.binary ? "Binary" : "Large";
   return (
-    <div class="as-Empty">
-      <h3>{bytes === undefined ? what : `${what}, ${bytes}`}</h3>
+    <Empty title={bytes === undefined ? what : `${what}, ${bytes}`}>
       <p>
         {change.kind === "deleted"
           ? "The file was deleted. Its contents are not shown."
           : "Its contents are not stored, only what tells one version from another."}
       </p>
-      {change.digest && (
-        <div class="as-CodeLine">
-          <pre>{change.digest}</pre>
-          <CopyButton label="Copy the digest" text={() => change.digest ?? ""} />
-        </div>
-      )}
-    </div>
+      {change.digest && <CodeLine code={change.digest} label="Copy the digest" />}
+    </Empty>
   );
 }
 
 function hasText(change: FileChange): boolean {
   return !change.binary && change.digest == null;
-}
-
-function useFile(model: Model, commit: Commit, change: FileChange, wanted: boolean): Loading {
-  const [found, setFound] = useState<{ key: string; state: Loading } | null>(null);
-  const [tries, setTries] = useState(0);
-  const key = `${commit.id} ${change.path}`;
-  const open = model.connection.value.kind === "open";
-  useEffect(() => {
-    if (!wanted) return;
-    let still = true;
-    const take = (state: Loading) => still && setFound({ key, state });
-    model.change(commit.id, change.path).then(
-      (body) => take({ kind: "ready", body }),
-      (error: unknown) => {
-        const message = error instanceof Error ? error.message : String(error);
-        take({ kind: "failed", message, again: () => setTries(tries + 1) });
-      },
-    );
-    return () => {
-      still = false;
-    };
-  }, [model, key, wanted, tries, open]);
-  return found?.key === key ? found.state : { kind: "loading" };
 }
 
 /** Git's own hunks where they travelled with the commit: they name what they stand in. */

@@ -5,8 +5,8 @@ import { entriesOf, shownAs, titleOf } from "../model/commits";
 import type { Commit, Model, Row } from "../model/model";
 import changes from "../styles/changes.css";
 import diff from "../styles/diff.css";
-import { CopyButton } from "../view/button";
 import { Split } from "../view/split";
+import { CodeLine, Empty } from "../view/told";
 import { visible } from "../view/words";
 import { type CommitLine, Commits, commitLines, seqOf, shortHash } from "./commits";
 import { type FileLink, FileView } from "./file_view";
@@ -150,50 +150,41 @@ function shownChange(model: Model, commit: Commit) {
 
 export function NoWorkspace() {
   return (
-    <div class="as-Empty">
-      <h3>No workspace is watched</h3>
+    <Empty title="No workspace is watched">
       <p>
         Name the folder that the agent works on, and what it changes there is kept here, commit by
         commit.
       </p>
-      <CodeLine code="%%step --workspace path/to/folder" />
+      <CodeLine code="%%step --workspace path/to/folder" label="Copy this line" />
       <p>Or in the agent's own code:</p>
-      <CodeLine code='AgentStepper("my-agent", agent_workspace_path="path/to/folder")' />
-    </div>
+      <CodeLine
+        code='AgentStepper("my-agent", agent_workspace_path="path/to/folder")'
+        label="Copy this line"
+      />
+    </Empty>
   );
 }
 
 export function NoCommits({ model }: { model: Model }) {
   return (
-    <div class="as-Empty">
-      <h3>No commit yet</h3>
+    <Empty title="No commit yet">
       <p>
         {"The agent works on "}
         <code class="as-Code">{model.run.value?.workspace}</code>
         {". What its steps change there is shown here. This line puts a name to it:"}
       </p>
-      <CodeLine code='dbg.commit_agent_changes("what was done")' />
-    </div>
+      <CodeLine code='dbg.commit_agent_changes("what was done")' label="Copy this line" />
+    </Empty>
   );
 }
 
 export function NoChanges({ commit }: { commit: Commit }) {
   return (
-    <div class="as-Empty">
-      <h3>{visible(titleOf(commit))}</h3>
+    <Empty title={visible(titleOf(commit))}>
       <p>
         {visible(commit.description) ||
           "This commit changes no file: it is the state that later commits are compared with."}
       </p>
-    </div>
-  );
-}
-
-function CodeLine({ code }: { code: string }) {
-  return (
-    <div class="as-CodeLine">
-      <pre>{code}</pre>
-      <CopyButton label="Copy this line" text={() => code} />
-    </div>
+    </Empty>
   );
 }

@@ -2,9 +2,10 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
-import { Button, RetryNow } from "../view/button";
+import { Button } from "../view/button";
 import { useRoving } from "../view/focus";
 import { cx } from "../view/hooks";
+import { RetryNow, StateLine } from "../view/told";
 import { visible } from "../view/words";
 import { roleWord } from "./messages/rows";
 import type { ChatModel } from "./model";
@@ -48,29 +49,16 @@ function ListSwitch({ model: { sessions } }: { model: ChatModel }) {
 
 function Standing({ model }: { model: ChatModel }) {
   const connection = model.line.connection.value;
-  const { words, detail, icon, tone, spin } = chatStatus(connection, model.info.value, {
+  const status = chatStatus(connection, model.info.value, {
     stopping: model.stopping.value,
     removed: model.removed.value,
   });
   return (
-    <div
-      class={cx("as-State", `as-mod-${tone}`)}
-      role="status"
-      title={detail ? `${words}: ${detail}` : words}
-    >
-      <Icon name={icon} spin={spin ?? false} />
-      <span class="as-Ellipsis">{words}</span>
-      {connection.kind === "open" && !connection.control && (
-        <small class="as-mod-kept" title="You may watch this chat, not take part">
-          watching only
-        </small>
-      )}
-      {detail && (
-        <small class={cx("as-Ellipsis", connection.kind === "lost" && "as-mod-kept")}>
-          {detail}
-        </small>
-      )}
-    </div>
+    <StateLine
+      status={status}
+      connection={connection}
+      watching="You may watch this chat, not take part"
+    />
   );
 }
 

@@ -1,9 +1,10 @@
 /** All conversations: those that are live, and those that are kept and can be opened again. */
+
 import { useEffect, useRef } from "preact/hooks";
-import { Icon } from "../icons/icon";
 import { Button } from "../view/button";
 import { cx } from "../view/hooks";
-import { count, visible, when } from "../view/words";
+import { StateMark, Trouble } from "../view/told";
+import { count, when } from "../view/words";
 import type { ChatModel } from "./model";
 import { sessionStatus, titleOf } from "./status";
 import type { SessionInfo } from "./types";
@@ -50,7 +51,7 @@ export function List({ model, over, onClose, onBegun }: ListProps) {
         <span class="as-Spring" />
         <Button icon="close" hint="Hide the conversations (Esc)" onClick={onClose} />
       </div>
-      <News model={model} />
+      <Trouble class="as-ChatNews" news={sessions.news} />
       <ul class="as-Scroll as-ChatList-rows">
         {sessions.all.value?.map((info) => (
           <li key={info.id} class="as-ChatItem">
@@ -74,7 +75,7 @@ interface ItemProps {
 
 function Item({ model, info, onLook }: ItemProps) {
   const { id, live, updated_at, messages } = info;
-  const { words, icon, tone, spin } = sessionStatus(info);
+  const status = sessionStatus(info);
   const title = titleOf(info);
   const current = id === model.session.value && !model.removed.value;
   const kept = live ? "live" : "kept: a click opens it again";
@@ -84,15 +85,13 @@ function Item({ model, info, onLook }: ItemProps) {
         type="button"
         class="as-ChatItem-open"
         aria-current={current ? "true" : undefined}
-        title={`${title}\n${words}; ${count(messages, "message")}; ${kept}`}
+        title={`${title}\n${status.words}; ${count(messages, "message")}; ${kept}`}
         onClick={onLook}
       >
-        <span class={`as-State as-mod-${tone}`}>
-          <Icon name={icon} small spin={spin ?? false} />
-        </span>
+        <StateMark status={status} />
         <span class="as-Ellipsis as-ChatItem-title">{title}</span>
         <span class="as-ChatItem-about as-Small as-Muted">
-          <span class="as-Ellipsis">{words}</span>
+          <span class="as-Ellipsis">{status.words}</span>
           <span class="as-Spring" />
           {when(updated_at)}
         </span>
@@ -145,23 +144,6 @@ function Doomed({ model, info }: Omit<ItemProps, "onLook">) {
         Keep
       </Button>
     </div>
-  );
-}
-
-function News({ model: { sessions } }: { model: ChatModel }) {
-  const news = sessions.news.value;
-  if (news === null) return null;
-  return (
-    <p class="as-ChatNews" role="alert">
-      <span>{visible(news)}</span>
-      <Button
-        icon="close"
-        hint="Dismiss"
-        onClick={() => {
-          sessions.news.value = null;
-        }}
-      />
-    </p>
   );
 }
 

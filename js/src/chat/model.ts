@@ -2,6 +2,7 @@
 import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
 import { type CommandError, LinkLost } from "../client/client";
 import { browserTimers, type Timers, type Transport } from "../client/transport";
+import { Inbox, nextFrame, type Schedule } from "../model/inbox";
 import { browserMemory, type Memory } from "../model/storage";
 import type { SetSession, Told } from "../protocol/chat.gen";
 import { Conversation } from "./conversation";
@@ -39,28 +40,6 @@ export class Drafts {
   }
 }
 
-// ---- Once before the next drawing, however much comes until then.
-
-/** Call once, soon; gives back how to cancel. */
-export type OnFrame = (then: () => void) => () => void;
-
-/** A page that isn't shown draws no frames, and goes on hearing. */
-const HIDDEN_MS = 250;
-
-export const browserFrames: OnFrame = (then) => {
-  const cancel = () => {
-    cancelAnimationFrame(frame);
-    clearTimeout(timer);
-  };
-  const once = () => {
-    cancel();
-    then();
-  };
-  const frame = requestAnimationFrame(once);
-  const timer = setTimeout(once, HIDDEN_MS);
-  return cancel;
-};
-
 interface ChatOptions {
   transport: Transport;
   /** The view's name and version. */
@@ -68,7 +47,7 @@ interface ChatOptions {
   /** The session to begin with. */
   session: string;
   timers?: Timers;
-  frames?: OnFrame;
+  frames?: Schedule;
   /** What lasts as long as the tab. */
   memory?: Memory;
 }
@@ -107,19 +86,17 @@ export class ChatModel implements TranscriptModel {
     if (now.kind !== "open") return "Not connected to the kernel";
     return now.control ? null : "You may watch this chat, not take part";
   });
-  readonly #frames: OnFrame;
+  readonly #inbox: Inbox<Told>;
   readonly #memory: Memory;
   /** The session that the view was made for. */
   readonly #first: string;
   readonly #key: string;
   readonly #shown;
-  #heard: Told[] = [];
-  #cancelFrame: (() => void) | null = null;
   #leave = () => {};
 
   constructor(options: ChatOptions) {
     const { transport, name, session, timers = browserTimers } = options;
-    this.#frames = options.frames ?? browserFrames;
+    this.#inbox = new Inbox(options.frames ?? nextFrame, (told) => this.#takeIn(told));
     this.#memory = options.memory ?? browserMemory(() => sessionStorage);
     this.#first = session;
     this.#key = `chat-session:${session}`;
@@ -270,28 +247,18 @@ export class ChatModel implements TranscriptModel {
     this.#leave = this.line.watch(
       "watch",
       { session },
-      (told) => this.#hear(told),
+      (told) => this.#inbox.put(told),
       (error) => this.#refused(error),
     );
   }
 
   #forget(): void {
-    this.#cancelFrame?.();
-    this.#cancelFrame = null;
-    this.#heard = [];
+    this.#inbox.forget();
     this.#leave();
   }
 
-  #hear(told: Told): void {
-    this.#heard.push(told);
-    this.#cancelFrame ??= this.#frames(() => this.#takeIn());
-  }
-
-  #takeIn(): void {
-    this.#cancelFrame = null;
-    const heard = this.#heard;
-    this.#heard = [];
-    if (!this.#shown.peek().take(heard)) this.#rewatch();
+  #takeIn(told: readonly Told[]): void {
+    if (!this.#shown.peek().take(told)) this.#rewatch();
   }
 
   #rewatch(): void {

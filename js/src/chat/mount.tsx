@@ -1,29 +1,20 @@
 /** Put the view of a chat into an element. */
-import { signal } from "@preact/signals";
-import { render as draw } from "preact";
 import type { Transport } from "../client/transport";
-import { retryWhenBack } from "../shells/retry";
+import { mountAlone } from "../shells/alone";
 import type { Reach } from "../shells/server";
-import { putStyle } from "../styles";
-import base from "../styles/base.css";
-import header from "../styles/header.css";
-import layout from "../styles/layout.css";
-import states from "../styles/states.css";
-import timeline from "../styles/timeline.css";
-import tokens from "../styles/tokens.css";
-import type { Place } from "../view/hooks";
+import { COMMON, putStyle } from "../styles";
 import chat from "./chat.css";
-import { MESSAGE_STYLES } from "./messages";
+import bodies from "./messages/bodies.css";
+import messages from "./messages/messages.css";
+import parts from "./messages/parts.css";
 import { ChatModel } from "./model";
 import { Root } from "./root";
 import widths from "./widths.css";
 
 declare const VERSION: string;
 
-// As in styles/index.ts; under a name of its own, since the debugger's may stand beside it.
-const STYLES = [tokens, base, header, timeline, states, layout, MESSAGE_STYLES, chat, widths].join(
-  "\n",
-);
+// Under a name of its own, since the debugger's may stand beside it.
+const STYLES = [COMMON, parts, messages, bodies, chat, widths].join("\n");
 
 /** Give an element's document the stylesheet. */
 export function addStyles(element: Element): void {
@@ -47,18 +38,7 @@ export function mountChat(
 ): () => void {
   addStyles(element);
   const model = new ChatModel({ transport, session, name: `agentstepper_nb chat ${VERSION}` });
-  const place: Place = {
-    shell: "inline",
-    resizable: true,
-    overlay: signal(null),
-    ...(height !== undefined && { height }),
-  };
-  draw(<Root model={model} place={place} reach={reach} />, element);
-  const leave = retryWhenBack(model.line);
-  model.start();
-  return () => {
-    leave();
-    model.close();
-    draw(null, element);
-  };
+  return mountAlone(element, model, height, (place) => (
+    <Root model={model} place={place} reach={reach} />
+  ));
 }

@@ -2,16 +2,17 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { obstacle } from "../model/status";
 import { openRun, type Reach } from "../shells/server";
-import { Button, CopyButton } from "../view/button";
+import { Button } from "../view/button";
 import { useKeepFocus } from "../view/focus";
 import type { Place } from "../view/hooks";
 import { useSharedKeys } from "../view/keys";
 import { Edge, useHeight, useNarrow } from "../view/split";
+import { Empty, News, NotConnected, ToType, Trouble } from "../view/told";
 import { visible } from "../view/words";
 import { Composer } from "./composer";
 import { Agents, Header, Title } from "./header";
 import { List } from "./list";
-import { Transcript } from "./messages";
+import { Transcript } from "./messages/transcript";
 import type { ChatModel } from "./model";
 
 // ---- Where there is no conversation to show: what this is, and what to do next.
@@ -22,42 +23,27 @@ export function emptyState(model: ChatModel) {
   if (model.removed.value) return <Deleted model={model} />;
   if (model.info.value !== null) return null;
   const apart = connection.kind === "lost" ? AWAY : obstacle(connection);
-  return apart === null ? null : <NotConnected model={model} message={apart} />;
+  return apart === null ? null : <NotConnected line={model.line} why={apart} />;
 }
 
 const AWAY = "The kernel doesn’t answer. The view goes on by itself once it does.";
 
-function NotConnected({ model, message }: { model: ChatModel; message: string }) {
-  return (
-    <div class="as-Empty" role="alert">
-      <h3>Not connected</h3>
-      <p>{visible(message)}</p>
-      <div class="as-Empty-actions">
-        <Button outline icon="retry" hint="Connect now" onClick={() => model.line.retry()}>
-          Try again
-        </Button>
-      </div>
-    </div>
-  );
-}
-
 function Deleted({ model }: { model: ChatModel }) {
+  const begin = (
+    <Button
+      outline
+      icon="plus"
+      hint="Begin another conversation"
+      held={model.barred.value}
+      onClick={() => void model.begin()}
+    >
+      New conversation
+    </Button>
+  );
   return (
-    <div class="as-Empty" role="alert">
-      <h3>This conversation was deleted</h3>
+    <Empty alert title="This conversation was deleted" actions={begin}>
       <p>Begin another one, or choose one of the list.</p>
-      <div class="as-Empty-actions">
-        <Button
-          outline
-          icon="plus"
-          hint="Begin another conversation"
-          held={model.barred.value}
-          onClick={() => void model.begin()}
-        >
-          New conversation
-        </Button>
-      </div>
-    </div>
+    </Empty>
   );
 }
 
@@ -117,8 +103,14 @@ export function Root({ model, place, reach }: RootProps) {
           <div class="as-ChatMain">
             {emptyState(model) ?? <Transcript model={model} />}
             <Apart model={model} />
-            {command !== null && <Typed command={command} onClose={() => setCommand(null)} />}
-            <News model={model} />
+            {command !== null && (
+              <ToType
+                class="as-ChatNews as-mod-hint"
+                command={command}
+                onDismiss={() => setCommand(null)}
+              />
+            )}
+            <Trouble class="as-ChatNews" news={model.news} />
             <Composer model={model} />
           </div>
         </div>
@@ -133,41 +125,8 @@ function Apart({ model }: { model: ChatModel }) {
   const why = obstacle(model.line.connection.value);
   if (why === null || model.info.value === null) return null;
   return (
-    <p class="as-ChatNews" role="alert">
+    <News class="as-ChatNews">
       <span>{visible(why)}</span>
-    </p>
-  );
-}
-
-/** What to type where the browser can't reach the run. */
-function Typed({ command, onClose }: { command: string; onClose(): void }) {
-  return (
-    <p class="as-ChatNews as-mod-hint" role="status">
-      <span>
-        {command.startsWith("%")
-          ? "To step it, run in a cell: "
-          : "To step it, type in a terminal: "}
-        <code class="as-Code">{command}</code>
-      </span>
-      <CopyButton label="Copy the command" text={() => command} />
-      <Button icon="close" hint="Dismiss" onClick={onClose} />
-    </p>
-  );
-}
-
-function News({ model }: { model: ChatModel }) {
-  const news = model.news.value;
-  if (news === null) return null;
-  return (
-    <p class="as-ChatNews" role="alert">
-      <span>{visible(news)}</span>
-      <Button
-        icon="close"
-        hint="Dismiss"
-        onClick={() => {
-          model.news.value = null;
-        }}
-      />
-    </p>
+    </News>
   );
 }

@@ -13,6 +13,7 @@ import { Button } from "../view/button";
 import { tokensFigure, tokensOf, tokensTitle } from "../view/figures";
 import { useNow } from "../view/hooks";
 import { Split } from "../view/split";
+import { NotFetched } from "../view/told";
 import { count, elapsed, visible, when } from "../view/words";
 import {
   align,
@@ -63,25 +64,16 @@ export function Compare({ model, ids }: CompareProps) {
           {runs.kind === "loading" ? (
             <p class="as-Note as-Late">Fetching both runs…</p>
           ) : (
-            <Failed message={runs.message} onAgain={runs.again} />
+            <NotFetched
+              title="The runs could not be fetched"
+              why={runs.message}
+              hint="Ask for both runs again"
+              onAgain={runs.again}
+            />
           )}
         </>
       )}
     </section>
-  );
-}
-
-function Failed({ message, onAgain }: { message: string; onAgain(): void }) {
-  return (
-    <div class="as-Empty">
-      <h3>The runs could not be fetched</h3>
-      <p>{message}</p>
-      <div class="as-Empty-actions">
-        <Button outline hint="Ask for both runs again" onClick={onAgain}>
-          Try again
-        </Button>
-      </div>
-    </div>
   );
 }
 

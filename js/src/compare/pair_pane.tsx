@@ -1,4 +1,5 @@
 /** The selected pair's contents: their difference, or what there is of them. */
+
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { type Sides, useSides } from "../diff/table";
@@ -10,7 +11,7 @@ import { Failure, LongText } from "../inspector/show/long_text";
 import { ShownReading } from "../inspector/show/reading";
 import { shapeOf, Title } from "../inspector/title";
 import type { Comparison, MessageBody, Model, Row } from "../model/model";
-import { Button } from "../view/button";
+import { NotFetched } from "../view/told";
 import { duration, size } from "../view/words";
 import { compare, idOf, type Pair, textOf } from "./align";
 import { type BothBodies, useBodies } from "./loading";
@@ -43,15 +44,12 @@ export function PairPane({ model, ids, pair, onVerdict }: PairPaneProps) {
         {bodies.kind === "ready" && <Bodies bodies={bodies.value} />}
         {bodies.kind === "loading" && <p class="as-Note as-Late">Fetching the contents…</p>}
         {bodies.kind === "failed" && (
-          <div class="as-Empty">
-            <h3>The contents could not be fetched</h3>
-            <p>{bodies.message}</p>
-            <div class="as-Empty-actions">
-              <Button outline hint="Ask for the contents again" onClick={bodies.again}>
-                Try again
-              </Button>
-            </div>
-          </div>
+          <NotFetched
+            title="The contents could not be fetched"
+            why={bodies.message}
+            hint="Ask for the contents again"
+            onAgain={bodies.again}
+          />
         )}
       </div>
     </>

@@ -1,7 +1,9 @@
 /** Hunks as a table: side by side or one under the other, in pieces where there are many. */
+
 import type { ComponentChildren, RefObject } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { cx } from "../view/hooks";
+import { useNarrow } from "../view/split";
 import { count, size, visible } from "../view/words";
 import { type Hunk, type Line, type Pair, type Piece, pairs, stacked, wordMarks } from "./lines";
 
@@ -223,18 +225,9 @@ function Cut({ text }: { text: string }) {
 
 // ---- Whether a pane has room for two columns.
 
-/** Side by side is worth it from here on, in pixels: about 30 characters of code a side. */
+/** Side by side is worth it above this width, in pixels: about 30 characters of code a side. */
 const ROOM = 460;
 
 export function useSides(element: RefObject<HTMLElement | null>): Sides {
-  const [sides, setSides] = useState<Sides>("split");
-  useEffect(() => {
-    if (!element.current || typeof ResizeObserver === "undefined") return;
-    const observer = new ResizeObserver(([entry]) => {
-      if (entry) setSides(entry.contentRect.width < ROOM ? "unified" : "split");
-    });
-    observer.observe(element.current);
-    return () => observer.disconnect();
-  }, []);
-  return sides;
+  return useNarrow(element, ROOM) ? "unified" : "split";
 }

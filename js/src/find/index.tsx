@@ -1,10 +1,12 @@
 /** Find in the shown run: in all that was said and noted in it, also where it isn't here yet. */
+
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { Icon } from "../icons/icon";
 import type { Debugger } from "../model/debugger";
 import type { Hit } from "../protocol/types.gen";
 import { Button } from "../view/button";
-import { count, visible } from "../view/words";
+import { SearchField } from "../view/fields";
+import { Snippet } from "../view/told";
+import { count } from "../view/words";
 
 export { default as styles } from "../styles/find.css";
 
@@ -41,20 +43,15 @@ export function Find({ model }: { model: Debugger }) {
       onKeyDown={onKeyDown}
     >
       <div class="as-PaneBar">
-        <label class="as-Search">
-          <Icon name="search" small />
-          <input
-            class="as-Input"
-            type="text"
-            placeholder="Find in this run"
-            aria-label="Find in this run"
-            title="Looks in prompts, answers, tools’ inputs and outputs, and notes (Enter: next, Shift+Enter: previous)"
-            spellcheck={false}
-            maxLength={1000}
-            value={text}
-            onInput={({ currentTarget }) => write(currentTarget.value)}
-          />
-        </label>
+        <SearchField
+          label="Find in this run"
+          placeholder="Find in this run"
+          title="Looks in prompts, answers, tools’ inputs and outputs, and notes (Enter: next, Shift+Enter: previous)"
+          spellcheck={false}
+          maxLength={1000}
+          value={text}
+          onText={write}
+        />
         <span class="as-Find-told as-Muted as-Small" role="status">
           {finding && told(finding, at)}
         </span>
@@ -155,10 +152,7 @@ function Place({ hit, where, current, onGo }: PlaceProps) {
     <button type="button" class="as-Find-place" aria-current={current} onClick={onGo}>
       <span class="as-Find-where">{where}</span>
       <span class="as-Ellipsis">
-        {hit.snippet.map((part, at) =>
-          // Plain and found by turns: its place is what each is known by.
-          at % 2 === 1 ? <mark key={at}>{visible(part)}</mark> : visible(part),
-        )}
+        <Snippet parts={hit.snippet} />
       </span>
     </button>
   );

@@ -1,12 +1,13 @@
 /** Above the list: search in all runs, show fewer of them, compare two, take one in. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Icon } from "../icons/icon";
+import { barred } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import { historyOf } from "../model/history";
 import { Button } from "../view/button";
+import { SearchField, Select } from "../view/fields";
 import { visible } from "../view/words";
-import { heldReading, heldWriting, wireText } from "./edit";
+import { heldReading, wireText } from "./edit";
 import { OUTCOME_WORDS, tagsOf } from "./sorting";
 import { RunsOrder } from "./table";
 
@@ -25,7 +26,7 @@ export function Bar({ model, narrow }: BarProps) {
   if (!narrow) {
     return (
       <div class="as-RunsBar">
-        <SearchField model={model} />
+        <WordsField model={model} />
         <FilterField model={model} />
         <Menus model={model} />
         <span class="as-Spring" />
@@ -36,7 +37,7 @@ export function Bar({ model, narrow }: BarProps) {
   return (
     <div class="as-RunsBar">
       <div class="as-RunsBar-line">
-        <SearchField model={model} />
+        <WordsField model={model} />
         {acts}
       </div>
       <div class="as-RunsBar-line">
@@ -53,24 +54,21 @@ export function Bar({ model, narrow }: BarProps) {
 function FilterField({ model }: { model: Debugger }) {
   const history = historyOf(model);
   return (
-    <label class="as-Search as-RunsFilter">
-      <Icon name="filter" small />
-      <input
-        class="as-Input"
-        type="text"
-        placeholder="Filter by name"
-        aria-label="Filter by name, program or tag"
-        value={history.filter.value.text}
-        onInput={({ currentTarget }) => history.narrow({ text: currentTarget.value })}
-      />
-    </label>
+    <SearchField
+      icon="filter"
+      class="as-RunsFilter"
+      label="Filter by name, program or tag"
+      placeholder="Filter by name"
+      value={history.filter.value.text}
+      onText={(text) => history.narrow({ text })}
+    />
   );
 }
 
 /** Words are looked for once the person pauses; Enter doesn't wait, Esc goes back to the list. */
 const PAUSE_MS = 300;
 
-function SearchField({ model }: { model: Debugger }) {
+function WordsField({ model }: { model: Debugger }) {
   const history = historyOf(model);
   const [text, setText] = useState("");
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
@@ -104,21 +102,18 @@ function SearchField({ model }: { model: Debugger }) {
   };
   const held = heldReading(model);
   return (
-    <label class="as-Search as-RunsWords">
-      <Icon name="search" small />
-      <input
-        class="as-Input as-RunsSearch"
-        type="text"
-        placeholder="Search runs, prompts, files"
-        aria-label="Search runs, prompts, files"
-        title={held ?? "Search in all that is kept of all runs (/)"}
-        readOnly={held !== null}
-        maxLength={1000}
-        value={text}
-        onInput={({ currentTarget }) => onInput(currentTarget.value)}
-        onKeyDown={onKeyDown}
-      />
-    </label>
+    <SearchField
+      class="as-RunsWords"
+      field="as-RunsSearch"
+      label="Search runs, prompts, files"
+      placeholder="Search runs, prompts, files"
+      title={held ?? "Search in all that is kept of all runs (/)"}
+      readOnly={held !== null}
+      maxLength={1000}
+      value={text}
+      onText={onInput}
+      onKeyDown={onKeyDown}
+    />
   );
 }
 
@@ -134,35 +129,22 @@ function Menus({ model }: { model: Debugger }) {
   const { runs } = model;
   const { outcome, tag } = history.filter.value;
   const tags = tagsOf(runs.value);
+  const offered = [...new Set([...tags, tag].filter(Boolean))];
   return (
     <>
-      <select
-        class="as-Input as-Select"
-        aria-label="Outcome"
+      <Select
+        label="Outcome"
         value={outcome}
-        onChange={({ currentTarget }) => history.narrow({ outcome: currentTarget.value })}
-      >
-        <option value="">Any outcome</option>
-        {OUTCOME_WORDS.map(([each, words]) => (
-          <option key={each} value={each}>
-            {words}
-          </option>
-        ))}
-      </select>
+        options={[["", "Any outcome"], ...OUTCOME_WORDS]}
+        onChange={(each) => history.narrow({ outcome: each })}
+      />
       {(tags.length > 0 || tag !== "") && (
-        <select
-          class="as-Input as-Select"
-          aria-label="Tag"
+        <Select
+          label="Tag"
           value={tag}
-          onChange={({ currentTarget }) => history.narrow({ tag: currentTarget.value })}
-        >
-          <option value="">Any tag</option>
-          {[...new Set([...tags, tag].filter(Boolean))].map((each) => (
-            <option key={each} value={each}>
-              {visible(each)}
-            </option>
-          ))}
-        </select>
+          options={[["", "Any tag"], ...offered.map((each) => [each, visible(each)] as const)]}
+          onChange={(each) => history.narrow({ tag: each })}
+        />
       )}
     </>
   );
@@ -212,7 +194,7 @@ export function Import({ model, outline = false }: { model: Debugger; outline?: 
         name="Import"
         outline={outline}
         hint="Take a run in from a .run file or an archive"
-        held={heldWriting(model) ?? busy}
+        held={barred(model) ?? busy}
         onClick={() => input.current?.click()}
       >
         <span class={outline ? "" : "as-x-medium"}>Import</span>

@@ -1,4 +1,5 @@
 /** All runs: listed, searched, named, tagged, compared, taken in and out. */
+
 import { useEffect, useRef } from "preact/hooks";
 import type { Debugger } from "../model/debugger";
 import { historyOf, type Order } from "../model/history";
@@ -8,8 +9,8 @@ import history from "../styles/history.css";
 import list from "../styles/list.css";
 import { Button } from "../view/button";
 import { tokensFigure, tokensOf } from "../view/figures";
-import { cx } from "../view/hooks";
 import { useNarrow } from "../view/split";
+import { Empty, News } from "../view/told";
 import { count, size, visible } from "../view/words";
 import { Bar, Import } from "./bar";
 import { Results } from "./results";
@@ -70,35 +71,30 @@ function useStoreNews(model: Debugger): void {
 /** No run at all. */
 function NoRuns({ model }: { model: Debugger }) {
   return (
-    <div class="as-Empty">
-      <h3>No run is kept yet</h3>
+    <Empty title="No run is kept yet" actions={<Import model={model} outline />}>
       <p>
         Every run of an agent is listed here: to be found again, compared, named and exported. Step
         an agent, or take in a run that was exported elsewhere.
       </p>
-      <div class="as-Empty-actions">
-        <Import model={model} outline />
-      </div>
-    </div>
+    </Empty>
   );
 }
 
 /** There are runs, but the filter leaves none. */
 export function NoneLeft({ model }: { model: Debugger }) {
+  const all = (
+    <Button
+      outline
+      hint="Show all runs"
+      onClick={() => historyOf(model).narrow({ text: "", outcome: "", tag: "" })}
+    >
+      Show all runs
+    </Button>
+  );
   return (
-    <div class="as-Empty">
-      <h3>No run fits the filter</h3>
+    <Empty title="No run fits the filter" actions={all}>
       <p>Names, programs and tags were looked at. Prompts and files are found by the search.</p>
-      <div class="as-Empty-actions">
-        <Button
-          outline
-          hint="Show all runs"
-          onClick={() => historyOf(model).narrow({ text: "", outcome: "", tag: "" })}
-        >
-          Show all runs
-        </Button>
-      </div>
-    </div>
+    </Empty>
   );
 }
 
@@ -154,7 +150,7 @@ export function Foot({ model, lines }: FootProps) {
   const store = model.store.value;
   return (
     <>
-      <News model={model} />
+      <FileNews model={model} />
       <div class="as-RunsFoot">
         <span>{totals(lines, model.runs.value.length)}</span>
         <Coming n={model.moreRuns.value} />
@@ -165,7 +161,7 @@ export function Foot({ model, lines }: FootProps) {
   );
 }
 
-function News({ model }: { model: Debugger }) {
+function FileNews({ model }: { model: Debugger }) {
   const history = historyOf(model);
   const news = history.news.value;
   if (!news) return null;
@@ -173,13 +169,13 @@ function News({ model }: { model: Debugger }) {
     history.news.value = null;
   };
   return (
-    <p
-      class={cx("as-RunsNews", `as-mod-${news.tone}`)}
+    <News
+      class={`as-RunsNews as-mod-${news.tone}`}
       role={news.tone === "bad" ? "alert" : "status"}
+      onDismiss={news.tone === "busy" ? undefined : dismiss}
     >
       <span>{visible(news.text)}</span>
-      {news.tone !== "busy" && <Button icon="close" hint="Dismiss" onClick={dismiss} />}
-    </p>
+    </News>
   );
 }
 

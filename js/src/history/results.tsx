@@ -1,6 +1,6 @@
 /** What a search has found: by run, with the words around each place. */
+
 import { useRef, useState } from "preact/hooks";
-import { Icon } from "../icons/icon";
 import type { Debugger } from "../model/debugger";
 import { type Finding, historyOf, MOST_HITS } from "../model/history";
 import type { Run } from "../model/model";
@@ -8,6 +8,7 @@ import { runStatus } from "../model/status";
 import type { Hit } from "../protocol/types.gen";
 import { Button } from "../view/button";
 import { move, used } from "../view/focus";
+import { Snippet, StateMark } from "../view/told";
 import { count, visible, when } from "../view/words";
 import { matches } from "./sorting";
 import { openRun } from "./table";
@@ -83,12 +84,10 @@ function Told({ finding, found }: { finding: Finding; found: number }) {
 }
 
 function GroupHead({ run }: { run: Run }) {
-  const { words, icon, tone, spin } = runStatus(run);
+  const status = runStatus(run);
   return (
     <div class="as-Hits-run" aria-hidden="true">
-      <span class={`as-State as-mod-${tone}`} title={words}>
-        <Icon name={icon} small spin={spin ?? false} />
-      </span>
+      <StateMark status={status} title={status.words} />
       <span class="as-Ellipsis">{visible(run.name)}</span>
       <span class="as-Spring" />
       <span class="as-Hits-when as-Small as-Muted">{when(run.started_at)}</span>
@@ -121,10 +120,7 @@ function Place({ model, hit, active }: PlaceProps) {
     >
       <span class="as-Hit-place">{placeWords(model, hit)}</span>
       <span class="as-Hit-text">
-        {hit.snippet.map((part, at) =>
-          // Plain and found by turns: its place is what each is known by.
-          at % 2 === 1 ? <mark key={at}>{visible(part)}</mark> : visible(part),
-        )}
+        <Snippet parts={hit.snippet} />
       </span>
     </div>
   );

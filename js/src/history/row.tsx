@@ -1,15 +1,17 @@
 /** One run of the list: a line of cells, or two lines where there is no room for them. */
+
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { Icon } from "../icons/icon";
+import { barred } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import type { Run } from "../model/model";
 import { runStatus } from "../model/status";
 import { Button } from "../view/button";
 import { tokensFigure, tokensOf, tokensTitle } from "../view/figures";
 import { useNow } from "../view/hooks";
+import { StateMark } from "../view/told";
 import { clock, count, elapsed, visible, when } from "../view/words";
-import { type EditKind, heldReading, heldWriting } from "./edit";
+import { type EditKind, heldReading } from "./edit";
 import { durationOf } from "./sorting";
 
 export interface RowProps {
@@ -127,12 +129,11 @@ function Name({ run }: { run: Run }) {
 }
 
 function State({ run }: { run: Run }) {
-  const { words, detail, icon, tone, spin } = runStatus(run);
+  const status = runStatus(run);
+  const { words, detail } = status;
   return (
     <>
-      <span class={`as-State as-mod-${tone}`}>
-        <Icon name={icon} small spin={spin ?? false} />
-      </span>
+      <StateMark status={status} />
       <span class="as-Ellipsis">
         {words.replace("…", "")}
         {detail && <span class="as-RunRow-detail as-Muted">{` ${visible(detail)}`}</span>}
@@ -158,7 +159,7 @@ function Duration({ run }: { run: Run }) {
 function Acts({ model, run, onEdit }: RowProps) {
   const box = useRef<HTMLSpanElement>(null);
   const name = visible(run.name);
-  const held = heldWriting(model);
+  const held = barred(model);
   // Reached from the row by Right: a list is one tab stop.
   useLayoutEffect(() => {
     for (const button of box.current?.querySelectorAll("button") ?? []) button.tabIndex = -1;
@@ -196,7 +197,5 @@ function Acts({ model, run, onEdit }: RowProps) {
 
 /** Why a run can't be deleted now. */
 export function heldDeleting(model: Debugger, run: Run): string | null {
-  return (
-    heldWriting(model) ?? (run.state === "idle" ? null : "A run can be deleted once it has ended")
-  );
+  return barred(model) ?? (run.state === "idle" ? null : "A run can be deleted once it has ended");
 }

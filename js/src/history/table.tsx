@@ -1,14 +1,14 @@
 /** The runs as a grid, of which only the part in sight is in the document. */
 
 import { useSignalEffect } from "@preact/signals";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
+import { barred } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import { type History, historyOf, type Column as RunColumn } from "../model/history";
 import type { Run } from "../model/model";
-import { type Column, ColumnHeads, OrderMenu } from "../view/columns";
-import { pageOf, scrollTo, targetOf, useAnchor, useRoving } from "../view/focus";
-import { useVirtual } from "../view/timeline/scroll";
-import { type EditKind, heldReading, heldWriting, RunEdit } from "./edit";
+import { used, useRoving } from "../view/focus";
+import { type Column, ColumnHeads, OrderMenu, sideways, useLines } from "../view/list";
+import { type EditKind, heldReading, RunEdit } from "./edit";
 import { heldDeleting, RunRow } from "./row";
 
 /** The heights of a line, of one in two lines, and of the head above: those of history.css. */
@@ -26,32 +26,24 @@ interface TableProps {
 
 export function Table({ model, lines, narrow, hidden }: TableProps) {
   const history = historyOf(model);
-  const scroller = useRef<HTMLDivElement>(null);
   const [edit, setEdit] = useState<{ run: string; kind: EditKind } | null>(null);
   const height = narrow ? TWO_LINES : LINE;
-  const head = narrow ? 0 : HEAD;
-  const { at, setActive } = useActive(model, lines);
-  const indexes = useVirtual({ scroller, count: lines.length, active: at, height });
-  useAnchor(
-    scroller,
+  const { scroller, at, indexes, setActive, focus, go, from, targetFrom, onFocusIn } = useLines({
     lines,
-    ({ id }) => id,
+    idOf: ({ id }) => id,
+    row: ".as-RunRow",
+    data: "run",
     height,
-    `${JSON.stringify(history.filter.value)} ${order(model)}`,
-  );
-  const focus = useFocus(scroller, lines, (index) => scrollTo(scroller, index, height, head));
+    head: narrow ? 0 : HEAD,
+    selected: model.run.value?.id,
+    list: JSON.stringify([history.filter.value, history.order.value]),
+  });
   useSummons(model, (run) => {
     setEdit(null);
     setActive(run);
     focus(run);
   });
 
-  const go = (index: number) => {
-    const run = lines[Math.min(lines.length - 1, Math.max(0, index))];
-    if (!run) return;
-    setActive(run.id);
-    focus(run.id);
-  };
   const begin = (run: Run, kind: EditKind) => {
     setActive(run.id);
     if (heldEdit(model, run, kind) === null) setEdit({ run: run.id, kind });
@@ -61,27 +53,20 @@ export function Table({ model, lines, narrow, hidden }: TableProps) {
     const active = lines[at];
     if (active) focus(active.id);
   };
-  const onFocusIn = ({ target }: FocusEvent) => {
-    const run = rowOf(target)?.dataset.run;
-    if (run !== undefined) setActive(run);
-  };
   const onKeyDown = (event: KeyboardEvent) => {
-    const row = rowOf(event.target);
-    const from = lines.findIndex(({ id }) => id === row?.dataset.run);
-    const run = lines[from];
-    if (!row || !run || event.altKey || event.ctrlKey || event.metaKey) return;
+    const there = from(event);
+    if (!there || event.altKey || event.ctrlKey || event.metaKey) return;
+    const { element, line: run, index } = there;
     const kind = EDITS[event.key];
-    const to = targetOf(event.key, from, pageOf(scroller.current, height, 2));
-    const by = SIDEWAYS[event.key];
+    const to = targetFrom(event.key, index);
     if (to !== undefined) go(to);
     else if (kind) begin(run, kind);
-    else if (by) sideways(row, by);
+    else if (sideways(element, event.key)) return used(event);
     // A button takes its own keys.
-    else if (event.key === "Enter" && event.target === row) void openRun(model, run.id);
-    else if (event.key === " " && event.target === row) history.choose(run.id);
+    else if (event.key === "Enter" && event.target === element) void openRun(model, run.id);
+    else if (event.key === " " && event.target === element) history.choose(run.id);
     else return;
-    event.preventDefault();
-    event.stopPropagation();
+    used(event);
   };
   return (
     <div
@@ -134,30 +119,12 @@ export async function openRun(model: Debugger, run: string): Promise<void> {
   if (model.run.peek()?.id === run) model.tab.value = "timeline"; // else the strip says why not
 }
 
-function order(model: Debugger): string {
-  const { by, down } = historyOf(model).order.value;
-  return `${by} ${down}`;
-}
-
-function rowOf(target: EventTarget | null): HTMLElement | null {
-  return target instanceof Element ? target.closest<HTMLElement>(".as-RunRow") : null;
-}
-
 function heldEdit(model: Debugger, run: Run, kind: EditKind): string | null {
   if (kind === "export") return heldReading(model);
-  return kind === "delete" ? heldDeleting(model, run) : heldWriting(model);
+  return kind === "delete" ? heldDeleting(model, run) : barred(model);
 }
 
 const EDITS: Record<string, EditKind> = { F2: "rename", t: "tags", Delete: "delete" };
-const SIDEWAYS: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1 };
-
-/** Left and Right lead from a line through what can be done with its run, and back. */
-function sideways(row: Element, by: number): void {
-  const stops = [row, ...row.querySelectorAll("button")] as HTMLElement[];
-  const at = stops.indexOf(document.activeElement as HTMLElement);
-  stops[Math.min(stops.length - 1, Math.max(0, at + by))]?.focus({ preventScroll: true });
-}
-
 // ---- The columns of the runs, and what the list can be sorted by.
 
 const COLUMNS: readonly Column<RunColumn>[] = [
@@ -199,42 +166,6 @@ function sortingOf(history: History) {
     columns: COLUMNS,
     order: history.order.value,
     sort: (by: RunColumn) => history.sort(by),
-  };
-}
-
-// ---- Which line of the list is the active one, and when it is given the focus.
-
-/** The line that keys go from. Where its run is gone it is the one that has its place. */
-export function useActive(model: Debugger, lines: readonly Run[]) {
-  const [active, setActive] = useState<string | null>(null);
-  const last = useRef(0);
-  const wanted = active ?? model.run.value?.id;
-  const found = lines.findIndex(({ id }) => id === wanted);
-  const at = found >= 0 ? found : Math.max(0, Math.min(last.current, lines.length - 1));
-  last.current = at;
-  return { at, setActive };
-}
-
-/** Give the focus to a run's line, once it is drawn. */
-export function useFocus(
-  scroller: { current: HTMLElement | null },
-  lines: readonly Run[],
-  show: (index: number) => void,
-): (run: string) => void {
-  const wanted = useRef<string | null>(null);
-  const [, redraw] = useState({});
-  useLayoutEffect(() => {
-    if (wanted.current === null) return;
-    const rows = scroller.current?.querySelectorAll<HTMLElement>(".as-RunRow") ?? [];
-    const row = [...rows].find(({ dataset }) => dataset.run === wanted.current);
-    if (!row) return;
-    show(lines.findIndex(({ id }) => id === wanted.current));
-    wanted.current = null;
-    row.focus({ preventScroll: true });
-  });
-  return (run) => {
-    wanted.current = run;
-    redraw({});
   };
 }
 

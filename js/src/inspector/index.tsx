@@ -1,9 +1,11 @@
 /** The inspector: the selected row's contents, to read, compare and edit. */
+
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { FileViewProps } from "../changes/file_view";
 import { rowOf } from "../model/fold";
 import type { Model } from "../model/model";
 import { lazy, withStyles } from "../view/lazy";
+import { Empty } from "../view/told";
 import { RowPane, type Wanted } from "./row_pane";
 
 // ---- A file that stands under the selected row, in the inspector's place.
@@ -67,13 +69,12 @@ export function Inspector({ model }: { model: Model }) {
 function Nothing({ model }: { model: Model }) {
   const waiting = model.rows.value.length === 0 && model.run.value?.state !== "idle";
   return (
-    <div class="as-Empty">
-      <h3>{waiting ? "Nothing has happened yet" : "No event is selected"}</h3>
+    <Empty title={waiting ? "Nothing has happened yet" : "No event is selected"}>
       <p>
         {waiting
           ? "The agent's first event will be shown here."
           : "Pick one in the timeline to read what was said."}
       </p>
-    </div>
+    </Empty>
   );
 }

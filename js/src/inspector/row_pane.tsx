@@ -1,7 +1,7 @@
 /** What the selected row holds: its bar, and its content, which is loaded later. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { ApprovalProps } from "../approval";
 import type { EditorProps } from "../editor/editor";
 import { Icon } from "../icons/icon";
@@ -9,6 +9,8 @@ import { deniable } from "../model/controls";
 import type { MessageBody, Model, Row } from "../model/model";
 import { Button, CopyButton, type Segment, Segments } from "../view/button";
 import { lazy, withStyles } from "../view/lazy";
+import { type Loading, useLoaded } from "../view/loaded";
+import { NotFetched } from "../view/told";
 import { size, visible } from "../view/words";
 import type { ContentsProps } from "./contents";
 import type { ConflictProps, EditFootProps } from "./drafted";
@@ -26,7 +28,10 @@ interface RowPaneProps {
 }
 
 export function RowPane({ model, row, wanted, onWanted }: RowPaneProps) {
-  const loading = useBody(model, row);
+  // The last known body stays while a newer revision is on its way.
+  const loading = useLoaded(model, row.id, () => model.body(row), {
+    version: `${row.revision} ${row.approval && row.answer}`,
+  });
   useEffect(Contents.fetch, []); // while the contents themselves are on their way
   // What may be edited brings its editor: who types after `e` would lose the first letters.
   useEffect(() => {
@@ -34,7 +39,7 @@ export function RowPane({ model, row, wanted, onWanted }: RowPaneProps) {
   }, [row.pending]);
   const asked = useRef(false);
   const shape = shapeOf(row);
-  const body = loading.kind === "ready" ? loading.body : undefined;
+  const body = loading.kind === "ready" ? loading.value : undefined;
   const edits = body && row.pending && model.editing.value && model.control.value;
   // From here on, editing begins because the person asks for it.
   if (!model.editing.value) asked.current = true;
@@ -65,11 +70,11 @@ function decides(model: Model, row: Row): boolean {
 
 interface ReadingProps extends RowPaneProps {
   shape: Shape;
-  loading: Loading;
+  loading: Loading<MessageBody>;
 }
 
 function Reading({ model, row, shape, loading, wanted, onWanted }: ReadingProps) {
-  const body = loading.kind === "ready" ? loading.body : undefined;
+  const body = loading.kind === "ready" ? loading.value : undefined;
   const draft = model.draft(row.id).value;
   const compared = body !== undefined && (body.edit != null || (row.pending && draft !== null));
   const late = draft !== null && !(row.pending && draft.revision === row.revision);
@@ -107,55 +112,18 @@ const NAMES: Record<Wanted, string> = {
   raw: "Raw JSON",
 };
 
-function NotYet({ row, loading }: { row: Row; loading: Loading }) {
+function NotYet({ row, loading }: { row: Row; loading: Loading<MessageBody> }) {
   if (loading.kind !== "failed") {
     return <p class="as-Note as-Late">{`Fetching ${size(row.size)}…`}</p>;
   }
   return (
-    <div class="as-Empty">
-      <h3>The contents could not be fetched</h3>
-      <p>{loading.message}</p>
-      <div class="as-Empty-actions">
-        <button type="button" class="as-Button as-mod-outline" onClick={loading.again}>
-          Try again
-        </button>
-      </div>
-    </div>
+    <NotFetched
+      title="The contents could not be fetched"
+      why={loading.message}
+      hint="Ask for the contents again"
+      onAgain={loading.again}
+    />
   );
-}
-
-// ---- The contents of the selected row: asked for, kept while they are on their way, tried
-// again.
-
-export type Loading =
-  | { readonly kind: "loading" }
-  | { readonly kind: "ready"; readonly body: MessageBody }
-  | { readonly kind: "failed"; readonly message: string; again(): void };
-
-/** A row's body; the last known one stays while a newer revision is on its way. */
-function useBody(model: Model, row: Row | undefined): Loading {
-  const [found, setFound] = useState<{ id: string; state: Loading } | null>(null);
-  const [tries, setTries] = useState(0);
-  // A link that comes back is a reason to ask again.
-  const open = model.connection.value.kind === "open";
-
-  useEffect(() => {
-    if (!row) return;
-    let wanted = true;
-    const take = (state: Loading) => wanted && setFound({ id: row.id, state });
-    model.body(row).then(
-      (body) => take({ kind: "ready", body }),
-      (error: unknown) => {
-        const message = error instanceof Error ? error.message : String(error);
-        take({ kind: "failed", message, again: () => setTries(tries + 1) });
-      },
-    );
-    return () => {
-      wanted = false;
-    };
-  }, [model, row?.id, row?.revision, row?.approval && row.answer, tries, open]);
-
-  return found && found.id === row?.id ? found.state : { kind: "loading" };
 }
 
 // ---- The inspector's bar: what this is, its views, and what can be done with it.

@@ -1,6 +1,6 @@
 /** What can be told to a run, and when. */
 
-import { effect } from "@preact/signals";
+import { effect, type ReadonlySignal } from "@preact/signals";
 import type { RunState } from "../protocol/types.gen";
 import type { Debugger } from "./debugger";
 import type { Connection, Row, Run } from "./model";
@@ -94,11 +94,21 @@ function stopping(run: Run): Control {
   };
 }
 
+/** Why nothing can be changed from here now; null where it can. */
+export function barred({ connection }: { connection: ReadonlySignal<Connection> }): string | null {
+  const now = connection.value;
+  if (now.kind !== "open") return AWAY;
+  return now.control ? null : WATCHES;
+}
+
+const AWAY = "Not connected to the Core";
+const WATCHES = "This login may watch, not control";
+
 function closed(connection: Connection, run: Run | null): string | null {
-  if (connection.kind !== "open") return "Not connected to the Core";
+  if (connection.kind !== "open") return AWAY;
   if (!run) return "There is no run yet";
   if (run.state === "idle") return "The run has ended";
-  return connection.control ? null : "This login may watch, not control";
+  return connection.control ? null : WATCHES;
 }
 
 // ---- The shown run in the hands of a shell: the commands of a notebook's menus, for one.

@@ -1,24 +1,31 @@
-/** Pushes gathered until the next frame: a burst costs one change of the view, and none is seen half. */
+/** What comes is gathered until the next frame: a burst costs one change of the view, and none is seen half. */
 
-/** Call back before the next frame is drawn; also where none is drawn, as in a hidden tab. */
-export type Schedule = (then: () => void) => void;
+/** Call back once, soon; gives back how to cancel. */
+export type Schedule = (then: () => void) => () => void;
 
+/** A page that isn't shown, as a hidden tab, draws no frames and goes on hearing. */
 const HIDDEN_MS = 200;
 
+/** Before the next frame is drawn. */
 export const nextFrame: Schedule = (then) => {
-  const once = () => {
+  const cancel = () => {
     cancelAnimationFrame(frame);
     clearTimeout(timer);
+  };
+  const once = () => {
+    cancel();
     then();
   };
   const frame = requestAnimationFrame(once);
   const timer = setTimeout(once, HIDDEN_MS);
+  return cancel;
 };
 
 export class Inbox<T> {
   readonly #schedule: Schedule;
   readonly #take: (items: T[]) => void;
   #items: T[] = [];
+  #cancel: (() => void) | null = null;
 
   /** @param take Gets what came since it was last called, in order. */
   constructor(schedule: Schedule, take: (items: T[]) => void) {
@@ -28,13 +35,20 @@ export class Inbox<T> {
 
   put(item: T): void {
     this.#items.push(item);
-    if (this.#items.length === 1) this.#schedule(() => this.flush());
+    this.#cancel ??= this.#schedule(() => this.flush());
   }
 
   /** Hand over now what is there. */
   flush(): void {
     const items = this.#items;
-    this.#items = [];
+    this.forget();
     if (items.length > 0) this.#take(items);
+  }
+
+  /** Drop what is there. */
+  forget(): void {
+    this.#cancel?.();
+    this.#cancel = null;
+    this.#items = [];
   }
 }

@@ -1,7 +1,9 @@
 /** What an order needs before it is given: words for the next step, or a second thought. */
+
 import type { ComponentChildren, VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../view/button";
+import { sendsOnEnter } from "../view/fields";
 import { count, visible } from "../view/words";
 import type { Asking, SessionsModel } from "./model";
 
@@ -64,11 +66,7 @@ function Tell({ model, asking }: AskProps) {
         onInput={({ currentTarget }) => {
           model.words.value = currentTarget.value;
         }}
-        onKeyDown={(event) => {
-          if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-          event.preventDefault();
-          void send();
-        }}
+        onKeyDown={sendsOnEnter(() => void send())}
       />
     </Form>
   );

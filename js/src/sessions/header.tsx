@@ -1,10 +1,9 @@
 /** The header: how many agents there are and how they stand, and what can be told to those selected. */
-import { Icon } from "../icons/icon";
 import { viewStatus } from "../model/status";
 import type { AgentState, SessionStatus } from "../protocol/runtime.gen";
-import { Button, RetryNow } from "../view/button";
+import { Button } from "../view/button";
 import { useRoving } from "../view/focus";
-import { cx } from "../view/hooks";
+import { RetryNow, StateLine } from "../view/told";
 import { count, visible } from "../view/words";
 import type { SessionsModel } from "./model";
 import { STATUSES } from "./status";
@@ -28,26 +27,16 @@ export function Header({ model, onOpen }: HeaderProps) {
 function Standing({ model }: { model: SessionsModel }) {
   const connection = model.line.connection.value;
   const away = connection.kind !== "open";
-  const { words, detail, icon, tone, spin } = away
+  const status = away
     ? viewStatus(connection, { run: null, pending: [], awaited: false, opening: false })
     : summary([...model.states.value.values()]);
-  const lost = connection.kind === "lost";
   return (
-    <div
-      class={cx("as-State", `as-mod-${tone}`)}
-      role="status"
-      aria-live={away ? "polite" : "off"}
-      title={detail ? `${words}: ${detail}` : words}
-    >
-      <Icon name={icon} spin={spin ?? false} />
-      <span class="as-Ellipsis">{words}</span>
-      {connection.kind === "open" && !connection.control && (
-        <small class="as-mod-kept" title="This login may watch, not control">
-          watching only
-        </small>
-      )}
-      {detail && <small class={cx("as-Ellipsis", lost && "as-mod-kept")}>{detail}</small>}
-    </div>
+    <StateLine
+      status={status}
+      connection={connection}
+      live={away ? "polite" : "off"}
+      watching="This login may watch, not control"
+    />
   );
 }
 

@@ -1,7 +1,10 @@
 /** What the view of sessions knows and does. State lives in the Core; here is what is looked at. */
+
 import { batch, computed, signal } from "@preact/signals";
 import { LinkLost } from "../client/client";
 import { browserTimers, type Timers, type Transport } from "../client/transport";
+import { barred } from "../model/controls";
+import { Inbox } from "../model/inbox";
 import type { AgentState, Conversation, Notice } from "../protocol/runtime.gen";
 import { Followed, Talk } from "./followed";
 import { RuntimeLine, SERVICE } from "./line";
@@ -55,18 +58,13 @@ export class SessionsModel {
   /** The sessions that orders are for now. */
   readonly targets = computed(() => this.#targets());
   /** Why nothing can be changed from here now; null where it can. */
-  readonly barred = computed(() => {
-    const now = this.line.connection.value;
-    if (now.kind !== "open") return "Not connected to the Core";
-    return now.control ? null : "This login may watch, not control";
-  });
-  readonly #timers: Timers;
-  #heard: Notice[] = [];
-  #cancelGather: (() => void) | null = null;
+  readonly barred = computed(() => barred(this.line));
+  readonly #inbox: Inbox<Notice>;
   #leave: (() => void)[] = [];
 
   constructor({ transport, name, conversation, timers = browserTimers }: SessionsOptions) {
-    this.#timers = timers;
+    const soon = (then: () => void) => timers.after(GATHER_MS, then);
+    this.#inbox = new Inbox(soon, (heard) => this.#takeIn(heard));
     const trouble = (error: Error) => {
       if (!(error instanceof LinkLost)) this.orders.fail(error.message); // the header says it
     };
@@ -78,7 +76,7 @@ export class SessionsModel {
       trouble: (message) => this.orders.fail(message),
     });
     this.orders = new Orders(this.line);
-    const tell = (notice: Notice) => this.#tell(notice);
+    const tell = (notice: Notice) => this.#inbox.put(notice);
     this.followed = new Followed({ line: this.line, tell, trouble });
     this.talk = new Talk({ line: this.line, tell, trouble });
     if (conversation) {
@@ -91,15 +89,15 @@ export class SessionsModel {
     this.#leave = [
       this.line.watch("watch", { topic: "sessions" }, (notice) => {
         if (notice.event === "begin") void this.#begin(notice);
-        else this.#tell(notice);
+        else this.#inbox.put(notice);
       }),
-      this.line.watch("watch", { topic: "conversations" }, (notice) => this.#tell(notice)),
+      this.line.watch("watch", { topic: "conversations" }, (notice) => this.#inbox.put(notice)),
     ];
     this.line.start();
   }
 
   close(): void {
-    this.#cancelGather?.();
+    this.#inbox.forget();
     this.followed.close();
     this.talk.close();
     for (const leave of this.#leave) leave();
@@ -229,16 +227,7 @@ export class SessionsModel {
 
   // ---- what is told -------------------------------------------------------------------------------
 
-  #tell(notice: Notice): void {
-    this.#heard.push(notice);
-    this.#cancelGather ??= this.#timers.after(GATHER_MS, () => this.#takeIn());
-  }
-
-  #takeIn(): void {
-    this.#cancelGather?.();
-    this.#cancelGather = null;
-    const heard = this.#heard;
-    this.#heard = [];
+  #takeIn(heard: readonly Notice[]): void {
     batch(() => {
       this.#putStates(heard.flatMap(({ states }) => states));
       this.#putConversations(heard.flatMap(({ conversations }) => conversations));
@@ -248,7 +237,7 @@ export class SessionsModel {
 
   /** A topic begins with as many sessions as fit into a message: the rest is asked for. */
   async #begin(notice: Notice): Promise<void> {
-    this.#takeIn(); // what was heard before is older
+    this.#inbox.flush(); // what was heard before is older
     this.#putStates(notice.states);
     this.loaded.value = true;
     let offset = notice.states.length;

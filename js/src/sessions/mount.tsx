@@ -1,18 +1,9 @@
 /** Put the view of sessions into an element. */
-import { signal } from "@preact/signals";
-import { render as draw } from "preact";
 import type { Transport } from "../client/transport";
-import { retryWhenBack } from "../shells/retry";
+import { mountAlone } from "../shells/alone";
 import type { Reach } from "../shells/server";
-import { putStyle } from "../styles";
-import base from "../styles/base.css";
-import header from "../styles/header.css";
-import layout from "../styles/layout.css";
+import { COMMON, putStyle } from "../styles";
 import list from "../styles/list.css";
-import states from "../styles/states.css";
-import timeline from "../styles/timeline.css";
-import tokens from "../styles/tokens.css";
-import type { Place } from "../view/hooks";
 import conversations from "./conversations.css";
 import { SessionsModel } from "./model";
 import { Root } from "./root";
@@ -21,19 +12,8 @@ import widths from "./widths.css";
 
 declare const VERSION: string;
 
-// As in styles/index.ts; under a name of its own, since the debugger's may stand beside it.
-const STYLES = [
-  tokens,
-  base,
-  header,
-  timeline,
-  states,
-  layout,
-  list,
-  sessions,
-  conversations,
-  widths,
-].join("\n");
+// Under a name of its own, since the debugger's may stand beside it.
+const STYLES = [COMMON, list, sessions, conversations, widths].join("\n");
 
 /** Give an element's document the stylesheet. */
 export function addStyles(element: Element): void {
@@ -59,18 +39,7 @@ export function mountSessions(
     conversation,
     name: `agentstepper_nb sessions ${VERSION}`,
   });
-  const place: Place = {
-    shell: "inline",
-    resizable: true,
-    overlay: signal(null),
-    ...(height !== undefined && { height }),
-  };
-  draw(<Root model={model} place={place} reach={reach} />, element);
-  const leave = retryWhenBack(model.line);
-  model.start();
-  return () => {
-    leave();
-    model.close();
-    draw(null, element);
-  };
+  return mountAlone(element, model, height, (place) => (
+    <Root model={model} place={place} reach={reach} />
+  ));
 }

@@ -3,11 +3,12 @@ import { useRef, useState } from "preact/hooks";
 import { obstacle } from "../model/status";
 import type { AgentState } from "../protocol/runtime.gen";
 import { openRun, type Reach } from "../shells/server";
-import { Button, CopyButton } from "../view/button";
+import { Button } from "../view/button";
 import { useKeepFocus } from "../view/focus";
 import type { Place } from "../view/hooks";
 import { useSharedKeys } from "../view/keys";
 import { Edge, ShellName, Split, useHeight, useNarrow } from "../view/split";
+import { CodeLine, Empty, News, NotConnected, ToType } from "../view/told";
 import { visible } from "../view/words";
 import { Ask } from "./ask";
 import { Header, heldOpening } from "./header";
@@ -62,8 +63,10 @@ export function Root({ model, place, reach }: RootProps) {
               <List model={model} onOpen={onOpen} />
               <Side model={model} />
             </Split>
-            {command !== null && <Typed command={command} onClose={() => setCommand(null)} />}
-            <News model={model} />
+            {command !== null && (
+              <ToType class="as-SessNews" command={command} onDismiss={() => setCommand(null)} />
+            )}
+            <OrderNews model={model} />
           </div>
         </div>
         {place.resizable && <Edge height={height} onHeight={setHeight} />}
@@ -92,33 +95,16 @@ function List({ model, onOpen }: ListProps) {
   );
 }
 
-/** What to type where the browser can't reach the run. */
-function Typed({ command, onClose }: { command: string; onClose(): void }) {
-  return (
-    <p class="as-SessNews" role="status">
-      <span>
-        To step it, type in a terminal: <code class="as-Code">{command}</code>
-      </span>
-      <CopyButton label="Copy the command" text={() => command} />
-      <Button icon="close" hint="Dismiss" onClick={onClose} />
-    </p>
-  );
-}
-
-function News({ model: { orders } }: { model: SessionsModel }) {
+function OrderNews({ model: { orders } }: { model: SessionsModel }) {
   const news = orders.news.value;
   if (!news) return null;
+  const dismiss = () => {
+    orders.news.value = null;
+  };
   return (
-    <p class={`as-SessNews as-mod-${news.tone}`} role="alert">
+    <News class={`as-SessNews as-mod-${news.tone}`} onDismiss={dismiss}>
       <span>{visible(oneLine(news.text))}</span>
-      <Button
-        icon="close"
-        hint="Dismiss"
-        onClick={() => {
-          orders.news.value = null;
-        }}
-      />
-    </p>
+    </News>
   );
 }
 
@@ -168,58 +154,37 @@ export function emptyState(model: SessionsModel, listed: number) {
   const connection = model.line.connection.value;
   const all = model.states.value.size;
   const apart = obstacle(connection);
-  if (all === 0 && apart) return <Apart model={model} message={apart} />;
-  if (all === 0 && connection.kind === "lost") return <Apart model={model} message={AWAY} />;
+  if (all === 0 && apart) return <NotConnected line={model.line} why={apart} />;
+  if (all === 0 && connection.kind === "lost") {
+    return <NotConnected line={model.line} why={AWAY} />;
+  }
   if (all === 0) return model.loaded.value ? <NoAgents /> : <div />;
   return listed === 0 ? <NoneLeft model={model} /> : null;
 }
 
 const AWAY = "The Core doesn’t answer. The view goes on by itself once it is back.";
 
-function Apart({ model, message }: { model: SessionsModel; message: string }) {
-  return (
-    <div class="as-Empty" role="alert">
-      <h3>Not connected</h3>
-      <p>{message}</p>
-      <div class="as-Empty-actions">
-        <Button outline icon="retry" hint="Connect now" onClick={() => model.line.retry()}>
-          Try again
-        </Button>
-      </div>
-    </div>
-  );
-}
-
 function NoAgents() {
   return (
-    <div class="as-Empty">
-      <h3>No agent runs on its own yet</h3>
+    <Empty title="No agent runs on its own yet">
       <p>
         An agent that is created does one step after the other in a worker, whatever this notebook
         does meanwhile. It shows here at once:
       </p>
-      <div class="as-CodeLine">
-        <pre>{CODE}</pre>
-        <CopyButton label="Copy the code" text={() => CODE} />
-      </div>
-    </div>
+      <CodeLine code={CODE} label="Copy the code" />
+    </Empty>
   );
 }
 
 function NoneLeft({ model }: { model: SessionsModel }) {
+  const all = (
+    <Button outline hint="Show all sessions" onClick={() => model.narrow({ text: "", state: "" })}>
+      Show all sessions
+    </Button>
+  );
   return (
-    <div class="as-Empty">
-      <h3>No session fits the filter</h3>
+    <Empty title="No session fits the filter" actions={all}>
       <p>Agents, sessions, monikers and last words were looked at.</p>
-      <div class="as-Empty-actions">
-        <Button
-          outline
-          hint="Show all sessions"
-          onClick={() => model.narrow({ text: "", state: "" })}
-        >
-          Show all sessions
-        </Button>
-      </div>
-    </div>
+    </Empty>
   );
 }

@@ -1,6 +1,7 @@
 /** One session of the list: a line of cells, or two lines where there is no room for them. */
-import { Icon } from "../icons/icon";
+
 import type { AgentState } from "../protocol/runtime.gen";
+import { StateMark } from "../view/told";
 import { clock, count, visible, when } from "../view/words";
 import { lastWords, ORDERED, type Order, STATUSES, shortId, since } from "./status";
 
@@ -117,13 +118,12 @@ function Name({ state }: { state: AgentState }) {
 }
 
 export function State({ state, under }: { state: AgentState; under: Order | undefined }) {
-  const { words, icon, tone, means } = STATUSES[state.status];
+  const status = STATUSES[state.status];
+  const { words, means } = status;
   const told = under && ORDERED[under];
   return (
     <span class="as-SessState" title={told ?? `${words}: ${means}`}>
-      <span class={`as-State as-mod-${tone}`}>
-        <Icon name={icon} small />
-      </span>
+      <StateMark status={status} />
       <span class={told ? "as-Ellipsis as-Muted" : "as-Ellipsis"}>{told ?? words}</span>
     </span>
   );

@@ -1,8 +1,11 @@
 /** Beside the list: a session's steps, or the conversations. */
+
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import type { Conversation } from "../protocol/runtime.gen";
 import { Button } from "../view/button";
+import { Panel, TabList } from "../view/tabs";
+import { Empty } from "../view/told";
 import { count, visible, when } from "../view/words";
 import type { SessionsModel, Side as Which } from "./model";
 import { shortId } from "./status";
@@ -19,63 +22,29 @@ export function Side({ model }: { model: SessionsModel }) {
   const seen = useRef(new Set<Which>()).current.add(tab);
   return (
     <section class="as-Pane as-SessSide" aria-label="Beside the sessions">
-      <Tabs model={model} />
+      <div class="as-Strip as-SessStrip">
+        <TabList
+          label="Beside the sessions"
+          tabs={TABS}
+          selected={tab}
+          onSelect={(id) => {
+            model.side.value = id;
+          }}
+        />
+      </div>
       <div class="as-Tabpanels">
         {seen.has("steps") && (
-          <div class="as-Tabpanel" role="tabpanel" aria-label="Steps" hidden={tab !== "steps"}>
+          <Panel label="Steps" shown={tab === "steps"}>
             <Steps model={model} />
-          </div>
+          </Panel>
         )}
         {seen.has("conversations") && (
-          <div
-            class="as-Tabpanel"
-            role="tabpanel"
-            aria-label="Conversations"
-            hidden={tab !== "conversations"}
-          >
+          <Panel label="Conversations" shown={tab === "conversations"}>
             <Conversations model={model} />
-          </div>
+          </Panel>
         )}
       </div>
     </section>
-  );
-}
-
-function Tabs({ model }: { model: SessionsModel }) {
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
-    model.side.value = model.side.peek() === "steps" ? "conversations" : "steps";
-    const list = event.currentTarget as HTMLElement;
-    requestAnimationFrame(() => {
-      list.querySelector<HTMLElement>('[aria-selected="true"]')?.focus();
-    });
-    event.preventDefault();
-  };
-  return (
-    <div class="as-Strip as-SessStrip">
-      <div class="as-Tabs" role="tablist" aria-label="Beside the sessions" onKeyDown={onKeyDown}>
-        {TABS.map(({ id, label }) => {
-          const selected = model.side.value === id;
-          return (
-            <button
-              key={id}
-              type="button"
-              class="as-Tab"
-              role="tab"
-              aria-selected={selected}
-              tabIndex={selected ? 0 : -1}
-              onClick={() => {
-                model.side.value = id;
-              }}
-            >
-              <span class="as-Tab-label" data-label={label}>
-                {label}
-              </span>
-            </button>
-          );
-        })}
-      </div>
-    </div>
   );
 }
 
@@ -103,18 +72,15 @@ export function Conversations({ model }: { model: SessionsModel }) {
       {all.length > 0 ? (
         <List model={model} all={all} />
       ) : (
-        <div class="as-Empty">
-          <h3>No conversation yet</h3>
+        <Empty
+          title="No conversation yet"
+          actions={!making && <Begin model={model} onClick={() => setMaking(true)} />}
+        >
           <p>
             In a conversation people and sessions read each other: what you post is told to the next
             step of each session in it, and what their steps say stands there.
           </p>
-          {!making && (
-            <div class="as-Empty-actions">
-              <Begin model={model} onClick={() => setMaking(true)} />
-            </div>
-          )}
-        </div>
+        </Empty>
       )}
     </div>
   );

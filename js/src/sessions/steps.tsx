@@ -5,6 +5,7 @@ import { Icon } from "../icons/icon";
 import { LongText } from "../inspector/show/long_text";
 import type { AgentState, AgentStep } from "../protocol/runtime.gen";
 import { CopyButton } from "../view/button";
+import { Empty } from "../view/told";
 import { clock, duration, visible } from "../view/words";
 import { SHOWN } from "./followed";
 import type { SessionsModel } from "./model";
@@ -16,10 +17,9 @@ export function Steps({ model }: { model: SessionsModel }) {
   const state = id === null ? undefined : model.states.value.get(id);
   if (!state) {
     return (
-      <div class="as-Empty">
-        <h3>No session is selected</h3>
+      <Empty title="No session is selected">
         <p>Select one in the list: what its steps say is shown here, while it goes on.</p>
-      </div>
+      </Empty>
     );
   }
   return (
@@ -59,9 +59,9 @@ function List({ model, state }: { model: SessionsModel; state: AgentState }) {
   );
   if (steps.length === 0) {
     return (
-      <div class="as-Empty">
+      <Empty>
         <p>{model.followed.loading.value ? "" : "It has done no step yet."}</p>
-      </div>
+      </Empty>
     );
   }
   return (

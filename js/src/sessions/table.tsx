@@ -1,15 +1,19 @@
 /** The list of sessions: its bar, its head, its rows, and the keys that move in it. */
 
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { Icon } from "../icons/icon";
 import type { AgentState } from "../protocol/runtime.gen";
-import { type Column, ColumnHeads, OrderMenu } from "../view/columns";
-import { pageOf, scrollTo, targetOf, useAnchor, useRoving } from "../view/focus";
+import { SearchField, Select } from "../view/fields";
+import { used, useRoving } from "../view/focus";
 import { cx } from "../view/hooks";
-import { useVirtual } from "../view/timeline/scroll";
+import { type Column, ColumnHeads, OrderMenu, useLines } from "../view/list";
 import type { SessionsModel } from "./model";
 import { SessionRow } from "./row";
 import { type Order, type Column as SessionColumn, STATUSES, type StateFilter } from "./status";
+
+const STATES: readonly (readonly [StateFilter, string])[] = [
+  ["", "All states"],
+  ["live", "Not ended"],
+  ...Object.entries(STATUSES).map(([status, { words }]) => [status as StateFilter, words] as const),
+];
 
 interface BarProps {
   model: SessionsModel;
@@ -22,38 +26,25 @@ export function Bar({ model, narrow, ids }: BarProps) {
   return (
     <div class={cx("as-PaneBar as-SessBar", narrow && "as-mod-narrow")}>
       {narrow && <ChooseAll model={model} ids={ids} />}
-      <label class="as-Search">
-        <Icon name="search" small />
-        <input
-          type="search"
-          class="as-Input as-SessSearch"
-          placeholder="Agent, session, last words"
-          aria-label="Show only sessions in which this stands"
-          value={model.filter.value.text}
-          onInput={({ currentTarget }) => model.narrow({ text: currentTarget.value })}
-          onKeyDown={(event) => {
-            if (event.key !== "Escape" || model.filter.peek().text === "") return;
-            model.narrow({ text: "" });
-            event.stopPropagation();
-          }}
-        />
-      </label>
-      <select
-        class="as-Input as-Select"
-        aria-label="Show only sessions in this state"
+      <SearchField
+        type="search"
+        field="as-SessSearch"
+        label="Show only sessions in which this stands"
+        placeholder="Agent, session, last words"
+        value={model.filter.value.text}
+        onText={(text) => model.narrow({ text })}
+        onKeyDown={(event) => {
+          if (event.key !== "Escape" || model.filter.peek().text === "") return;
+          model.narrow({ text: "" });
+          event.stopPropagation();
+        }}
+      />
+      <Select
+        label="Show only sessions in this state"
         value={model.filter.value.state}
-        onChange={({ currentTarget }) =>
-          model.narrow({ state: currentTarget.value as StateFilter })
-        }
-      >
-        <option value="">All states</option>
-        <option value="live">Not ended</option>
-        {Object.entries(STATUSES).map(([status, { words }]) => (
-          <option key={status} value={status}>
-            {words}
-          </option>
-        ))}
-      </select>
+        options={STATES}
+        onChange={(state) => model.narrow({ state })}
+      />
       {narrow && <SessionsOrder model={model} />}
     </div>
   );
@@ -74,48 +65,32 @@ interface TableProps {
 }
 
 export function Table({ model, lines, narrow, onOpen }: TableProps) {
-  const scroller = useRef<HTMLDivElement>(null);
   const height = narrow ? TWO_LINES : LINE;
-  const head = narrow ? 0 : HEAD;
-  const selected = model.followed.id.value;
-  const { at, setActive } = useActive(lines, selected);
-  const indexes = useVirtual({ scroller, count: lines.length, active: at, height });
-  useAnchor(
-    scroller,
+  const selected = model.followed.id.value ?? undefined;
+  const { scroller, at, indexes, setActive, go, from, targetFrom, onFocusIn } = useLines({
     lines,
-    ({ session_id }) => session_id,
+    idOf: ({ session_id }) => session_id,
+    row: ".as-SessRow",
+    data: "session",
     height,
-    JSON.stringify([model.filter.value, model.order.value]),
-  );
-  const focus = useFocus(scroller, lines, (index) => scrollTo(scroller, index, height, head));
+    head: narrow ? 0 : HEAD,
+    selected,
+    list: JSON.stringify([model.filter.value, model.order.value]),
+  });
   const ids = lines.map(({ session_id }) => session_id);
   const under = model.orders.under.value;
   const chosen = model.chosen.value;
 
-  const go = (index: number) => {
-    const to = ids[Math.min(ids.length - 1, Math.max(0, index))];
-    if (to === undefined) return;
-    setActive(to);
-    focus(to);
-  };
   const select = (id: string) => {
     setActive(id);
     model.select(id);
   };
-  const onFocusIn = ({ target }: FocusEvent) => {
-    const id = rowOf(target)?.dataset.session;
-    if (id !== undefined) setActive(id);
-  };
   const onKeyDown = (event: KeyboardEvent) => {
-    const row = rowOf(event.target);
-    const state = lines.find(({ session_id }) => session_id === row?.dataset.session);
-    if (!row || !state) return;
-    const page = pageOf(scroller.current, height, 2);
-    const act = keyAct(event, ids.indexOf(state.session_id), page);
+    const there = from(event);
+    const act = there && keyAct(event, targetFrom(event.key, there.index));
     if (!act) return;
-    event.preventDefault();
-    event.stopPropagation();
-    carryOut(act, state);
+    used(event);
+    carryOut(act, there.line);
   };
   const carryOut = (act: KeyAct, state: AgentState) => {
     if (act.kind === "go") go(act.to);
@@ -165,10 +140,6 @@ export function Table({ model, lines, narrow, onOpen }: TableProps) {
       </div>
     </div>
   );
-}
-
-function rowOf(target: EventTarget | null): HTMLElement | null {
-  return target instanceof Element ? target.closest<HTMLElement>(".as-SessRow") : null;
 }
 
 // ---- The columns of the sessions, and what the list can be sorted by.
@@ -253,61 +224,16 @@ const ACTS: Record<string, "select" | "choose" | "none" | "open"> = {
 
 type Key = Pick<KeyboardEvent, "key" | "altKey" | "ctrlKey" | "metaKey">;
 
-/**
- * @param at The index of the line that has the focus.
- * @param page How many lines are in sight.
- */
+/** @param to The index of the line that the key leads to, where it is one that moves. */
 export function keyAct(
   { key, altKey, ctrlKey, metaKey }: Key,
-  at: number,
-  page: number,
+  to: number | undefined,
 ): KeyAct | null {
   if (altKey) return null;
   if (ctrlKey || metaKey) return key.toLowerCase() === "a" ? { kind: "all" } : null;
-  const to = targetOf(key, at, page);
   if (to !== undefined) return { kind: "go", to };
   const order = ORDERS[key];
   if (order) return { kind: "order", order };
   const kind = ACTS[key];
   return kind ? { kind } : null;
-}
-
-// ---- Which line of the list the keys go from, and giving it the focus once it is drawn.
-
-/** The active line. Where its session isn't listed any more it is the one that has its place. */
-export function useActive(lines: readonly AgentState[], selected: string | null) {
-  const [active, setActive] = useState<string | null>(null);
-  const last = useRef(0);
-  const wanted = active ?? selected;
-  const found = lines.findIndex(({ session_id }) => session_id === wanted);
-  const at = found >= 0 ? found : Math.max(0, Math.min(last.current, lines.length - 1));
-  last.current = at;
-  return { at, setActive };
-}
-
-/**
- * Give the focus to a session's line.
- *
- * @param show Scrolls so that the line of an index is in sight.
- */
-export function useFocus(
-  scroller: { current: HTMLElement | null },
-  lines: readonly AgentState[],
-  show: (index: number) => void,
-): (session: string) => void {
-  const wanted = useRef<string | null>(null);
-  const [, redraw] = useState({});
-  useLayoutEffect(() => {
-    if (wanted.current === null) return;
-    const rows = scroller.current?.querySelectorAll<HTMLElement>(".as-SessRow") ?? [];
-    const row = [...rows].find(({ dataset }) => dataset.session === wanted.current);
-    if (!row) return;
-    show(lines.findIndex(({ session_id }) => session_id === wanted.current));
-    wanted.current = null;
-    row.focus({ preventScroll: true });
-  });
-  return (session) => {
-    wanted.current = session;
-    redraw({});
-  };
 }

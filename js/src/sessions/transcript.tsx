@@ -1,9 +1,11 @@
 /** One conversation: who takes part, what was said, and a field to say something. */
+
 import { useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import { LongText } from "../inspector/show/long_text";
 import type { ConversationMessage, Participant } from "../protocol/runtime.gen";
 import { Button } from "../view/button";
+import { sendsOnEnter } from "../view/fields";
 import { clock, count, visible, when } from "../view/words";
 import { tooLong } from "./ask";
 import type { SessionsModel } from "./model";
@@ -214,11 +216,7 @@ function Post({ model, id, closed }: { model: SessionsModel; id: string; closed:
         readOnly={closed}
         value={text}
         onInput={({ currentTarget }) => talk.draft(id, currentTarget.value)}
-        onKeyDown={(event) => {
-          if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-          event.preventDefault();
-          void post();
-        }}
+        onKeyDown={sendsOnEnter(() => void post())}
       />
       <Button
         outline

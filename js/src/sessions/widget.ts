@@ -5,11 +5,10 @@
  */
 
 import { type CommModel, commTransport } from "../client/comm";
-import { browserTimers, type Timers, type Transport } from "../client/transport";
+import { browserTimers, type Transport } from "../client/transport";
 import { serverTransport } from "../client/websocket";
 import { ownServer, pageConfig, reachOf } from "../shells/server";
-import { Views } from "../shells/standing";
-import { dress, onPageChange } from "../shells/theme";
+import { dressedShell } from "../shells/theme";
 import { addStyles, type MountOptions, mountSessions } from "./mount";
 
 /** What anywidget hands over of a widget's model, as far as it is used. */
@@ -24,36 +23,10 @@ const PATH = "agentstepper/runtime";
 const ENDED =
   "The kernel was restarted or has ended: the agents go on. Run the cell again to see them.";
 
-export default (timers: Timers = browserTimers) => {
-  const views = new Views(timers);
-  // Its listeners last as long as the widget; those of a render's model only as long as that element.
-  let own: Widget;
-  return {
-    initialize({ model }: { model: Widget }) {
-      own = model;
-      return () => views.close();
-    },
-    render: ({ el }: { model: Widget; el: HTMLElement }) =>
-      views.show(el, (host) => show(own, host), settle),
-  };
-};
-
-function show(model: Widget, host: HTMLElement): () => void {
-  dress(host);
+export default dressedShell<Widget>((model, host) => {
   const options = { conversation: model.get("conversation"), height: model.get("height") };
-  const leave = mountSessions(host, ...reached(model, options));
-  const forget = onPageChange(() => dress(host));
-  return () => {
-    forget();
-    leave();
-  };
-}
-
-/** Drawn before it stands anywhere: what is behind it, and in which root, is known only now. */
-function settle(host: HTMLElement): void {
-  dress(host);
-  addStyles(host);
-}
+  return mountSessions(host, ...reached(model, options));
+}, addStyles);
 
 /** How the Core is reached, and the runs that it has. */
 function reached(model: Widget, options: MountOptions): [Transport, MountOptions] {

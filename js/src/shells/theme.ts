@@ -1,7 +1,9 @@
 /** The look of pages that aren't Jupyter's own: whether they are dark, and whose colours are taken. */
+import type { Timers } from "../client/transport";
 import { putStyle } from "../styles";
 import standIns from "../styles/stand_ins.css";
 import vscode from "../styles/vscode.css";
+import { type Widget, widgetShell } from "./widget";
 
 type Scheme = "light" | "dark";
 
@@ -19,6 +21,34 @@ export function dress(host: HTMLElement): void {
     host.dataset.jpThemeLight = String(scheme(host) === "light");
     putStyle(host, "stand-ins", `${standIns}\n${vscode}`);
   }
+}
+
+/**
+ * A widget's module that needs nothing of the page: it is dressed as the page around it.
+ *
+ * @param view Draws into a host, and gives back how to end it.
+ * @param addStyles Gives the host's document the view's own stylesheet.
+ */
+export function dressedShell<W = Widget>(
+  view: (model: W, host: HTMLElement, timers: Timers) => () => void,
+  addStyles: (host: HTMLElement) => void,
+) {
+  return widgetShell<W>(
+    (model, host, timers) => {
+      dress(host);
+      const leave = view(model, host, timers);
+      const forget = onPageChange(() => dress(host));
+      return () => {
+        forget();
+        leave();
+      };
+    },
+    // Drawn before it stands anywhere: what is behind it, and in which root, is known only now.
+    (host) => {
+      dress(host);
+      addStyles(host);
+    },
+  );
 }
 
 /** Tell of each change in the page's look; gives back how to stop. */

@@ -14,9 +14,9 @@ export interface Widget {
   off(event: string, callback: (...heard: never[]) => void): void;
 }
 
-export interface Shell {
-  initialize(given: { model: Widget }): () => void;
-  render(given: { model: Widget; el: HTMLElement }): () => void;
+interface Shell<W> {
+  initialize(given: { model: W }): () => void;
+  render(given: { model: W; el: HTMLElement }): () => void;
 }
 
 const USUAL_HEIGHT = 520;
@@ -27,14 +27,14 @@ const USUAL_HEIGHT = 520;
  * @param view Draws into a host, and gives back how to end it.
  * @param settle Called whenever the host has come into a document.
  */
-export function widgetShell(
-  view: (model: Widget, host: HTMLElement, timers: Timers) => () => void,
+export function widgetShell<W = Widget>(
+  view: (model: W, host: HTMLElement, timers: Timers) => () => void,
   settle?: (host: HTMLElement) => void,
 ) {
-  return (timers: Timers = browserTimers): Shell => {
+  return (timers: Timers = browserTimers): Shell<W> => {
     const views = new Views(timers);
     // Its listeners last as long as the widget; those of a render's model only as long as that element.
-    let own: Widget;
+    let own: W;
     return {
       initialize({ model }) {
         own = model;

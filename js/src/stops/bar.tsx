@@ -1,13 +1,15 @@
 /** The form of a new stop, and what it would have stopped. */
+
 import { useSignalEffect } from "@preact/signals";
 import { useRef, useState } from "preact/hooks";
+import { barred } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import type { Problem } from "../model/model";
 import { problemOf } from "../model/stops";
 import type { Stop, StopTrial } from "../protocol/types.gen";
 import { Button } from "../view/button";
 import { count, visible, when } from "../view/words";
-import { draftLike, freshDraft, goTo, heldSetting, isLack, type StopDraft, stopOf } from "./draft";
+import { draftLike, freshDraft, goTo, isLack, type StopDraft, stopOf } from "./draft";
 import {
   ConditionField,
   NameField,
@@ -41,7 +43,7 @@ export function Bar({ model, onLeave }: BarProps) {
   const invalid = tried.stale || tried.problem?.code !== "invalid_stop" ? null : tried.problem;
   const refused = setting.problem ?? invalid;
   const held =
-    heldSetting(model) ?? (isLack(made) ? made.why : null) ?? (refused ? "Correct it first" : null);
+    barred(model) ?? (isLack(made) ? made.why : null) ?? (refused ? "Correct it first" : null);
 
   const leave = () => {
     stops.draft.value = null;

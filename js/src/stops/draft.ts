@@ -160,10 +160,3 @@ export async function goTo(model: Debugger, run: string, seq: number): Promise<v
   if (model.run.peek()?.id !== run) await model.openRun(run);
   if (model.run.peek()?.id === run) model.reveal(seq);
 }
-
-// ---- Why stops can't be changed from here now.
-
-export function heldSetting(model: Debugger): string | null {
-  if (model.connection.value.kind !== "open") return "Not connected to the Core";
-  return model.control.value ? null : "This login may watch, not control";
-}

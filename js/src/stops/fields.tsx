@@ -1,7 +1,9 @@
 /** The fields of the bar: where a stop hits, on what condition, how often, and what then. */
+
 import { useId } from "preact/hooks";
 import { literally, literalOf, placeWords } from "../model/stops";
 import type { EventKind, Row, Run, Stop } from "../protocol/types.gen";
+import { Select } from "../view/fields";
 import { visible } from "../view/words";
 import type { Often, StopDraft, WatchKind } from "./draft";
 
@@ -43,20 +45,12 @@ export function WhereField({ draft, onChange }: FieldProps) {
   const known = PLACES.some((each) => keyOf(each) === key);
   const places = known ? PLACES : [...PLACES, at(draft.kind, draft.side, draft.on_error)];
   return (
-    <select
-      class="as-Input as-Select"
-      aria-label="Where"
+    <Select
+      label="Where"
       value={key}
-      onChange={({ currentTarget }) =>
-        onChange(places.find((each) => keyOf(each) === currentTarget.value) ?? {})
-      }
-    >
-      {places.map((each) => (
-        <option key={keyOf(each)} value={keyOf(each)}>
-          {placeWords(each)}
-        </option>
-      ))}
-    </select>
+      options={places.map((each) => [keyOf(each), placeWords(each)] as const)}
+      onChange={(chosen) => onChange(places.find((each) => keyOf(each) === chosen) ?? {})}
+    />
   );
 }
 
@@ -155,20 +149,13 @@ export function WatchField({ draft, onChange }: FieldProps) {
   const example = WATCHES.find(([watch]) => watch === draft.watch)?.[2] ?? "";
   return (
     <>
-      <select
-        class="as-Input as-Select as-StopBar-watch"
-        aria-label="Watch"
+      <Select
+        class="as-StopBar-watch"
+        label="Watch"
         value={draft.watch}
-        onChange={({ currentTarget }) =>
-          onChange({ watch: currentTarget.value as WatchKind | "", amount: "" })
-        }
-      >
-        {WATCHES.map(([watch, words]) => (
-          <option key={watch} value={watch}>
-            {words}
-          </option>
-        ))}
-      </select>
+        options={WATCHES.map(([watch, words]) => [watch, words] as const)}
+        onChange={(watch) => onChange({ watch, amount: "" })}
+      />
       {draft.watch !== "" && (
         <input
           class="as-Input as-StopBar-amount"
@@ -203,18 +190,12 @@ const OFTEN: [Often, string][] = [
 export function OftenField({ draft, onChange }: FieldProps) {
   return (
     <>
-      <select
-        class="as-Input as-Select"
-        aria-label="How often"
+      <Select
+        label="How often"
         value={draft.often}
-        onChange={({ currentTarget }) => onChange({ often: currentTarget.value as Often })}
-      >
-        {OFTEN.map(([often, words]) => (
-          <option key={often} value={often}>
-            {words}
-          </option>
-        ))}
-      </select>
+        options={OFTEN}
+        onChange={(often) => onChange({ often })}
+      />
       {(draft.often === "from" || draft.often === "at") && (
         <input
           class="as-Input as-StopBar-nth"
@@ -229,21 +210,20 @@ export function OftenField({ draft, onChange }: FieldProps) {
   );
 }
 
+const REACTIONS = [
+  ["halt", "Halt"],
+  ["log", "Log"],
+] as const;
+
 export function ThenField({ draft, onChange }: FieldProps) {
   return (
-    <select
-      class="as-Input as-Select"
-      aria-label="Then"
+    <Select
+      label="Then"
       title="Log marks the event, and the agent goes on"
       value={draft.then}
-      onChange={({ currentTarget }) =>
-        // biome-ignore lint/suspicious/noThenProperty: the protocol's word; it is never awaited
-        onChange({ then: currentTarget.value as Stop["then"] })
-      }
-    >
-      <option value="halt">Halt</option>
-      <option value="log">Log</option>
-    </select>
+      options={REACTIONS}
+      onChange={(then) => onChange({ then })}
+    />
   );
 }
 
@@ -257,17 +237,16 @@ export function ScopeField({ draft, run, onChange }: ScopeProps) {
   const value = draft.program ?? own;
   const programs = [...new Set([own, "*", value])].filter(Boolean);
   return (
-    <select
-      class="as-Input as-Select as-StopBar-scope"
-      aria-label="For which agents"
+    <Select
+      class="as-StopBar-scope"
+      label="For which agents"
       value={value}
-      onChange={({ currentTarget }) => onChange({ program: currentTarget.value })}
-    >
-      {programs.map((program) => (
-        <option key={program} value={program}>
-          {program === "*" ? "all agents" : `only ${visible(literalOf(program) ?? program)}`}
-        </option>
-      ))}
-    </select>
+      options={programs.map((program) => [program, scopeWords(program)] as const)}
+      onChange={(program) => onChange({ program })}
+    />
   );
+}
+
+function scopeWords(program: string): string {
+  return program === "*" ? "all agents" : `only ${visible(literalOf(program) ?? program)}`;
 }

@@ -1,12 +1,15 @@
 /** Stops: where runs halt by themselves, where they did, and the bar that makes one. */
+
 import { useRef, useState } from "preact/hooks";
+import { barred } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import type { Problem } from "../model/model";
 import { Button } from "../view/button";
 import { useNarrow } from "../view/split";
+import { Empty, News } from "../view/told";
 import { visible } from "../view/words";
 import { Bar } from "./bar";
-import { freshDraft, heldSetting, type StopDraft } from "./draft";
+import { freshDraft, type StopDraft } from "./draft";
 import { Table } from "./table";
 
 export { default as styles } from "../styles/stops.css";
@@ -56,7 +59,7 @@ function Head({ model, onProblem }: HeadProps) {
       <span class="as-Spring" />
       <Button
         hint="Switch every stop off; the list stays"
-        held={heldSetting(model) ?? (on.length === 0 ? "No stop is on" : null)}
+        held={barred(model) ?? (on.length === 0 ? "No stop is on" : null)}
         onClick={() => void allOff()}
       >
         All off
@@ -67,10 +70,9 @@ function Head({ model, onProblem }: HeadProps) {
 
 function Refused({ problem, onDismiss }: { problem: Problem; onDismiss(): void }) {
   return (
-    <p class="as-StopsNews" role="alert">
+    <News class="as-StopsNews" onDismiss={onDismiss}>
       <span title={problem.code}>{visible(problem.message)}</span>
-      <Button icon="close" hint="Dismiss" onClick={onDismiss} />
-    </p>
+    </News>
   );
 }
 
@@ -100,28 +102,25 @@ const EXAMPLES: { label: string; hint: string; fields: Partial<StopDraft> }[] = 
 ];
 
 export function NoStops({ model }: { model: Debugger }) {
+  const examples = EXAMPLES.map(({ label, hint, fields }) => (
+    <Button
+      key={label}
+      outline
+      hint={hint}
+      onClick={() => {
+        model.stops.draft.value = freshDraft(fields);
+      }}
+    >
+      {label}
+    </Button>
+  ));
   return (
-    <div class="as-Empty as-Scroll">
-      <h3>No stop is set yet</h3>
+    <Empty class="as-Scroll" title="No stop is set yet" actions={examples}>
       <p>
         A stop says what is worth halting at, so that you can press Continue and miss nothing.
         Describe one below: before it is set you see where it would have hit in this run and in past
         ones. Or begin with one of these:
       </p>
-      <div class="as-Empty-actions">
-        {EXAMPLES.map(({ label, hint, fields }) => (
-          <Button
-            key={label}
-            outline
-            hint={hint}
-            onClick={() => {
-              model.stops.draft.value = freshDraft(fields);
-            }}
-          >
-            {label}
-          </Button>
-        ))}
-      </div>
-    </div>
+    </Empty>
   );
 }

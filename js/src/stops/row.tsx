@@ -1,6 +1,8 @@
 /** One stop of the list: a line of cells, or two lines where there is no room for them. */
+
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "../icons/icon";
+import { barred } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import type { Run } from "../model/model";
 import {
@@ -16,7 +18,7 @@ import type { Stop } from "../protocol/types.gen";
 import { Button } from "../view/button";
 import { cx } from "../view/hooks";
 import { visible } from "../view/words";
-import { goTo, heldSetting } from "./draft";
+import { goTo } from "./draft";
 
 // ---- Where a stop has hit: in the shown run, else in the newest other one. Pure.
 
@@ -81,7 +83,7 @@ export function StopRow(props: RowProps) {
 }
 
 function Switch({ model, stop, onSwitch }: RowProps) {
-  const held = heldSetting(model);
+  const held = barred(model);
   return (
     <button
       type="button"
@@ -214,7 +216,7 @@ function LastHit({ model, stop }: PartProps) {
 
 function Acts({ model, stop, onEdit, onCopy, onDelete }: RowProps) {
   const words = stopWords(stop);
-  const held = heldSetting(model);
+  const held = barred(model);
   return (
     <span class="as-StopRow-acts" role="gridcell">
       <Button icon="pencil" hint={`Edit ${words} (Enter)`} held={held} onClick={onEdit} />

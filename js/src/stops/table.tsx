@@ -1,12 +1,15 @@
 /** All stops as a grid: one tab stop, gone through with the arrow keys. */
+
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { barred } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import type { Problem } from "../model/model";
 import { stopWords } from "../model/stops";
 import type { Stop } from "../protocol/types.gen";
 import { Button } from "../view/button";
-import { move } from "../view/focus";
-import { copyOf, draftOf, heldSetting } from "./draft";
+import { move, used } from "../view/focus";
+import { rowOf, sideways } from "../view/list";
+import { copyOf, draftOf } from "./draft";
 import { StopRow } from "./row";
 
 interface TableProps {
@@ -46,19 +49,17 @@ export function Table({ model, narrow, summoned, onProblem }: TableProps) {
     onDelete: () => setDeleting(stop.id),
   });
   const onKeyDown = (event: KeyboardEvent) => {
-    const row = rowOf(event.target);
+    const row = rowOf(event.target, ".as-StopRow");
     const from = lines.findIndex(({ id }) => id === row?.dataset.stop);
     const stop = lines[from];
     if (!row || !stop || event.altKey || event.ctrlKey || event.metaKey) return;
     const to = move(event.key, from, lines.length);
     const act = event.target === row || event.key === "Delete" ? KEYS[event.key] : undefined;
-    const by = SIDEWAYS[event.key];
     if (to !== undefined) focus(lines[to]?.id ?? stop.id);
-    else if (by) sideways(row, by);
-    else if (act && heldSetting(model) === null) acts(stop)[act]();
+    else if (sideways(row, event.key)) return used(event);
+    else if (act && barred(model) === null) acts(stop)[act]();
     else return;
-    event.preventDefault();
-    event.stopPropagation();
+    used(event);
   };
   return (
     <div
@@ -67,7 +68,7 @@ export function Table({ model, narrow, summoned, onProblem }: TableProps) {
       role="grid"
       aria-label="Stops"
       aria-rowcount={lines.length + 1}
-      onFocusIn={({ target }) => setActive(rowOf(target)?.dataset.stop ?? active)}
+      onFocusIn={({ target }) => setActive(rowOf(target, ".as-StopRow")?.dataset.stop ?? active)}
       onKeyDown={onKeyDown}
     >
       {!narrow && <Head />}
@@ -109,8 +110,6 @@ const KEYS: Record<string, "onSwitch" | "onEdit" | "onDelete"> = {
   F2: "onEdit",
   Delete: "onDelete",
 };
-const SIDEWAYS: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1 };
-
 /** Those for the shown run first; else as they were made. */
 function ordered(stops: readonly Stop[], isFor: (stop: Stop) => boolean): Stop[] {
   return stops.toSorted((a, b) => Number(isFor(b)) - Number(isFor(a)));
@@ -181,17 +180,6 @@ function Deleting({ model, stop, index, onProblem, onDone }: DeletingProps) {
       </span>
     </div>
   );
-}
-
-function rowOf(target: EventTarget | null): HTMLElement | null {
-  return target instanceof Element ? target.closest<HTMLElement>(".as-StopRow") : null;
-}
-
-/** Left and Right lead from a row through what can be done with it, and back. */
-function sideways(row: HTMLElement, by: number): void {
-  const stops = [row, ...row.querySelectorAll<HTMLElement>("button")];
-  const at = stops.indexOf(document.activeElement as HTMLElement);
-  stops[Math.min(stops.length - 1, Math.max(0, at + by))]?.focus({ preventScroll: true });
 }
 
 /** Into the bar, once it shows the stop. */

@@ -13,6 +13,8 @@ import tokens from "./tokens.css";
 
 // layout.css is last: its container queries override what stands before.
 const PARTS = [tokens, base, header, timeline, inspector, rowNote, states, layout];
+/** What views of other things have in common with it. */
+export const COMMON = [tokens, base, header, timeline, states, layout].join("\n");
 const MARK = "data-agentstepper";
 
 /** Put the view's stylesheet where an element finds it. */

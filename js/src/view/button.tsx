@@ -1,11 +1,8 @@
-/** Buttons: with a hint, for copying, one of several, and to connect now. */
+/** Buttons: with a hint, for copying, and one of several. */
 
-import type { ReadonlySignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Icon, type IconName } from "../icons/icon";
-import type { Connection } from "../model/model";
-import { obstacle } from "../model/status";
 import { cx } from "./hooks";
 
 interface ButtonProps {
@@ -193,30 +190,4 @@ function target(key: string, at: number, length: number): number | undefined {
   if (key === "Home") return 0;
   if (key === "End") return length - 1;
   return undefined;
-}
-
-// ---- A button to connect now, while the link doesn't stand.
-
-/** What keeps a link up. */
-interface Line {
-  readonly connection: ReadonlySignal<Connection>;
-  retry(): void;
-}
-
-/** `label` is the class of its words, which hides them where there is no room. */
-export function RetryNow({ line, label }: { line: Line; label: string }) {
-  const connection = line.connection.value;
-  if (connection.kind !== "lost" && !obstacle(connection)) return null;
-  return (
-    <Button
-      outline
-      icon="retry"
-      name="Retry now"
-      hint="Connect now"
-      class="as-Retry"
-      onClick={() => line.retry()}
-    >
-      <span class={label}>Retry now</span>
-    </Button>
-  );
 }

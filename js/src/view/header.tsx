@@ -5,11 +5,12 @@ import { Icon } from "../icons/icon";
 import { controls } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import type { Row, Run } from "../model/model";
-import { obstacle, viewStatus } from "../model/status";
+import { viewStatus } from "../model/status";
 import { Button } from "./button";
 import { useRoving } from "./focus";
 import { cx, type Place } from "./hooks";
 import { RunPicker } from "./runs/picker";
+import { RetryNow, StateLine } from "./told";
 import { visible } from "./words";
 
 // ---- Between two halts that are a blink apart the header stays as it is: a quick step doesn't
@@ -70,27 +71,16 @@ export function Header({ model, place }: HeaderProps) {
 
 function State({ model, run, pending }: PartProps) {
   const awaited = model.wanted.value !== "";
-  const { words, icon, tone, spin, ...status } = viewStatus(model.connection.value, {
+  const connection = model.connection.value;
+  const status = viewStatus(connection, {
     run,
     pending,
     awaited,
     opening: model.opening.value !== null,
     stops: model.stops.named(pending[0]?.stops ?? []),
   });
-  const detail = visible(status.detail);
-  const lost = model.connection.value.kind === "lost"; // what comes next is said however narrow it is
-  return (
-    <div
-      class={cx("as-State", `as-mod-${tone}`)}
-      role="status"
-      aria-live="polite"
-      title={detail ? `${words}: ${detail}` : words}
-    >
-      <Icon name={icon} spin={spin ?? false} />
-      <span class="as-Ellipsis">{words}</span>
-      {detail && <small class={cx("as-Ellipsis", lost && "as-mod-kept")}>{detail}</small>}
-    </div>
-  );
+  const shown = { ...status, detail: visible(status.detail) };
+  return <StateLine status={shown} connection={connection} live="polite" />;
 }
 
 function Controls({ model, place, run }: HeaderProps & PartProps) {
@@ -107,18 +97,7 @@ function Controls({ model, place, run }: HeaderProps & PartProps) {
   const roving = useRoving<HTMLDivElement>();
   return (
     <div class="as-Controls" role="toolbar" aria-label="Run control" {...roving}>
-      {(connection.kind === "lost" || obstacle(connection)) && (
-        <Button
-          outline
-          icon="retry"
-          name="Retry now"
-          hint="Connect now"
-          class="as-Retry"
-          onClick={model.retry}
-        >
-          <span class="as-x-medium">Retry now</span>
-        </Button>
-      )}
+      <RetryNow line={model} label="as-x-medium" />
       <Button
         {...(drafted ? {} : { icon: "step" })}
         name={drafted ? "Step with edit" : "Step"}

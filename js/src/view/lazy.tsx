@@ -1,8 +1,9 @@
 /** Parts of the view that are fetched when they are first needed. */
+
 import type { ComponentChildren, ComponentType, JSX, VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { putStyle } from "../styles";
-import { Button } from "./button";
+import { NotFetched } from "./told";
 
 /** A component that is in another chunk. */
 export interface Lazy<P> {
@@ -95,14 +96,11 @@ export function withStyles<P extends object>(
 
 function Missing({ onAgain }: { onAgain(): void }) {
   return (
-    <div class="as-Empty">
-      <h3>This part of the view could not be loaded</h3>
-      <p>The server did not send it, or was upgraded meanwhile: then reload the page.</p>
-      <div class="as-Empty-actions">
-        <Button outline hint="Ask for it again" onClick={onAgain}>
-          Try again
-        </Button>
-      </div>
-    </div>
+    <NotFetched
+      title="This part of the view could not be loaded"
+      why="The server did not send it, or was upgraded meanwhile: then reload the page."
+      hint="Ask for it again"
+      onAgain={onAgain}
+    />
   );
 }

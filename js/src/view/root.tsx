@@ -1,6 +1,7 @@
 /** The whole view: header, strip, the tabs, what lies over them. */
-import type { ComponentChildren, VNode } from "preact";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+
+import type { VNode } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import { Inspector } from "../inspector";
 import type { Debugger } from "../model/debugger";
@@ -14,6 +15,7 @@ import { onKey, useSharedKeys } from "./keys";
 import { lazy, withStyles } from "./lazy";
 import { Edge, ShellName, Split, useHeight } from "./split";
 import { Strip } from "./strip";
+import { Panel } from "./tabs";
 import { Timeline } from "./timeline/timeline";
 import { visible } from "./words";
 
@@ -108,32 +110,6 @@ function Tabs({ model, empty }: TabsProps) {
           <CompareTab model={model} ids={compared} />
         </Panel>
       )}
-    </div>
-  );
-}
-
-interface PanelProps {
-  shown: boolean;
-  label: string;
-  children: ComponentChildren;
-}
-
-function Panel({ shown, label, children }: PanelProps) {
-  const panel = useRef<HTMLDivElement>(null);
-  const places = useRef(new Map<Element, number>());
-  // A hidden element forgets how far it was scrolled.
-  useLayoutEffect(() => {
-    const scrollers = panel.current?.querySelectorAll(".as-Scroll") ?? [];
-    if (!shown) return;
-    for (const [element, top] of places.current) element.scrollTop = top;
-    return () => {
-      places.current.clear();
-      for (const element of scrollers) places.current.set(element, element.scrollTop);
-    };
-  }, [shown]);
-  return (
-    <div ref={panel} class="as-Tabpanel" role="tabpanel" aria-label={label} hidden={!shown}>
-      {children}
     </div>
   );
 }

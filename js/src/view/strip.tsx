@@ -1,5 +1,6 @@
 /** The strip under the header: tabs, and on the same line the run's figures or what was refused. */
 
+import type { VNode } from "preact";
 import { Icon } from "../icons/icon";
 import type { Debugger } from "../model/debugger";
 import type { Run, Tab } from "../model/model";
@@ -7,6 +8,7 @@ import { obstacle } from "../model/status";
 import { Button } from "./button";
 import { costFigure, tokensFigure, tokensOf, tokensTitle } from "./figures";
 import { cx, type Place, useNow, type Via } from "./hooks";
+import { TabList } from "./tabs";
 import { clock, elapsed, visible, when } from "./words";
 
 interface StripProps {
@@ -33,44 +35,23 @@ const TABS: { id: Tab; label: string; key: string }[] = [
 ];
 
 function Tabs({ model }: { model: Debugger }) {
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
-    const at = TABS.findIndex(({ id }) => id === model.tab.value);
-    const to = (at + (event.key === "ArrowLeft" ? TABS.length - 1 : 1)) % TABS.length;
-    model.tab.value = TABS[to]?.id ?? "timeline";
-    const list = event.currentTarget as HTMLElement;
-    requestAnimationFrame(() => {
-      list.querySelector<HTMLElement>('[aria-selected="true"]')?.focus();
-    });
-    event.preventDefault();
+  const marks: Partial<Record<Tab, VNode>> = {
+    changes: <Counted n={model.commitCount.value} />,
+    stops: <Counted n={model.stops.inForce.value} />,
   };
-  const commits = model.commitCount.value;
   return (
-    <div class="as-Tabs" role="tablist" aria-label="Views" onKeyDown={onKeyDown}>
-      {TABS.map(({ id, label, key }) => {
-        const selected = model.tab.value === id;
-        return (
-          <button
-            key={id}
-            type="button"
-            class="as-Tab"
-            role="tab"
-            aria-selected={selected}
-            tabIndex={selected ? 0 : -1}
-            title={`${label} (Alt+${key})`}
-            onClick={() => {
-              model.tab.value = id;
-            }}
-          >
-            <span class="as-Tab-label" data-label={label}>
-              {label}
-            </span>
-            {id === "changes" && <Counted n={commits} />}
-            {id === "stops" && <Counted n={model.stops.inForce.value} />}
-          </button>
-        );
-      })}
-    </div>
+    <TabList
+      label="Views"
+      tabs={TABS.map((tab) => ({
+        ...tab,
+        title: `${tab.label} (Alt+${tab.key})`,
+        mark: marks[tab.id],
+      }))}
+      selected={model.tab.value}
+      onSelect={(id) => {
+        model.tab.value = id;
+      }}
+    />
   );
 }
 

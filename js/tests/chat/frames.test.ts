@@ -1,6 +1,6 @@
 /** Once before the next drawing; where nothing is drawn, soon all the same. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { browserFrames } from "../../src/chat/model";
+import { nextFrame } from "../../src/model/inbox";
 
 let frames: Map<number, FrameRequestCallback>;
 
@@ -24,7 +24,7 @@ const draw = () => {
 
 test("it is called before the next drawing, once", () => {
   const then = vi.fn();
-  browserFrames(then);
+  nextFrame(then);
   draw();
   vi.advanceTimersByTime(1000);
   expect(then).toHaveBeenCalledTimes(1);
@@ -32,7 +32,7 @@ test("it is called before the next drawing, once", () => {
 
 test("on a page that isn't shown it is called without one", () => {
   const then = vi.fn();
-  browserFrames(then);
+  nextFrame(then);
   vi.advanceTimersByTime(1000);
   draw();
   expect(then).toHaveBeenCalledTimes(1);
@@ -40,7 +40,7 @@ test("on a page that isn't shown it is called without one", () => {
 
 test("it can be taken back", () => {
   const then = vi.fn();
-  browserFrames(then)();
+  nextFrame(then)();
   draw();
   vi.advanceTimersByTime(1000);
   expect(then).not.toHaveBeenCalled();

@@ -1,6 +1,7 @@
 /** What the view of a chat knows: events folded, pieces joined, what is missing asked for anew. */
 import { expect, test } from "vitest";
-import { ChatModel, type OnFrame } from "../../src/chat/model";
+import { ChatModel } from "../../src/chat/model";
+import type { Schedule } from "../../src/model/inbox";
 import { FakeChat, FakeMemory, type Session, said, session } from "../helpers/chat";
 import { settled, TestTimers } from "../helpers/peer";
 import { anAgent } from "../helpers/said";
@@ -9,7 +10,7 @@ import { anAgent } from "../helpers/said";
 class Frames {
   #due: (() => void)[] = [];
   drawn = 0;
-  on: OnFrame = (then) => {
+  on: Schedule = (then) => {
     this.#due.push(then);
     return () => {
       this.#due = this.#due.filter((each) => each !== then);

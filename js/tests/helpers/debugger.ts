@@ -10,6 +10,9 @@ export function aModel({ run = "", goOn = false, memory = testMemory() } = {}) {
   let frame: (() => void) | null = null;
   const schedule = (then: () => void) => {
     frame = then;
+    return () => {
+      frame = null;
+    };
   };
   const model = new Debugger({
     transport: peer,

@@ -1,6 +1,6 @@
 /** Draws what was said in a chat, without the view around it. */
 import { render } from "preact";
-import { Transcript } from "../../src/chat/messages";
+import { Transcript } from "../../src/chat/messages/transcript";
 import type { SessionInfo, ShownMessage } from "../../src/chat/types";
 import { drawn } from "./dom";
 import { looking } from "./looking";

@@ -13,6 +13,7 @@ import {
   turned,
 } from "../../src/sessions/status";
 import { keyAct } from "../../src/sessions/table";
+import { targetOf } from "../../src/view/focus";
 import { aState } from "../helpers/runtime";
 
 const STATES = [
@@ -69,7 +70,7 @@ test.each([
   ["p", { altKey: true }, null],
   ["x", {}, null],
 ])("the key %j with %j means %j", (key, held, means) => {
-  expect(keyAct({ key, ...NO, ...held }, 5, 10)).toEqual(means);
+  expect(keyAct({ key, ...NO, ...held }, targetOf(key, 5, 10))).toEqual(means);
 });
 
 test("last words are one line of what the last step gave, or why it failed", () => {

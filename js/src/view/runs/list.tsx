@@ -1,10 +1,12 @@
 /** The list of runs, newest first: choose, rename, delete. */
+
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { Icon } from "../../icons/icon";
 import type { Debugger } from "../../model/debugger";
 import type { Run } from "../../model/model";
 import { runStatus } from "../../model/status";
 import { Button } from "../button";
+import { SearchField } from "../fields";
+import { StateMark } from "../told";
 import { count, visible, when } from "../words";
 
 /** More runs than this are only found by the filter. */
@@ -42,7 +44,15 @@ export function RunList({ model, onClose }: ListProps) {
       aria-label="Runs"
       onKeyDown={(event) => onKeyDown(event, box.current, onClose)}
     >
-      {all.length >= MANY && <Filter value={filter} onInput={setFilter} />}
+      {all.length >= MANY && (
+        <SearchField
+          class="as-Popover-filter"
+          label="Find a run"
+          placeholder="Find a run"
+          value={filter}
+          onText={setFilter}
+        />
+      )}
       <ul class="as-Scroll">
         {shown.map((run) => (
           <RunItem key={run.id} model={model} run={run} onClose={onClose} />
@@ -53,22 +63,6 @@ export function RunList({ model, onClose }: ListProps) {
         <p class="as-Popover-note">{found.length - MOST} older runs: find them by name.</p>
       )}
     </div>
-  );
-}
-
-function Filter({ value, onInput }: { value: string; onInput(text: string): void }) {
-  return (
-    <label class="as-Search as-Popover-filter">
-      <Icon name="search" small />
-      <input
-        class="as-Input"
-        type="text"
-        placeholder="Find a run"
-        aria-label="Find a run"
-        value={value}
-        onInput={(event) => onInput(event.currentTarget.value)}
-      />
-    </label>
   );
 }
 
@@ -138,7 +132,8 @@ export function focusName(within: Element | null): void {
 
 function Shown(props: ItemProps & { onRename(): void; onDelete(): void }) {
   const { model, run, onClose } = props;
-  const { words, detail, icon, tone, spin } = runStatus(run);
+  const status = runStatus(run);
+  const { words, detail } = status;
   const name = visible(run.name);
   const current = model.run.value?.id === run.id;
   const onKeyDown = (event: KeyboardEvent) => {
@@ -162,9 +157,7 @@ function Shown(props: ItemProps & { onRename(): void; onDelete(): void }) {
           onClose();
         }}
       >
-        <span class={`as-State as-mod-${tone}`}>
-          <Icon name={icon} small spin={spin ?? false} />
-        </span>
+        <StateMark status={status} />
         <span class="as-Ellipsis">{name}</span>
         <span class="as-Muted as-Small">{words.replace("…", "")}</span>
         <span class="as-Spring" />

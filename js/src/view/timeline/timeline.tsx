@@ -1,10 +1,12 @@
 /** The timeline: filter, Follow, and the rows of the run. */
+
 import { useComputed, useSignalEffect } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { Icon } from "../../icons/icon";
 import type { Debugger } from "../../model/debugger";
 import { Button } from "../button";
+import { SearchField } from "../fields";
 import { lazy, withStyles } from "../lazy";
+import { Empty } from "../told";
 import { count } from "../words";
 import { filesOfRows, type Left, Lines, leftBy } from "./lines";
 import { Rows } from "./rows";
@@ -87,25 +89,23 @@ function Filter({ model, left }: { model: Debugger; left: Left | null }) {
     event.stopPropagation();
   };
   return (
-    <label class="as-Search">
-      <Icon name="filter" small />
-      <input
-        ref={input}
-        class="as-Input as-Filter"
-        type="text"
-        placeholder="Filter events"
-        aria-label="Filter events"
-        title="Filter by number, actor, tool, file, or text of rows, results and answers (/)"
-        spellcheck={false}
-        value={model.filter.value}
-        onInput={(event) => {
-          model.filter.value = event.currentTarget.value;
-        }}
-        onKeyDown={onKeyDown}
-      />
+    <SearchField
+      icon="filter"
+      inputRef={input}
+      field="as-Filter"
+      label="Filter events"
+      placeholder="Filter events"
+      title="Filter by number, actor, tool, file, or text of rows, results and answers (/)"
+      spellcheck={false}
+      value={model.filter.value}
+      onText={(text) => {
+        model.filter.value = text;
+      }}
+      onKeyDown={onKeyDown}
+    >
       {model.filter.value === "" && <kbd class="as-Kbd">/</kbd>}
       {model.filter.value.trim() !== "" && <Counted model={model} left={left} />}
-    </label>
+    </SearchField>
   );
 }
 
@@ -139,25 +139,25 @@ function Follow({ model }: { model: Debugger }) {
 }
 
 function NoMatch({ model, filter }: { model: Debugger; filter: string }) {
+  const clear = (
+    <Button
+      outline
+      icon="close"
+      hint="Show all events again"
+      onClick={() => {
+        model.filter.value = "";
+      }}
+    >
+      Clear the filter
+    </Button>
+  );
   return (
-    <div class="as-Empty">
+    <Empty actions={clear}>
       <h3 class="as-Ellipsis">No event matches “{filter}”</h3>
       <p>
         {count(model.window.rows.value.length, "event")} filtered out. The filter looks at numbers,
         actors, tool names, changed files, what happened, and whole results and answers.
       </p>
-      <div class="as-Empty-actions">
-        <Button
-          outline
-          icon="close"
-          hint="Show all events again"
-          onClick={() => {
-            model.filter.value = "";
-          }}
-        >
-          Clear the filter
-        </Button>
-      </div>
-    </div>
+    </Empty>
   );
 }
