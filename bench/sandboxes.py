@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
-from agentstepper_nb.coding.sandbox import Access, ResourceLimits, Sandbox, SandboxChoice
+from agentstepper_nb.coding.sandbox import Access, ResourceLimits, SandboxChoice
 from agentstepper_nb.coding.sandbox.choice import choose
+from agentstepper_nb.coding.sandbox.launch import Sandbox
 from agentstepper_nb.coding.tools.processes import prepared, run
 from agentstepper_nb.errors import SandboxError
 

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from ..coding.confinement import report_lines
-from ..coding.folders import Folders
 from ..coding.options import Options, options_of
 from ..coding.orchestrator import RunResult
 from ..coding.session import CodingSession
-from ..coding.session_list import kept_sessions
+from ..coding.session_list import Folders, kept_sessions
 from ..coding.session_log import Mode
 from ..discover import data_dir
 from ..errors import AgentStepperError

@@ -9,9 +9,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
-from ..coding.folders import Folders
 from ..coding.policy import Rule, RuleBook
 from ..coding.policy.rules import RUN_COMMAND
+from ..coding.session_list import Folders
 from ..coding.tools import default_tools
 from ..discover import data_dir
 from ..errors import RulesError

@@ -6,23 +6,22 @@ import asyncio
 import json
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ..errors import AgentStepperError, InjectedError, ToolDeniedError
-from ..llm_wire.conversation import ToolCall, ToolSpec
+from ..llm_wire.conversation import ToolCall
 from ..llm_wire.events import TraceEvent
-from .approval_flow import Beside, Deciding, approval_entry
-from .approvals import ApprovalRequest, Decision
-from .outputs import shortened
-from .policy.base import Judgement, PolicyDecision, PolicyEngine
-from .results import as_json, from_json, noted, plain
+from .approvals import ApprovalRequest, Beside, Deciding, Decision, approval_entry
+from .policy.engine import Judgement, PolicyDecision, PolicyEngine
+from .results import as_json, from_json, noted, plain, shortened
 from .session_log import EDITED
 from .snapshots import Snapshots
 from .tool import Risk, Tool, ToolContext, ToolResult
+from .tools import ToolRegistry
 from .tools.run_command import SUFFIX, RunCommand, again
 from .transcript import Transcript
 
@@ -33,16 +32,8 @@ if TYPE_CHECKING:
 
 #: Called with a tool's name and arguments where a person allows them from now on.
 Remember = Callable[[str, Any], None]
-
-
-class Tools(Protocol):
-    """The tools that a model may call."""
-
-    def specs(self) -> tuple[ToolSpec, ...]:
-        """What the model is told of them."""
-
-    def get(self, name: str) -> Tool | None:
-        """The tool of a name; None where there is none."""
+#: Called with a tool's name and arguments, as they are in force, when the tool begins.
+Began = Callable[[str, Any], None]
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
@@ -86,11 +77,12 @@ class Calls:
         patience: Seconds that one may take; None is without end.
         remember: What to do with "always"; None: nothing.
         snapshots: Stores the workspace before each change; None stores nothing.
+        began: Is called as each call is carried out; None: nobody is told.
     """
 
     def __init__(
         self,
-        tools: Tools,
+        tools: ToolRegistry,
         policy: PolicyEngine,
         ctx: ToolContext,
         transcript: Transcript,
@@ -99,6 +91,7 @@ class Calls:
         patience: float | None,
         remember: Remember | None,
         snapshots: Snapshots | None = None,
+        began: Began | None = None,
     ) -> None:
         self._tools = tools
         self._policy = policy
@@ -109,6 +102,7 @@ class Calls:
         self._patience = patience
         self._remember = remember
         self._snapshots = snapshots
+        self._began = began
         self._warned: str | None = None  # why no snapshot was made
 
     async def carry_out(self, call: ToolCall) -> ToolResult:
@@ -288,9 +282,7 @@ class Calls:
         limit = asyncio.timeout(self._patience)
         try:
             async with limit:
-                if not wanted.tool.policy.read_only:
-                    await self._save_workspace()
-                result = await wanted.tool.execute(wanted.args, self._ctx)
+                result = await self._execute(wanted.tool, wanted)
         except Exception as error:  # tools raise nothing, but this one did
             if limit.expired():
                 text = f"{wanted.name} took longer than {self._patience:g} seconds."
@@ -301,6 +293,13 @@ class Calls:
                 raise
             return _failed(wanted.name, error)  # something of its own was cancelled, and not we
         return shortened(plain(result), self._ctx.output_limit, self._ctx.outputs)
+
+    async def _execute(self, tool: Tool, wanted: Wanted) -> ToolResult:
+        if not tool.policy.read_only:
+            await self._save_workspace()
+        if self._began is not None:
+            self._began(wanted.name, wanted.args)
+        return await tool.execute(wanted.args, self._ctx)
 
     async def _save_workspace(self) -> None:
         """Store the workspace before a tool changes it; say once why that can't be done."""

@@ -8,86 +8,30 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, Unpack, cast
 
 import msgspec
 
-from ..llm_wire.conversation import ModelRequest, ToolSpec
+from ..llm_wire.conversation import ModelRequest
 from ..llm_wire.events import AgentEvent, TraceEvent
 from ..protocol.chat import Piece
 from ..protocol.coding_settings import SettingsDict
 from .approvals import ApprovalRequest, Decision
-from .calls import Tools
-from .folders import Folders
 from .options import Options
 from .orchestrator import RunResult
 from .pieces import Hearer, Pieces, fitting
 from .policy import PolicyEngine
-from .policy.base import Factory
+from .policy.engine import Factory
 from .session import CodingSession
-from .tool import Risk, Tool, ToolContext, ToolPolicy, ToolResult
+from .tool import Risk
 from .tools import default_tools
 
 if TYPE_CHECKING:
     from ..models.base import ModelProvider
     from ..sdk.aclient import AsyncAgentStepper
-
-
-#: Called with a tool's name and arguments, as they are in force.
-Began = Callable[[str, Any], None]
-
-
-class Announced:
-    """Tools, each of which says when it begins.
-
-    Args:
-        tools: The tools.
-        began: Is told. It is called where a call is carried out: after the policy, and who was asked.
-    """
-
-    def __init__(self, tools: Tools, began: Began) -> None:
-        self._tools = tools
-        self._began = began
-
-    def specs(self) -> tuple[ToolSpec, ...]:
-        """See `Tools.specs`."""
-        return self._tools.specs()
-
-    def get(self, name: str) -> Tool | None:
-        """See `Tools.get`."""
-        tool = self._tools.get(name)
-        return None if tool is None else _Announcing(tool, self._began)
-
-
-class _Announcing:
-    """A tool that says when it begins."""
-
-    def __init__(self, tool: Tool, began: Began) -> None:
-        self._tool = tool
-        self._began = began
-
-    @property
-    def name(self) -> str:
-        return self._tool.name
-
-    @property
-    def description(self) -> str:
-        return self._tool.description
-
-    @property
-    def policy(self) -> ToolPolicy:
-        return self._tool.policy
-
-    @property
-    def input_schema(self) -> dict[str, Any]:
-        return self._tool.input_schema
-
-    async def execute(self, args: Any, ctx: ToolContext) -> ToolResult:
-        self._began(self.name, args)
-        return await self._tool.execute(args, ctx)
 
 
 #: Makes a session's id of a conversation's name: the same whenever it is opened again.
@@ -150,35 +94,22 @@ class CodingChats:
             ModelError: There is no such provider, or it can't be used here.
         """
         chat = CodingChat(root)
-        tools = default_tools(shell=self._options.get("shell"), images=True)
         own: Options = {
-            "tools": Announced(tools, chat.began),
+            "tools": default_tools(shell=self._options.get("shell"), images=True),
+            "began": chat.began,
             "approver": chat,
             "listener": chat.hear,
             "debugger": False,  # until an answer brings one
         }
-        options = cast(Options, {**self._options, **own})
-        id, provider = str(uuid.uuid5(_IDS, name)), self._lent()
-        if Folders(data_dir).log(id).exists():
-            chat.session = await CodingSession.resume(
-                id,
-                workspace=workspace,
-                provider=provider,
-                model=self._model,
-                data_dir=data_dir,
-                mode="chat",
-                **options,
-            )
-        else:
-            chat.session = await CodingSession.create(
-                session_id=id,
-                workspace=workspace,
-                provider=provider,
-                model=self._model,
-                data_dir=data_dir,
-                mode="chat",
-                **options,
-            )
+        chat.session = await CodingSession.open(
+            str(uuid.uuid5(_IDS, name)),
+            workspace=workspace,
+            provider=self._lent(),
+            model=self._model,
+            data_dir=data_dir,
+            mode="chat",
+            **cast(Options, {**self._options, **own}),
+        )
         return chat
 
     async def close(self) -> None:

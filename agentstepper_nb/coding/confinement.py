@@ -11,14 +11,14 @@ from msgspec import Struct
 from ..discover import private_folders
 from ..errors import SandboxError
 from ..protocol.coding import SandboxReport
-from .folders import Folders
 from .policy.denied import DeniedFiles, denied_files
 from .policy.rulebook import RuleBook
-from .sandbox import Access, ResourceLimits, Sandbox, SandboxChoice, SandboxMode, SessionGrants
+from .sandbox import Access, ResourceLimits, SandboxChoice, SandboxMode, SessionGrants
 from .sandbox.choice import Chosen, choose
-from .sandbox.home import PrivateHome
+from .sandbox.environment import PrivateHome
 from .sandbox.landlock import SIGNALS
-from .sandbox.launch import Unconfined
+from .sandbox.launch import Sandbox, Unconfined
+from .session_list import Folders
 
 _UNPROTECTED: Final = (
     "approvals are no protection against a command itself: it does what you can do, and may read the "

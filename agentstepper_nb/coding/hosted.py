@@ -5,61 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 
 from ..errors import AgentStopped, CommandError
-from ..llm_wire.conversation import ChatMessage, UserMessage
+from ..llm_wire.conversation import UserMessage
 from ..llm_wire.events import AgentEvent, TextDelta, ToolCallReady, ToolResultEvent, TraceEvent
 from ..protocol import coding as wire
-from ..protocol.values import Usage
 from .approvals import Approver, HttpApprover
 from .feed import Feed
 from .results import arguments, plain
 
-
-class Outcome(Protocol):
-    """How an answer ended; `RunResult` is one."""
-
-    @property
-    def reason(self) -> str:
-        """`done`, `max_iterations`, `cancelled` or `error`."""
-
-    @property
-    def usage(self) -> Usage | None:
-        """What it cost."""
-
-
-class Conversation(Protocol):
-    """What is hosted; `CodingSession` is one."""
-
-    @property
-    def id(self) -> str:
-        """Its id, also of its log."""
-
-    @property
-    def run_id(self) -> str | None:
-        """Its run in the debugger."""
-
-    @property
-    def messages(self) -> Sequence[ChatMessage]:
-        """What was said so far."""
-
-    @property
-    def sandbox(self) -> wire.SandboxReport | None:
-        """What holds its commands; None: it runs none."""
-
-    async def run(self, prompt: str) -> Outcome:
-        """Answer a message."""
-
-    async def cancel(self) -> None:
-        """Break the answer off."""
-
-    async def close(self) -> None:
-        """End the session; its log stays."""
+if TYPE_CHECKING:
+    from .session import CodingSession
 
 
 class Opening(Struct, frozen=True, kw_only=True):
@@ -77,7 +38,7 @@ class Opening(Struct, frozen=True, kw_only=True):
 
 
 #: Opens a session: a new one, or the one of an id that was kept.
-Opener = Callable[[Opening, str | None], Awaitable[Conversation]]
+Opener = Callable[[Opening, str | None], Awaitable["CodingSession"]]
 
 
 class Hosted:
@@ -94,7 +55,7 @@ class Hosted:
         self._how = how
         self._log = log
         self._started_at = time.time()
-        self._conversation: Conversation | None = None
+        self._conversation: CodingSession | None = None
         self._answering: asyncio.Task[None] | None = None
 
     async def open(self, opener: Opener, kept: str | None) -> str:
@@ -112,7 +73,7 @@ class Hosted:
         return self._conversation.id
 
     @property
-    def conversation(self) -> Conversation:
+    def conversation(self) -> CodingSession:
         """What is hosted, once open."""
         assert self._conversation is not None
         return self._conversation

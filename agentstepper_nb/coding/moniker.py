@@ -22,7 +22,6 @@ from ..runtime.frame import FrameIn, FrameOut
 from ..runtime.moniker import Moniker, Task
 from ..runtime.monikers.config import Said, check_provider, config_of
 from ..sdk.door import ambient
-from .folders import Folders
 from .options import Options, options_of
 from .orchestrator import RunResult
 from .session import CodingSession
@@ -148,23 +147,13 @@ class CodingMoniker(Moniker):
         config, data_dir = self._config, self.task.data_dir
         registry.check_message(config.provider, config.model)
         options: Options = {**options_of(config), "debugger": debugger}
-        if Folders(data_dir).log(self._id).exists():
-            return await CodingSession.resume(
-                self._id,
-                data_dir=data_dir,
-                mode="server",
-                workspace=Path(config.workspace),
-                provider=config.provider,
-                model=config.model,
-                **options,
-            )
-        return await CodingSession.create(
+        return await CodingSession.open(
+            self._id,
             workspace=Path(config.workspace),
             provider=config.provider,
             model=config.model,
             data_dir=data_dir,
             mode="server",
-            session_id=self._id,
             **options,
         )
 

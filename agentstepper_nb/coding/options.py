@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from ..errors import SessionError
 from ..protocol.coding_settings import DEFAULTS, CodingSettings, SettingsDict, chosen, chosen_of
 from .approvals import Approver
-from .calls import Tools
+from .calls import Began
 from .policy import PolicyEngine
-from .policy.base import Factory
-from .tools import default_tools
+from .policy.engine import Factory
+from .tools import ToolRegistry, default_tools
 from .transcript import Listener
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ class Options(SettingsDict, total=False):
     step: bool  # whether its run begins stepping
     listener: Listener | None  # called with each event as it happens
     limits: Limits  # the settings win
-    tools: Tools  # in place of `default_tools`
+    began: Began | None  # called with each call as it is carried out: after policy and approval
+    tools: ToolRegistry  # in place of `default_tools`
     policy: PolicyEngine | Factory | str | None  # see `chosen_policy`; None: the default one
 
 
@@ -105,7 +106,7 @@ def check_options(options: Options) -> None:
         raise SessionError(f"A setting of the coding session can't be: {error}.") from None
 
 
-def tools_of(options: Options) -> Tools:
+def tools_of(options: Options) -> ToolRegistry:
     """The tools of a session.
 
     Raises:

@@ -14,20 +14,19 @@ from ..llm_wire.answers import clean, total
 from ..llm_wire.conversation import ChatMessage, ModelRequest
 from ..llm_wire.events import TraceEvent
 from ..protocol.values import Usage
-from .approval_flow import Deciding
-from .approvals import Approver
-from .calls import Calls, Remember, Tools
+from .approvals import Approver, Deciding
+from .calls import Began, Calls, Remember
 from .confinement import Confinement
 from .options import Limits
-from .outputs import OutputStore
-from .policy.base import PolicyEngine
-from .prompt import system_prompt
-from .queries import Queries
+from .policy.engine import PolicyEngine
+from .queries import Queries, system_prompt
+from .results import OutputStore
 from .session_log import SessionLog
 from .snapshots import Snapshots
 from .tool import ToolContext, ToolResult
+from .tools import ToolRegistry
 from .transcript import Listener, Transcript
-from .workspace import Workspace
+from .workspace import LocalWorkspace
 
 if TYPE_CHECKING:
     from ..models.base import ModelProvider
@@ -91,6 +90,7 @@ class AgentOrchestrator:
         tools: What the model may call.
         policy: Judges each call.
         approver: Somebody to ask, besides the debugger's view; None for nobody.
+        began: Called with a tool's name and arguments as a call is carried out.
         dbg: An open `AsyncAgentStepper`, in which each step is to be seen; None for none.
         session_log: Where everything is kept; None keeps nothing.
         listeners: Called with each event as it happens.
@@ -109,11 +109,12 @@ class AgentOrchestrator:
         self,
         provider: ModelProvider,
         model: str,
-        workspace: Workspace,
-        tools: Tools,
+        workspace: LocalWorkspace,
+        tools: ToolRegistry,
         policy: PolicyEngine,
         *,
         approver: Approver | None = None,
+        began: Began | None = None,
         dbg: AsyncAgentStepper | None = None,
         session_log: SessionLog | None = None,
         listeners: Sequence[Listener] = (),
@@ -133,6 +134,7 @@ class AgentOrchestrator:
         self._tools = tools
         self._policy = policy
         self._approver = approver
+        self._began = began
         self._log = session_log
         self._listeners = tuple(listeners)
         self._limits = limits or Limits()
@@ -231,6 +233,7 @@ class _Turns:
             limits.tool_time,
             agent._remember,
             agent._snapshots,
+            agent._began,
         )
 
     async def run(self, prompt: str) -> RunResult:

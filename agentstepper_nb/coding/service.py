@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -17,15 +17,24 @@ from ..models import registry
 from ..protocol import coding as wire
 from ..rpc.line import Service
 from ..worker.service import ServiceContext
-from .folders import is_session_id
-from .hosted import Conversation, Hosted, Opener, Opening
+from .hosted import Hosted, Opener, Opening
+from .session_list import (
+    Folders,
+    is_session_id,
+    kept_info,
+    kept_session,
+    kept_sessions,
+    shown_messages,
+)
+from .transcript import load_messages
+
+if TYPE_CHECKING:
+    from .session import CodingSession
 
 #: Sessions that are open at a time.
 MOST_SESSIONS: Final = 100
 #: Seconds that a call waits for an approval before that is a denial.
 APPROVAL_TIMEOUT: Final = 300.0
-
-#: What a session's id may be: it is part of a file's name.
 
 Params = TypeVar("Params")
 
@@ -33,9 +42,9 @@ Params = TypeVar("Params")
 def create(context: ServiceContext) -> Service:
     """Make the service; what the entry point names."""
 
-    async def opened(opening: Opening, kept: str | None) -> Conversation:
+    async def opened(opening: Opening, kept: str | None) -> CodingSession:
         # Models, tools and the debugger are imported where somebody needs them.
-        from .folders import Folders
+        from ..sdk.flow import new_id
         from .options import Options, options_of
         from .session import CodingSession
 
@@ -46,24 +55,14 @@ def create(context: ServiceContext) -> Service:
             "approver": opening.approver,
             "listener": opening.listener,
         }
-        folder, workspace = context.data_dir, Path(how.workspace_path)
-        if kept is None:
-            return await CodingSession.create(
-                workspace=workspace,
-                provider=how.provider,
-                model=how.model,
-                data_dir=folder,
-                mode="server",
-                **options,
-            )
-        if not Folders(folder).log(kept).exists():
+        if kept is not None and not Folders(context.data_dir).log(kept).exists():
             raise _no_session(kept)
-        return await CodingSession.resume(
-            kept,
-            workspace=workspace,
+        return await CodingSession.open(
+            kept or new_id(),
+            workspace=Path(how.workspace_path),
             provider=how.provider,
             model=how.model,
-            data_dir=folder,
+            data_dir=context.data_dir,
             mode="server",
             **options,
         )
@@ -166,9 +165,6 @@ class CodingService:
 
     def _kept(self, limit: int) -> tuple[wire.SessionInfo, ...]:
         """The kept sessions that aren't open here; reads their logs."""
-        from .folders import Folders
-        from .session_list import kept_info, kept_sessions
-
         kept = kept_sessions(Folders(self._data_dir), limit + len(self._open))
         return tuple(kept_info(each) for each in kept if each.summary.id not in self._open)[:limit]
 
@@ -176,16 +172,10 @@ class CodingService:
         hosted = self._open.get(params.session)
         if hosted is None:
             return await asyncio.to_thread(self._show_kept, params)
-        from .session_list import shown_messages
-
         messages, earlier = shown_messages(hosted.conversation.messages, params.messages)
         return wire.SessionShown(session=hosted.info(), messages=messages, earlier=earlier)
 
     def _show_kept(self, params: wire.ShowSession) -> wire.SessionShown:
-        from .folders import Folders
-        from .log_reader import load_messages
-        from .session_list import kept_info, kept_session, shown_messages
-
         folders = Folders(self._data_dir)
         try:
             kept = kept_session(folders, folders.summary(params.session))

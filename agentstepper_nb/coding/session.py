@@ -7,20 +7,33 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
+import msgspec
+
 from ..errors import SessionError
 from ..llm_wire.conversation import ChatMessage
+from ..llm_wire.events import TraceEvent
 from ..models import registry
 from ..protocol.coding import SandboxReport
 from ..sdk.flow import new_id
 from .confinement import Confinement, report_lines, sandbox_settings
-from .debugger_run import NoDebuggerError, end_stopped, join_run, open_run, run_name
-from .folders import Folders
 from .options import Options, check_options, unheeded
 from .orchestrator import AgentOrchestrator, RunResult
 from .policy import RuleBook
+from .session_list import Folders
 from .session_log import Mode, SessionEnd, SessionLog, SessionStart
-from .session_parts import begin_log, listeners_of, make_agent, open_workspace, send_sandbox
+from .session_parts import (
+    NoDebuggerError,
+    begin_log,
+    end_stopped,
+    join_run,
+    listeners_of,
+    make_agent,
+    open_run,
+    open_workspace,
+    run_name,
+)
 from .snapshots import Snapshots
+from .transcript import Transcript
 
 if TYPE_CHECKING:
     from ..models.base import ModelProvider
@@ -165,6 +178,39 @@ class CodingSession:
         return await cls._open(start, data_dir, chosen, options)
 
     @classmethod
+    async def open(
+        cls,
+        id: str,
+        *,
+        workspace: Path,
+        provider: str | ModelProvider,
+        model: str,
+        data_dir: Path,
+        mode: Mode,
+        **options: Unpack[Options],
+    ) -> CodingSession:
+        """Go on with a session, or begin it where there is none. Arguments and errors as `create`."""
+        if Folders(data_dir).log(id).exists():
+            return await cls.resume(
+                id,
+                workspace=workspace,
+                provider=provider,
+                model=model,
+                data_dir=data_dir,
+                mode=mode,
+                **options,
+            )
+        return await cls.create(
+            session_id=id,
+            workspace=workspace,
+            provider=provider,
+            model=model,
+            data_dir=data_dir,
+            mode=mode,
+            **options,
+        )
+
+    @classmethod
     async def _open(
         cls,
         start: SessionStart,
@@ -180,7 +226,8 @@ class CodingSession:
         log = SessionLog(folders.log(start.session_id))
         confinement: Confinement | None = None
         try:
-            messages = await begin_log(log, start, listeners_of(options), unheeded(serves, options))
+            transcript = Transcript((), log, listeners_of(options))
+            messages = await begin_log(log, start, transcript, unheeded(serves, options))
             confinement = await asyncio.to_thread(
                 Confinement.open,
                 sandbox_settings(options),
@@ -204,7 +251,8 @@ class CodingSession:
                 snapshots,
                 confinement,
             )
-            send_sandbox(log, session.sandbox, listeners_of(options))
+            report = msgspec.json.decode(msgspec.json.encode(session.sandbox))  # as the log has it
+            transcript.tell(TraceEvent("sandbox", report))
             if options.get("debugger", True):
                 await session._open_debugger()
         except BaseException:

@@ -1,4 +1,4 @@
-"""The parts that a coding session is opened with: workspace, log, sandbox report, agent."""
+"""The parts that a coding session is opened with: workspace, log, agent, the debugger's run."""
 
 from __future__ import annotations
 
@@ -6,23 +6,22 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from ..errors import SessionError
+from ..errors import AgentStepperError, AgentStopped, SessionError, WorkspaceError
 from ..llm_wire.conversation import ChatMessage
 from ..llm_wire.events import TraceEvent
-from ..protocol.coding import SandboxReport
+from ..sdk.aclient import AsyncAgentStepper
+from ..sdk.door import ambient
+from ..sdk.pumps import in_thread
 from .confinement import Confinement
-from .folders import Folders
-from .log_reader import load_messages
 from .options import Limits, Options, limited, tools_of
 from .orchestrator import AgentOrchestrator
-from .outputs import OutputStore
 from .policy import DefaultPolicyEngine, RuleBook, chosen_policy
 from .policy.denied import FileDenials
+from .results import OutputStore
+from .session_list import Folders
 from .session_log import SessionLog, SessionStart
 from .snapshots import Snapshots
-from .transcript import Listener, Transcript
+from .transcript import Listener, Transcript, load_messages
 from .workspace import LocalWorkspace
 
 if TYPE_CHECKING:
@@ -46,14 +45,14 @@ def open_workspace(folder: str, rules: RuleBook) -> LocalWorkspace:
 
 
 async def begin_log(
-    log: SessionLog, start: SessionStart, listeners: tuple[Listener, ...], warnings: list[str]
+    log: SessionLog, start: SessionStart, transcript: Transcript, warnings: list[str]
 ) -> list[ChatMessage]:
     """Load the conversation of a log, log that the session starts, and send warnings.
 
     Args:
         log: The session's log.
         start: What the session is started with.
-        listeners: Who hears the warnings.
+        transcript: Logs and sends the warnings.
         warnings: What a person should know of the settings; the log's own are added.
 
     Raises:
@@ -65,16 +64,9 @@ async def begin_log(
         log.append(start)
     except OSError as error:
         raise SessionError(f"The session's log {log.path} can't be used: {error}.") from None
-    transcript = Transcript((), log, listeners)
     for text in warnings:
         transcript.tell(TraceEvent("warning", {"message": text}))
     return messages
-
-
-def send_sandbox(log: SessionLog, report: SandboxReport, listeners: tuple[Listener, ...]) -> None:
-    """Log which sandbox a session has, and tell the listeners."""
-    told = msgspec.json.decode(msgspec.json.encode(report))  # as the log has it
-    Transcript((), log, listeners).tell(TraceEvent("sandbox", told))
 
 
 def make_agent(
@@ -125,6 +117,7 @@ def make_agent(
         tools_of(options),
         chosen_policy(options.get("policy"), default),
         approver=options.get("approver"),
+        began=options.get("began"),
         session_log=log,
         listeners=listeners_of(options),
         limits=limited(options.get("limits") or Limits(), options),
@@ -141,3 +134,65 @@ def listeners_of(options: Options) -> tuple[Listener, ...]:
     """Who hears a session's events."""
     listener = options.get("listener")
     return () if listener is None else (listener,)
+
+
+class NoDebuggerError(AgentStepperError):
+    """There is none to be had; the text says why."""
+
+
+async def open_run(
+    name: str, workspace: Path | None, *, step: bool, notice: str = ""
+) -> AsyncAgentStepper:
+    """Open a run in the debugger that is found here.
+
+    Args:
+        name: What the agent is called there.
+        workspace: The folder whose changes are shown, if that can be done.
+        step: Whether it begins stepping; else it goes on until a stop or an approval halts it.
+        notice: What a person must know of the whole run.
+
+    Raises:
+        NoDebuggerError: There is none, or there are several, or it refuses.
+    """
+    try:
+        try:
+            return await _connect(name, workspace, step, notice)
+        except WorkspaceError:  # what can't be watched can be worked in
+            return await _connect(name, None, step, notice)
+    except (AgentStepperError, OSError) as error:
+        raise NoDebuggerError(str(error)) from None
+
+
+async def join_run(dbg: AsyncAgentStepper, name: str, workspace: Path) -> AsyncAgentStepper:
+    """Take part in a run that is somebody else's, and stays theirs; arguments and errors as `open_run`.
+
+    Args:
+        dbg: Theirs.
+        name: What the agent is called there.
+        workspace: The folder; where they watch it, its changes are told once.
+    """
+    with ambient(dbg):
+        return await open_run(
+            name, workspace if dbg._watched(workspace) is None else None, step=False
+        )
+
+
+async def run_name(dbg: AsyncAgentStepper) -> str | None:
+    """What the debugger calls a run, as `Run #3 of code`; None where it doesn't say."""
+    timeline = await in_thread(dbg._timeline)
+    return None if timeline is None else timeline.run.name
+
+
+async def end_stopped(dbg: AsyncAgentStepper) -> None:
+    """End a run in which Stop was pressed, and say that it ends by that."""
+    await dbg.__aexit__(AgentStopped, AgentStopped("The person pressed Stop."), None)
+
+
+async def _connect(name: str, workspace: Path | None, step: bool, notice: str) -> AsyncAgentStepper:
+    return await AsyncAgentStepper.connect(
+        name,
+        agent_workspace_path=workspace,
+        stop_on_entry=False,
+        mode="step" if step else "continue",
+        notice=notice,
+    )

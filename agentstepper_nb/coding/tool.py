@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from ..errors import UnsafePathError
 from ..protocol.values import Risk as Risk
@@ -17,8 +17,8 @@ from .results import ToolResult as ToolResult
 if TYPE_CHECKING:
     from ..llm_wire.events import AgentEvent
     from .confinement import Confinement
-    from .outputs import OutputStore
-    from .workspace import Workspace
+    from .results import OutputStore
+    from .workspace import LocalWorkspace
 
 
 class ToolPolicy(Struct, frozen=True, kw_only=True):
@@ -32,7 +32,7 @@ class ToolPolicy(Struct, frozen=True, kw_only=True):
 class ToolContext(Struct, kw_only=True):
     """What a tool is given besides its arguments."""
 
-    workspace: Workspace
+    workspace: LocalWorkspace
     cancel: asyncio.Event  # set: end soon
     emit: Callable[[AgentEvent], None] = lambda event: None
     output_limit: int = 64 * 1024  # bytes of a result that the model is given
@@ -122,6 +122,35 @@ class StructTool(ABC, Generic[A]):
     @abstractmethod
     async def run(self, args: A, ctx: ToolContext) -> ToolResult:
         """What the tool does with arguments that fit."""
+
+
+#: A path as arguments have it.
+PathArgument = Annotated[str, Meta(description="Relative to the workspace, parted by `/`.")]
+
+
+class FileTool(StructTool[A]):
+    """The base of tools that read and write files: they work on a thread, and no event loop waits."""
+
+    async def run(self, args: A, ctx: ToolContext) -> ToolResult:
+        """Work on a thread. Cancelled, it goes on there to its end: nothing is left half done."""
+        return await asyncio.to_thread(self.work, args, ctx)
+
+    @abstractmethod
+    def work(self, args: A, ctx: ToolContext) -> ToolResult:
+        """What the tool does with arguments that fit."""
+
+
+def shown(name: str) -> str:
+    """A name as JSON can carry it: those of the disk may be no UTF-8."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def left_out(files: int) -> dict[str, str]:
+    """What a result says of files that a rule keeps from being read; nothing of none."""
+    if not files:
+        return {}
+    counted = "1 file" if files == 1 else f"{files:,} files"
+    return {"left_out": f"{counted}: a rule denies reading."}
 
 
 def _said(error: OSError) -> str:

@@ -58,66 +58,14 @@ class Denials(Protocol):
         """The rule that keeps a tool from a file, in words by `str`; None where none does."""
 
 
-class Workspace(Protocol):
-    """A folder, and the only door to its files. Paths are relative to it, with `/`.
-
-    Links are followed as long as they lead about inside. What raises OSError raises `UnsafePathError`,
-    which is one, where the path is unsafe.
-    """
-
-    @property
-    def root(self) -> Path:
-        """The folder, with all links resolved."""
-
-    def resolve_path(self, relative: str) -> Path | None:
-        """Where a path leads; None where that is unsafe."""
-
-    def is_path_safe(self, full: str) -> bool:
-        """Whether an absolute path is inside, links resolved."""
-
-    def kind(self, relative: str) -> Kind | None:
-        """What stands at a path, itself and not where it leads; None for nothing. Raises OSError."""
-
-    def is_denied(self, relative: str) -> bool:
-        """Whether a rule keeps a file from being read. What can't be looked at isn't denied."""
-
-    def list_dir(self, relative: str) -> list[Entry]:
-        """What a folder holds, by name. Raises OSError."""
-
-    def open(self, relative: str) -> BinaryIO:
-        """Open a plain file for reading; the caller closes it. Raises OSError."""
-
-    def read_bytes(self, relative: str, limit: int = READ_LIMIT) -> bytes:
-        """A file's contents. Raises OSError, also for more than `limit` bytes."""
-
-    def read_text(self, relative: str) -> str:
-        """A UTF-8 file's contents. Raises OSError, or UnicodeError."""
-
-    def mode(self, relative: str) -> int:
-        """A file's permissions. Raises OSError."""
-
-    def write_bytes(self, relative: str, data: bytes, mode: int | None = None) -> None:
-        """Write a file, whole or not at all, with the folders it needs. Raises OSError.
-
-        Args:
-            relative: Where. A link there is refused, and so is what lies in a `.git`.
-            data: What it is to hold.
-            mode: Its permissions; None: as they were, and those of any new file where there was none.
-        """
-
-    def delete(self, relative: str) -> None:
-        """Delete a file, or a link and not what it leads to, and the folders that are empty then.
-
-        Raises OSError.
-        """
-
-
 class LocalWorkspace:
-    """A folder of this machine; see `Workspace`.
+    """A folder of this machine, and the only way to its files. Paths are relative to it, with `/`.
 
-    It is held open, so that it stays the same one whatever is put in its place. A file with another
-    name outside, by a hard link, is inside as well: it can be read; written, the name in here gets a
-    file of its own, and the other keeps what it has.
+    The folder is held open, so that it stays the same one whatever is put in its place. Links are
+    followed as long as they lead about inside. A file with another name outside, by a hard link, is
+    inside as well: it can be read; written, the name in here gets a file of its own, and the other
+    keeps what it has. What raises OSError raises `UnsafePathError`, which is one, where the path is
+    unsafe.
 
     Args:
         root: The folder.
@@ -160,7 +108,7 @@ class LocalWorkspace:
         return self.resolve_path(inside.as_posix()) is not None
 
     def kind(self, relative: str) -> Kind | None:
-        """What stands at a path; see `Workspace`."""
+        """What stands at a path, itself and not where it leads; None for nothing. Raises OSError."""
         try:
             with self._at(relative, follow=False) as spot:
                 return _kind(_look(spot).st_mode)
@@ -168,7 +116,7 @@ class LocalWorkspace:
             return None
 
     def is_denied(self, relative: str) -> bool:
-        """Whether a rule keeps a file from being read; see `Workspace`."""
+        """Whether a rule keeps a file from being read. What can't be looked at isn't denied."""
         if self._denials is None or not self._denials.any():
             return False
         try:
@@ -178,7 +126,7 @@ class LocalWorkspace:
             return False
 
     def list_dir(self, relative: str) -> list[Entry]:
-        """What a folder holds; see `Workspace`."""
+        """What a folder holds, by name. Raises OSError."""
         with self._at(relative) as spot:
             folder = os.open(
                 spot.name,
@@ -192,7 +140,7 @@ class LocalWorkspace:
                 os.close(folder)
 
     def open(self, relative: str) -> BinaryIO:
-        """Open a plain file for reading; see `Workspace`."""
+        """Open a plain file for reading; the caller closes it. Raises OSError."""
         with self._at(relative) as spot:
             _must_be_file(_look(spot), relative)  # to open a device may do something already
             descriptor = os.open(spot.name, _READ, dir_fd=spot.folder)
@@ -205,7 +153,7 @@ class LocalWorkspace:
             raise
 
     def read_bytes(self, relative: str, limit: int = READ_LIMIT) -> bytes:
-        """A file's contents; see `Workspace`."""
+        """A file's contents. Raises OSError, also for more than `limit` bytes."""
         with self.open(relative) as file:
             data = file.read(limit + 1)
         if len(data) > limit:
@@ -213,16 +161,22 @@ class LocalWorkspace:
         return data
 
     def read_text(self, relative: str) -> str:
-        """A UTF-8 file's contents; see `Workspace`."""
+        """A UTF-8 file's contents. Raises OSError, or UnicodeError."""
         return self.read_bytes(relative).decode()
 
     def mode(self, relative: str) -> int:
-        """A file's permissions; see `Workspace`."""
+        """A file's permissions. Raises OSError."""
         with self._at(relative) as spot:
             return stat.S_IMODE(_look(spot).st_mode)
 
     def write_bytes(self, relative: str, data: bytes, mode: int | None = None) -> None:
-        """Write a file, whole or not at all; see `Workspace`."""
+        """Write a file, whole or not at all, with the folders it needs. Raises OSError.
+
+        Args:
+            relative: Where. A link there is refused, and so is what lies in a `.git`.
+            data: What it is to hold.
+            mode: Its permissions; None: as they were, and those of any new file where there was none.
+        """
         with self._at(relative, follow=False, make=True, spare_git=True) as spot:
             there = _look_if_there(spot)
             self._refuse(spot, there, _WRITER, relative)
@@ -232,7 +186,10 @@ class LocalWorkspace:
             _replace(spot, data, mode)
 
     def delete(self, relative: str) -> None:
-        """Delete a file or a link; see `Workspace`."""
+        """Delete a file, or a link and not what it leads to, and the folders that are empty then.
+
+        Raises OSError.
+        """
         with self._at(relative, follow=False, spare_git=True) as spot:
             self._refuse(spot, _look_if_there(spot), _WRITER, relative)
             os.unlink(spot.name, dir_fd=spot.folder)

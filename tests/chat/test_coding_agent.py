@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.chat.connectors.prompting import shortened
-from agentstepper_nb.coding.folders import Folders
+from agentstepper_nb.coding.session_list import Folders
 from agentstepper_nb.errors import SessionError
 from agentstepper_nb.protocol.chat import Message, Piece
 from tests.chat.coder import call, command, output, prompts, result, talking, text

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.cli import main
-from agentstepper_nb.coding.folders import Folders
 from agentstepper_nb.coding.policy import DefaultPolicyEngine, PolicyDecision, RuleBook
+from agentstepper_nb.coding.session_list import Folders
 from agentstepper_nb.coding.tools import default_tools
 from agentstepper_nb.coding.workspace import LocalWorkspace
 

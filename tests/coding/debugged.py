@@ -14,16 +14,16 @@ from typing import Any, TypeVar
 import pytest
 
 from agentstepper_nb import AsyncAgentStepper
-from agentstepper_nb.coding.log_reader import load_messages, open_calls
 from agentstepper_nb.coding.orchestrator import AgentOrchestrator, RunResult
 from agentstepper_nb.coding.session_log import SessionLog
+from agentstepper_nb.coding.transcript import load_messages, open_calls
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from agentstepper_nb.llm_wire.conversation import (
     ToolResultMessage,
 )
 from agentstepper_nb.llm_wire.events import AgentEvent, TraceEvent
 from agentstepper_nb.protocol import ui
-from tests.coding.playing import Box, Doing, Playing, Saying
+from tests.coding.playing import Doing, Playing, Saying, registry
 from tests.sdk.person import Person
 
 T = TypeVar("T")
@@ -74,7 +74,7 @@ class Made:
             model,
             "m",
             LocalWorkspace(root),
-            Box(tools),
+            registry(tools),
             Saying(),
             session_log=self.log,
             listeners=[self.events.append],

@@ -11,10 +11,9 @@ from typing import Any, Final
 import msgspec
 
 from agentstepper_nb.coding.confinement import Confinement, SandboxSettings
-from agentstepper_nb.coding.outputs import OutputStore
-from agentstepper_nb.coding.sandbox import Sandbox
-from agentstepper_nb.coding.sandbox.home import PrivateHome
-from agentstepper_nb.coding.sandbox.launch import Unconfined
+from agentstepper_nb.coding.results import OutputStore
+from agentstepper_nb.coding.sandbox.environment import PrivateHome
+from agentstepper_nb.coding.sandbox.launch import Sandbox, Unconfined
 from agentstepper_nb.coding.tool import Tool, ToolContext, ToolResult
 from agentstepper_nb.coding.tools import default_tools
 from agentstepper_nb.coding.workspace import LocalWorkspace

@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any
 
 from agentstepper_nb.coding.approvals import ApprovalRequest, Decision
-from agentstepper_nb.coding.policy.base import Judgement, PolicyDecision
+from agentstepper_nb.coding.policy.engine import Judgement, PolicyDecision
 from agentstepper_nb.coding.tool import Risk, Tool, ToolContext, ToolPolicy, ToolResult
-from agentstepper_nb.llm_wire.conversation import ModelRequest, ToolSpec
+from agentstepper_nb.coding.tools import ToolRegistry
+from agentstepper_nb.llm_wire.conversation import ModelRequest
 from agentstepper_nb.llm_wire.events import (
     AgentEvent,
     ResponseCompleted,
@@ -104,20 +105,12 @@ class Doing:
         return given if isinstance(given, ToolResult) else ToolResult.success(given)
 
 
-class Box:
+def registry(tools: Iterable[Tool]) -> ToolRegistry:
     """Tools by name."""
-
-    def __init__(self, tools: Iterable[Tool]) -> None:
-        self._tools = {tool.name: tool for tool in tools}
-
-    def get(self, name: str) -> Tool | None:
-        return self._tools.get(name)
-
-    def specs(self) -> tuple[ToolSpec, ...]:
-        return tuple(
-            ToolSpec(name=t.name, description=t.description, input_schema=t.input_schema)
-            for t in self._tools.values()
-        )
+    made = ToolRegistry()
+    for tool in tools:
+        made.register(tool)
+    return made
 
 
 class Saying:

@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from agentstepper_nb.coding.log_reader import load_messages
 from agentstepper_nb.coding.results import content
 from agentstepper_nb.coding.tool import ToolResult
+from agentstepper_nb.coding.transcript import load_messages
 from agentstepper_nb.llm_wire.conversation import AssistantMessage, ToolResultMessage
 from agentstepper_nb.protocol.values import Actor, EventKind
 from tests.sdk.person import Person

@@ -13,9 +13,9 @@ import pytest
 from agentstepper_nb.cli.code_asking import TerminalApprover
 from agentstepper_nb.cli.screen import Question, Screen
 from agentstepper_nb.coding.approvals import ApprovalRequest, Decision, HttpApprover
-from agentstepper_nb.coding.folders import Folders
 from agentstepper_nb.coding.policy import RuleBook
 from agentstepper_nb.coding.session import CodingSession
+from agentstepper_nb.coding.session_list import Folders
 from agentstepper_nb.protocol.coding import ApprovalRequired, Approve, ServerEvent
 from tests.coding.playing import Answering, Playing, calls, says
 from tests.helpers.loops import on_loop

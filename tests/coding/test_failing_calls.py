@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from agentstepper_nb.coding.options import Limits
-from agentstepper_nb.coding.policy.base import Judgement
+from agentstepper_nb.coding.policy.engine import Judgement
 from tests.coding.debugged import Made, run
 from tests.coding.playing import (
     Doing,

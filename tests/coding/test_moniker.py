@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import AgentStepperCore
-from agentstepper_nb.coding.folders import Folders
 from agentstepper_nb.coding.moniker import CodingMoniker
+from agentstepper_nb.coding.session_list import Folders
 from agentstepper_nb.protocol.runtime import SessionStatus
 from agentstepper_nb.protocol.values import Ending, EventKind
 from tests.coding import scenes

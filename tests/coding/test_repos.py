@@ -20,8 +20,8 @@ from nbclient import NotebookClient
 
 from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.coding.approvals import Decision
-from agentstepper_nb.coding.folders import Folders
 from agentstepper_nb.coding.session import CodingSession
+from agentstepper_nb.coding.session_list import Folders
 from agentstepper_nb.llm_wire.events import AgentEvent
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.values import Run

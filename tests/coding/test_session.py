@@ -12,8 +12,8 @@ import pytest
 
 from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.coding.approvals import Decision
-from agentstepper_nb.coding.folders import Folders
 from agentstepper_nb.coding.session import CodingSession
+from agentstepper_nb.coding.session_list import Folders
 from agentstepper_nb.errors import ModelError, SessionError
 from agentstepper_nb.llm_wire.conversation import ToolResultMessage, UserMessage
 from agentstepper_nb.llm_wire.events import AgentEvent, TraceEvent

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.coding.log_reader import LOST, load_messages, summary
 from agentstepper_nb.coding.results import content, plain, result_message
 from agentstepper_nb.coding.session_log import (
     Approval,
@@ -26,7 +25,7 @@ from agentstepper_nb.coding.session_log import (
     event_entry,
 )
 from agentstepper_nb.coding.tool import ToolResult
-from agentstepper_nb.coding.transcript import Transcript
+from agentstepper_nb.coding.transcript import LOST, Transcript, load_messages, summary
 from agentstepper_nb.errors import SessionError
 from agentstepper_nb.llm_wire.conversation import (
     AssistantMessage,

@@ -11,8 +11,8 @@ import pytest
 
 from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.coding.approvals import Approver, Decision
-from agentstepper_nb.coding.folders import Folders
 from agentstepper_nb.coding.session import CodingSession, Options
+from agentstepper_nb.coding.session_list import Folders
 from agentstepper_nb.errors import SandboxError, SessionError
 from agentstepper_nb.llm_wire.conversation import ToolResultMessage
 from agentstepper_nb.llm_wire.events import AgentEvent, TraceEvent

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from agentstepper_nb.coding.outputs import shortened
+from agentstepper_nb.coding.results import shortened
 from agentstepper_nb.coding.tool import ToolResult
 from agentstepper_nb.coding.tools import default_tools, processes
 from agentstepper_nb.coding.tools.processes import Kept

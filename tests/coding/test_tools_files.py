@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from agentstepper_nb.coding.tool import ToolResult
 from agentstepper_nb.coding.tools import list_files, read_file, search
 from agentstepper_nb.coding.tools.apply_patch import with_hunks
-from agentstepper_nb.coding.tools.diffs import lines, unified
-from agentstepper_nb.coding.tools.matching import InPython, SearchTimeoutError, Wanted, ripgrep
-from agentstepper_nb.coding.tools.patches import parse
+from agentstepper_nb.coding.tools.diffs import lines, parse, unified
+from agentstepper_nb.coding.tools.search import SearchArgs, SearchTimeoutError, in_python, ripgrep
 from tests.coding.desk import Desk
 
 
@@ -174,7 +173,7 @@ def searched(desk: Desk, request: pytest.FixtureRequest, monkeypatch: pytest.Mon
         monkeypatch.setattr(search, "ripgrep", lambda workspace: None)
     else:
         assert ripgrep(desk.root), "The tests' own requirements have one."
-        monkeypatch.setattr(InPython, "matches", lambda *args: pytest.fail("not by ripgrep"))
+        monkeypatch.setattr(search, "in_python", lambda *args: pytest.fail("not by ripgrep"))
     desk.write("x.txt", "alpha\nBeta\r\n\ngamma delta\nalpha\n")
     desk.write("sub/y.py", "def alpha():\n    pass\n")
     desk.write("sub/deep/z.md", "alpha")
@@ -264,9 +263,9 @@ def test_search_leaves_out_what_git_ignores(searched: Desk) -> None:
 def test_search_gives_up_on_what_takes_too_long(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agentstepper_nb.coding.tools.matching.PATIENCE", 0.0)
+    monkeypatch.setattr("agentstepper_nb.coding.tools.search.PATIENCE", 0.0)
     with pytest.raises(SearchTimeoutError):
-        list(InPython(desk.workspace).matches(Wanted(pattern="o"), ["a.txt"], lambda: False))
+        list(in_python(desk.workspace, SearchArgs(pattern="o"), ["a.txt"], lambda: False))
     assert "use a simpler expression" in error(desk.call("search", pattern=r"(?=o)o"))
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.coding.outputs import OutputStore, shortened, size
+from agentstepper_nb.coding.results import OutputStore, shortened, size
 from agentstepper_nb.coding.tool import ToolContext, ToolResult
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from tests.coding.desk import Desk

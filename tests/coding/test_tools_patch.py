@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from agentstepper_nb.coding.tools.apply_patch import carry_out, plan
-from agentstepper_nb.coding.tools.patches import PatchError, parse, touched
+from agentstepper_nb.coding.tools.diffs import PatchError, parse, touched
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from tests.coding.desk import TEXT, Desk
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-from agentstepper_nb.coding.workspace import Workspace
+from agentstepper_nb.coding.workspace import LocalWorkspace
 from tests.coding.desk import SECRET, TEXT, Desk
 
 PIECES: Final = (
@@ -212,7 +212,7 @@ async def race(desk: Desk, times: int, rounds: int) -> None:
                 flipping.enough.set()
 
 
-def use(workspace: Workspace) -> None:
+def use(workspace: LocalWorkspace) -> None:
     for path in ("spot/a.txt", "file.txt"):
         with contextlib.suppress(OSError):
             assert workspace.read_text(path) == TEXT

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from agentstepper_nb.coding.approvals import ApprovalRequest, Decision
 from agentstepper_nb.coding.hosted import Opening
@@ -104,7 +105,7 @@ class Leader:
     led: dict[str, Led] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
 
-    async def __call__(self, opening: Opening, kept: str | None) -> Led:
+    async def __call__(self, opening: Opening, kept: str | None) -> Any:  # in a session's place
         if opening.how.provider == "nobody":
             raise ModelError("unknown", "There is no provider “nobody”.")
         if kept is not None and kept not in self.kept:

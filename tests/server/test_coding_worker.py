@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.coding.log_reader import load_messages
+from agentstepper_nb.coding.transcript import load_messages
 from agentstepper_nb.llm_wire.conversation import (
     AssistantMessage,
     ToolResultMessage,

@@ -92,7 +92,7 @@ TABLE = {
     "rpc": Row(rooms=("protocol", "discover"), packages={"websockets": ""}),
     "coding": Row(
         rooms=("protocol", "sdk", "models", "llm_wire", "rpc", "worker", "runtime", "discover"),
-        packages={"regex": "coding.tools.matching", "pathspec": "coding.tools.search"},
+        packages={"regex": "coding.tools.search", "pathspec": "coding.tools.search"},
     ),
     "chat": Row(
         rooms=("protocol", "sdk", "models", "llm_wire", "rpc", "worker", "runtime", "discover"),

@@ -1,9 +1,8 @@
 """Whether a call may be carried out: allowed, denied, or a person is asked."""
 
-from .base import Judgement, PolicyDecision, PolicyEngine, chosen_policy
+from .command_words import CommandReport, Finding
 from .dangers import judge_command
-from .engine import DefaultPolicyEngine
-from .report import CommandReport, Finding
+from .engine import DefaultPolicyEngine, Judgement, PolicyDecision, PolicyEngine, chosen_policy
 from .rulebook import RuleBook
 from .rules import Rule
 from .unsaved import Saved

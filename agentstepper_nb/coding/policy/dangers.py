@@ -11,10 +11,19 @@ from collections.abc import Sequence
 from typing import Final
 
 from ..tool import Risk
-from . import shfmt
-from .command_words import Call, Word, given, is_device, names, of_argv, operands, options
+from .command_words import (
+    Call,
+    CommandReport,
+    Word,
+    given,
+    is_device,
+    names,
+    of_argv,
+    operands,
+    options,
+)
 from .judge import Judge, Look
-from .report import CommandReport
+from .shell_text import TEXT_LIMIT
 from .wrappers import SHELLS, WRAPPERS, evaluate, run_file, shell, trap, wrapper
 
 _RECURSION = re.compile(r"\b(rmtree|rmSync|rm_rf?|remove_tree|removedirs|remove_dir_all|deltree)\b")
@@ -323,8 +332,8 @@ def judge_command(command: str | Sequence[str], *, shell: bool = False) -> Comma
     """
     judge = Judge(look)
     text = command if isinstance(command, str) else shlex.join(command)
-    if len(text) > shfmt.TEXT_LIMIT:
-        judge.unclear("", f"the command is longer than {shfmt.TEXT_LIMIT} characters")
+    if len(text) > TEXT_LIMIT:
+        judge.unclear("", f"the command is longer than {TEXT_LIMIT} characters")
     elif shell:
         judge.text(text)
     else:

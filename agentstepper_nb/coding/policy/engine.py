@@ -1,26 +1,105 @@
-"""The default policy: what is denied, what a person is asked, and what passes."""
+"""The default policy: what is denied, what is asked, and what passes; and policies of other packages."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal, Protocol, cast
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from ...errors import RulesError
-from ..sandbox import SandboxMode, SessionGrants
-from ..tool import Tool
-from ..workspace import Workspace
-from .base import Judgement, PolicyDecision
+from ...errors import CommandError, RulesError
+from ...installed import Installed
+from ..sandbox import Grant, SandboxMode, SessionGrants
+from ..tool import Risk, Tool
+from ..workspace import LocalWorkspace
+from .command_words import RISKS, CommandReport
 from .dangers import judge_command
 from .denied import FileDenials
 from .questions import Question, Session, questions_about
-from .report import RISKS, CommandReport
 from .rulebook import RuleBook
 from .rules import RUN_COMMAND, Rule, allows, command_text, denies, is_git, paths
 from .unsaved import Committed, Saved
+
+
+class PolicyDecision(StrEnum):
+    """Whether a call may be carried out."""
+
+    ALLOWED = "allowed"
+    REQUIRES_APPROVAL = "requires_approval"
+    DENIED = "denied"
+
+
+class Judgement(Struct, frozen=True, kw_only=True):
+    """A decision and what led to it.
+
+    Args:
+        decision: Whether the call may be carried out.
+        why: The rule that decided: for a person, and for the model where the call is denied.
+        risk: How much harm the call may do.
+        rule: What "always" would allow, in words; None: nothing.
+        grant: What "always" adds to the session's grants; None: it writes a rule to the rule book.
+        by: What decided in a person's place: a rule of the book, or `--yes`; None: neither.
+    """
+
+    decision: PolicyDecision
+    why: str = ""
+    risk: Risk = Risk.LOW
+    rule: str | None = None
+    grant: Grant | None = None
+    by: Literal["rule", "auto_approve"] | None = None
+
+
+class PolicyEngine(Protocol):
+    """Judges calls."""
+
+    async def evaluate(self, tool: Tool, args_json: str) -> PolicyDecision | Judgement:
+        """Judge one call.
+
+        Args:
+            tool: The tool.
+            args_json: Its arguments as JSON; they may be malformed.
+        """
+
+
+#: The entry points of installed policies; each names a `Factory`.
+GROUP: Final = "agentstepper_nb.policies"
+
+#: Makes a policy: given the default one, to ask in whatever it leaves open.
+Factory = Callable[[PolicyEngine], PolicyEngine]
+
+
+def chosen_policy(
+    choice: PolicyEngine | Factory | str | None, default: PolicyEngine
+) -> PolicyEngine:
+    """The policy that somebody chose.
+
+    Args:
+        choice: A policy, what makes one, or the name of an installed one; None: the default.
+        default: The default policy, on which it may build.
+
+    Raises:
+        RulesError: None of that name is installed, or it can't be made.
+    """
+    if choice is None:
+        return default
+    if isinstance(choice, str):
+        return _installed(choice)(default)
+    # A class that has `evaluate` is what makes a policy, its instances are policies.
+    if isinstance(choice, type) or not hasattr(choice, "evaluate"):
+        return cast(Factory, choice)(default)
+    return cast(PolicyEngine, choice)
+
+
+def _installed(name: str) -> Factory:
+    try:
+        return Installed[Factory](GROUP, "policy").find(name)
+    except CommandError as error:
+        raise RulesError(str(error)) from error.__cause__
 
 
 class DefaultPolicyEngine:
@@ -50,7 +129,7 @@ class DefaultPolicyEngine:
     def __init__(
         self,
         rules: RuleBook | None = None,
-        workspace: Workspace | None = None,
+        workspace: LocalWorkspace | None = None,
         *,
         auto_approve: bool = False,
         mode: SandboxMode = SandboxMode.WORKSPACE_WRITE,

@@ -9,10 +9,17 @@ from itertools import islice
 from typing import Final
 
 from ..tool import Risk
-from . import shfmt
-from .command_words import Assignment, Call, Redirect, Word, is_device
-from .report import CommandReport, Finding, shortened
-from .shell_text import ShellText, read
+from .command_words import (
+    Assignment,
+    Call,
+    CommandReport,
+    Finding,
+    Redirect,
+    Word,
+    is_device,
+    shortened,
+)
+from .shell_text import Dialect, ShellText, Tree, UnparsableError, is_common, read, tree
 
 #: Commands in commands, as `sh -c "env sh -c …"`, and how many in all.
 DEPTH_LIMIT: Final = 8
@@ -24,7 +31,7 @@ MENTIONS_LIMIT: Final = 500
 MENTION_WORDS: Final = 24
 
 #: What `sh` is depends on the machine: a command has to be harmless to each.
-DIALECTS: Final[tuple[shfmt.Dialect, ...]] = ("posix", "bash")
+DIALECTS: Final[tuple[Dialect, ...]] = ("posix", "bash")
 
 # What other shells don't refuse, but read as something else, and how they read it.
 _BASH: Final = (
@@ -51,7 +58,7 @@ class Judge:
 
     def __init__(self, look: Look) -> None:
         self._look = look
-        self._tree = cache(shfmt.tree)
+        self._tree = cache(tree)
         self._depth = 0
         self._texts = 0
         self._findings: dict[Finding, None] = {}
@@ -99,14 +106,14 @@ class Judge:
 
     # ---- what they go on with ----
 
-    def text(self, text: str, dialects: Iterable[shfmt.Dialect] = DIALECTS) -> None:
+    def text(self, text: str, dialects: Iterable[Dialect] = DIALECTS) -> None:
         """Judge what a shell is given.
 
         Args:
             text: The command.
             dialects: Whose grammars it may be read by.
         """
-        for dialect in islice(dialects, 1 if shfmt.is_common(text) else None):
+        for dialect in islice(dialects, 1 if is_common(text) else None):
             self._texts += 1
             if self._texts > TEXTS_LIMIT or self._depth >= DEPTH_LIMIT:
                 self.unclear("", "the command has too many others in it")
@@ -114,7 +121,7 @@ class Judge:
             try:
                 parsed = self._parsed(text, dialect, dialects)
                 reading = None if parsed is None else read(*parsed)
-            except shfmt.UnparsableError as error:
+            except UnparsableError as error:
                 self.unclear("", str(error))
                 continue
             if reading is not None:
@@ -172,8 +179,8 @@ class Judge:
     # ---- inside ----
 
     def _parsed(
-        self, text: str, dialect: shfmt.Dialect, dialects: Iterable[shfmt.Dialect]
-    ) -> tuple[shfmt.Tree, str] | None:
+        self, text: str, dialect: Dialect, dialects: Iterable[Dialect]
+    ) -> tuple[Tree, str] | None:
         """The syntax tree of a text, and the text as shells of the dialect read it.
 
         None where the text is bash's alone, and the other shells refuse it.
@@ -183,7 +190,7 @@ class Judge:
         """
         try:
             return self._tree(text, dialect), text
-        except shfmt.UnparsableError:
+        except UnparsableError:
             if dialect != "posix" or "bash" not in dialects:
                 raise
             self._tree(text, "bash")

@@ -11,9 +11,8 @@ from msgspec import Struct
 
 from ..sandbox import Grant, SandboxMode, SessionGrants
 from ..tool import Risk, Tool
-from ..workspace import Workspace
-from .command_words import real_path
-from .report import CommandReport, shortened
+from ..workspace import LocalWorkspace
+from .command_words import CommandReport, real_path, shortened
 from .rules import described, paths
 from .unconfined_commands import Trust, least_trusted
 from .unsaved import Saved, touched, unsaved
@@ -27,7 +26,7 @@ _SIGNALLERS: Final = frozenset({"kill", "pkill", "killall", "skill", "fuser"})
 class Session(Struct, frozen=True, kw_only=True):
     """What holds for all calls of a session; see `DefaultPolicyEngine`."""
 
-    workspace: Workspace | None
+    workspace: LocalWorkspace | None
     mode: SandboxMode
     is_confined: bool
     grants: SessionGrants
@@ -182,7 +181,7 @@ def _outside(session: Session, args: Any) -> tuple[Path, ...]:
     )
 
 
-def _is_inside(folder: Path, workspace: Workspace | None) -> bool:
+def _is_inside(folder: Path, workspace: LocalWorkspace | None) -> bool:
     return workspace is not None and folder.is_relative_to(workspace.root)
 
 
@@ -193,5 +192,5 @@ def _folder(session: Session, args: Any) -> Path:
     return real_path(root / folder) if isinstance(folder, str) else root
 
 
-def _name(path: Path, workspace: Workspace) -> str:
+def _name(path: Path, workspace: LocalWorkspace) -> str:
     return shortened(os.path.relpath(path, workspace.root))

@@ -16,7 +16,7 @@ from ...errors import RulesError
 from .rules import RUN_COMMAND, Rule, allowing, holds_in, new_id
 
 if TYPE_CHECKING:
-    from ..workspace import Workspace
+    from ..workspace import LocalWorkspace
 
 
 class _Document(Struct, forbid_unknown_fields=True):
@@ -46,7 +46,7 @@ class RuleBook:
         rules = self._read().rules
         return [rule for rule in rules if workspace is None or holds_in(rule, workspace)]
 
-    def always(self, tool: str, args: Any, workspace: Workspace) -> Rule:
+    def always(self, tool: str, args: Any, workspace: LocalWorkspace) -> Rule:
         """Always allow calls like this one in a workspace; `described` says in words what that means.
 
         Args:

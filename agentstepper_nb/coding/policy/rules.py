@@ -14,9 +14,8 @@ from msgspec import Struct
 
 from ...errors import RulesError
 from ..safe_paths import GIT
-from ..tools.patches import touched
-from .command_words import Call
-from .report import shortened
+from ..tools.diffs import touched
+from .command_words import Call, shortened
 
 _PATCHED = re.compile(
     r"^(?:(?:---|\+\+\+) (?!/dev/null)(?:[ab]/)?|(?:rename|copy) (?:from|to) )([^\t\r\n]+)",

@@ -10,10 +10,19 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from ..workspace import Workspace
-from .command_words import Call, Redirect, Word, given, is_secret, names, operands, real_path
+from ..workspace import LocalWorkspace
+from .command_words import (
+    Call,
+    CommandReport,
+    Redirect,
+    Word,
+    given,
+    is_secret,
+    names,
+    operands,
+    real_path,
+)
 from .dangers import git_command
-from .report import CommandReport
 from .rules import is_git
 from .wrappers import SHELLS, is_plain
 
@@ -86,7 +95,7 @@ _INTERPRETERS: Final = names("python pypy node nodejs ruby perl php lua julia rs
 
 
 def least_trusted(
-    report: CommandReport, folder: Path, workspace: Workspace
+    report: CommandReport, folder: Path, workspace: LocalWorkspace
 ) -> tuple[Trust, str | None]:
     """How much a person has to trust a command, by the part that needs it most.
 
@@ -114,7 +123,7 @@ def least_trusted(
 class _Command:
     """Tells what the parts of one command need; see `least_trusted`."""
 
-    def __init__(self, folder: Path, workspace: Workspace) -> None:
+    def __init__(self, folder: Path, workspace: LocalWorkspace) -> None:
         self._folder = folder
         self._workspace = workspace
 

@@ -15,9 +15,8 @@ from ...errors import WorkspaceError
 from ...sdk.workspace.command import Git, GitError
 from ...sdk.workspace.owner import Owner
 from ...sdk.workspace.special_files import SpecialFileError
-from .command_words import Call, Redirect, Word, given, operands, pairs, real_path
+from .command_words import Call, CommandReport, Redirect, Word, given, operands, pairs, real_path
 from .dangers import git_command
-from .report import CommandReport
 
 #: Files of one call that are looked at, and folders that a command may be in.
 FILES_LIMIT: Final = 500

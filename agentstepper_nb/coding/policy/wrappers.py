@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from .command_words import Assignment, Call, Word, pairs
 from .judge import DIALECTS, Judge, Look
-from .shfmt import Dialect
+from .shell_text import Dialect
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 

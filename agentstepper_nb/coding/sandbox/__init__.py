@@ -1,23 +1,131 @@
-"""Confines the agent's commands by means of the operating system."""
+"""Confines the agent's commands by means of the operating system: what they reach, what is granted."""
 
-from .base import (
-    Access,
-    Grant,
-    Launch,
-    ResourceLimits,
-    Sandbox,
-    SandboxChoice,
-    SandboxMode,
-    SessionGrants,
-)
+from __future__ import annotations
 
-__all__ = [
-    "Access",
-    "Grant",
-    "Launch",
-    "ResourceLimits",
-    "Sandbox",
-    "SandboxChoice",
-    "SandboxMode",
-    "SessionGrants",
-]
+from enum import StrEnum
+from pathlib import Path
+from typing import Final, Literal
+
+from msgspec import Struct
+
+#: Which sandbox a session has; `auto` is the best that works on this machine.
+SandboxChoice = Literal["auto", "bubblewrap", "landlock", "seatbelt", "none"]
+
+GIB: Final = 1024**3
+
+
+class SandboxMode(StrEnum):
+    """What commands and tools may do without asking; the names are those of Codex CLI."""
+
+    READ_ONLY = "read-only"
+    WORKSPACE_WRITE = "workspace-write"
+    DANGER_FULL_ACCESS = "danger-full-access"
+
+
+class Access(Struct, frozen=True, kw_only=True):
+    """What one command may reach. Paths are absolute, without links.
+
+    Args:
+        workspace: The folder that the agent works in.
+        home: The session's private home folder, which is the command's HOME.
+        temporary: The session's own temporary folder, which is the command's `/tmp` or TMPDIR.
+        is_workspace_writable: Whether the command may change the workspace; `.git`'s hooks and config
+            stay read-only.
+        has_network: Whether the command may use the network.
+        readable: Folders and files that are visible, beside what programs need.
+        writable: Folders outside of the workspace that the command may change.
+        hidden: Folders that are absent, whatever else is granted: Jupyter's runtime and data folders,
+            the session's own files.
+        unreadable: Files of the workspace that a deny rule keeps from being read: absent or empty.
+        read_only: Files of the workspace that a deny rule keeps from being changed: they can be read,
+            and neither written, replaced, renamed nor deleted.
+    """
+
+    workspace: Path
+    home: Path
+    temporary: Path
+    is_workspace_writable: bool = True
+    has_network: bool = False
+    readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()
+    unreadable: tuple[Path, ...] = ()
+    read_only: tuple[Path, ...] = ()
+
+    @property
+    def changing(self) -> tuple[Path, ...]:
+        """The folders that the command may change, the session's own aside."""
+        inside = (self.workspace,) if self.is_workspace_writable else ()
+        return (*inside, *self.writable)
+
+
+class ResourceLimits(Struct, frozen=True, kw_only=True):
+    """What one command, with all that it starts, may use. None is without end."""
+
+    memory_bytes: int | None = 4 * GIB
+    processes: int | None = 512
+
+
+class Launch(Struct, frozen=True, kw_only=True):
+    """How a command is started: what `create_subprocess_exec` takes."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    pass_fds: tuple[int, ...] = ()
+
+
+class Grant(Struct, frozen=True, kw_only=True):
+    """What a person grants with one answer.
+
+    Args:
+        kind: The network; writing to `folders`; or, without a sandbox, programs that run the project's
+            own code: builds and tests.
+        folders: The folders, absolute and without links.
+    """
+
+    kind: Literal["network", "writable", "project_code"]
+    folders: tuple[Path, ...] = ()
+
+    def __str__(self) -> str:
+        """The grant in words, as the end of "allow …"."""
+        match self.kind:
+            case "network":
+                return "the network in this session"
+            case "writable":
+                folders = ", ".join(f"`{folder}`" for folder in self.folders)
+                return f"changes in {folders} in this session"
+            case "project_code":
+                return "builds and tests in this session"
+
+
+class SessionGrants:
+    """What a session's commands may do without asking again. It ends with the session.
+
+    Args:
+        network: Whether commands may use the network from the start.
+        writable: Folders outside of the workspace that commands may change from the start.
+    """
+
+    def __init__(self, *, network: bool = False, writable: tuple[Path, ...] = ()) -> None:
+        self.network = network
+        self.project_code = False
+        self._writable = list(writable)
+
+    @property
+    def writable(self) -> tuple[Path, ...]:
+        """Folders outside of the workspace that commands may change."""
+        return tuple(self._writable)
+
+    def add(self, grant: Grant) -> None:
+        """Grant something for the rest of the session."""
+        match grant.kind:
+            case "network":
+                self.network = True
+            case "project_code":
+                self.project_code = True
+            case "writable":
+                self._writable += [each for each in grant.folders if each not in self._writable]
+
+    def is_writable(self, folder: Path) -> bool:
+        """Whether commands may change a folder, or a folder above it."""
+        return any(folder.is_relative_to(each) for each in self._writable)

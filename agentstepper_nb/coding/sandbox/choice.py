@@ -16,10 +16,10 @@ from typing import Final
 from msgspec import Struct
 
 from ...errors import SandboxError
-from .base import Access, ResourceLimits, Sandbox, SandboxChoice
+from . import Access, ResourceLimits, SandboxChoice
 from .bubblewrap import Bubblewrap, bubblewrap_programs
 from .landlock import Landlock
-from .launch import Unconfined
+from .launch import Sandbox, Unconfined
 from .seatbelt import Seatbelt
 
 _PROBE_LIMIT_S: Final = 60.0

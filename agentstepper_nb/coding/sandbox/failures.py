@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from .base import Access, SandboxChoice
+from . import Access, SandboxChoice
 
 #: Characters of an output's end that are looked at: programs say last why they failed.
 _LOOKED_AT: Final = 20_000

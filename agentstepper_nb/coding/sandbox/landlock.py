@@ -8,16 +8,14 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from ...errors import SandboxError
-from . import seccomp
-from .base import Access, Launch, ResourceLimits
+from . import Access, Launch, ResourceLimits, seccomp
 from .environment import environment
-from .launch import launching, orders_of
-from .launcher import landlock as rights
+from .launch import Sandbox, launching, orders_of
+from .launcher import kernel as rights
 from .launcher.orders import LandlockOrders
-from .limits import Limiter
 from .protected import git_parts
 from .seccomp import Refusal
 from .visible import outermost, own_python, visible
@@ -125,7 +123,7 @@ _SINCE: Final = (
 )
 
 
-class Landlock:
+class Landlock(Sandbox):
     """Confines commands by Landlock and seccomp.
 
     Args:
@@ -135,10 +133,10 @@ class Landlock:
         SandboxError: This kernel has no Landlock, or no filter is known for this machine.
     """
 
-    name: Literal["landlock"] = "landlock"
+    name = "landlock"
 
     def __init__(self, limits: ResourceLimits | None = None) -> None:
-        self._limits = Limiter(limits or ResourceLimits())
+        super().__init__(limits)
         self._abi = rights.abi()
         if self._abi < 1:
             raise SandboxError(
@@ -155,11 +153,6 @@ class Landlock:
     def gaps(self) -> tuple[str, ...]:
         """What isn't held, with what this kernel's version of Landlock lacks."""
         return (*_GAPS, *(gap for since, gap in _SINCE if self._abi < since))
-
-    @property
-    def limits(self) -> tuple[str, ...]:
-        """Which limits hold."""
-        return self._limits.sentences
 
     @contextlib.contextmanager
     def command(self, words: Sequence[str], folder: Path, access: Access) -> Iterator[Launch]:
@@ -195,20 +188,18 @@ def orders_for(abi: int, access: Access) -> LandlockOrders:
 
 def _grants(access: Access) -> Iterator[tuple[str, int]]:
     """What a command is granted, each path with its rights."""
-    changing = (*([access.workspace] if access.is_workspace_writable else ()), *access.writable)
-    gits = [git_parts(folder) for folder in (access.workspace, *access.writable)]
+    changing, parts = access.changing, git_parts(access.workspace, *access.writable)
     closed = (*access.hidden, *access.unreadable)
     fixed = (
         *access.read_only,
-        *(path for parts in gits for path in parts.entries),
-        *(
-            path for path in own_python() if path not in changing
-        ),  # who changes it changes this process
+        *parts.entries,
+        # Who changes this process's own Python changes this process.
+        *(path for path in own_python() if path not in changing),
     )
     readable = {
         *_resolved(visible((access.workspace, *access.writable))),
         *(path.resolve() for path in access.readable),
-        *(path for parts in gits for path in parts.outside),
+        *parts.outside,
         access.workspace,
     }
     for device in _DEVICES:

@@ -8,12 +8,14 @@ import os
 import shutil
 import sys
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, cast
 
 from ...errors import SandboxError
-from .base import Access, Launch, ResourceLimits
+from . import Access, Launch, ResourceLimits, SandboxChoice
 from .environment import environment
 from .launcher.orders import Orders
 from .limits import Limiter
@@ -110,17 +112,56 @@ def find_program(name: str, folder: Path, env: Mapping[str, str]) -> str:
     raise FileNotFoundError(f"There is no program {name!r} in PATH.")
 
 
-class Unconfined:
-    """Starts commands without any confinement, with the user's own HOME and temporary folder.
+class Sandbox(ABC):
+    """Confines commands by means of the operating system.
 
     Args:
         limits: What one command may use.
+
+    Attributes:
+        name: Which sandbox it is.
     """
 
-    name: Literal["none"] = "none"
+    name: SandboxChoice
 
     def __init__(self, limits: ResourceLimits | None = None) -> None:
         self._limits = Limiter(limits or ResourceLimits())
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """Which limits hold, and by what, each a sentence for a person."""
+        return self._limits.sentences
+
+    @property
+    @abstractmethod
+    def gaps(self) -> tuple[str, ...]:
+        """What this sandbox cannot hold here, each a sentence for a person."""
+
+    @abstractmethod
+    def command(
+        self, words: Sequence[str], folder: Path, access: Access
+    ) -> AbstractContextManager[Launch]:
+        """Prepare a command.
+
+        The command, and all that it started, is killed when the process that is started is killed, and
+        when this process ends, however it ends. Leaving the context frees what the command needed, once
+        the process has ended. Blocking: call it on a thread.
+
+        Args:
+            words: The program and its arguments.
+            folder: Where it runs.
+            access: What it may reach.
+
+        Raises:
+            SandboxError: The command can't be confined as `access` says.
+            OSError: The operating system refuses.
+        """
+
+
+class Unconfined(Sandbox):
+    """Starts commands without any confinement, with the user's own HOME and temporary folder."""
+
+    name = "none"
 
     @property
     def gaps(self) -> tuple[str, ...]:
@@ -131,11 +172,6 @@ class Unconfined:
             "Approvals are no protection against a command itself: it can read the control token.",
             *left,
         )
-
-    @property
-    def limits(self) -> tuple[str, ...]:
-        """Which limits hold."""
-        return self._limits.sentences
 
     @contextlib.contextmanager
     def command(self, words: Sequence[str], folder: Path, access: Access) -> Iterator[Launch]:

@@ -59,14 +59,24 @@ class GitParts(Struct, frozen=True, kw_only=True):
     missing: tuple[Placeholder, ...] = ()
 
 
-def git_parts(folder: Path) -> GitParts:
-    """Find what git has in a folder: in its own `.git`, and in those of repositories in it.
+def git_parts(*folders: Path) -> GitParts:
+    """Find what git has in folders: in their own `.git`, and in those of repositories in them.
 
-    A repository above the folder isn't shown: of its files all others would look deleted.
+    A repository above a folder isn't shown: of its files all others would look deleted.
 
     Args:
-        folder: The folder, absolute and without links.
+        folders: The folders, absolute and without links; a file has nothing of git's.
     """
+    found = [_parts_of(folder) for folder in folders if folder.is_dir()]
+    return GitParts(
+        entries=tuple(path for each in found for path in each.entries),
+        outside=tuple(path for each in found for path in each.outside),
+        read_only=tuple(path for each in found for path in each.read_only),
+        missing=tuple(name for each in found for name in each.missing),
+    )
+
+
+def _parts_of(folder: Path) -> GitParts:
     found = dict.fromkeys([folder / GIT, *_search(folder, int(time.monotonic() / _SEARCH_HOLDS_S))])
     entries = tuple(dict.fromkeys(_entries(folder, found)))
     outside: list[Path] = []

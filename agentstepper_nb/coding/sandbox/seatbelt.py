@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Final, Literal
 
 from ...errors import SandboxError
-from .base import Access, Launch, ResourceLimits
+from . import Access, Launch, ResourceLimits
 from .environment import environment
-from .launch import DAEMONS_STAY, GRACE_S, launching
+from .launch import DAEMONS_STAY, GRACE_S, Sandbox, launching
 from .launcher.orders import Orders
-from .limits import Limiter
 from .protected import GitParts, git_parts
 from .visible import own_python, visible
 
@@ -59,7 +58,7 @@ _GAPS: Final = (
 )
 
 
-class Seatbelt:
+class Seatbelt(Sandbox):
     """Confines commands by macOS's Seatbelt.
 
     Args:
@@ -69,24 +68,19 @@ class Seatbelt:
         SandboxError: There is no `sandbox-exec`.
     """
 
-    name: Literal["seatbelt"] = "seatbelt"
+    name = "seatbelt"
 
     def __init__(self, limits: ResourceLimits | None = None) -> None:
         if not PROGRAM.exists():
             raise SandboxError(
                 f"Seatbelt can't confine commands: there is no {PROGRAM}. macOS brings it."
             )
-        self._limits = Limiter(limits or ResourceLimits())
+        super().__init__(limits)
 
     @property
     def gaps(self) -> tuple[str, ...]:
         """What isn't held."""
         return _GAPS
-
-    @property
-    def limits(self) -> tuple[str, ...]:
-        """Which limits hold."""
-        return self._limits.sentences
 
     @contextlib.contextmanager
     def command(self, words: Sequence[str], folder: Path, access: Access) -> Iterator[Launch]:
@@ -108,16 +102,14 @@ def profile(access: Access) -> str:
         access: What the command may reach.
     """
     own = (access.home, access.temporary)
-    changing = (*([access.workspace] if access.is_workspace_writable else ()), *access.writable)
-    parts = [git_parts(folder) for folder in changing]
-    outside = [path for each in parts for path in each.outside]
+    changing, parts = access.changing, git_parts(*access.changing)
     seen = (
         *visible((access.workspace, *access.writable)),
         *map(Path, _SYSTEM),
         *access.readable,
         access.workspace,
         *changing,
-        *outside,
+        *parts.outside,
     )
     lines = [
         _BASICS,
@@ -126,15 +118,10 @@ def profile(access: Access) -> str:
         # Where the workspace lies in a hidden folder, the workspace stays.
         _rule("deny", "file-read* file-write* process-exec*", access.hidden),
         _rule("allow", "file-read* process-exec*", _in_hidden(access)),
-        _rule("allow", "file-read* file-write* process-exec*", (*changing, *outside, *own)),
+        _rule("allow", "file-read* file-write* process-exec*", (*changing, *parts.outside, *own)),
         _rule("deny", "file-read* file-write* process-exec*", _hidden_inside(access)),
-        _rule("deny", "file-write*", _fixed(access, parts, changing)),
-        _rule(
-            "deny",
-            "file-write-unlink",
-            (path for each in parts for path in each.entries),
-            "literal",
-        ),
+        _rule("deny", "file-write*", _fixed(access, parts)),
+        _rule("deny", "file-write-unlink", parts.entries, "literal"),
         _rule("deny", "file-read* file-write*", access.unreadable),
         _rule("allow", "file-read* file-write* process-exec*", own),
         _NETWORK if access.has_network else "(deny network*)\n",
@@ -154,13 +141,12 @@ def _hidden_inside(access: Access) -> Iterator[Path]:
             yield each
 
 
-def _fixed(access: Access, parts: Iterable[GitParts], changing: Sequence[Path]) -> Iterator[Path]:
+def _fixed(access: Access, parts: GitParts) -> Iterator[Path]:
     """What a command can't change where it may change all else; names that don't exist, too."""
     yield from access.read_only
-    for each in parts:
-        yield from each.read_only
-        yield from (placeholder.path for placeholder in each.missing)
-    yield from (path for path in own_python() if path not in changing)
+    yield from parts.read_only
+    yield from (placeholder.path for placeholder in parts.missing)
+    yield from (path for path in own_python() if path not in access.changing)
 
 
 def _rule(

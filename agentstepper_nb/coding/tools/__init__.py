@@ -1,18 +1,83 @@
-"""The tools of the coding agent."""
+"""The tools of the coding agent, and the registry that a session has them in."""
 
 from __future__ import annotations
 
+import logging
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from ...installed import Installed
+from ...llm_wire.conversation import ToolSpec
+from ..tool import Tool
 from .apply_patch import ApplyPatch
 from .file_edits import EditFile, WriteFile
-from .git import GitDiff, GitStatus
-from .git_commit import GitCommit
+from .git import GitCommit, GitDiff, GitStatus
 from .list_files import ListFiles
 from .read_file import ReadFile, ShowImage
-from .registry import ToolRegistry, add_installed
 from .run_command import RunCommand
 from .search import Search
 
-__all__ = ["ToolRegistry", "default_tools"]
+#: The entry points of installed tools; each names a tool, or what makes one when called without
+#: arguments: its class.
+GROUP: Final = "agentstepper_nb.tools"
+
+_log = logging.getLogger("agentstepper_nb.coding")
+# What all APIs take.
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
+_PARTS: Final = ("name", "description", "policy", "input_schema", "execute")
+
+
+class ToolRegistry:
+    """Tools by name, in the order they were registered."""
+
+    def __init__(self) -> None:
+        self._tools: dict[str, Tool] = {}
+
+    def register(self, tool: Tool) -> None:
+        """Add a tool.
+
+        Args:
+            tool: The tool.
+
+        Raises:
+            TypeError: It is none.
+            ValueError: Its name is no word, or is taken.
+        """
+        missing = [part for part in _PARTS if not hasattr(tool, part)]
+        if missing:
+            raise TypeError(f"{tool!r} is no tool: it has no {', '.join(missing)}.")
+        if not _NAME.fullmatch(tool.name):
+            raise ValueError(f"{tool.name!r} is no tool's name: letters, digits and underscores.")
+        if tool.name in self._tools:
+            raise ValueError(f"The tool {tool.name} is there already.")
+        self._tools[tool.name] = tool
+
+    def get(self, name: str) -> Tool | None:
+        """The tool of a name; None where there is none."""
+        return self._tools.get(name)
+
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The tools as a model is told of them."""
+        return tuple(
+            ToolSpec(name=tool.name, description=tool.description, input_schema=tool.input_schema)
+            for tool in self
+        )
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._tools.values())
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+
+def add_installed(registry: ToolRegistry) -> None:
+    """Add the tools that installed packages name. One that can't be used is logged and left out."""
+
+    def register(_: str, named: Tool | type[Tool]) -> None:
+        registry.register(named() if isinstance(named, type) else named)
+
+    Installed[Tool | type[Tool]](GROUP, "tool").each(register, _log)
 
 
 def default_tools(*, shell: bool | None = None, images: bool = False) -> ToolRegistry:

@@ -12,12 +12,10 @@ from msgspec import Meta, Struct
 
 from ...errors import UnsafePathError
 from ..safe_paths import split
-from ..tool import Risk, ToolContext, ToolPolicy, ToolResult
-from ..workspace import Kind, Workspace
-from .base import FileTool
-from .diffs import lines
+from ..tool import FileTool, Risk, ToolContext, ToolPolicy, ToolResult
+from ..workspace import Kind, LocalWorkspace
+from .diffs import FilePatch, Hunk, PatchError, lines, parse
 from .file_edits import changed, cut_diff
-from .patches import FilePatch, Hunk, PatchError, parse
 
 # Places that are named where a hunk fits several, and lines that are shown where it fits none.
 _NAMED: Final = 10
@@ -43,7 +41,7 @@ class _File(Struct, frozen=True):
     mode: int | None  # None: that of any new file
 
 
-def plan(workspace: Workspace, patches: Iterable[FilePatch]) -> list[Change]:
+def plan(workspace: LocalWorkspace, patches: Iterable[FilePatch]) -> list[Change]:
     """What patches come to; nothing is written.
 
     Raises:
@@ -59,7 +57,7 @@ def plan(workspace: Workspace, patches: Iterable[FilePatch]) -> list[Change]:
 class _Draft:
     """The files as they will be."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: LocalWorkspace) -> None:
         self._workspace = workspace
         self._before: dict[str, _File | None] = {}
         self._after: dict[str, _File | None] = {}
@@ -228,7 +226,7 @@ def _bare(line: str) -> str:
     return line.removesuffix("\n")
 
 
-def carry_out(workspace: Workspace, changes: list[Change]) -> None:
+def carry_out(workspace: LocalWorkspace, changes: list[Change]) -> None:
     """Make changes; where one fails, those before it are taken back.
 
     Raises:
@@ -248,14 +246,14 @@ def carry_out(workspace: Workspace, changes: list[Change]) -> None:
         done.append(change)
 
 
-def _make(workspace: Workspace, path: str, data: bytes | None, mode: int | None) -> None:
+def _make(workspace: LocalWorkspace, path: str, data: bytes | None, mode: int | None) -> None:
     if data is None:
         workspace.delete(path)
     else:
         workspace.write_bytes(path, data, mode)
 
 
-def _taken_back(workspace: Workspace, change: Change) -> bool:
+def _taken_back(workspace: LocalWorkspace, change: Change) -> bool:
     try:
         _make(workspace, change.path, change.old, change.old_mode)
     except OSError:

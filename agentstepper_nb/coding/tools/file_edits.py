@@ -6,9 +6,8 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
-from ..tool import Risk, ToolContext, ToolPolicy, ToolResult
-from ..workspace import READ_LIMIT, Workspace
-from .base import FileTool, Path
+from ..tool import FileTool, PathArgument, Risk, ToolContext, ToolPolicy, ToolResult
+from ..workspace import READ_LIMIT, LocalWorkspace
 from .diffs import unified
 
 #: Characters of a diff that are worth showing: the model knows what it wrote.
@@ -20,7 +19,7 @@ _LINES: Final = 200_000
 class WriteFileArgs(Struct):
     """Arguments of `write_file`."""
 
-    path: Path
+    path: PathArgument
     content: Annotated[str, Meta(description="All that the file is to hold.")]
 
 
@@ -43,7 +42,7 @@ class WriteFile(FileTool[WriteFileArgs]):
         return ToolResult.success(changed(args.path, old, data))
 
 
-def before(workspace: Workspace, path: str) -> bytes | None:
+def before(workspace: LocalWorkspace, path: str) -> bytes | None:
     """What a file holds that is to be written; None where there is none. Raises OSError."""
     return None if workspace.kind(path) is None else workspace.read_bytes(path)
 
@@ -87,7 +86,7 @@ _COMPARED: Final = 4_000_000
 class EditFileArgs(Struct):
     """Arguments of `edit_file`."""
 
-    path: Path
+    path: PathArgument
     old: Annotated[
         str, Meta(description="What stands there now, to the character, without line numbers.")
     ]

@@ -13,10 +13,9 @@ from msgspec import Meta, Struct
 from ...errors import WorkspaceError
 from ...sdk.workspace.command import GitError
 from ..safe_paths import GIT
-from ..tool import ToolContext, ToolPolicy, ToolResult
-from ..workspace import Entry, Kind, Workspace
-from .base import FileTool, Path, shown
-from .repository import Unignored, unignored
+from ..tool import FileTool, PathArgument, ToolContext, ToolPolicy, ToolResult, shown
+from ..workspace import Entry, Kind, LocalWorkspace
+from .git import Unignored, unignored
 
 _log: Final = logging.getLogger("agentstepper_nb.coding")
 
@@ -37,7 +36,7 @@ class Listing(Struct, frozen=True, kw_only=True):
     ignored: bool  # what git ignores, too
 
 
-def walk(workspace: Workspace, what: Listing, stop: Callable[[], bool]) -> Iterator[Found]:
+def walk(workspace: LocalWorkspace, what: Listing, stop: Callable[[], bool]) -> Iterator[Found]:
     """What is below a folder, the outermost first. Links are named, never gone through.
 
     Args:
@@ -76,7 +75,7 @@ def _wanted(path: str, entry: Entry, what: Listing, kept: Unignored | None) -> b
     return kept is None or kept.has(path)
 
 
-def _unignored(workspace: Workspace, path: str) -> Unignored | None:
+def _unignored(workspace: LocalWorkspace, path: str) -> Unignored | None:
     try:
         return unignored(workspace, path)
     except (GitError, WorkspaceError) as error:  # then all is listed
@@ -95,7 +94,7 @@ LIMIT: Final = 1000
 class ListFilesArgs(Struct):
     """Arguments of `list_files`."""
 
-    path: Path = "."
+    path: PathArgument = "."
     depth: Annotated[int, Meta(ge=1, le=50, description="Folders below each other.")] = 3
     hidden: Annotated[bool, Meta(description="Also names that begin with a dot.")] = False
     ignored: Annotated[bool, Meta(description="Also what git ignores.")] = False

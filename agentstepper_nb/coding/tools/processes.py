@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from ..sandbox.base import Access, Launch, Sandbox
-from ..sandbox.launch import GRACE_S
+from ..sandbox import Access, Launch
+from ..sandbox.launch import GRACE_S, Sandbox
 
 #: Bytes of a command's output that are kept, of its begin and of its end.
 HEAD: Final = 512 * 1024

@@ -9,9 +9,8 @@ from typing import Annotated, Any, BinaryIO, Final
 from msgspec import Meta, Struct
 
 from ...protocol.pictures import BEGINNING, PICTURE_LIMIT, sniff
-from ..outputs import PREFIX, size
-from ..tool import ToolContext, ToolPolicy, ToolResult
-from .base import PROBE, FileTool, Path, binary_kind
+from ..results import PREFIX, size
+from ..tool import FileTool, PathArgument, ToolContext, ToolPolicy, ToolResult
 
 #: Lines of a page where the model doesn't say how many.
 PAGE: Final = 2000
@@ -21,6 +20,20 @@ LINE_LIMIT: Final = 4000
 _COUNTED: Final = 1_000_000
 # Bytes of a page's JSON that aren't its text.
 _AROUND: Final = 1024
+#: Bytes that are looked at to tell text from anything else.
+_PROBE: Final = 8192
+_MAGIC: Final = {
+    b"\x89PNG": "a PNG picture",
+    b"\xff\xd8\xff": "a JPEG picture",
+    b"GIF8": "a GIF picture",
+    b"%PDF": "a PDF document",
+    b"PK\x03\x04": "a ZIP archive",
+    b"\x1f\x8b": "gzip data",
+    b"\x7fELF": "a program",
+    b"SQLite format 3": "an SQLite database",
+    b"\xff\xfe": "UTF-16 text",
+    b"\xfe\xff": "UTF-16 text",
+}
 
 
 class ReadFileArgs(Struct):
@@ -50,8 +63,8 @@ class ReadFile(FileTool[ReadFileArgs]):
     def work(self, args: ReadFileArgs, ctx: ToolContext) -> ToolResult:
         """Read them."""
         with _open(args.path, ctx) as file:
-            probe = file.read(PROBE)
-            if kind := binary_kind(probe):
+            probe = file.read(_PROBE)
+            if kind := _binary_kind(probe):
                 file.seek(0, 2)
                 return ToolResult.failure(
                     f"{args.path} is {kind} of {file.tell():,} bytes, which can't be read as text."
@@ -68,6 +81,14 @@ def _open(path: str, ctx: ToolContext) -> BinaryIO:
     if path.startswith(PREFIX) and ctx.outputs is not None:
         return ctx.outputs.open(path)
     return ctx.workspace.open(path)
+
+
+def _binary_kind(data: bytes) -> str | None:
+    """What a file is that isn't text, in words, by its beginning; None for text."""
+    for magic, kind in _MAGIC.items():
+        if data.startswith(magic):
+            return kind
+    return "binary" if b"\0" in data[:_PROBE] else None
 
 
 class _Page:
@@ -120,7 +141,7 @@ class _Page:
 def _skip_line(file: BinaryIO) -> int:
     """Go to the end of a line; gives how many bytes were left out."""
     dropped = 0
-    while piece := file.readline(PROBE):
+    while piece := file.readline(_PROBE):
         dropped += len(piece)
         if piece.endswith(b"\n"):
             break
@@ -130,7 +151,7 @@ def _skip_line(file: BinaryIO) -> int:
 class ShowImageArgs(Struct):
     """Arguments of `show_image`."""
 
-    path: Path
+    path: PathArgument
 
 
 class ShowImage(FileTool[ShowImageArgs]):

@@ -1,31 +1,181 @@
-"""The tool that looks for text in files."""
+"""The tool that looks for text in files: by ripgrep where there is one, else in Python.
+
+Either is told the same files and only says line numbers. What the model is shown is read through the
+workspace afterwards, so that it makes no difference what stands in a file's place meanwhile.
+"""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, islice
+from pathlib import Path
 from typing import Annotated, Any, Final
 
+import regex
 from msgspec import Meta, Struct
 from pathspec import GitIgnoreSpec
 
-from ..tool import ToolContext, ToolPolicy, ToolResult
-from ..workspace import Kind, Workspace
-from .base import FileTool, counted, shown
+from ...sdk.workspace.git_environment import search_path
+from ..sandbox.environment import environment
+from ..tool import FileTool, ToolContext, ToolPolicy, ToolResult, left_out, shown
+from ..workspace import Kind, LocalWorkspace
+from .git import below
 from .list_files import Listing, walk
-from .matching import (
-    PATIENCE,
-    ByRipgrep,
-    InPython,
-    Match,
-    PatternError,
-    SearchTimeoutError,
-    Wanted,
-    ripgrep,
-    text_lines,
-)
-from .repository import below
+
+#: Seconds that one search may take.
+PATIENCE: Final = 30.0
+# Files that one ripgrep is given: far below what systems allow.
+_BATCH: Final = 500
+
+
+class Match(Struct, frozen=True):
+    """A line that matches, or seems to."""
+
+    path: str
+    line: int  # from 1
+
+
+class PatternError(Exception):
+    """The expression can't be used; the text says why."""
+
+
+class SearchTimeoutError(Exception):
+    """The search took too long."""
+
+
+def ripgrep(workspace: Path) -> str | None:
+    """Where ripgrep is: on PATH, or beside this Python, where its package puts it.
+
+    Args:
+        workspace: The folder of which no program is run.
+    """
+    beside = Path(sys.executable).parent / "rg"
+    return shutil.which("rg", path=search_path(workspace)) or (
+        str(beside) if os.access(beside, os.X_OK) else None
+    )
+
+
+def by_ripgrep(
+    program: str, root: Path, args: SearchArgs, files: Iterable[str], cancelled: Callable[[], bool]
+) -> Iterator[Match]:
+    """Find the lines that match, file by file, with ripgrep.
+
+    Args:
+        program: Its path.
+        root: The folder that paths are relative to.
+        args: What to look for.
+        files: Where.
+        cancelled: Asked now and then whether to end early.
+
+    Raises:
+        PatternError: ripgrep doesn't know such expressions.
+        SearchTimeoutError: It takes too long.
+    """
+    deadline = time.monotonic() + PATIENCE
+    files = iter(files)
+    while (batch := list(islice(files, _BATCH))) and not cancelled():
+        command = [program, *_options(args), f"--regexp={args.pattern}", "--", *batch]
+        # It looks into several at a time, and answers in no order.
+        order = {path: number for number, path in enumerate(batch)}
+        rows = ((os.fsdecode(path), line) for path, line in _rows(command, root, deadline))
+        known = [row for row in rows if row[0] in order]
+        for path, line in sorted(known, key=lambda row: (order[row[0]], row[1])):
+            yield Match(path, line)
+
+
+def _options(args: SearchArgs) -> Iterator[str]:
+    yield from ("--no-config", "--no-messages", "--color=never", "--sort=none", "--encoding=none")
+    # No line's text, however long it is: a match is its line number.
+    yield from ("--text", "--crlf", "--null", "--with-filename", "--line-number", "--no-heading")
+    yield from ("--max-columns=1", "--max-count=1000")
+    if args.literal:
+        yield "--fixed-strings"
+    if args.ignore_case:
+        yield "--ignore-case"
+
+
+def _rows(command: Sequence[str], root: Path, deadline: float) -> Iterator[tuple[bytes, int]]:
+    """The path and the number of each row that ripgrep prints: `path NUL number : …`."""
+    try:
+        done = subprocess.run(
+            command,
+            cwd=root,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            start_new_session=True,
+            timeout=max(deadline - time.monotonic(), 0.0),
+            check=False,
+        )
+    except ValueError as error:  # a NUL, or half a character, is no argument
+        raise PatternError(str(error)) from None
+    except subprocess.TimeoutExpired:
+        raise SearchTimeoutError from None
+    if done.returncode not in (0, 1) and not done.stdout:
+        raise PatternError(done.stderr.decode("utf-8", "replace").strip())
+    for row in done.stdout.split(b"\n"):
+        path, parted, rest = row.partition(b"\0")
+        number = rest.partition(b":")[0]
+        if parted and number.isdigit():
+            yield path, int(number)
+
+
+def in_python(
+    workspace: LocalWorkspace, args: SearchArgs, files: Iterable[str], cancelled: Callable[[], bool]
+) -> Iterator[Match]:
+    """Find the lines that match, file by file, with `regex`, which can be told when to give up.
+
+    Args:
+        workspace: Where the files are.
+        args: What to look for.
+        files: Where.
+        cancelled: Asked at each file whether to end early.
+
+    Raises:
+        PatternError: It is no expression.
+        SearchTimeoutError: It takes too long.
+    """
+    deadline = time.monotonic() + PATIENCE
+    text = regex.escape(args.pattern) if args.literal else args.pattern
+    try:
+        pattern = regex.compile(text, regex.IGNORECASE if args.ignore_case else 0)
+    except (regex.error, ValueError, OverflowError, RecursionError, MemoryError) as error:
+        raise PatternError(str(error)) from None
+    for path in files:
+        if cancelled():
+            return
+        for number, line in enumerate(text_lines(workspace, path), 1):
+            if _is_match(pattern, line, deadline):
+                yield Match(path, number)
+
+
+def _is_match(pattern: Any, line: str, deadline: float) -> bool:
+    try:
+        left = deadline - time.monotonic()
+        if left > 0:
+            return pattern.search(line, timeout=left) is not None
+    except TimeoutError:
+        pass
+    raise SearchTimeoutError
+
+
+def text_lines(workspace: LocalWorkspace, path: str) -> list[str]:
+    """A file's lines without their ends; none for what is no text, or can't be read."""
+    try:
+        data = workspace.read_bytes(path)
+    except OSError:
+        return []
+    if b"\0" in data:
+        return []
+    lines = [line.removesuffix("\r") for line in data.decode("utf-8", "replace").split("\n")]
+    return lines if lines[-1] else lines[:-1]
+
 
 #: Characters of one line that are shown.
 LINE_LIMIT: Final = 500
@@ -74,11 +224,10 @@ class Search(FileTool[SearchArgs]):
 
     def work(self, args: SearchArgs, ctx: ToolContext) -> ToolResult:
         """Look for it."""
-        wanted = Wanted(pattern=args.pattern, literal=args.literal, ignore_case=args.ignore_case)
         files = list(islice(_files(args, ctx), FILE_LIMIT))
         readable = [path for path in files if not ctx.workspace.is_denied(path)]
         try:
-            found = list(islice(_matches(wanted, readable, ctx), args.limit + 1))
+            found = list(islice(_matches(args, readable, ctx), args.limit + 1))
         except PatternError as error:
             return ToolResult.failure(f"This is no regular expression: {error}. Or set `literal`?")
         except SearchTimeoutError:
@@ -90,26 +239,24 @@ class Search(FileTool[SearchArgs]):
         data: dict[str, Any] = {"matches": min(len(found), args.limit), "text": text}
         if len(found) > args.limit:
             data["more"] = "There are more: look for something rarer, or in fewer files."
-        if left_out := len(files) - len(readable):
-            data["left_out"] = f"{counted(left_out)}: a rule denies reading."
-        return ToolResult.success(data)
+        return ToolResult.success(data | left_out(len(files) - len(readable)))
 
 
-def _matches(wanted: Wanted, files: list[str], ctx: ToolContext) -> Iterator[Match]:
+def _matches(args: SearchArgs, files: list[str], ctx: ToolContext) -> Iterator[Match]:
     """The matches, by ripgrep if it can: it has no look-around and no back references."""
     cancelled = ctx.cancel.is_set
     program = ripgrep(ctx.workspace.root)
     if program is not None:
         try:
-            found = ByRipgrep(program, ctx.workspace.root).matches(wanted, files, cancelled)
+            found = by_ripgrep(program, ctx.workspace.root, args, files, cancelled)
             yield from _standing(ctx.workspace, found)
             return
         except PatternError:
             pass  # Python says what is wrong, or finds nothing wrong
-    yield from InPython(ctx.workspace).matches(wanted, files, cancelled)
+    yield from in_python(ctx.workspace, args, files, cancelled)
 
 
-def _standing(workspace: Workspace, found: Iterable[Match]) -> Iterator[Match]:
+def _standing(workspace: LocalWorkspace, found: Iterable[Match]) -> Iterator[Match]:
     """The matches in lines that the workspace has: none in what is no text, or isn't inside."""
     for path, matches in groupby(found, key=lambda match: match.path):
         count = len(text_lines(workspace, path))
@@ -151,7 +298,7 @@ def _without_braces(glob: str) -> list[str]:
     return plain + todo
 
 
-def _shown(workspace: Workspace, found: Iterable[Match], context: int) -> Iterator[str]:
+def _shown(workspace: LocalWorkspace, found: Iterable[Match], context: int) -> Iterator[str]:
     """What the model is shown: matches with the lines around them, as they stand there now."""
     for path, matches in groupby(found, key=lambda match: match.path):
         lines = text_lines(workspace, path)

@@ -15,7 +15,7 @@ from agentstepper_nb.coding.policy import (
     PolicyDecision,
     chosen_policy,
 )
-from agentstepper_nb.coding.policy.base import GROUP
+from agentstepper_nb.coding.policy.engine import GROUP
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from agentstepper_nb.errors import RulesError
 from tests.docs.pages import GUIDE, blocks, files, write_files

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.coding.policy import DefaultPolicyEngine, judge_command, shfmt
+from agentstepper_nb.coding.policy import DefaultPolicyEngine, judge_command, shell_text
 from agentstepper_nb.coding.policy.dangers import _LOOKS
 from agentstepper_nb.coding.workspace import LocalWorkspace
 
@@ -115,11 +115,13 @@ def test_nothing_hides_the_line_that_follows(text: str, command: str) -> None:
 
 @pytest.mark.parametrize("unit", ["$(", "`", "{,", "a;", " ", "git ", "rm ", "1.", "-"])
 def test_much_of_one_thing_is_judged(unit: str) -> None:
-    much = unit * (shfmt.TEXT_LIMIT // len(unit))
+    much = unit * (shell_text.TEXT_LIMIT // len(unit))
     judge_command(much, shell=True)
     for command in ("python", "awk", "echo", "git", "pip", "kill", ""):
         judge_command([command + much, much, much])
-        judge_command([command, much[: shfmt.TEXT_LIMIT // 2], much[: shfmt.TEXT_LIMIT // 3]])
+        judge_command(
+            [command, much[: shell_text.TEXT_LIMIT // 2], much[: shell_text.TEXT_LIMIT // 3]]
+        )
 
 
 @pytest.mark.parametrize("unit", ["sh -c ", "env ", "eval "])
@@ -129,7 +131,7 @@ def test_commands_in_commands_end(unit: str) -> None:
 
 def test_a_long_text_is_unclear() -> None:
     for shell in (True, False):
-        report = judge_command("ls " + "x" * shfmt.TEXT_LIMIT, shell=shell)
+        report = judge_command("ls " + "x" * shell_text.TEXT_LIMIT, shell=shell)
         assert report.is_unclear
         assert "longer than" in str(report.worst)
 
@@ -140,7 +142,9 @@ def test_what_has_no_meaning_is_unclear(text: str) -> None:
 
 
 def test_where_the_parser_is_missing_all_is_unclear() -> None:
-    with mock.patch.object(shfmt, "_program", side_effect=FileNotFoundError("shfmt is missing")):
+    with mock.patch.object(
+        shell_text, "_program", side_effect=FileNotFoundError("shfmt is missing")
+    ):
         report = judge_command("ls", shell=True)
     assert report.is_unclear
     assert str(report.worst) == "Commands can't be parsed here (shfmt is missing)."
@@ -199,8 +203,8 @@ def trees(text: str) -> list[object]:
     found: list[object] = []
     for dialect in ("posix", "bash"):
         try:
-            found.append(shfmt.tree(text, dialect))  # type: ignore[arg-type]
-        except shfmt.UnparsableError:
+            found.append(shell_text.tree(text, dialect))  # type: ignore[arg-type]
+        except shell_text.UnparsableError:
             found.append(None)
     return found
 
@@ -208,7 +212,7 @@ def trees(text: str) -> list[object]:
 @quick
 @given(common | texts)
 def test_of_a_common_text_every_grammar_makes_the_same(text: str) -> None:
-    assume(shfmt.is_common(text))
+    assume(shell_text.is_common(text))
     posix, bash = trees(text)
     assert posix == bash
 
@@ -217,7 +221,7 @@ def test_of_a_common_text_every_grammar_makes_the_same(text: str) -> None:
 @long
 @given(common | texts)
 def test_of_every_common_text_every_grammar_makes_the_same(text: str) -> None:
-    assume(shfmt.is_common(text))
+    assume(shell_text.is_common(text))
     posix, bash = trees(text)
     assert posix == bash
 

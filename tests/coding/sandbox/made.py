@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.coding.sandbox import Access, Launch, ResourceLimits, Sandbox
+from agentstepper_nb.coding.sandbox import Access, Launch, ResourceLimits
 from agentstepper_nb.coding.sandbox.bubblewrap import Bubblewrap, bubblewrap_programs
 from agentstepper_nb.coding.sandbox.landlock import Landlock
-from agentstepper_nb.coding.sandbox.launch import Unconfined
-from agentstepper_nb.coding.sandbox.launcher import landlock
+from agentstepper_nb.coding.sandbox.launch import Sandbox, Unconfined
+from agentstepper_nb.coding.sandbox.launcher import kernel
 
 
 def sandbox_named(name: str, limits: ResourceLimits | None = None) -> Sandbox:
     """A sandbox by its name; a test is skipped where this machine can't have it."""
     if name == "bubblewrap" and not bubblewrap_programs():
         pytest.skip("bubblewrap isn't installed")
-    if name == "landlock" and not landlock.abi():
+    if name == "landlock" and not kernel.abi():
         pytest.skip("this kernel has no Landlock")
     match name:
         case "bubblewrap":

@@ -13,7 +13,8 @@ from typing import Any, Final, Literal
 
 import pytest
 
-from agentstepper_nb.coding.sandbox import Access, Launch, Sandbox
+from agentstepper_nb.coding.sandbox import Access, Launch
+from agentstepper_nb.coding.sandbox.launch import Sandbox
 from tests.coding.sandbox.made import run_in
 
 User = Literal["root", "ordinary"]

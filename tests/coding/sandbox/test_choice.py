@@ -29,13 +29,12 @@ except SandboxError as error:
 """
 
 
-class Leaky:
+class Leaky(Bubblewrap):
     """A bubblewrap that holds less than it should."""
 
     def __init__(self, *, network: bool = False, folder: str = "") -> None:
-        self._real = Bubblewrap(bubblewrap_programs()[-1], ResourceLimits())
+        super().__init__(bubblewrap_programs()[-1], ResourceLimits())
         self._network, self._folder = network, folder
-        self.name, self.gaps, self.limits = self._real.name, self._real.gaps, self._real.limits
 
     @contextmanager
     def command(self, words: Sequence[str], folder: Path, access: Access) -> Iterator[Launch]:
@@ -46,7 +45,7 @@ class Leaky:
             has_network=self._network,
             writable=(access.workspace.parent / self._folder,) if self._folder else (),
         )
-        with self._real.command(words, folder, wider) as launch:
+        with super().command(words, folder, wider) as launch:
             yield launch
 
 

@@ -13,9 +13,9 @@ from typing import Final
 
 import pytest
 
-from agentstepper_nb.coding.sandbox import ResourceLimits, cgroups, limits
-from agentstepper_nb.coding.sandbox.cgroups import Place as Groups
+from agentstepper_nb.coding.sandbox import ResourceLimits, limits
 from agentstepper_nb.coding.sandbox.limits import Limiter
+from agentstepper_nb.coding.sandbox.limits import Place as Groups
 from tests.coding.sandbox.made import sandbox_named
 from tests.coding.sandbox.place import NOBODY, Place, place_of
 
@@ -45,7 +45,7 @@ def root() -> Iterator[Place]:
 def ordinary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     """A user with no control group, of the first process namespace."""
     with place_of("ordinary") as made:
-        monkeypatch.setattr(cgroups, "places", lambda: ())
+        monkeypatch.setattr(limits, "usable_places", lambda: ())
         monkeypatch.setattr(limits, "_why_uncounted", lambda: "")
         user = NOBODY if os.geteuid() == 0 else os.getuid()
         monkeypatch.setattr(limits.os, "getuid", lambda: user)
@@ -53,7 +53,7 @@ def ordinary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
 
 
 def _has(controller: str) -> bool:
-    return any(controller in place.controllers for place in cgroups.places())
+    return any(controller in place.controllers for place in limits.usable_places())
 
 
 def started(place: Place) -> int:
@@ -105,7 +105,7 @@ def test_node_starts_within_a_control_group(root: Place, name: str) -> None:
 
 
 def groups_left() -> list[Path]:
-    return [each for place in cgroups.places() for each in place.folder.glob("agentstepper-*")]
+    return [each for place in limits.usable_places() for each in place.folder.glob("agentstepper-*")]
 
 
 def groups_of(process: int) -> set[Path]:
@@ -120,7 +120,7 @@ def test_the_group_of_a_command_is_removed_when_it_ends(root: Place) -> None:
     sandbox = sandbox_named("none", SMALL)
     with sandbox.command(["true"], root.workspace, root.access()) as launch:
         held = groups_of(os.getpid())
-        assert len(held) == len(cgroups.places())
+        assert len(held) == len(limits.usable_places())
         subprocess.run(launch.argv, env=launch.env, pass_fds=launch.pass_fds, check=True)
     assert not held & set(groups_left())
 
@@ -133,22 +133,22 @@ def test_the_groups_of_a_killed_agent_are_removed_by_the_next(root: Place) -> No
         left = groups_of(agent.pid)
         agent.kill()
     assert left and left <= set(groups_left())
-    for place in cgroups.places():
-        cgroups.remove_leftovers(place)
+    for place in limits.usable_places():
+        limits.remove_leftovers(place)
     assert not left & set(groups_left())
 
 
 def test_the_groups_of_others_who_live_are_left(root: Place) -> None:
-    place = cgroups.places()[0]
-    with cgroups.group(place, SMALL) as folder:
-        cgroups.remove_leftovers(place)
+    place = limits.usable_places()[0]
+    with limits.group(place, SMALL) as folder:
+        limits.remove_leftovers(place)
         assert folder.exists()
     assert not folder.exists()
 
 
 def test_what_is_left_in_a_group_is_killed_with_it(root: Place) -> None:
-    place = cgroups.places()[0]
-    with cgroups.group(place, SMALL) as folder:
+    place = limits.usable_places()[0]
+    with limits.group(place, SMALL) as folder:
         process = subprocess.Popen(["sleep", "1000"])
         (folder / "cgroup.procs").write_text(str(process.pid))
     assert process.wait() == -signal.SIGKILL
@@ -179,7 +179,7 @@ def test_what_is_left_in_a_group_is_killed_with_it(root: Place) -> None:
 )
 def test_which_limits_hold_is_said(
     monkeypatch: pytest.MonkeyPatch,
-    places: list[cgroups.Controller],
+    places: list[limits.Controller],
     uncounted: str,
     memory: str,
     processes: str,
@@ -216,7 +216,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, s
         monkeypatch.setattr(
             Path, "read_text", lambda path: texts[str(path)] if str(path) in texts else read(path)
         )
-        return list(cgroups._candidates())
+        return list(limits._candidates())
 
     return found
 

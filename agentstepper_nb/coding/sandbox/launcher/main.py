@@ -10,17 +10,304 @@ SIGTERM asks the command's processes to end and kills them after the time of gra
 
 from __future__ import annotations
 
+import errno
 import marshal
 import os
+import resource
+import select
 import signal
+import time
 
-from . import command, keeper, kernel
+from . import kernel
 
 TYPE_CHECKING = False
+
 if TYPE_CHECKING:
     from typing import NoReturn
 
     from .orders import Orders
+
+
+# As shells have them: the program can't be run; there is none. And as env(1): who starts it failed.
+_NOT_STARTED, _NOT_EXECUTABLE, _NOT_FOUND = 125, 126, 127
+# Where there may be any number, as macOS has it.
+_MOST_DESCRIPTORS = 1 << 20
+# Python ignores these two for itself; programs expect that they end a program.
+_DEFAULTS = (signal.SIGPIPE, signal.SIGXFSZ)
+
+
+def execute(orders: Orders, keeper: int) -> NoReturn:
+    """Become the command. Failures are printed, as a shell prints them.
+
+    Args:
+        orders: How it is started.
+        keeper: The parent's process id.
+    """
+    code = _NOT_STARTED
+    try:
+        _prepare(orders, keeper)
+        code = _NOT_EXECUTABLE
+        os.execv(orders["program"], orders["argv"])
+    except BaseException as error:
+        if code == _NOT_EXECUTABLE and getattr(error, "errno", None) == errno.ENOENT:
+            code = _NOT_FOUND
+        why = getattr(error, "strerror", None) or repr(error)
+        said = f"agentstepper: {orders['argv'][0]!r} was not started: {why}\n"
+        os.write(2, said.encode("utf-8", "surrogateescape"))
+    os._exit(code)
+
+
+def forbid_core_files() -> None:
+    """Keep this process from writing a core file when a signal ends it."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _prepare(orders: Orders, keeper: int) -> None:
+    kernel.die_with_parent(signal.SIGKILL)
+    if os.getppid() != keeper:
+        os._exit(_NOT_STARTED)
+    for each in _DEFAULTS:
+        signal.signal(each, signal.SIG_DFL)
+    os.setsid()
+    for folder in orders.get("cgroups", ()):
+        _join(folder)
+    forbid_core_files()
+    for limited, most in orders.get("rlimits", ()):
+        _lower(limited, most)
+    if "landlock" in orders:
+        kernel.forbid_new_privileges()
+        kernel.drop_capabilities()
+        kernel.restrict(orders["landlock"])
+    _close_all_but(orders.get("pass_fds", []))
+    if "seccomp" in orders:
+        kernel.filter_calls(orders["seccomp"])
+
+
+def _join(folder: str) -> None:
+    """Move this process to a control group."""
+    descriptor = os.open(f"{folder}/cgroup.procs", os.O_WRONLY)
+    try:
+        os.write(descriptor, b"0")
+    finally:
+        os.close(descriptor)
+
+
+def _lower(limited: int, most: int) -> None:
+    """Lower a resource's limit; one that is lower already stays."""
+    _, hard = resource.getrlimit(limited)
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(limited, (most, most))
+
+
+def _close_all_but(wanted: list[int]) -> None:
+    """Close all descriptors but the standard streams and those that the program inherits."""
+    start = 3
+    for each in sorted(wanted):
+        os.closerange(start, each)
+        os.set_inheritable(each, True)
+        start = each + 1
+    os.closerange(start, min(os.sysconf("SC_OPEN_MAX"), _MOST_DESCRIPTORS))
+
+
+_WATCHED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGQUIT)
+# Seconds until what can't be killed is left: a program of another user, one that waits for a dead disk.
+_PATIENCE_S = 10.0
+
+
+def keep(orders: Orders, front: int) -> int:
+    """Start the command, wait for its end, and end all that it started.
+
+    Args:
+        orders: How the command is started.
+        front: The parent's process id.
+
+    Returns:
+        How the command ended, as `waitpid` has it.
+    """
+    os.setsid()  # who kills the front's group doesn't kill its keeper
+    woken = _wake_on_signals()
+    kernel.become_subreaper()
+    kernel.die_with_parent(signal.SIGQUIT)
+    if os.getppid() != front:
+        os._exit(1)
+    keeper = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        _let_signals_be()
+        execute(orders, keeper)
+    family = Family(pid)
+    _wait(family, woken, orders["lifeline"], orders["grace_s"])
+    _end(family, woken)
+    _say_why(orders.get("cgroups", []))
+    return signal.SIGKILL if family.status is None else family.status
+
+
+class Family:
+    """A command with all that descends from it. All are descendants of this process.
+
+    Args:
+        first: The process id of the command.
+    """
+
+    def __init__(self, first: int) -> None:
+        self._first = first
+        #: How the command ended, as `waitpid` has it; None while it runs.
+        self.status: int | None = None
+        self._stopped: set[int] = set()
+
+    def reap(self) -> bool:
+        """Bury those that have ended; says whether anybody is left."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            if pid == self._first:
+                self.status = status
+
+    def send(self, number: int) -> None:
+        """Send a signal to all."""
+        found = descendants(os.getpid())
+        if not found and self.status is None:  # a system without /proc: the command's own group
+            found = {-self._first}
+        for pid in found:
+            _send(pid, number)
+
+    def kill(self) -> None:
+        """Kill all that are there now; first they are stopped, so that none of them starts another."""
+        while fresh := descendants(os.getpid()) - self._stopped:
+            for pid in fresh:
+                _send(pid, signal.SIGSTOP)
+            self._stopped |= fresh
+            if len(self._stopped) > 100_000:  # they come faster than they can be stopped
+                break
+        self._stopped.clear()
+        self.send(signal.SIGKILL)
+
+
+def descendants(root: int) -> set[int]:
+    """The living descendants of a process; none on a system without /proc."""
+    children: dict[int, list[int]] = {}
+    for pid, parent in _living():
+        children.setdefault(parent, []).append(pid)
+    found: set[int] = set()
+    waiting = [root]
+    while waiting:
+        new = [each for each in children.get(waiting.pop(), ()) if each not in found]
+        found.update(new)
+        waiting += new
+    return found
+
+
+def _living() -> list[tuple[int, int]]:
+    """Each living process of this machine, with its parent."""
+    try:
+        names = os.listdir("/proc")  # noqa: PTH208
+    except FileNotFoundError:
+        return []
+    found = []
+    for name in names:
+        if name.isdecimal() and (parent := _parent(name)) is not None:
+            found.append((int(name), parent))
+    return found
+
+
+def _parent(pid: str) -> int | None:
+    """The parent of a process; None where the process has ended."""
+    try:
+        descriptor = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        # `PID (NAME) STATE PARENT …`, and a name may hold spaces and parentheses.
+        state, parent = os.read(descriptor, 4096).rpartition(b")")[2].split()[:2]
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(descriptor)
+    return None if state in (b"Z", b"X") else int(parent)
+
+
+def _wait(family: Family, woken: int, lifeline: int, grace_s: float) -> None:
+    """Wait until the command ends, or until it is to be killed."""
+    deadline: float | None = None
+    while family.reap() and family.status is None:
+        left = None if deadline is None else deadline - time.monotonic()
+        if left is not None and left <= 0:
+            return
+        ready, _, _ = select.select([woken, lifeline], [], [], left)
+        signals = os.read(woken, 4096) if woken in ready else b""
+        if lifeline in ready or signal.SIGQUIT in signals:
+            return
+        if signal.SIGTERM in signals and deadline is None:
+            deadline = time.monotonic() + grace_s
+            family.send(signal.SIGTERM)
+
+
+def _end(family: Family, woken: int) -> None:
+    """Kill all that is left of a command."""
+    until = time.monotonic() + _PATIENCE_S
+    while family.reap() and time.monotonic() < until:
+        family.kill()
+        if select.select([woken], [], [], 0.05)[0]:
+            os.read(woken, 4096)
+
+
+def _say_why(groups: list[str]) -> None:
+    """Print it where the kernel ended a process for the limit of memory: nobody else says so."""
+    for group in groups:
+        for name in ("memory.events", "memory.oom_control"):
+            if _count(f"{group}/{name}", b"oom_kill"):
+                os.write(
+                    2, b"agentstepper: a process was killed: the command's memory is limited.\n"
+                )
+                return
+
+
+def _count(path: str, name: bytes) -> int:
+    """A number in a file of lines `NAME NUMBER`; 0 where there is none."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return 0
+    try:
+        lines = [line.split() for line in os.read(descriptor, 4096).splitlines()]
+    finally:
+        os.close(descriptor)
+    return next((int(line[1]) for line in lines if line[:1] == [name]), 0)
+
+
+def _wake_on_signals() -> int:
+    """Have the numbers of signals written to a pipe, and give its end to read from."""
+    woken, waking = os.pipe()
+    os.set_blocking(waking, False)
+    signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
+    for each in _WATCHED:
+        signal.signal(each, lambda number, frame: None)
+    for each in (
+        signal.SIGINT,
+        signal.SIGHUP,
+    ):  # the front passes them on; the command's are its own
+        signal.signal(each, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    return woken
+
+
+def _let_signals_be() -> None:
+    """Have all signals do what they do in a new program."""
+    signal.set_wakeup_fd(-1)
+    for each in (*_WATCHED, signal.SIGINT, signal.SIGHUP):
+        signal.signal(each, signal.SIG_DFL)
+
+
+def _send(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return
+
 
 _FORWARDED = (signal.SIGTERM, signal.SIGQUIT, signal.SIGINT, signal.SIGHUP)
 
@@ -38,7 +325,7 @@ def main(descriptor: int) -> None:
     front = os.getpid()
     pid = os.fork()
     if pid == 0:
-        _end_as(keeper.keep(orders, front))
+        _end_as(keep(orders, front))
     for each in _FORWARDED:
         signal.signal(each, lambda number, _: os.kill(pid, number))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
@@ -51,7 +338,7 @@ def _end_as(status: int) -> NoReturn:
     """End this process as another one ended: with its exit code, or by its signal."""
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
-        command.forbid_core_files()
+        forbid_core_files()
         if code != -signal.SIGKILL:
             signal.signal(-code, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [-code])

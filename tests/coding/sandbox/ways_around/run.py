@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from agentstepper_nb.coding.sandbox import ResourceLimits, Sandbox
+from agentstepper_nb.coding.sandbox import ResourceLimits
 from agentstepper_nb.coding.sandbox.choice import choose
+from agentstepper_nb.coding.sandbox.launch import Sandbox
 from agentstepper_nb.coding.snapshots import Snapshots
 from tests.coding.sandbox.ways_around.stage import ALL_RAN, Stage
 from tests.coding.sandbox.ways_around.table import Row, sampled

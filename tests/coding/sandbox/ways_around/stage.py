@@ -18,7 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, Self
 
-from agentstepper_nb.coding.sandbox import Access, Sandbox
+from agentstepper_nb.coding.sandbox import Access
+from agentstepper_nb.coding.sandbox.launch import Sandbox
 from tests.coding.sandbox.ways_around.servers import Servers
 
 #: Seconds that rows may take before they are killed.
