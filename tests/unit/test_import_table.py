@@ -45,9 +45,14 @@ TABLE = {
     "llm_wire": Row(rooms=("protocol",), pure=True),
     "store": Row(
         rooms=("protocol",),
-        packages={"sqlite3": "", "lancedb": "store.lance", "pyarrow": "store.lance"},
+        packages={
+            "sqlite3": "",
+            "filelock": "store.lock",
+            "lancedb": "store.lance",
+            "pyarrow": "store.lance",
+        },
     ),
-    "discover": Row(packages={"jupyter_core": ""}),
+    "discover": Row(packages={"jupyter_core": "", "filelock": "discover.tokens"}),
     # Where the built JavaScript lies.
     "static_files": Row(),
     "sdk": Row(
@@ -92,11 +97,15 @@ TABLE = {
     "rpc": Row(rooms=("protocol", "discover"), packages={"websockets": ""}),
     "coding": Row(
         rooms=("protocol", "sdk", "models", "llm_wire", "rpc", "worker", "runtime", "discover"),
-        packages={"regex": "coding.tools.search", "pathspec": "coding.tools.search"},
+        packages={
+            "regex": "coding.tools.search",
+            "pathspec": "coding.tools.search",
+            "filelock": "",
+        },
     ),
     "chat": Row(
         rooms=("protocol", "sdk", "models", "llm_wire", "rpc", "worker", "runtime", "discover"),
-        packages={"jwt": "chat.outside.tokens"},
+        packages={"jwt": "chat.outside.tokens", "filelock": ""},
     ),
     # traitlets is how the Jupyter server and widgets are configured and synced.
     "server_ext": Row(
