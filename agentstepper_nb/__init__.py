@@ -13,7 +13,7 @@ from ._version import __version__
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from .chat.desk import Chat
+    from .chat.chat import Chat
     from .errors import (
         AgentStepperError,
         AgentStopped,
@@ -80,7 +80,7 @@ _HOMES = {
     "Approval": ".sdk",
     "AsyncAgentStepper": ".sdk",
     "AsyncAgents": ".runtime.client",
-    "Chat": ".chat.desk",
+    "Chat": ".chat.chat",
     "ChatWidget": ".widgets.chat",
     "DebuggerWidget": ".widgets",
     "SessionsWidget": ".widgets.sessions",

@@ -17,9 +17,9 @@ from typing import Any, Final
 
 import msgspec
 
+from ..chat.chat import Chat
 from ..chat.connector import InterpreterABC
 from ..chat.connectors.registry import VARIABLES, Factory, connector, connectors, lacking, usual
-from ..chat.desk import Chat
 from ..chat.terminal.commands import completions
 from ..chat.terminal.repl import Repl
 from ..chat.terminal.view import session_line

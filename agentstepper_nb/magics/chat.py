@@ -7,9 +7,9 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.display import display
 
+from ..chat.chat import Chat
 from ..chat.connector import InterpreterABC
 from ..chat.connectors.registry import connectors
-from ..chat.desk import Chat
 from ..errors import AgentStepperError
 
 

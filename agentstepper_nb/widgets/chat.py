@@ -11,7 +11,7 @@ from typing import Any, Final
 import anywidget
 import traitlets
 
-from ..chat.desk import Agent, Chat
+from ..chat.chat import Agent, Chat
 from ..chat.kinds import as_text
 from ..errors import AgentStepperError
 from ..hub import Connection, Session

@@ -2,42 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.connector import Item, Turn
 from agentstepper_nb.chat.connectors.coding import CodingAgent
 from agentstepper_nb.llm_wire.conversation import ModelRequest, UserMessage
 from agentstepper_nb.protocol.chat import Message, Piece
+from tests.chat.talking import Person
 from tests.coding.playing import Playing, calls, says
-
-
-class Person:
-    """Answers what is asked by given choices; None never answers."""
-
-    def __init__(self, *choices: str | None) -> None:
-        self._choices = list(choices)
-        self.asked: list[tuple[str, tuple[str, ...], Any]] = []
-        self.waits = asyncio.Event()
-        self.withdrawn = asyncio.Event()
-
-    async def __call__(
-        self, text: str, choices: Sequence[str] = ("Yes", "No"), *, details: object = None
-    ) -> str:
-        self.asked.append((text, tuple(choices), details))
-        choice = self._choices.pop(0)
-        if choice is not None:
-            return choice
-        self.waits.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            self.withdrawn.set()
-        raise AssertionError
 
 
 class Talk:
@@ -109,24 +86,15 @@ def prompts(request: ModelRequest) -> list[str]:
     return [each.content for each in request.messages if isinstance(each, UserMessage)]
 
 
-def text(content: str) -> Piece:
-    return Piece(content=content)
+text, result, output = pieces.text, pieces.result, pieces.console
 
 
 def call(id: str, name: str, arguments: Any) -> Piece:
-    return Piece(type="FUNCTION", name=name, arguments=arguments, call_id=id)
-
-
-def result(id: str, value: Any, *, ok: bool = True) -> Piece:
-    return Piece(type="FUNCTION", role="computer", call_id=id, result=value, ok=ok)
+    return pieces.call(name, arguments, call_id=id)
 
 
 def command(line: str) -> Piece:
-    return Piece(type="CODE", content=line, language="bash", format="source")
-
-
-def output(content: str) -> Piece:
-    return Piece(type="CONSOLE", role="computer", content=content)
+    return pieces.code(line, "bash")
 
 
 RISKY = {"command": "rm -rf build"}

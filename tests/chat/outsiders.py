@@ -17,9 +17,8 @@ from agentstepper_nb.chat.backend import UserInput
 from agentstepper_nb.chat.connector import InterpreterABC
 from agentstepper_nb.chat.interpreter import Interpreter
 from agentstepper_nb.chat.outside.client import AsyncChatClient
-from agentstepper_nb.chat.outside.door import Outside
-from agentstepper_nb.chat.outside.service import OutsideService
-from agentstepper_nb.chat.outside.tokens import TokenDesk
+from agentstepper_nb.chat.outside.service import Outside, OutsideService
+from agentstepper_nb.chat.outside.tokens import Tokens
 from agentstepper_nb.discover import worker_url
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.hub import AgentStepperCore
@@ -70,7 +69,7 @@ class Inn(House):
 
     def __init__(self, interpreter: Interpreter, folder: Path) -> None:
         super().__init__(interpreter)
-        self.tokens = TokenDesk(folder)
+        self.tokens = Tokens(folder)
         self.outside = Outside(interpreter, self.tokens)
         self.clients: list[AsyncChatClient] = []
 
@@ -107,11 +106,6 @@ async def inn(folder: Path, *agents: InterpreterABC) -> AsyncGenerator[Inn, None
             await found.outside.close()
 
 
-def texts(messages: list[Message] | tuple[Message, ...]) -> list[str]:
-    """What messages say."""
-    return [each.content for each in messages]
-
-
 class Way(House):
     """The way in, and tokens for it.
 
@@ -122,7 +116,7 @@ class Way(House):
 
     def __init__(self, interpreter: Interpreter, folder: Path) -> None:
         super().__init__(interpreter, str(interpreter.create_session("one")))
-        self.tokens = TokenDesk(folder)
+        self.tokens = Tokens(folder)
         self.service = OutsideService(interpreter, self.tokens)
         self.other = str(interpreter.create_session("two"))
 

@@ -13,11 +13,11 @@ import pytest
 
 from agentstepper_nb.chat.adapter import items
 from agentstepper_nb.chat.allowed_paths import AllowedPaths
+from agentstepper_nb.chat.chat import Chat
 from agentstepper_nb.chat.connector import InterpreterABC, Item, Turn
-from agentstepper_nb.chat.desk import Chat
 from agentstepper_nb.chat.gathering import Gathered
 from agentstepper_nb.chat.interpreter import Interpreter
-from agentstepper_nb.chat.service import ChatService
+from agentstepper_nb.chat.service import ChatService, Right
 from agentstepper_nb.protocol.chat import (
     AgentInfo,
     Begin,
@@ -29,13 +29,14 @@ from agentstepper_nb.protocol.chat import (
     Told,
 )
 from agentstepper_nb.sdk.aclient import AsyncAgentStepper
+from tests.chat.house import Actor, Gate
 
 T = TypeVar("T")
 
 Say = Callable[[Message, Turn], AsyncGenerator[Item, None]]
 
 
-class Agent(InterpreterABC):
+class Agent(Actor):
     """Says what a function says.
 
     Args:
@@ -43,34 +44,19 @@ class Agent(InterpreterABC):
         name: The agent's.
     """
 
-    continuation_prompt: str | None = "Go on."
-
     def __init__(self, say: Say | None = None, name: str = "parrot") -> None:
-        self.name = name
-        self._say = say or _echo
-
-    def chat(self, message: Message, turn: Turn) -> AsyncGenerator[Item, None]:
-        return self._say(message, turn)
+        super().__init__(say or _echo, name, go_on="Go on.")
 
 
 async def _echo(message: Message, turn: Turn) -> AsyncGenerator[Item, None]:
     yield f"You said: {message.content}"
 
 
-class Held:
+class Held(Gate):
     """An agent's function that begins to say something, and goes on when it is let."""
 
     def __init__(self, *pieces: Item) -> None:
-        self.pieces = pieces or ("Wait",)
-        self.reached = asyncio.Event()
-        self.go = asyncio.Event()
-
-    async def say(self, message: Message, turn: Turn) -> AsyncGenerator[Item, None]:
-        for piece in self.pieces:
-            yield piece
-        self.reached.set()
-        await self.go.wait()
-        yield ", and go."
+        super().__init__(pieces or ("Wait",), [", and go."])
 
 
 @asynccontextmanager
@@ -88,6 +74,17 @@ async def interpreter(
         yield made
     finally:
         await made.close()
+
+
+@asynccontextmanager
+async def served(
+    tmp_path: Path, *agents: InterpreterABC, **how: Any
+) -> AsyncIterator[tuple[Interpreter, ChatService, str, AsyncGenerator[Any, None]]]:
+    """An interpreter, its service for who talks, a session, and the stream of that session."""
+    async with interpreter(tmp_path, *agents, **how) as here:
+        service, session = ChatService(here, Right.TALK), str(here.create_session())
+        async with aclosing(watch(service, session)) as stream:
+            yield here, service, session, stream
 
 
 async def ask(service: ChatService, method: str, /, **params: Any) -> Any:
@@ -175,17 +172,31 @@ def said(content: str = "Hello.", **fields: Any) -> Message:
 
 
 class Person:
-    """Chooses what a test says, and keeps what was asked."""
+    """Chooses what a test says, and keeps what was asked; None never answers.
 
-    def __init__(self, *choices: str) -> None:
-        self.asked: list[tuple[str, tuple[str, ...], object]] = []
+    Attributes:
+        waits: Set once something is asked that is never answered.
+        withdrawn: Set once that is taken back.
+    """
+
+    def __init__(self, *choices: str | None) -> None:
+        self.asked: list[tuple[str, tuple[str, ...], Any]] = []
+        self.waits, self.withdrawn = asyncio.Event(), asyncio.Event()
         self._choices = list(choices)
 
     async def __call__(
         self, text: str, choices: Sequence[str] = ("Yes", "No"), *, details: object = None
     ) -> str:
         self.asked.append((text, tuple(choices), details))
-        return self._choices.pop(0)
+        choice = self._choices.pop(0)
+        if choice is not None:
+            return choice
+        self.waits.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.withdrawn.set()
+        raise AssertionError
 
 
 def a_turn(

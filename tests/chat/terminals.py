@@ -10,8 +10,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
+from agentstepper_nb.chat.chat import Chat
 from agentstepper_nb.chat.connector import Item, Turn
-from agentstepper_nb.chat.desk import Chat
 from agentstepper_nb.chat.terminal.repl import Repl
 from agentstepper_nb.cli.screen import Screen
 from agentstepper_nb.protocol.chat import ChatEvent, Message

@@ -18,8 +18,8 @@ from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.chat import Begin, Message, Said, SessionChanged
 from tests.chat.house import PNG, refused
-from tests.chat.outsiders import inn, texts
-from tests.chat.talking import Agent, Held, interpreter, soon
+from tests.chat.outsiders import inn
+from tests.chat.talking import Agent, Held, contents, interpreter, soon
 from tests.helpers.loops import on_loop
 
 # ---- scripts ----------------------------------------------------------------------------------------
@@ -34,18 +34,18 @@ async def test_a_script_talks(tmp_path: Path, worker_core: AgentStepperCore) -> 
         client = await house.client("talk")
         assert client.session_id == house.session
         assert (client.scope, client.agent_name) == (("talk",), None)
-        assert texts(await soon(client.send("Hello"))) == ["You said: Hello"]
-        assert texts(await soon(client.send("Again"))) == ["You said: Again"]
+        assert contents(await soon(client.send("Hello"))) == ["You said: Hello"]
+        assert contents(await soon(client.send("Again"))) == ["You said: Again"]
         _, picture = await soon(client.send("A dot", agent="painter"))
         assert (await soon(client.picture(picture.id))).data == PNG
-        assert texts(await soon(client.messages()))[:4] == [
+        assert contents(await soon(client.messages()))[:4] == [
             "Hello",
             "You said: Hello",
             "Again",
             "You said: Again",
         ]
         earlier = await soon(client.earlier(picture.id, 2))
-        assert (texts(earlier.messages), earlier.more) == (["A dot", "Here: "], True)
+        assert (contents(earlier.messages), earlier.more) == (["A dot", "Here: "], True)
         assert (await soon(client.info())).messages == 7
         with refused("unknown_agent", "no agent called 'nobody'"):
             await soon(client.send("Hi", agent="nobody"))
@@ -58,14 +58,14 @@ async def test_a_script_chooses_and_stops(tmp_path: Path, worker_core: AgentStep
             yield f"{what}: {choice}"
 
     held = Held("Wait")
-    async with inn(tmp_path, Agent(careful, "careful"), Agent(held.say, "slow")) as house:
+    async with inn(tmp_path, Agent(careful, "careful"), Agent(held, "slow")) as house:
         client = await house.client("talk")
-        assert texts(await soon(client.send("Go"))) == ["Shall I do one?"]
+        assert contents(await soon(client.send("Go"))) == ["Shall I do one?"]
         with pytest.raises(CommandError, match="'Maybe' is none of the choices"):
             await soon(client.choose("Maybe"))
-        assert texts(await soon(client.choose("Yes"))) == ["one: Yes", "Shall I do two?"]
+        assert contents(await soon(client.choose("Yes"))) == ["one: Yes", "Shall I do two?"]
         waiting = (await soon(client.info())).waiting
-        assert texts(await soon(client.choose("No", waiting))) == ["two: No"]
+        assert contents(await soon(client.choose("No", waiting))) == ["two: No"]
         with refused("not_waiting"):
             await soon(client.choose("Yes"))
         sending = asyncio.ensure_future(client.send("Go", agent="slow"))
@@ -73,7 +73,7 @@ async def test_a_script_chooses_and_stops(tmp_path: Path, worker_core: AgentStep
         with refused("session_busy"):
             await soon(client.send("Me too"))
         await soon(client.stop())
-        assert texts(await soon(sending)) == ["Wait"]
+        assert contents(await soon(sending)) == ["Wait"]
 
 
 async def test_who_watches_sees_what_others_say(
@@ -150,7 +150,7 @@ def test_replies_are_what_follows(tmp_path: Path) -> None:
     assert not replies.take(SessionChanged(session=runs))
     begin = Begin(session=runs, messages=(asked, message("b", 4.0)))
     assert not replies.take(begin)
-    assert texts(replies.messages) == ["b"], "the other was removed"
+    assert contents(replies.messages) == ["b"], "the other was removed"
     trimmed = Begin(session=rests, messages=(message("c", 5.0), message("u", 5.0, role="user")))
     assert replies.take(trimmed)
-    assert texts(replies.messages) == ["b", "c"]
+    assert contents(replies.messages) == ["b", "c"]

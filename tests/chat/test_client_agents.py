@@ -12,8 +12,8 @@ from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.connector import HandOn, InterpreterABC, Turn
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.chat import Message, Said
-from tests.chat.outsiders import inn, texts
-from tests.chat.talking import Held, soon
+from tests.chat.outsiders import inn
+from tests.chat.talking import Held, contents, soon
 
 
 async def test_an_agent_from_outside(tmp_path: Path, worker_core: AgentStepperCore) -> None:
@@ -34,7 +34,7 @@ async def test_an_agent_from_outside(tmp_path: Path, worker_core: AgentStepperCo
         assert house.interpreter.info(house.session).agents[1].role == "THOUGHT"
         talker = await house.client("talk")
         await soon(talker.send("Hello"))
-        assert texts(await soon(talker.send("A poem", agent="poet"))) == ["After 2: ", "Rhymed?"]
+        assert contents(await soon(talker.send("A poem", agent="poet"))) == ["After 2: ", "Rhymed?"]
         said = await soon(talker.choose("Yes"))
         assert [(each.type, each.content) for each in said] == [
             ("MESSAGE", "rhymed Yes, "),
@@ -70,7 +70,7 @@ async def test_a_connector_from_outside(tmp_path: Path, worker_core: AgentSteppe
         (asked,) = await soon(agent.send("Go", agent="boss"))
         assert asked.details == {"why": "it costs"}
         said = await soon(agent.choose("Yes"))
-        assert texts(said) == ["Sure: Yes", "You said: Sure: Yes"]
+        assert contents(said) == ["Sure: Yes", "You said: Sure: Yes"]
         attending.cancel()
         await asyncio.wait((attending,))
         assert careful.closed
@@ -83,7 +83,7 @@ async def test_a_stopped_turn_ends_the_agents_work(
 
     async def slow(message: Message, turn: Turn) -> Any:
         try:
-            async for item in held.say(message, turn):
+            async for item in held(message, turn):
                 yield item
         finally:
             ended.set()
@@ -97,9 +97,9 @@ async def test_a_stopped_turn_ends_the_agents_work(
         await soon(held.reached.wait())
         await soon(talker.stop())
         await soon(ended.wait())
-        assert texts(await soon(sending)) == ["I begin"]
-        held.go.set()
-        assert texts(await soon(talker.send("Again", agent="slow"))) == ["I begin, and go."]
+        assert contents(await soon(sending)) == ["I begin"]
+        held.opened.set()
+        assert contents(await soon(talker.send("Again", agent="slow"))) == ["I begin, and go."]
         attending.cancel()
         await asyncio.wait((attending,))
 
@@ -126,7 +126,7 @@ async def test_an_agent_of_another_process(tmp_path: Path, worker_core: AgentSte
         try:
             await house.has("parrot", "clock")
             talker = await house.client("talk")
-            assert texts(await soon(talker.send("Hi", agent="clock"))) == ["You said Hi"]
+            assert contents(await soon(talker.send("Hi", agent="clock"))) == ["You said Hi"]
             async with aclosing(talker.watch()) as events:
                 sending = asyncio.ensure_future(talker.send("Hang", agent="clock"))
                 while not (
@@ -136,7 +136,7 @@ async def test_an_agent_of_another_process(tmp_path: Path, worker_core: AgentSte
                     pass
             process.kill()
             said = await soon(sending)
-            assert texts(said)[-1] == "The agent clock is gone: it answered from outside."
+            assert contents(said)[-1] == "The agent clock is gone: it answered from outside."
             await house.has("parrot")
         finally:
             if process.returncode is None:

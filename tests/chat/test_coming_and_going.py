@@ -26,8 +26,8 @@ from agentstepper_nb.protocol.chat import (
 )
 from agentstepper_nb.rpc import reconnecting
 from tests.chat.house import refused
-from tests.chat.outsiders import found, inn, no_core, running, texts
-from tests.chat.talking import soon
+from tests.chat.outsiders import found, inn, no_core, running
+from tests.chat.talking import contents, soon
 from tests.worker.cores import Core as ForeignCore
 
 
@@ -71,7 +71,7 @@ async def test_the_core_is_started_again(
         try:
             await house.has("parrot", "poet")
             said = await soon(talker.send("Hello", agent="poet"))
-            assert texts(said) == ["Roses, Hello"]
+            assert contents(said) == ["Roses, Hello"]
         finally:
             attending.cancel()
             await asyncio.wait((attending,))
@@ -85,8 +85,8 @@ async def test_two_chats_of_one_process(tmp_path: Path, worker_core: AgentSteppe
     """Each has a way in of its own, and neither takes the other's clients nor tokens' sessions."""
     async with inn(tmp_path) as one, inn(tmp_path) as two:
         first, second = await one.client("talk"), await two.client("talk")
-        assert texts(await soon(first.send("one"))) == ["You said: one"]
-        assert texts(await soon(second.send("two"))) == ["You said: two"]
+        assert contents(await soon(first.send("one"))) == ["You said: one"]
+        assert contents(await soon(second.send("two"))) == ["You said: two"]
         astray = await two.enter(one.tokens.issue(one.session))
         with refused("unknown_session"):
             await soon(astray.send("Hello"))
@@ -114,7 +114,7 @@ async def test_the_blocking_client_may_be_left_alone(
         address, token = await house.outside.open(), house.tokens.issue(house.session)
         client = await asyncio.to_thread(ChatClient.connect, address, token)
         assert client.scope == ("talk",)
-        assert texts(await asyncio.to_thread(client.send, "Hi")) == ["You said: Hi"]
+        assert contents(await asyncio.to_thread(client.send, "Hi")) == ["You said: Hi"]
         await asyncio.to_thread(client.close)
         with pytest.raises(RuntimeError, match="connect again"):
             client.messages()
@@ -177,7 +177,7 @@ async def test_a_message_is_sent_again_and_said_once(monkeypatch: pytest.MonkeyP
     breaking = Breaking()
     async with ForeignCore({"chat": breaking}) as breaking.core:
         client = await soon(AsyncChatClient.connect(breaking.core.endpoint.url, "t"))
-        assert texts(await soon(client.send("Hello"))) == ["assistant"]
+        assert contents(await soon(client.send("Hello"))) == ["assistant"]
         first, second = breaking.sent
         assert first == second and first.key is not None
         await client.close()

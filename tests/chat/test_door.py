@@ -13,12 +13,12 @@ from msgspec import Raw, Struct
 from websockets.asyncio.client import connect
 
 from agentstepper_nb.chat.outside.client import AsyncChatClient
-from agentstepper_nb.chat.outside.tokens import TokenDesk
+from agentstepper_nb.chat.outside.tokens import Tokens
 from agentstepper_nb.errors import CommandError, ConnectionLostError
 from agentstepper_nb.hub import AgentStepperCore, chats
 from tests.chat.house import refused
-from tests.chat.outsiders import Inn, inn, texts
-from tests.chat.talking import soon
+from tests.chat.outsiders import Inn, inn
+from tests.chat.talking import contents, soon
 
 
 async def turned_away(house: Inn, token: str) -> str:
@@ -32,7 +32,7 @@ async def test_inv_session_002_at_the_door(tmp_path: Path, worker_core: AgentSte
     async with inn(tmp_path) as house:
         revoked = house.tokens.issue(house.session)
         house.tokens.revoke(revoked)
-        foreign = TokenDesk(tmp_path / "elsewhere").issue(house.session)
+        foreign = Tokens(tmp_path / "elsewhere").issue(house.session)
         for token, why in {
             revoked: "was revoked",
             foreign: "is none of this chat's",
@@ -65,7 +65,7 @@ async def test_inv_session_002_in_the_middle(tmp_path: Path, worker_core: AgentS
             await soon(client.send("Hello"))
         await house.has("parrot")
         again = await house.client("talk")
-        assert texts(await soon(again.send("Hello"))) == ["You said: Hello"]
+        assert contents(await soon(again.send("Hello"))) == ["You said: Hello"]
 
 
 async def test_after_a_rotation_who_is_in_stays(
@@ -74,7 +74,7 @@ async def test_after_a_rotation_who_is_in_stays(
     async with inn(tmp_path) as house:
         client = await house.client("talk")
         house.tokens.rotate()
-        assert texts(await soon(client.send("Hello"))) == ["You said: Hello"]
+        assert contents(await soon(client.send("Hello"))) == ["You said: Hello"]
         await house.client("talk")
 
 
@@ -125,7 +125,7 @@ async def test_so_many_clients_and_no_more(
             await each.aclose()
         with refused("too_large"):
             await soon(first.send("x" * 20_000))
-        assert texts(await soon(first.send("x"))) == ["You said: x"]
+        assert contents(await soon(first.send("x"))) == ["You said: x"]
 
 
 class Slow:

@@ -195,7 +195,7 @@ async def test_one_piece_at_a_time(tmp_path: Path) -> None:
 async def test_what_nobody_has_read_is_taken_back_unread(tmp_path: Path) -> None:
     """Who doesn't read is asked no more than it has to answer."""
     held = Held()
-    async with way(tmp_path, Agent(held.say)) as house:
+    async with way(tmp_path, Agent(held)) as house:
         poet = Poet(house)
         await poet.comes()
         first = await poet.is_asked()

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.chat import pieces
+from agentstepper_nb.chat.chat_thread import Answers
 from agentstepper_nb.chat.connector import HandOn
-from agentstepper_nb.chat.home import Answers
 from agentstepper_nb.protocol.chat import Begin, Ending
 from tests.chat.house import PNG, SAME, Actor, debugged, shown, through
 from tests.coding.debugged import View

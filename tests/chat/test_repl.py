@@ -157,7 +157,7 @@ def test_a_conversation_that_is_removed_elsewhere_is_followed_by_a_new_one(start
     terminal = start()
     terminal.type("Hello")
     before = terminal.chat.session_id
-    terminal.chat._home.wait(lambda: terminal.chat._interpreter.remove(before))
+    terminal.chat._thread.wait(lambda: terminal.chat._interpreter.remove(before))
     terminal.repl.settle()  # before that is shown
     terminal.settle()
     assert "This conversation was removed: here is a new one." in terminal.text

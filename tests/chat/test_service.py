@@ -14,7 +14,17 @@ from agentstepper_nb.chat.service import MOST_KEYS, ChatService, Right, Sent
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.protocol.chat import Begin, Message, MessageType, SessionChanged, State, Told
 from tests.chat.house import message, refused
-from tests.chat.talking import Agent, Held, ask, content_of, interpreter, stopped, until, watch
+from tests.chat.talking import (
+    Agent,
+    Held,
+    ask,
+    content_of,
+    interpreter,
+    served,
+    stopped,
+    until,
+    watch,
+)
 
 TALK = ("send", "choose", "stop", "set", "create", "remove")
 WATCH = ("open", "earlier", "picture", "source")
@@ -35,15 +45,12 @@ async def test_what_is_sent_is_answered_and_each_event_is_told_in_order(tmp_path
         events = [first, *await until(stream, stopped)]
         assert [told.n for told in events] == list(range(1, len(events) + 1))
         assert content_of(events) == [("user", "Hello"), ("assistant", "You said: Hello")]
-        await stream.aclose()
 
 
 async def test_what_is_sent_again_is_said_once(tmp_path: Path) -> None:
     """Who lost the answer sends by the same key; what was refused can be tried again."""
     held = Held()
-    async with interpreter(tmp_path, Agent(held.say)) as here:
-        service, session = ChatService(here, Right.TALK), str(here.create_session())
-        stream = watch(service, session)
+    async with served(tmp_path, Agent(held)) as (here, service, session, stream):
 
         async def send(key: str | None) -> Message:
             said = await ask(service, "send", session=session, content="Hi", key=key)
@@ -54,13 +61,12 @@ async def test_what_is_sent_again_is_said_once(tmp_path: Path) -> None:
         assert await send("a") == first
         with refused("session_busy"):
             await send("b")
-        held.go.set()
+        held.opened.set()
         await until(stream, stopped)
         assert await send("a") == first
         assert (await send("b")).id != first.id
         await until(stream, stopped)
         assert [each.role for each in here.messages(session)] == ["user", "assistant"] * 2
-        await stream.aclose()
 
 
 def test_so_many_keys_are_known_again_and_no_more() -> None:
@@ -82,10 +88,7 @@ async def test_a_confirmation_is_answered(tmp_path: Path) -> None:
     async def say(asked: Message, turn: Turn) -> AsyncGenerator[Item, None]:
         yield f"So: {await turn.confirm('Go on?', ['Yes', 'No'])}"
 
-    async with interpreter(tmp_path, Agent(say)) as here:
-        service = ChatService(here, Right.TALK)
-        session = str(here.create_session())
-        stream = watch(service, session)
+    async with served(tmp_path, Agent(say)) as (_, service, session, stream):
         await ask(service, "send", session=session, content="Hello")
 
         def waits(told: Told) -> bool:
@@ -99,13 +102,10 @@ async def test_a_confirmation_is_answered(tmp_path: Path) -> None:
         assert content_of(events)[-1] == ("assistant", "So: No")
         with refused("not_waiting", "wait"):
             await ask(service, "choose", session=session, message=id, choice="No")
-        await stream.aclose()
 
 
 async def test_sessions_are_listed_set_and_removed(tmp_path: Path) -> None:
-    async with interpreter(tmp_path, keep=True) as here:
-        service = ChatService(here, Right.TALK)
-        session = str(here.create_session())
+    async with served(tmp_path, keep=True) as (_, service, session, _):
         info = await ask(service, "set", session=session, title="Fish", auto_chat_max=7)
         assert (info.title, info.auto_chat_max) == ("Fish", 7)
         lists = service.stream("watch_sessions", msgspec.Raw(b"null"))
@@ -118,9 +118,7 @@ async def test_sessions_are_listed_set_and_removed(tmp_path: Path) -> None:
 
 async def test_a_turn_is_stopped(tmp_path: Path) -> None:
     held = Held()
-    async with interpreter(tmp_path, Agent(held.say)) as here:
-        service = ChatService(here, Right.TALK)
-        session = str(here.create_session())
+    async with served(tmp_path, Agent(held)) as (here, service, session, _):
         await ask(service, "send", session=session, content="Hello")
         await held.reached.wait()
         with refused("session_busy"):

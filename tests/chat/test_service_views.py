@@ -18,7 +18,17 @@ from agentstepper_nb.chat.kinds import Kind, add_kind
 from agentstepper_nb.chat.service import ChatService, Right
 from agentstepper_nb.protocol.chat import Message, MessageType, Picture, Piece, Said
 from tests.chat.house import PNG, message, refused
-from tests.chat.talking import Agent, Held, ask, content_of, interpreter, stopped, until, watch
+from tests.chat.talking import (
+    Agent,
+    Held,
+    ask,
+    content_of,
+    interpreter,
+    served,
+    stopped,
+    until,
+    watch,
+)
 
 # ---- pictures and files --------------------------------------------------------------------------
 
@@ -33,10 +43,7 @@ async def test_pictures_and_files_are_given_where_somebody_asks(tmp_path: Path) 
         yield pieces.image("/etc/hosts")
         yield pieces.code_file("a.py", "python")
 
-    async with interpreter(tmp_path, Agent(say)) as here:
-        service = ChatService(here, Right.TALK)
-        session = str(here.create_session())
-        stream = watch(service, session)
+    async with served(tmp_path, Agent(say)) as (_, service, session, stream):
         await ask(service, "send", session=session, content="Show me")
         events = await until(stream, stopped)
         told = [each.event.message for each in events if isinstance(each.event, Said)]
@@ -54,7 +61,6 @@ async def test_pictures_and_files_are_given_where_somebody_asks(tmp_path: Path) 
         assert shown.text == "print(1)"
         begin = await anext(watch(service, session))
         assert all(each.data is None for each in begin.event.messages)
-        await stream.aclose()
 
 
 async def test_a_disk_that_hangs_holds_up_no_conversation(
@@ -72,9 +78,7 @@ async def test_a_disk_that_hangs_holds_up_no_conversation(
         yield pieces.image("plot.png")
 
     monkeypatch.setattr(AllowedPaths, "picture", hang)
-    async with interpreter(tmp_path, Agent(say)) as here:
-        service, session = ChatService(here, Right.TALK), str(here.create_session())
-        stream = watch(service, session)
+    async with served(tmp_path, Agent(say)) as (here, service, session, stream):
         await ask(service, "send", session=session, content="Show me")
         await until(stream, stopped)
         picture = here.messages(session)[1].id
@@ -86,7 +90,6 @@ async def test_a_disk_that_hangs_holds_up_no_conversation(
         assert not asking.done()
         go.set()
         assert (await asking).data == PNG
-        await stream.aclose()
 
 
 async def test_fifty_sessions_are_told_of_at_once(tmp_path: Path) -> None:
@@ -105,9 +108,7 @@ async def test_fifty_sessions_are_told_of_at_once(tmp_path: Path) -> None:
 
 
 async def test_earlier_messages_come_by_pages(tmp_path: Path) -> None:
-    async with interpreter(tmp_path) as here:
-        service = ChatService(here, Right.TALK)
-        session = str(here.create_session())
+    async with served(tmp_path) as (here, service, session, _):
         for number in range(3):
             async for _ in here.process_message(session, f"number {number}"):
                 pass
@@ -154,21 +155,17 @@ async def test_an_extensions_message_is_told_as_one_that_views_know(
     tmp_path: Path, shout: str
 ) -> None:
     held = Held(Piece(type=shout, content="ab"), Piece(type=shout, content="cd"))
-    async with interpreter(tmp_path, Agent(held.say)) as here:
-        service = ChatService(here, Right.TALK)
-        session = str(here.create_session())
-        stream = watch(service, session)
+    async with served(tmp_path, Agent(held)) as (here, service, session, stream):
         await ask(service, "send", session=session, content="Hello")
         await held.reached.wait()
         half = await anext(watch(service, session))
         assert [each.content for each in half.event.messages] == ["Hello", "ABCD"]
-        held.go.set()
+        held.opened.set()
         events = await until(stream, stopped)
         told = [each.event.message for each in events if isinstance(each.event, Said)]
         assert {each.type for each in told} == {MessageType.MESSAGE}
         assert content_of(events)[1:] == [("assistant", "ABCD"), ("assistant", ", and go.")]
         assert [each.type for each in here.messages(session)][1] == shout
-        await stream.aclose()
 
 
 def test_a_kept_message_whose_extension_is_gone_is_told_as_its_text() -> None:

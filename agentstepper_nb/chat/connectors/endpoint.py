@@ -29,15 +29,16 @@ from ..connector import Answer, InterpreterABC, Replace, Turn
 from ..streams import Saying
 from .calling import Calling, FunctionTool, Outcome
 from .handing_on import HAND_ON, HandOnTool
-from .prompting import conversation, system_prompt
-from .structured import (
+from .prompting import (
     FINAL,
     ActionError,
     action_of,
     answer_of,
     complaint,
+    conversation,
     instructions,
     observation,
+    system_prompt,
 )
 
 if TYPE_CHECKING:

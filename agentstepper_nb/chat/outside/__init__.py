@@ -1,1 +1,1 @@
-"""The way into a chat from outside: tokens, the door by the Core's port, and its clients."""
+"""The way into a chat from outside: tokens, what is served by the Core's port, and its clients."""

@@ -33,7 +33,7 @@ WATCH: Final = "watch"
 TALK: Final = "talk"
 ANSWER: Final = "answer"
 SCOPES: Final = (WATCH, TALK, ANSWER)
-#: For whom tokens are: the service that `chat.outside.door` gives.
+#: For whom tokens are: the service that `chat.outside.service` gives.
 AUDIENCE: Final = "agentstepper_nb.chat"
 #: Seconds that a token is good for: unless told otherwise, and at most.
 EXPIRES_IN: Final = 3600.0
@@ -87,7 +87,7 @@ class Grant:
     id: str
 
 
-class TokenDesk:
+class Tokens:
     """Issues, checks and revokes tokens. Used from any thread.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from ...errors import CommandError
 from ...protocol.chat import MOST_AUTO, SessionInfo
 from ...suggestions import did_you_mean
-from ..desk import Chat
+from ..chat import Chat
 from . import view
 
 

@@ -21,7 +21,7 @@ from ...protocol.chat import (
     State,
 )
 from ..backend import Backend, UserInput
-from ..desk import Chat
+from ..chat import Chat
 from ..feed import known
 from . import view
 from .commands import carry_out

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.chat import home
+from agentstepper_nb.chat import chat_thread
+from agentstepper_nb.chat.chat import Chat
 from agentstepper_nb.chat.connector import Item, Turn
-from agentstepper_nb.chat.desk import Chat
 from agentstepper_nb.protocol.chat import Message
 from agentstepper_nb.rpc import loop_thread
 from tests.chat.talking import Agent, Make
@@ -31,7 +31,7 @@ def test_closed_it_says_so(make: Make) -> None:
 
 def test_the_last_reference_ends_it(tmp_path: Path) -> None:
     chat = Chat(Agent(), debugger=False, data_dir=tmp_path)
-    thread, gone = chat._home._thread, weakref.ref(chat)
+    thread, gone = chat._thread._thread, weakref.ref(chat)
     chat.send("Hello")
     del chat
     gc.collect()
@@ -41,7 +41,7 @@ def test_the_last_reference_ends_it(tmp_path: Path) -> None:
 def test_its_end_does_not_wait_for_an_agent_that_holds_it_up(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(home, "PATIENCE", 0.05)
+    monkeypatch.setattr(chat_thread, "PATIENCE", 0.05)
     monkeypatch.setattr(loop_thread, "_GLANCE", 0.05)
     reached, let_go = threading.Event(), threading.Event()
 
@@ -51,7 +51,7 @@ def test_its_end_does_not_wait_for_an_agent_that_holds_it_up(
         yield "At last."
 
     chat = make(Agent(hold))
-    thread = chat._home._thread._thread
+    thread = chat._thread._thread._thread
     chat.send("Hello", wait=False)
     reached.wait()
     with ThreadPoolExecutor() as pool:

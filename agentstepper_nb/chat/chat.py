@@ -14,9 +14,9 @@ from ..errors import CommandError
 from ..protocol.chat import AUTO_CHAT_MAX, WINDOW, ChatEvent, Message, SessionInfo, State
 from .allowed_paths import AllowedPaths
 from .backend import Backend, UserInput
+from .chat_thread import Answers, ChatThread, Mirror, rests
 from .connector import InterpreterABC
 from .feed import Feed, Listener
-from .home import Answers, Home, Mirror, rests
 from .service import ChatService, Right, Sent
 
 if TYPE_CHECKING:
@@ -94,11 +94,11 @@ class Chat:
                 keep=keep,
             )
 
-        self._home = Home(make, folder)
-        self._interpreter = self._home.interpreter
+        self._thread = ChatThread(make, folder)
+        self._interpreter = self._thread.interpreter
         self._sent = Sent()
-        self._end = weakref.finalize(self, self._home.close)
-        self._mirror = self._home.read(lambda: self._begin(title))
+        self._end = weakref.finalize(self, self._thread.close)
+        self._mirror = self._thread.read(lambda: self._begin(title))
 
     # ---- the conversation ---------------------------------------------------------------------------
 
@@ -150,9 +150,9 @@ class Chat:
         """
         session = self.session_id
         if wait:
-            self._home.wait(lambda: self._interpreter.stop(session))
+            self._thread.wait(lambda: self._interpreter.stop(session))
         else:
-            self._home.begin(lambda: self._interpreter.stop(session))
+            self._thread.begin(lambda: self._interpreter.stop(session))
 
     @property
     def auto_chat(self) -> bool:
@@ -192,12 +192,12 @@ class Chat:
     @property
     def rests(self) -> bool:
         """Whether it is a person's turn: nobody answers or goes on, or a confirmation waits."""
-        return self._home.read(lambda: rests(self._interpreter, self.session_id))
+        return self._thread.read(lambda: rests(self._interpreter, self.session_id))
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """The newest messages, oldest first."""
-        return self._home.read(lambda: self._interpreter.messages(self.session_id))
+        return self._thread.read(lambda: self._interpreter.messages(self.session_id))
 
     @property
     def waiting(self) -> Message | None:
@@ -210,14 +210,14 @@ class Chat:
         it. Who is slow gets a new `Begin` in place of what was missed.
         """
         session = self.session_id
-        feed = self._home.read(lambda: Feed(session, partial(self._interpreter.attach, session)))
+        feed = self._thread.read(lambda: Feed(session, partial(self._interpreter.attach, session)))
         events = feed.read()
         try:
-            while (event := self._home.wait(partial(_next, events))) is not None:
+            while (event := self._thread.wait(partial(_next, events))) is not None:
                 yield event
         finally:
-            if self._home.lives:
-                self._home.wait(events.aclose)
+            if self._thread.lives:
+                self._thread.wait(events.aclose)
 
     # ---- conversations ------------------------------------------------------------------------------
 
@@ -230,7 +230,7 @@ class Chat:
         Returns:
             Its id.
         """
-        self._turn_to(self._home.read(lambda: self._begin(title)))
+        self._turn_to(self._thread.read(lambda: self._begin(title)))
         return self.session_id
 
     def open(self, session_id: str) -> SessionInfo:
@@ -246,12 +246,12 @@ class Chat:
         def open() -> Mirror:
             return Mirror(self._interpreter, self._interpreter.open(session_id).id)
 
-        self._turn_to(self._home.read(open))
+        self._turn_to(self._thread.read(open))
         return self.info
 
     def sessions(self) -> list[SessionInfo]:
         """All conversations with these agents, those that are kept as well, the newest first."""
-        return self._home.read(self._interpreter.sessions)
+        return self._thread.read(self._interpreter.sessions)
 
     # ---- for views ----------------------------------------------------------------------------------
 
@@ -264,13 +264,13 @@ class Chat:
         Returns:
             What ends that.
         """
-        detach = self._home.read(lambda: self._interpreter.attach(self.session_id, backend))
-        return lambda: self._home.read(detach)
+        detach = self._thread.read(lambda: self._interpreter.attach(self.session_id, backend))
+        return lambda: self._thread.read(detach)
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
         """The event loop that it lives on."""
-        return self._home.loop
+        return self._thread.loop
 
     def service(self, right: Right = Right.TALK) -> ChatService:
         """What serves its conversations to a view, on its event loop.
@@ -290,7 +290,7 @@ class Chat:
             DiscoveryError: No debugger runs here whose port they could come to, or there are several.
             ConnectionLostError: It can't be reached, or doesn't take this chat.
         """
-        return self._home.wait(self._home.outside().open)
+        return self._thread.wait(self._thread.outside().open)
 
     def token(
         self,
@@ -312,8 +312,8 @@ class Chat:
             ProtocolError: There is no such scope, or it needs an agent's name.
         """
         id = session or self.session_id
-        self._home.read(lambda: self._interpreter.info(id))
-        return self._home.outside().tokens.issue(id, scope, expires_in, agent_name)
+        self._thread.read(lambda: self._interpreter.info(id))
+        return self._thread.outside().tokens.issue(id, scope, expires_in, agent_name)
 
     def revoke(self, token: str | None = None) -> None:
         """Make a token worthless before its end.
@@ -321,7 +321,7 @@ class Chat:
         Args:
             token: The token, or its id; None: all of this conversation.
         """
-        tokens = self._home.outside().tokens
+        tokens = self._thread.outside().tokens
         if token is None:
             tokens.revoke_session(self.session_id)
         else:
@@ -333,7 +333,7 @@ class Chat:
         Args:
             drop_old: Whether those that were signed before are worthless at once.
         """
-        self._home.outside().tokens.rotate(drop_old=drop_old)
+        self._thread.outside().tokens.rotate(drop_old=drop_old)
 
     # ---- its end ------------------------------------------------------------------------------------
 
@@ -348,7 +348,7 @@ class Chat:
         self.close()
 
     def __repr__(self) -> str:
-        if not self._home.lives:
+        if not self._thread.lives:
             return "<Chat: closed>"
         info = self.info
         title = f" {info.title!r}" if info.title else ""
@@ -364,19 +364,19 @@ class Chat:
 
     def _turn_to(self, mirror: Mirror) -> None:
         before, self._mirror = self._mirror, mirror
-        self._home.read(before.close)
+        self._thread.read(before.close)
 
     def _set(self, *, auto_chat: bool | None = None, auto_chat_max: int | None = None) -> None:
         session = self.session_id
-        self._home.read(
+        self._thread.read(
             lambda: self._interpreter.set(session, auto_chat=auto_chat, auto_chat_max=auto_chat_max)
         )
 
     def _wait_for(self, session: str, begin: Callable[[], object], wait: bool) -> list[Message]:
         """Begin something, and wait for what is said thereupon."""
         if wait:
-            return self._home.wait(lambda: Answers(self._interpreter, session).collect(begin))
-        self._home.read(begin)
+            return self._thread.wait(lambda: Answers(self._interpreter, session).collect(begin))
+        self._thread.read(begin)
         return []
 
 

@@ -14,7 +14,7 @@ import pytest
 import agentstepper_nb
 from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.connector import Item, Turn
-from agentstepper_nb.chat.outside.tokens import TokenDesk
+from agentstepper_nb.chat.outside.tokens import Tokens
 from agentstepper_nb.chat.service import Right
 from agentstepper_nb.errors import CommandError, DiscoveryError, ProtocolError
 from agentstepper_nb.protocol.chat import (
@@ -221,7 +221,7 @@ def test_nonsense_that_is_revoked_takes_no_token_away(make: Make, tmp_path: Path
     token = chat.token()
     with pytest.raises(ProtocolError):
         chat.revoke("")
-    assert TokenDesk(tmp_path).check(token).session_id == chat.session_id
+    assert Tokens(tmp_path).check(token).session_id == chat.session_id
 
 
 def test_a_connector_by_its_name_is_told_its_model_by_the_environment(
@@ -307,7 +307,7 @@ def test_it_serves_views_on_its_own_loop(make: Make) -> None:
 def test_tokens_are_made_for_its_conversations(make: Make) -> None:
     chat = make()
     token = chat.token(scope=("watch", "talk"), expires_in=60)
-    desk = chat._home.outside().tokens
+    desk = chat._thread.outside().tokens
     assert desk.check(token).session_id == chat.session_id
     chat.rotate_keys()
     assert desk.check(token).scope == {"watch", "talk"}

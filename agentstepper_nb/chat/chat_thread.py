@@ -25,7 +25,7 @@ from ..rpc.loop_thread import LoopThread
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
-    from .outside.door import Outside
+    from .outside.service import Outside
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ _ITSELF: Final = (
 _log: Final = logging.getLogger("agentstepper_nb.chat")
 
 
-class Home:
+class ChatThread:
     """Runs an interpreter, until it is closed.
 
     Args:
@@ -124,11 +124,11 @@ class Home:
         """What lets programs in from outside; made when it is first asked for."""
 
         def outside() -> Outside:
-            from .outside.door import Outside
-            from .outside.tokens import TokenDesk
+            from .outside.service import Outside
+            from .outside.tokens import Tokens
 
             if self._outside is None:
-                self._outside = Outside(self.interpreter, TokenDesk(self._data_dir))
+                self._outside = Outside(self.interpreter, Tokens(self._data_dir))
             return self._outside
 
         return self.read(outside)
