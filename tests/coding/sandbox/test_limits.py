@@ -105,7 +105,9 @@ def test_node_starts_within_a_control_group(root: Place, name: str) -> None:
 
 
 def groups_left() -> list[Path]:
-    return [each for place in limits.usable_places() for each in place.folder.glob("agentstepper-*")]
+    return [
+        each for place in limits.usable_places() for each in place.folder.glob("agentstepper-*")
+    ]
 
 
 def groups_of(process: int) -> set[Path]:
