@@ -39,7 +39,8 @@ test: ## All tests but the long ones; every part is run and timed, whatever fail
 
 # Two runs: pytest-jupyter may load its plugin only where its folder is what pytest is started on.
 test-fast: $(INSTALLED) js third-party kernels ## Everything in tests/ that needs no browser
-	$(BIN)/python -m pytest $(PARALLEL); fast=$$?; $(BIN)/python -m pytest tests/server && exit $$fast
+	$(BIN)/python -m pytest $(PARALLEL); fast=$$?; \
+	    $(BIN)/python -m pytest $(PARALLEL) tests/server && exit $$fast
 
 # jupyter_core of those days says that its paths will move.
 test-lowest: $(INSTALLED) js lowest ## The SDK, the Core and the wire on the lowest dependencies that we allow
@@ -50,7 +51,7 @@ test-e2e: $(INSTALLED) js chromium kernels ## The browser tests, in a real Jupyt
 	$(BIN)/python -m pytest $(PARALLEL) tests/e2e
 
 test-notebooks: $(INSTALLED) js ## Run every tutorial and compare its outputs
-	$(BIN)/python -m pytest --nbval --nbval-cell-timeout=60 \
+	$(BIN)/python -m pytest -p nbval.plugin $(PARALLEL) --nbval --nbval-cell-timeout=60 \
 	    --nbval-sanitize-with=notebooks/sanitize.cfg notebooks
 
 test-js: js ## The JavaScript's unit tests

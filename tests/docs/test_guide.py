@@ -27,6 +27,7 @@ from tests.docs.conftest import (
 )
 from tests.docs.pages import GUIDE, README, ROOT, Block, blocks, files, write_files
 from tests.e2e.jupyter import Jupyter, running_jupyter
+from tests.helpers.sampling import sampled
 
 ATTACH, PROCESSES, REMOTE, SAVED = (
     GUIDE / f"{name}.md" for name in ("attach", "processes", "remote", "saved")
@@ -118,6 +119,7 @@ def test_in_a_notebook(jupyter: Jupyter) -> None:
     assert [data["application/vnd.agentstepper.view+json"]["follow"] for data in shown] == [False]
 
 
+@pytest.mark.soak  # tests/sdk/test_spawn_in_kernel has children in a kernel
 def test_a_child_of_a_notebook(jupyter: Jupyter) -> None:
     """The cell that spawns: the child's halts are stepped, and its output is the cell's."""
     write_files(ATTACH, jupyter.folder)
@@ -194,6 +196,7 @@ def test_run_without_a_debugger(home: Path) -> None:
 # ---- saved notebooks -------------------------------------------------------------------------------
 
 
+@pytest.mark.soak  # tests/widgets/test_kept has such a notebook
 def test_a_notebook_that_a_program_runs_keeps_the_timeline(home: Path) -> None:
     cells = ("%load_ext agentstepper_nb", "%%step tidy\ndbg.post_debug_message('hello')")
     made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(each) for each in cells])
@@ -266,7 +269,7 @@ def test_the_token_that_the_page_makes(home: Path) -> None:
     assert re.fullmatch(r"[\w-]{40,}\n", made.stdout), made.stderr
 
 
-@pytest.mark.parametrize("token", ["another", ""])
+@pytest.mark.parametrize("token", sampled(("another", ""), "another"))
 def test_a_wrong_token_says_what_to_do(token: str, elsewhere: Path, serve: Serve) -> None:
     served = serve("agentstepper serve --host 0.0.0.0", AGENTSTEPPER_TOKEN=TOKEN)
     url = served.agents.replace("127.0.0.1", address())
@@ -297,6 +300,7 @@ def test_without_a_token_nobody_else_is_listened_to(elsewhere: Path, serve: Serv
     assert "(401): the token is missing or wrong" in refused.stderr
 
 
+@pytest.mark.soak  # tests/server has agents at its address, with and without its token
 def test_an_agent_of_a_jupyter_server_elsewhere(jupyter: Jupyter, elsewhere: Path) -> None:
     """By the address of the page's table and the token of its file."""
     lines = printed(REMOTE, "wss://jupyter.example").text

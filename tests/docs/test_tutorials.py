@@ -16,6 +16,7 @@ from agentstepper_nb import add_stop, prices, set_price, stops
 from agentstepper_nb.hub import AgentStepperCore
 from notebooks.driver import Driver
 from tests.docs.pages import ROOT
+from tests.helpers.sampling import sampled
 
 #: In the environment of all that a tutorial starts.
 MARK = "STARTED_BY_A_TUTORIAL"
@@ -71,7 +72,7 @@ def started(tmp_path: Path) -> list[psutil.Process]:
     return found
 
 
-@pytest.mark.parametrize("name", ["03_stops", "06_chat"])
+@pytest.mark.parametrize("name", sampled(("03_stops", "06_chat"), "03_stops"))
 def test_a_tutorial_takes_away_only_what_it_has_set(
     core: AgentStepperCore, folder: Path, name: str
 ) -> None:
@@ -82,6 +83,7 @@ def test_a_tutorial_takes_away_only_what_it_has_set(
     assert [price.model for price in prices()] == ["gpt-mini"]
 
 
+@pytest.mark.soak  # make test-notebooks has it where there is no Core
 def test_a_kernel_that_has_a_core_has_another_in_the_second_tutorial(
     core: AgentStepperCore, folder: Path, tmp_path: Path
 ) -> None:
@@ -90,7 +92,11 @@ def test_a_kernel_that_has_a_core_has_another_in_the_second_tutorial(
 
 
 @pytest.mark.parametrize(
-    ("name", "cell"), [("02_history", 'press("e\\n"'), ("05_background_agents", "interval_s")]
+    ("name", "cell"),
+    [
+        pytest.param("02_history", 'press("e\\n"', marks=pytest.mark.soak),
+        ("05_background_agents", "interval_s"),
+    ],
 )
 def test_a_tutorial_that_fails_leaves_nothing(
     core: AgentStepperCore, folder: Path, tmp_path: Path, name: str, cell: str

@@ -10,6 +10,7 @@ import pytest
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
 
+from tests.helpers.sampling import sampled
 from tests.kernels.front import Front
 from tests.widgets.kernel import Kernel
 
@@ -34,7 +35,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if not k.startswith(without)} | ours
 
 
-@pytest.fixture(scope="module", params=SERIES)
+@pytest.fixture(scope="module", params=sampled(SERIES, "6.31", "7.4"))
 def kernel(
     request: pytest.FixtureRequest,
     environment: dict[str, str],

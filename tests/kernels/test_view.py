@@ -12,6 +12,7 @@ import pytest
 from agentstepper_nb.protocol import ui as v2
 from agentstepper_nb.protocol.values import Ending
 from agentstepper_nb.widgets import VIEW_MIME
+from tests.helpers.sampling import sampled
 from tests.kernels.front import CommLine, Front
 from tests.widgets.kernel import Ran
 from tests.widgets.person import Person, sit_down
@@ -22,7 +23,7 @@ with dbg.llm({"q": 1}) as query:
 """
 
 #: Kernels with subshells, whose main thread may be blocked.
-BLOCKS = pytest.mark.parametrize("kernel", ["7.3", "7.4"], indirect=True)
+BLOCKS = pytest.mark.parametrize("kernel", sampled(("7.3", "7.4"), "7.4"), indirect=True)
 #: And without.
 DEAF = pytest.mark.parametrize("kernel", ["6.31"], indirect=True)
 

@@ -69,9 +69,21 @@ class Venv:
 @pytest.fixture(scope="session")
 def sdist(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("sdist")
-    build = [sys.executable, "-m", "build", "--sdist", "--outdir", folder, ROOT]
+    build = [sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", folder, ROOT]
     subprocess.run(build, check=True)
     return folder / f"{NAME}.tar.gz"
+
+
+@pytest.fixture(scope="session")
+def wheel(sdist, tmp_path_factory) -> Path:
+    """The wheel that is made of the sdist where no Node is."""
+    folder = tmp_path_factory.mktemp("wheel")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder, filter="data")
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder]
+    empty = str(folder / "empty")
+    subprocess.run([*build, folder / NAME], check=True, env={**os.environ, "PATH": empty})
+    return folder / f"{NAME}-py3-none-any.whl"
 
 
 @pytest.fixture(scope="session")
@@ -84,15 +96,9 @@ def without_node(tmp_path_factory) -> Venv:
 
 
 @pytest.fixture(scope="session")
-def wheel(sdist, without_node) -> Path:
-    """The wheel that pip makes of the sdist where no Node is."""
-    without_node.run("pip", "wheel", "--no-deps", "--wheel-dir", ".", str(sdist))
-    return without_node.folder / f"{NAME}-py3-none-any.whl"
-
-
-@pytest.fixture(scope="session")
-def installed(wheel, without_node) -> Venv:
-    without_node.run("pip", "install", str(wheel))
+def installed(sdist, without_node) -> Venv:
+    """What pip makes of the sdist by itself: it fetches what builds a wheel."""
+    without_node.run("pip", "install", str(sdist))
     return without_node
 
 

@@ -24,6 +24,7 @@ from agentstepper_nb.protocol.values import (
     Side,
 )
 from agentstepper_nb.widgets.saved import LARGEST, missing_html, timeline_html
+from tests.helpers.sampling import sampled
 from tests.widgets.pages import Page
 
 START = 1_763_776_923.4  # 2025-11-22 02:02:03 UTC
@@ -263,7 +264,10 @@ def test_rows_that_the_core_left_out_are_counted() -> None:
     assert page(row(1), row(12)).rows[2] == ["", "", "… 10 more"]
 
 
-@pytest.mark.parametrize("letter", ["a", "\N{GRINNING FACE}", "$", '"', "\0", "\u202e", "\ud800"])
+@pytest.mark.parametrize(
+    "letter",
+    sampled(("a", "\N{GRINNING FACE}", "$", '"', "\0", "\u202e", "\ud800"), '"', "\ud800"),
+)
 def test_the_page_is_bounded_whatever_stands_in_it(letter: str) -> None:
     long = letter * 10_000_000
     files = [changed(long, previous_path=long) for _ in range(9)]

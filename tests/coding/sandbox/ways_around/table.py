@@ -359,12 +359,16 @@ ROWS: Final = tuple(
 
 
 def sampled(every: int) -> list[Row]:
-    """The rows; of those that the sandbox's predecessor was tried with, one of so many.
+    """The rows of the issue, and one of so many of each other group.
 
     These are many spellings of few commands: what is spelt makes no difference to a sandbox.
     """
-    old = [row for row in ROWS if row.group == "before"]
-    return [row for row in ROWS if row.group != "before"] + old[::every]
+    groups = dict.fromkeys(row.group for row in ROWS)
+    return [
+        row
+        for group in groups
+        for row in [row for row in ROWS if row.group == group][:: 1 if group == "issue" else every]
+    ]
 
 
 _HISTORY: Final = "lost the repository's history"

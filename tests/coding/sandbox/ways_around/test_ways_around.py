@@ -26,7 +26,7 @@ from .table import ROWS, reaches, sampled
 #: Processes that share the rows, and rows that share a run in a sandbox.
 PARTS: Final = 2
 BATCH: Final = 24
-#: One row of so many of the oldest is in each run of the tests; `make soak` has them all.
+#: One row of so many of a kind is in each run of the tests; `make soak` has them all.
 EVERY: Final = 8
 _NOBODY: Final = 65534
 
