@@ -38,12 +38,21 @@ def listen(page: Page) -> list[str]:
 
 
 class Lab:
-    """One tab of JupyterLab on one notebook."""
+    """One tab of JupyterLab on one notebook.
 
-    def __init__(self, context: BrowserContext, jupyter: Jupyter, notebook: str) -> None:
+    Args:
+        context: The browser to open it in.
+        jupyter: Its server.
+        notebook: The notebook's path, from the server's folder.
+        page: A tab that has JupyterLab already; a new one unless told otherwise.
+    """
+
+    def __init__(
+        self, context: BrowserContext, jupyter: Jupyter, notebook: str, page: Page | None = None
+    ) -> None:
         self.jupyter = jupyter
         self.dark = False
-        self.page: Page = context.new_page()
+        self.page = page or context.new_page()
         self.errors = listen(self.page)
         self.notebook = notebook
 
@@ -55,8 +64,32 @@ class Lab:
 
     def open(self) -> None:
         """Open the notebook and wait for its kernel."""
-        self.page.goto(f"{self.jupyter.url}{self.address}?token={self.jupyter.token}")
+        if self.page.url == "about:blank":
+            self.page.goto(f"{self.jupyter.url}{self.address}?token={self.jupyter.token}")
+        else:  # JupyterLab stands there since another test
+            self.page.evaluate(
+                "path => window.jupyterapp.commands.execute('docmanager:open', { path })",
+                self.notebook,
+            )
         self.wait_for_kernel()
+
+    def clear(self) -> None:
+        """End the kernel, and leave JupyterLab as it was before the notebook was opened."""
+        if self.dark:  # the theme is the server's, not the tab's
+            self.set_theme("JupyterLab Light")
+        self.page.unroute_all()
+        self.page.evaluate(
+            """async () => {
+                const { shell } = window.jupyterapp;
+                for (const widget of [...shell.widgets('main')]) {
+                    await widget.sessionContext?.shutdown();
+                    widget.dispose();
+                }
+                shell.collapseRight?.();
+                localStorage.clear();
+                sessionStorage.clear();
+            }"""
+        )
 
     def save(self) -> None:
         """Save the notebook, and wait until what a reload brings back is saved too."""
@@ -258,6 +291,13 @@ class DebuggerView:
     def row_texts(self) -> list[str]:
         """What the rows say: number and summary."""
         return [" ".join(text.split()) for text in self.rows().all_inner_texts()]
+
+
+def open_page(context: BrowserContext, jupyter: Jupyter) -> tuple[Page, DebuggerView]:
+    """Open the view's own page, logged in."""
+    page = context.new_page()
+    page.goto(f"{jupyter.url}agentstepper/app?token={jupyter.token}")
+    return page, DebuggerView(page.locator(".as-Root"))
 
 
 def notebook(path: Path, cells: Sequence[str], kernel: str = "python3") -> None:

@@ -62,7 +62,7 @@ class Shell:
     """
 
     server: ClassVar[str] = "jupyter"
-    tab: ClassVar[str] = "new_lab"
+    tab: ClassVar[str] = "own_lab"
     kernel: ClassVar[str] = "python3"
     option: ClassVar[str] = "--main"
     #: The room in whose code the main thread waits; empty where it is free.
@@ -162,7 +162,7 @@ class NoExtension(Shell):
     """A JupyterLab without our extensions, whose kernel stays free: the view goes through it."""
 
     server = "bare_jupyter"
-    tab = "new_bare_lab"
+    tab = "own_bare_lab"
     kernel = "ipykernel-7.4"
     option = "--background"
     waits_in = ""

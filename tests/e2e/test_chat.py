@@ -111,9 +111,9 @@ class ChatView:
         expect(self.root.get_by_role("status").first).to_contain_text(words)
 
 
-def test_all_that_agents_say_is_shown_and_answered(new_lab: NewLab) -> None:
+def test_all_that_agents_say_is_shown_and_answered(own_lab: NewLab) -> None:
     """Each type; a choice by a click; AutoChat to its bound; Stop; a Halt; while a cell runs."""
-    lab = new_lab([AGENTS, "more.set()", BUSY])
+    lab = own_lab([AGENTS, "more.set()", BUSY])
     lab.run(0)
     view = ChatView(lab, 0)
     expect(view.log).to_contain_text("Nothing was said yet")

@@ -6,7 +6,7 @@ from playwright.sync_api import BrowserContext, expect
 
 from .axe import expect_clean
 from .jupyter import Jupyter
-from .test_page import open_page
+from .lab import open_page
 from .test_runs import row_of, run_to_its_end
 
 

@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, Request, expect
 
+from tests.helpers.sampling import sampled
 from tests.widgets import hostile
 
 from .lab import DebuggerView
 from .pictures import Pictures
-from .sampling import sampled
 from .shells import SHELLS, Shell
 
 #: What in the view could act, or load, or look like something else than the view's own.

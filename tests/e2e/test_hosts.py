@@ -13,11 +13,11 @@ from playwright.sync_api import BrowserContext, expect
 
 from agentstepper_nb import AgentStepper
 from agentstepper_nb.widgets.kernel_core import KernelCore
+from tests.helpers.sampling import sampled
 
 from .axe import expect_clean
 from .hosts import HOSTS, kernel, show
 from .lab import DebuggerView
-from .sampling import sampled
 from .test_page import edit_argument
 
 

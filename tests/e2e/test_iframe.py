@@ -28,8 +28,8 @@ def framed(lab: Lab) -> DebuggerView:
     return DebuggerView(lab.outputs(0).frame_locator("iframe").locator(".as-Root"))
 
 
-def test_a_frame_steps_and_is_back_after_a_reload(new_tab: NewLab) -> None:
-    lab = new_tab([FRAME, AGENT])
+def test_a_frame_steps_and_is_back_after_a_reload(own_tab: NewLab) -> None:
+    lab = own_tab([FRAME, AGENT])
     lab.run(0)
     view = framed(lab)
     expect(view.state).to_be_visible()

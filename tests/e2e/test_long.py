@@ -14,8 +14,7 @@ from playwright.sync_api import BrowserContext, Locator, Page, WebSocket, expect
 
 from .axe import expect_clean
 from .jupyter import Jupyter
-from .lab import DebuggerView, listen
-from .test_page import open_page
+from .lab import DebuggerView, listen, open_page
 from .test_several import choose
 
 #: Says many things without a halt, one of them about marmalade; then it calls a tool.

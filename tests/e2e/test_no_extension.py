@@ -8,19 +8,22 @@ once when it opens a notebook, so that any cell may never run. 7.4 reads them.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
+from agentstepper_nb.hub.standalone import AgentStepperCore
 from agentstepper_nb.models.scripted.scripts.fix_tests import GUESS, RIGHT
+from tests.helpers.sampling import sampled
 
 from .agents import QUEUED, Spy, setup, step
 from .conftest import NewLab
 from .jupyter import KERNELS, ROOT, Jupyter
 from .lab import DebuggerView, Lab
-from .sampling import sampled
 from .test_corridor import edit_json
+from .test_sessions import Sessions, creating
 
 _names = (f"bare-{number}" for number in itertools.count(1))
 
@@ -81,6 +84,10 @@ def test_step_edit_and_continue_while_the_main_thread_is_blocked(
     lab, view = bare.lab, bare.view
     lab.run(2)
     expect(lab.prompt(2)).to_have_text("[*]:")
+    expect(view.root).to_contain_text("through the kernel")
+    view.press("Keys (?)")
+    expect(view.root.get_by_role("dialog")).to_contain_text("no AgentStepper Core")
+    lab.page.keyboard.press("Escape")
     view.root.evaluate("root => { root.isTheSame = true; }")
     view.step_to("Agent → Tools write_file", before=lambda: bare.expect_blocked(where))
     edit_json(view, GUESS, RIGHT)
@@ -122,10 +129,10 @@ def test_without_subshells_the_cell_goes_on_in_the_background(
 
 
 @pytest.mark.parametrize("series", sampled(ALL, "7.4"))
-def test_after_a_reload_the_view_is_back_and_steps_on(
-    new_bare_lab: NewLab, bare_jupyter: Jupyter, series: str
+def test_after_a_reload_the_view_is_back_and_a_restarted_kernel_is_known_at_once(
+    own_bare_lab: NewLab, bare_jupyter: Jupyter, screenshots: Path, series: str
 ) -> None:
-    bare = Bare(new_bare_lab, bare_jupyter, series, "--background")
+    bare = Bare(own_bare_lab, bare_jupyter, series, "--background")
     lab, view = bare.lab, bare.view
     expect(lab.prompt(1)).to_have_text("[2]:")
     view.press("Step")
@@ -136,29 +143,47 @@ def test_after_a_reload_the_view_is_back_and_steps_on(
     expect(view.rows()).to_have_count(3)
     view.press("Step")
     view.expect_state("Halted before tool call")
-    view.press("Continue")
-    bare.expect_end("Finished")
-
-
-def test_the_view_says_how_it_is_connected_and_why(
-    new_bare_lab: NewLab, bare_jupyter: Jupyter
-) -> None:
-    bare = Bare(new_bare_lab, bare_jupyter, "7.4")
-    expect(bare.view.root).to_contain_text("through the kernel")
-    bare.view.press("Keys (?)")
-    expect(bare.view.root.get_by_role("dialog")).to_contain_text("no AgentStepper Core")
-    bare.lab.page.keyboard.press("Escape")
-    bare.view.press("Stop")
-    bare.expect_end("Stopped")
-
-
-def test_a_restarted_kernel_is_known_at_once(
-    new_bare_lab: NewLab, bare_jupyter: Jupyter, screenshots: Path
-) -> None:
-    bare = Bare(new_bare_lab, bare_jupyter, "7.4", "--background")
-    bare.lab.page.evaluate(
+    assert lab.errors == []
+    lab.page.evaluate(
         "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()"
     )
-    bare.view.expect_state("Not connected")
-    expect(bare.view.root.get_by_role("alert")).to_contain_text("in its memory")
-    bare.lab.page.screenshot(path=screenshots / "kernel-restarted.png")
+    view.expect_state("Not connected")
+    expect(view.root.get_by_role("alert")).to_contain_text("in its memory")
+    lab.page.screenshot(path=screenshots / "kernel-restarted.png")
+
+
+@pytest.fixture
+def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentStepperCore]:
+    """A Core beside JupyterLab, as `agentstepper serve` has it, which starts a worker."""
+    folder = tmp_path_factory.mktemp("served")
+    with AgentStepperCore(
+        "127.0.0.1", client_port=0, ui_port=None, data=folder, worker=True
+    ) as core:
+        yield core
+
+
+def test_the_kernel_relays_what_the_browser_cannot_reach(
+    new_bare_lab: NewLab, serve: AgentStepperCore
+) -> None:
+    """Also while a cell keeps the kernel's main thread."""
+    variables = {
+        "AGENTSTEPPER_URL": f"ws://127.0.0.1:{serve.client_port}",
+        "AGENTSTEPPER_TOKEN": serve.tokens.agent,
+        "AGENTSTEPPER_CONTROL_TOKEN": serve.tokens.control,
+    }
+    url = f"import os; os.environ.update({variables!r})\n"
+    one, _, create = creating()
+    lab = new_bare_lab(
+        [url + create, "SessionsWidget()", "agents.wait_for(made[0], status='paused').status.value"]
+    )
+    lab.run(0)
+    lab.run(1)
+    view = Sessions(lab, 1)
+    expect(view.row(one)).to_contain_text("Running")
+    lab.run(2)
+    view.pause(one)
+    expect(lab.outputs(2)).to_contain_text("paused")
+    expect(view.steps).to_contain_text("cats")
+    view.press("Open in the debugger (o)")
+    expect(view.root).to_contain_text("agentstepper step --run ")
+    assert lab.errors == []

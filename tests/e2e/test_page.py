@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import BrowserContext, Page, WebSocketRoute, expect
+from playwright.sync_api import BrowserContext, WebSocketRoute, expect
 
 from .jupyter import ROOT, Jupyter
-from .lab import DebuggerView
+from .lab import DebuggerView, open_page
 from .test_several import agent, api, choose, expect_rows_of_core
-
-
-def open_page(context: BrowserContext, jupyter: Jupyter) -> tuple[Page, DebuggerView]:
-    """Open `/agentstepper/app`, logged in."""
-    page = context.new_page()
-    page.goto(f"{jupyter.url}agentstepper/app?token={jupyter.token}")
-    return page, DebuggerView(page.locator(".as-Root"))
 
 
 def edit_argument(view: DebuggerView, text: str) -> None:

@@ -36,9 +36,9 @@ def halted_row(view: DebuggerView) -> Locator:
 
 @pytest.mark.soak  # test_shells has each of the two alone
 def test_the_panel_steps_and_survives_a_reload_while_the_kernel_is_blocked(
-    new_tab: NewLab, jupyter: Jupyter
+    own_tab: NewLab, jupyter: Jupyter
 ) -> None:
-    corridor = Corridor(new_tab, jupyter, "--main")
+    corridor = Corridor(own_tab, jupyter, "--main")
     lab, spy, inline = corridor.lab, corridor.spy, corridor.view
     panel = open_panel(lab)
     panel.expect_state("Halted before LLM query")
@@ -63,10 +63,25 @@ def test_the_panel_steps_and_survives_a_reload_while_the_kernel_is_blocked(
         view.expect_state("Finished")
 
 
-def test_commands_are_enabled_while_they_are_possible(new_tab: NewLab, jupyter: Jupyter) -> None:
+def test_the_panel_of_a_live_run(new_tab: NewLab, jupyter: Jupyter) -> None:
+    """Its commands and keys act while it is seen, and it comes back as it was put away."""
     lab = new_tab(["1"])
-    name = f"commanded-{type(lab).__name__}"
     lab.expect_enabled()
+    expect_commands(lab, jupyter)
+    name = f"keyed-{type(lab).__name__}"
+    with agent(jupyter, name):
+        lab.toggle_panel()
+        panel = open_panel(lab, name)
+        expect_keys(lab, panel)
+        expect_own_page(lab, name)
+        lab.page.keyboard.press("F9")
+        panel.expect_state("Finished")
+    assert lab.errors == []
+
+
+def expect_commands(lab: Lab, jupyter: Jupyter) -> None:
+    """The palette, the Run menu and the commands act while they are possible, and only then."""
+    name = f"commanded-{type(lab).__name__}"
     with agent(jupyter, name):
         panel = open_panel(lab)
         choose(panel, name)
@@ -75,69 +90,49 @@ def test_commands_are_enabled_while_they_are_possible(new_tab: NewLab, jupyter: 
         expect(halted_row(panel)).to_have_text("2")
         lab.choose_in_run_menu("Step")
         expect(halted_row(panel)).to_have_text("3")
+        panel.root.get_by_role("tab", name="Changes").click()
         lab.toggle_panel()
         expect(lab.panel).to_be_hidden()
         lab.expect_enabled()
         lab.toggle_panel()
         lab.expect_enabled(*HALTED)
+        panel.expect_state("Halted")
+        changes = panel.root.get_by_role("tab", name="Changes")
+        expect(changes).to_have_attribute("aria-selected", "true")
+        panel.root.get_by_role("tab", name="Timeline").click()
         lab.execute("agentstepper:stop")
         panel.expect_state("Stopped")
         lab.expect_enabled()
-    assert lab.errors == []
 
 
-def test_the_keys_are_the_debuggers_while_its_panel_shows_a_live_run(
-    new_tab: NewLab, jupyter: Jupyter
-) -> None:
-    lab = new_tab(["1"])
-    name = f"keyed-{type(lab).__name__}"
-    with agent(jupyter, name):
-        panel = open_panel(lab, name)
-        lab.cell(0).locator(".cm-content").click()
-        lab.page.keyboard.press("F10")
-        expect(halted_row(panel)).to_have_text("2")
-        lab.toggle_panel()
-        expect(lab.panel).to_be_hidden()
-        lab.page.keyboard.press("F10")
-        lab.page.keyboard.press("F9")
-        lab.toggle_panel()
-        expect(halted_row(panel)).to_have_text("2")
-        lab.cell(0).locator(".cm-content").click()
-        # JupyterLab's own debugger says so while a kernel stands at a breakpoint of its own.
-        lab.page.evaluate("() => { document.body.dataset.jpDebuggerStoppedThreads = 'true'; }")
-        lab.page.keyboard.press("F10")
-        lab.page.evaluate("() => { document.body.dataset.jpDebuggerStoppedThreads = 'false'; }")
-        lab.page.keyboard.press("F10")
-        expect(halted_row(panel)).to_have_text("3")
-        lab.page.keyboard.press("F9")
-        panel.expect_state("Finished")
+def expect_keys(lab: Lab, panel: DebuggerView) -> None:
+    """The keys are the debugger's while its panel shows a live run."""
+    lab.cell(0).locator(".cm-content").click()
+    lab.page.keyboard.press("F10")
+    expect(halted_row(panel)).to_have_text("2")
+    lab.toggle_panel()
+    expect(lab.panel).to_be_hidden()
+    lab.page.keyboard.press("F10")
+    lab.page.keyboard.press("F9")
+    lab.toggle_panel()
+    expect(halted_row(panel)).to_have_text("2")
+    lab.cell(0).locator(".cm-content").click()
+    # JupyterLab's own debugger says so while a kernel stands at a breakpoint of its own.
+    lab.page.evaluate("() => { document.body.dataset.jpDebuggerStoppedThreads = 'true'; }")
+    lab.page.keyboard.press("F10")
+    lab.page.evaluate("() => { document.body.dataset.jpDebuggerStoppedThreads = 'false'; }")
+    lab.page.keyboard.press("F10")
+    expect(halted_row(panel)).to_have_text("3")
 
 
-def test_a_panel_that_was_put_away_comes_back_as_it_was(new_tab: NewLab, jupyter: Jupyter) -> None:
-    lab = new_tab(["1"])
-    name = f"put-away-{type(lab).__name__}"
-    with agent(jupyter, name):
-        panel = open_panel(lab, name)
-        panel.root.get_by_role("tab", name="Changes").click()
-        lab.toggle_panel()
-        expect(lab.panel).to_be_hidden()
-        lab.toggle_panel()
-        panel.expect_state("Halted")
-        expect(panel.root.get_by_role("tab", name="Changes")).to_have_attribute(
-            "aria-selected", "true"
-        )
-
-
-def test_the_page_opens_in_a_tab_of_its_own(new_tab: NewLab, jupyter: Jupyter) -> None:
-    lab = new_tab(["1"])
-    name = f"paged-{type(lab).__name__}"
-    with agent(jupyter, name):
-        open_panel(lab, name)
-        with lab.page.context.expect_page() as opened:
-            lab.execute("agentstepper:open-page")
-        own = DebuggerView(opened.value.locator(".as-Root"))
-        own.expect_state("Halted")
-        expect(own.root).to_contain_text(name)
+def expect_own_page(lab: Lab, name: str) -> None:
+    """The panel's run opens in a tab of its own."""
+    with lab.page.context.expect_page() as opened:
+        lab.execute("agentstepper:open-page")
+    own = DebuggerView(opened.value.locator(".as-Root"))
+    own.expect_state("Halted")
+    expect(own.root).to_contain_text(name)
+    opened.value.close()
 
 
 @pytest.mark.parametrize(

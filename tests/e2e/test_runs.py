@@ -11,8 +11,7 @@ from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from .axe import expect_clean
 from .jupyter import Jupyter
-from .lab import DebuggerView
-from .test_page import open_page
+from .lab import DebuggerView, open_page
 from .test_several import choose
 
 AGENT = """

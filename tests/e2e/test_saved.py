@@ -26,10 +26,11 @@ from agentstepper_nb.protocol.values import (
 )
 from agentstepper_nb.widgets import VIEW_MIME
 from agentstepper_nb.widgets.saved import timeline_html
+from tests.helpers.sampling import sampled
 from tests.widgets import hostile, pages
 
+from .conftest import LabOf
 from .jupyter import Jupyter
-from .lab import Lab
 
 TEXTS = (
     hostile.TEXT,
@@ -127,7 +128,7 @@ def expect_harmless(shown: Locator) -> None:
     assert " ".join((shown.text_content() or "").split()) == " ".join(expected.split())
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", sampled(("light", "dark"), "light"))
 def test_an_export_in_a_browser(
     context: BrowserContext, tmp_path: Path, screenshots: Path, theme: str
 ) -> None:
@@ -143,13 +144,11 @@ def test_an_export_in_a_browser(
 
 
 def test_jupyterlab_shows_it_sanitised_and_trusted(
-    context: BrowserContext, jupyter: Jupyter, screenshots: Path
+    lab_of: LabOf, jupyter: Jupyter, screenshots: Path
 ) -> None:
     # A formula in the second cell: once it is set, those of the first would be.
     write(jupyter.folder / "saved.ipynb", {"text/html": saved_page()}, {"text/html": "<p>$x$</p>"})
-    lab = Lab(context, jupyter, "saved.ipynb")
-    lab.open()
-    _end_kernel(lab.page)
+    lab = lab_of("saved.ipynb")
     for trusted in (False, True):
         _trust(lab.page, trusted)
         expect(lab.outputs(1).locator("mjx-container")).to_have_count(1)
@@ -171,7 +170,7 @@ def test_jupyterlab_shows_it_sanitised_and_trusted(
     ],
 )
 def test_where_the_core_has_lost_the_run_its_timeline_stands_in_for_the_view(
-    context: BrowserContext, jupyter: Jupyter, screenshots: Path, trusted: bool
+    lab_of: LabOf, jupyter: Jupyter, screenshots: Path, trusted: bool
 ) -> None:
     asked = {"run": "of-another-server", "follow": False, "height": 520}
     write(
@@ -179,8 +178,7 @@ def test_where_the_core_has_lost_the_run_its_timeline_stands_in_for_the_view(
         {VIEW_MIME: {**asked, "kept": True}, "text/html": saved_page()},
         {VIEW_MIME: asked, "text/html": "<p>not its timeline</p>"},
     )
-    lab = Lab(context, jupyter, "reopened.ipynb")
-    lab.open()
+    lab = lab_of("reopened.ipynb")
     _trust(lab.page, trusted)
     expect(lab.outputs(0)).to_contain_text("This run is no longer in the debugger")
     expect_harmless(lab.outputs(0).locator(".jp-RenderedHTMLCommon > div:has(table)"))
@@ -189,11 +187,6 @@ def test_where_the_core_has_lost_the_run_its_timeline_stands_in_for_the_view(
     expect(lab.outputs(1)).not_to_contain_text("not its timeline")
     lab.page.screenshot(path=screenshots / f"reopened-{'trusted' if trusted else 'untrusted'}.png")
     assert lab.errors == []
-    _end_kernel(lab.page)
-
-
-def _end_kernel(page: Page) -> None:
-    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
 
 
 def _trust(page: Page, trusted: bool) -> None:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 
-import pytest
 from playwright.sync_api import Locator, expect
-
-from agentstepper_nb.hub.standalone import AgentStepperCore
 
 from .axe import expect_clean
 from .conftest import NewLab
@@ -26,7 +22,6 @@ made = [
 ]
 """
 _END = "agents.destroy(session_id=made[0])"
-_WAIT = "agents.wait_for(made[0], status='paused').status.value"
 
 _numbers = itertools.count(1)
 
@@ -80,9 +75,9 @@ class Sessions:
         expect(self.row(agent)).to_contain_text("Paused")
 
 
-def test_agents_are_steered_and_talked_with(new_tab: NewLab) -> None:
+def test_agents_are_steered_and_talked_with(own_tab: NewLab) -> None:
     one, other, create = creating()
-    lab = new_tab([create, "SessionsWidget()", _END])
+    lab = own_tab([create, "SessionsWidget()", _END])
     lab.run(0)
     lab.run(1)
     view = Sessions(lab, 1)
@@ -137,39 +132,4 @@ def test_agents_are_steered_and_talked_with(new_tab: NewLab) -> None:
     expect(view.row(other)).to_contain_text("Stopped")
     lab.run(2)
     expect(view.row(one)).to_contain_text("Stopped")
-    assert lab.errors == []
-
-
-@pytest.fixture
-def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentStepperCore]:
-    """A Core beside JupyterLab, as `agentstepper serve` has it, which starts a worker."""
-    folder = tmp_path_factory.mktemp("served")
-    with AgentStepperCore(
-        "127.0.0.1", client_port=0, ui_port=None, data=folder, worker=True
-    ) as core:
-        yield core
-
-
-def test_the_kernel_relays_what_the_browser_cannot_reach(
-    new_bare_lab: NewLab, serve: AgentStepperCore
-) -> None:
-    """Also while a cell keeps the kernel's main thread."""
-    variables = {
-        "AGENTSTEPPER_URL": f"ws://127.0.0.1:{serve.client_port}",
-        "AGENTSTEPPER_TOKEN": serve.tokens.agent,
-        "AGENTSTEPPER_CONTROL_TOKEN": serve.tokens.control,
-    }
-    url = f"import os; os.environ.update({variables!r})\n"
-    one, _, create = creating()
-    lab = new_bare_lab([url + create, "SessionsWidget()", _WAIT])
-    lab.run(0)
-    lab.run(1)
-    view = Sessions(lab, 1)
-    expect(view.row(one)).to_contain_text("Running")
-    lab.run(2)
-    view.pause(one)
-    expect(lab.outputs(2)).to_contain_text("paused")
-    expect(view.steps).to_contain_text("cats")
-    view.press("Open in the debugger (o)")
-    expect(view.root).to_contain_text("agentstepper step --run ")
     assert lab.errors == []

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, WebSocketRoute, expect
 
 from .conftest import NewLab
 from .jupyter import Jupyter
-from .lab import DebuggerView
+from .lab import DebuggerView, listen, open_page
 
 AGENT = """
 import sys
@@ -100,61 +100,61 @@ def expect_halted_at(views: list[DebuggerView], seq: int) -> None:
 def test_two_tabs_and_two_agents(
     new_lab: NewLab, jupyter: Jupyter, other_context: BrowserContext
 ) -> None:
-    labs = [new_lab(SHOW), new_lab(SHOW, other_context)]
+    lab = new_lab(SHOW)
+    page, beside = open_page(other_context, jupyter)
+    errors = listen(page)
     with agent(jupyter, "first"), agent(jupyter, "second"):
-        views = []
-        for lab in labs:
-            lab.run(0)
-            views.append(lab.view(0))
+        lab.run(0)
+        views = [lab.view(0), beside]
         for program in ("first", "second"):
             for view in views:
                 choose(view, program)
                 view.expect_state("Halted")
             run = run_of(jupyter, program)
             expect_halted_at(views, 1)
-            for number in range(10):
+            for number in range(4):
                 views[number % 2].press("Step")
                 expect_halted_at(views, number + 2)
                 for view in views:
                     expect_rows_of_core(view, jupyter, run)
     for view in views:
         view.expect_state("Crashed")
-    assert [error for lab in labs for error in lab.errors] == []
+    assert lab.errors + errors == []
 
 
 def test_a_stale_click_says_so(
-    new_lab: NewLab, jupyter: Jupyter, other_context: BrowserContext
+    context: BrowserContext, jupyter: Jupyter, other_context: BrowserContext
 ) -> None:
     held: list[Callable[[], None]] = []
     holding = [False]
 
-    def hold(page: WebSocketRoute) -> None:
-        core = page.connect_to_server()
+    def hold(view: WebSocketRoute) -> None:
+        core = view.connect_to_server()
 
         def pass_on(message: str | bytes) -> None:
             if holding[0]:
-                held.append(lambda: page.send(message))
+                held.append(lambda: view.send(message))
             else:
-                page.send(message)
+                view.send(message)
 
         core.on_message(pass_on)
 
     other_context.route_web_socket("**/agentstepper/ui", hold)
-    fast, late = new_lab(SHOW), new_lab(SHOW, other_context)
+    _, fast = open_page(context, jupyter)
+    page, late = open_page(other_context, jupyter)
     with agent(jupyter, "raced"):
-        for lab in (fast, late):
-            lab.run(0)
-            choose(lab.view(0), "raced")
-            lab.view(0).expect_state("Halted")
+        for view in (fast, late):
+            choose(view, "raced")
+            view.expect_state("Halted")
         holding[0] = True
-        fast.view(0).press("Step")
-        expect(fast.view(0).root.locator(".as-mod-halted .as-Row-n")).to_have_text("2")
-        late.view(0).press("Step")
+        fast.press("Step")
+        expect(fast.root.locator(".as-mod-halted .as-Row-n")).to_have_text("2")
+        late.press("Step")
         run = run_of(jupyter, "raced")
         assert [row["pending"] for row in api(jupyter, f"runs/{run}")["rows"]] == [False, True]
         holding[0] = False
-        late.page.wait_for_timeout(0)  # lets Playwright hand over what was held
+        page.wait_for_timeout(0)  # lets Playwright hand over what was held
         while held:
             held.pop(0)()
-        expect(late.view(0).root).to_contain_text("isn't waiting any more")
-        expect(late.view(0).root.locator(".as-mod-halted .as-Row-n")).to_have_text("2")
+        expect(late.root).to_contain_text("isn't waiting any more")
+        expect(late.root.locator(".as-mod-halted .as-Row-n")).to_have_text("2")

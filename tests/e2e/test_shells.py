@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from tests.helpers.sampling import sampled
+
 from .lab import DebuggerView
 from .pictures import Pictures
-from .sampling import sampled
 from .shells import QUESTION, SHELLS, Shell
 from .test_corridor import edit_field
 
