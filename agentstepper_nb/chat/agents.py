@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -15,6 +15,8 @@ from ..protocol.chat import AgentInfo, AgentName, AgentType, Phase
 from .connector import HandOn, InterpreterABC
 from .pulling import told
 from .roles import role
+
+T = TypeVar("T")
 
 #: Hand-ons within a turn.
 MOST_HAND_ONS: Final = 8
@@ -121,21 +123,18 @@ class Agents:
     def info(self, name: str) -> AgentInfo:
         """An agent, as it is told of."""
         agent = self._agents[name]
-        return replace(self._infos[name], run_id=self._run_id(agent), notice=self._notice(agent))
+        notice = clean(str(self._asked(agent, agent.notice, "")))[:_LONGEST_LINE]
+        return replace(
+            self._infos[name], run_id=self._asked(agent, agent.run_id, None), notice=notice
+        )
 
-    def _run_id(self, agent: InterpreterABC) -> str | None:
+    def _asked(self, agent: InterpreterABC, ask: Callable[[str], T], otherwise: T) -> T:
+        """What an agent says of itself in this session; whoever looks is told without what fails."""
         try:
-            return agent.run_id(self._session_id)
-        except Exception:  # whoever looks at the session is told without it
-            log.exception("%s can't say which run is its own.", agent.name)
-            return None
-
-    def _notice(self, agent: InterpreterABC) -> str:
-        try:
-            return clean(str(agent.notice(self._session_id)))[:_LONGEST_LINE]
-        except Exception:  # as above
-            log.exception("%s can't say its notice.", agent.name)
-            return ""
+            return ask(self._session_id)
+        except Exception:
+            log.exception("%s can't say its run or its notice.", agent.name)
+            return otherwise
 
     def infos(self) -> tuple[AgentInfo, ...]:
         """All of them."""

@@ -195,10 +195,6 @@ class Interpreter(Sessions):
             raise CommandError("auto_chat_refused", f"AutoChat can't go on: {why}.")
         return self._stream(self._continue(found))
 
-    def goes_on(self, session: SessionId) -> bool:
-        """Whether AutoChat goes on by itself now that a turn has ended."""
-        return self._may_go_on(self.find(session))
-
     async def stop(self, session: SessionId) -> None:
         """End the turn, and wait until it has; what was said stays. Without one it does nothing."""
         found = self.find(session)
@@ -314,8 +310,5 @@ class Interpreter(Sessions):
         self._go_on(turn.session)
 
     def _go_on(self, session: Session) -> None:
-        if self._may_go_on(session):
+        if session.auto_chat and not session.closing and refusal(session) is None:
             self._continue(session)
-
-    def _may_go_on(self, session: Session) -> bool:
-        return session.auto_chat and not session.closing and refusal(session) is None

@@ -28,7 +28,6 @@ class Memory:
             raise ValueError(f"A window of {window} messages can't be given of {limit}.")
         self.limit = limit
         self.window = window
-        self.dropped = 0
         self._messages: dict[str, Message] = {}  # in the order they first came
         # Of those that went before they were complete: what is told of them still is no new message.
         self._gone_open: set[str] = set()
@@ -71,7 +70,6 @@ class Memory:
         if oldest is None:
             return
         del self._messages[oldest.id]
-        self.dropped += 1
         if not oldest.final:
             self._gone_open.add(oldest.id)
 

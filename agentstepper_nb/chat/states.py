@@ -14,13 +14,11 @@ class Machine:
     Attributes:
         state: Where it is.
         ending: How the last turn ended; None before the first end, and while a turn is under way.
-        turn: The number of turns that have begun.
     """
 
     def __init__(self) -> None:
         self.state = State.STATE_INIT
         self.ending: Ending | None = None
-        self.turn = 0
 
     @property
     def running(self) -> bool:
@@ -39,7 +37,6 @@ class Machine:
             )
         self.state = State.STATE_RUNNING
         self.ending = None
-        self.turn += 1
 
     def end(self, ending: Ending) -> None:
         """The turn ends.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from abc import abstractmethod
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
@@ -15,12 +16,13 @@ from collections.abc import (
     Iterator,
     Sequence,
 )
+from functools import partial
 from typing import Any, Final, Generic, Self, TypeVar
 
 from ..protocol.chat import Message
 from ..rpc.loop_thread import LoopThread
 from ..sdk.pumps import in_thread, result
-from .connector import Confirm, Item
+from .connector import Answer, Confirm, InterpreterABC, Item, Replace, Turn
 from .gathering import Gathered
 from .pulling import OVER, HerePuller, LoopPuller, Puller, ThreadPuller
 
@@ -197,6 +199,10 @@ class Saying:
         """There is more of the answer."""
         self._said.put_nowait(item)
 
+    def say_instead(self, text: str) -> None:
+        """The text that was said last is this one, in truth."""
+        self.say(Replace(text))
+
     async def ask(self, text: str, choices: Sequence[str], details: Any = None) -> str:
         """Ask the person, once all that was said before is told; gives the choice."""
         await self._said.join()
@@ -222,3 +228,22 @@ class Saying:
             await asyncio.wait({task})
             if not task.cancelled():
                 task.exception()  # heard, where nobody waits for it any more
+
+
+class SayingAgent(InterpreterABC):
+    """An agent whose answer is a task that says it; the base of those of models."""
+
+    def chat(self, message: Message, turn: Turn) -> Answer:
+        """See `InterpreterABC.chat`."""
+        saying = Saying(turn.confirm)
+        return saying.read(partial(self.answer, message, turn, saying))
+
+    @abstractmethod
+    async def answer(self, message: Message, turn: Turn, saying: Saying) -> None:
+        """Answer a message. Cancelling it ends the answer; it raises what ends the turn.
+
+        Args:
+            message: What to answer.
+            turn: What there is beside it.
+            saying: Whom to tell.
+        """

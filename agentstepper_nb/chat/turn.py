@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -180,7 +179,7 @@ class Outlet:
 
     def __init__(self, cancel: Callable[[], None]) -> None:
         self._cancel = cancel
-        self._unread: OrderedDict[str, _Unread] = OrderedDict()
+        self._unread: dict[str, list[Message]] = {}  # a whole one, or pieces; by the message's id
         self._held = 0
         self._over = False
         self._there = asyncio.Event()
@@ -191,13 +190,12 @@ class Outlet:
         """Something is said."""
         if self._over:
             return
-        unread = self._unread.get(message.id)
-        if unread is None or message.final:
-            self._held -= 0 if unread is None else unread.held
-            unread = self._unread[message.id] = _Unread(message)  # in the place that it had
-            self._held += unread.held
-        else:
-            self._held += unread.grow(message)
+        pieces = self._unread.setdefault(message.id, [])
+        if message.final:
+            self._held -= _weight(pieces)
+            pieces.clear()
+        self._held += size(message) if pieces else _weight([message])
+        pieces.append(message)
         while self._held > MOST_UNREAD and len(self._unread) > 1:
             self._take()
         self._there.set()
@@ -218,7 +216,10 @@ class Outlet:
                 raise StopAsyncIteration
             self._there.clear()
             await self._there.wait()
-        return self._take().whole()
+        pieces = self._take()
+        if len(pieces) == 1:
+            return pieces[0]
+        return replace(pieces[0], content="".join(each.content for each in pieces))
 
     async def aclose(self) -> None:
         """Nobody wants the rest: the turn ends, where it hasn't. Idempotent."""
@@ -228,35 +229,14 @@ class Outlet:
         if not over:
             self._cancel()
 
-    def _take(self) -> _Unread:
-        _, unread = self._unread.popitem(last=False)
-        self._held -= unread.held
-        return unread
+    def _take(self) -> list[Message]:
+        pieces = self._unread.pop(next(iter(self._unread)))
+        self._held -= _weight(pieces)
+        return pieces
 
 
-class _Unread:
-    """A message that nobody has read: whole, or some pieces of it.
-
-    Args:
-        message: It, or its first piece.
-    """
-
-    def __init__(self, message: Message) -> None:
-        self.held = _LEAST + size(message)
-        self._message = message
-        self._parts = [message.content]
-
-    def grow(self, piece: Message) -> int:
-        """There is another piece; gives what it takes."""
-        self._parts.append(piece.content)
-        self.held += size(piece)
-        return size(piece)
-
-    def whole(self) -> Message:
-        """What is there of it, as one."""
-        if len(self._parts) == 1:
-            return self._message
-        return replace(self._message, content="".join(self._parts))
+def _weight(pieces: Sequence[Message]) -> int:
+    return _LEAST + sum(map(size, pieces)) if pieces else 0
 
 
 def said_by_user(message: str | UserInput | Message, session: Session) -> Message:

@@ -226,11 +226,7 @@ class House:
     async def rests(self, ending: Ending | None = None) -> SessionInfo:
         """Wait until no turn is under way, and none will be."""
 
-        def so(info: SessionInfo) -> bool:
-            here = self.interpreter
-            return info.state is State.STATE_STOP and not here.goes_on(self.session)
-
-        info = await self.until(so)
+        info = await self.until(lambda info: info.state is State.STATE_STOP)
         assert ending in (None, info.ending)
         return info
 
@@ -322,10 +318,10 @@ HOUR = 3600.0
 NONE = "is none of this chat's"
 
 
-def refusal(desk: Tokens, token: Any, **options: Any) -> str:
+def refusal(desk: Tokens, token: Any) -> str:
     """Why a token is refused."""
     with pytest.raises(CommandError) as caught:
-        desk.check(token, **options)
+        desk.check(token)
     assert caught.value.code == "invalid_token"
     assert caught.value.message.endswith("Ask for a new one where the chat runs: chat.token().")
     return caught.value.message.removeprefix("The chat token ").partition(".")[0]

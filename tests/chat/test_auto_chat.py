@@ -78,7 +78,7 @@ async def test_it_is_off_unless_it_is_switched_on() -> None:
     async with going(Actor(), auto_chat=False) as home:
         await home.ask()
         assert home.info.auto_turns == 0
-        assert not home.interpreter.goes_on(home.session)
+        assert home.info.state is State.STATE_STOP
 
 
 async def test_it_stops_at_an_error() -> None:
@@ -131,7 +131,7 @@ async def test_stop_ends_the_chain_in_any_of_its_turns() -> None:
         await gate.reached.wait()
         await home.stop()
         assert (home.info.ending, home.info.auto_turns) == (Ending.STOPPED, 1)
-        assert not home.interpreter.goes_on(home.session)
+        assert home.info.state is State.STATE_STOP
 
 
 @pytest.mark.parametrize("prompt", [None, ""])

@@ -188,10 +188,10 @@ class Hourglass(Tokens):
 
     over = False
 
-    def check(self, token: object, **options: Any) -> Grant:
+    def check(self, token: object) -> Grant:
         if self.over:
             raise CommandError("invalid_token", "It has expired.")
-        return super().check(token, **options)
+        return super().check(token)
 
 
 async def test_a_stream_ends_with_its_tokens_time(tmp_path: Path) -> None:

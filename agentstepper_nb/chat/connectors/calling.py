@@ -21,6 +21,7 @@ from .. import pieces
 from ..adapter import started
 from ..streams import Saying
 from .function import hints_of, name_of
+from .prompting import shortened
 
 if TYPE_CHECKING:
     from ...sdk.aclient import AsyncAgentStepper
@@ -211,10 +212,9 @@ def _explained(error: Exception) -> str:
 def bounded(value: Any) -> Any:
     """A JSON value; its text where it is too deep, without the middle where that is too long."""
     text = value if isinstance(value, str) else _as_json(value)
-    if len(text) <= LONGEST:
-        return value if _is_flat(value) else text
-    half = LONGEST // 2
-    return f"{text[:half]}\n… ({len(text) - LONGEST} characters left out) …\n{text[-half:]}"
+    if len(text) <= LONGEST and _is_flat(value):
+        return value
+    return shortened(text, LONGEST)
 
 
 def _as_json(value: Any) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Unpack
 
@@ -20,8 +19,8 @@ from ...installed import Installed
 from ...protocol.chat import AgentName, Message, Piece
 from ...protocol.coding_settings import CodingSettings, SettingsDict
 from .. import kinds
-from ..connector import Answer, InterpreterABC, Replace, Turn
-from ..streams import Saying
+from ..connector import Turn
+from ..streams import Saying, SayingAgent
 from .prompting import shortened
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ class Conversations(Protocol):
         """Let go of what the conversations share, once they are closed."""
 
 
-class CodingAgent(InterpreterABC):
+class CodingAgent(SayingAgent):
     """The coding agent: it reads, changes and runs what is in a folder, and asks before it does harm.
 
     ::
@@ -130,11 +129,11 @@ class CodingAgent(InterpreterABC):
         self._kept: Conversations | None = None
         self._open: dict[str, Conversation] = {}  # by the chat's sessions
 
-    def chat(self, message: Message, turn: Turn) -> Answer:
-        """Answer a message; see `InterpreterABC.chat`."""
-        telling = _Telling(turn.confirm)
+    async def answer(self, message: Message, turn: Turn, saying: Saying) -> None:
+        """Answer a message; see `SayingAgent.answer`."""
         prompt = _prompt(message, turn.window, self.name)
-        return telling.read(partial(self._answer, prompt, telling, turn))
+        conversation = await self._conversation(turn)
+        await conversation.answer(prompt, saying, turn.dbg)
 
     def notice(self, session_id: str) -> str:
         """That nothing holds its commands, once its conversation was begun; see `InterpreterABC`."""
@@ -154,10 +153,6 @@ class CodingAgent(InterpreterABC):
         if self._kept is not None:
             await self._kept.close()
 
-    async def _answer(self, prompt: str, telling: _Telling, turn: Turn) -> None:
-        conversation = await self._conversation(turn)
-        await conversation.answer(prompt, telling, turn.dbg)
-
     async def _conversation(self, turn: Turn) -> Conversation:
         found = self._open.get(turn.session_id)
         if found is None:
@@ -176,14 +171,6 @@ class CodingAgent(InterpreterABC):
             )
             self._open[turn.session_id] = found
         return found
-
-
-class _Telling(Saying):
-    """What the conversation tells of an answer: its `Person`."""
-
-    def say_instead(self, text: str) -> None:
-        """See `Person`."""
-        self.say(Replace(text))
 
 
 def _conversations(options: dict[str, Any]) -> Conversations:

@@ -25,8 +25,8 @@ from ...protocol.chat import AgentName, AgentType, Message
 from ...runtime.monikers.asking import SILENCE_S, ask
 from ...sdk.pumps import in_thread
 from .. import pieces
-from ..connector import Answer, InterpreterABC, Replace, Turn
-from ..streams import Saying
+from ..connector import Turn
+from ..streams import Saying, SayingAgent
 from .calling import Calling, FunctionTool, Outcome
 from .handing_on import HAND_ON, HandOnTool
 from .prompting import (
@@ -59,7 +59,7 @@ _ADDRESSED: Final[dict[str, Literal["chat", "responses"]]] = {
 }
 
 
-class Endpoint(InterpreterABC):
+class Endpoint(SayingAgent):
     """Answers by a model, of OpenAI, of a server that speaks its API, or of another provider.
 
     ::
@@ -139,18 +139,14 @@ class Endpoint(InterpreterABC):
         self._opening = asyncio.Lock()
         self._provider: ModelProvider | None = None
 
-    def chat(self, message: Message, turn: Turn) -> Answer:
-        """See `InterpreterABC.chat`."""
-        saying = Saying(turn.confirm)
-        return saying.read(partial(self._answer, message, turn, saying))
-
     async def close(self) -> None:
         """Close the model's connections."""
         provider, self._provider = self._provider, None
         if provider is not None:
             await provider.close()
 
-    async def _answer(self, message: Message, turn: Turn, saying: Saying) -> None:
+    async def answer(self, message: Message, turn: Turn, saying: Saying) -> None:
+        """See `SayingAgent.answer`."""
         async with self._opening:  # sessions may begin at once
             if self._provider is None:
                 self._provider = await in_thread(self._open)  # it imports its client
@@ -247,7 +243,7 @@ class _Rounds:
         heard = _Heard(self._saying)
         answer = await self._ask(heard)
         if answer.content != heard.text:
-            self._saying.say(Replace(answer.content))
+            self._saying.say_instead(answer.content)
         if not answer.tool_calls:
             heard.complain(answer)
             return False

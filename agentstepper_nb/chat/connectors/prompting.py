@@ -98,12 +98,12 @@ def _joined(
     yield open_ or UserMessage(content="")
 
 
-def shortened(text: str) -> str:
-    """Beginning and end of an earlier message that is too long to be told."""
-    if len(text) <= SHOWN:
+def shortened(text: str, most: int = SHOWN) -> str:
+    """Beginning and end of a text that is too long to be told."""
+    if len(text) <= most:
         return text
-    half = SHOWN // 2
-    return f"{text[:half]}\n… ({len(text) - SHOWN} characters left out) …\n{text[-half:]}"
+    half = most // 2
+    return f"{text[:half]}\n… ({len(text) - most} characters left out) …\n{text[-half:]}"
 
 
 # ---- tools by JSON in the model's text ----------------------------------------------------------------

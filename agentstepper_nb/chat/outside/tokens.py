@@ -115,8 +115,6 @@ class Tokens:
         scope: str | Iterable[str] = (TALK,),
         expires_in: float = EXPIRES_IN,
         agent_name: str | None = None,
-        *,
-        audience: str = AUDIENCE,
     ) -> str:
         """Make a token.
 
@@ -125,7 +123,6 @@ class Tokens:
             scope: What it is for, of `SCOPES`.
             expires_in: Seconds until its end, 30 days at most.
             agent_name: Who its bearer answers as; needed for the scope `answer`, and for it only.
-            audience: For which service.
 
         Raises:
             ProtocolError: An argument isn't right.
@@ -151,7 +148,7 @@ class Tokens:
         ended, _ = keys.sessions.get(session_id, (0.0, 0.0))
         claims = {
             "iss": keys.issuer,
-            "aud": audience,
+            "aud": AUDIENCE,
             "sub": session_id,
             "jti": self._new_id(),
             "nbf": int(now),
@@ -164,12 +161,11 @@ class Tokens:
         key = keys.signing
         return jwt.encode(claims, key.secret, _ALGORITHM, headers={"kid": key.id})
 
-    def check(self, token: object, *, audience: str = AUDIENCE) -> Grant:
+    def check(self, token: object) -> Grant:
         """What a token allows now.
 
         Args:
             token: As it was sent.
-            audience: For which service it has to be.
 
         Raises:
             CommandError: `invalid_token`: it is none, not one of ours, over, not yet good, or revoked.
@@ -178,7 +174,7 @@ class Tokens:
         keys = self._file.read()
         if not isinstance(token, str) or len(token) > _LARGEST or keys is None:
             raise _refused()
-        claims = _read(token, keys, audience)
+        claims = _read(token, keys)
         ended, _ = keys.sessions.get(claims.sub, (-1.0, 0.0))
         if claims.jti in keys.revoked or claims.iat <= ended:
             raise _refused("was revoked")
@@ -287,14 +283,14 @@ def _check(**given: object) -> None:
         raise ProtocolError("invalid_message", f"This is no text: {error}.") from None
 
 
-def _read(token: str, keys: Keys, audience: str) -> _Claims:
+def _read(token: str, keys: Keys) -> _Claims:
     """What a token says, once it is known to be ours and good now."""
     try:
         payload = jwt.decode(
             token,
             _key_of(token, keys).secret,
             algorithms=[_ALGORITHM],
-            audience=audience,
+            audience=AUDIENCE,
             issuer=keys.issuer,
             leeway=LEEWAY,
             options={"require": _REQUIRED, "strict_aud": True},
