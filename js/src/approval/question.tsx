@@ -105,8 +105,6 @@ export function Decided({ row, body }: { row: Row; body: MessageBody }) {
   );
 }
 
-// ---- The buttons that answer a question, and what is allowed beside it.
-
 // ---- The line in which a person says why something must not happen.
 
 /** The Core takes no longer one. */
@@ -152,6 +150,8 @@ export function Denial({ model, row }: { model: Model; row: Row }) {
     </div>
   );
 }
+
+// ---- The buttons that answer a question, and what is allowed beside it.
 
 export function Answers(props: QuestionProps) {
   const { model, row, body, approval } = props;

@@ -1,5 +1,7 @@
 /** What of a body can be edited, field by field and message by message. Pure. */
-import { encode, type JsonNode, type List, parse, sameJson, Value } from "../inspector/json/parse";
+
+import { documentOf } from "../inspector/document";
+import { encode, type JsonNode, type List, sameJson, Value } from "../inspector/json/parse";
 import { pretty } from "../inspector/json/print";
 import { markOf } from "../inspector/marks";
 import type { Shape } from "../inspector/title";
@@ -80,8 +82,7 @@ function field(id: string, value: Value, group?: Group, label = id, outer?: Valu
 function argumentFields(value: Value, id: string, group: Group | undefined): Field[] {
   const text = value.string;
   if (text !== undefined) {
-    const parsed = parse(text);
-    const inner = "root" in parsed ? new Value(text, parsed.root) : undefined;
+    const inner = documentOf(text);
     if (inner?.members) return members(inner, id, group, value);
   }
   if (value.members && !markOf(value)) return members(value, id, group);

@@ -1,5 +1,6 @@
 /** One edit: the JSON text, its fields, what is wrong with it, and the draft that it leaves behind. */
 import { batch, computed, signal } from "@preact/signals";
+import { documentOf } from "../inspector/document";
 import { type Problem, parse, sameJson, Value } from "../inspector/json/parse";
 import { pretty } from "../inspector/json/print";
 import { markOf, problemOf } from "../inspector/marks";
@@ -54,8 +55,7 @@ export class EditSession {
     draft?: string,
   ) {
     this.original = layOut(original);
-    const parsed = this.#fieldable(original) ? parse(this.original) : undefined;
-    const root = parsed && "root" in parsed ? new Value(this.original, parsed.root) : undefined;
+    const root = this.#fieldable(original) ? documentOf(this.original) : undefined;
     this.#originalFields = root ? fieldsOf(shape, root) : [];
     this.#originalMessages = root ? messagesOf(shape, root) : null;
     this.#originals = new Map(this.#originalFields.map((one) => [one.id, one]));

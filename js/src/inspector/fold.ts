@@ -69,7 +69,7 @@ export function countLines(text: string): number {
   return lines;
 }
 
-/** Sizes of texts. */
+// ---- Sizes of texts.
 
 const encoder = new TextEncoder();
 const SAMPLE = 4096;

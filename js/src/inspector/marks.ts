@@ -1,4 +1,6 @@
 /** Marks: values that JSON can't carry, shown by their repr. They are read-only: protocol/marks.py has the rule. */
+
+import { documentOf } from "./document";
 import { type Member, type Parsed, Problem, parse, Value } from "./json/parse";
 import type { Shape } from "./title";
 
@@ -18,7 +20,7 @@ export function markOf(value: Value): Mark | undefined {
 
 /** What is wrong with an edit that changes a mark, or puts another value in its place. */
 export function markProblem(original: string, edited: Value): Problem | null {
-  const sent = original.includes('"$repr"') ? rootOf(original) : undefined;
+  const sent = original.includes('"$repr"') ? documentOf(original) : undefined;
   if (!sent && !edited.text.includes("$repr")) return null;
   const known = new Set(sent ? [...marksIn(sent)].map(keyOf) : []);
   const left = new Set<string>();
@@ -40,11 +42,6 @@ function problemAt({ node }: Value, mark: Value): Problem {
     node.end,
     `this is read-only, since ${why}: put it back as it was`,
   );
-}
-
-function rootOf(text: string): Value | undefined {
-  const parsed = parse(text);
-  return "root" in parsed ? new Value(text, parsed.root) : undefined;
 }
 
 function* marksIn(root: Value): Generator<Value> {

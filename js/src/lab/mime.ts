@@ -152,7 +152,7 @@ function keepScroll(element: HTMLElement): () => void {
   };
 }
 
-/** What an output of our MIME type says. It comes from a file: anything may stand in it. */
+// ---- What an output of our MIME type says. It comes from a file: anything may stand in it.
 
 export const MIME = "application/vnd.agentstepper.view+json";
 

@@ -143,7 +143,7 @@ export class Reader {
   }
 }
 
-/** Contents that were asked for, the oldest let go once they are many or large. */
+// ---- Contents that were asked for, the oldest let go once they are many or large.
 
 const MOST_ENTRIES = 300;
 const MOST_CHARACTERS = 32 * 1024 * 1024;

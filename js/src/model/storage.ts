@@ -2,7 +2,7 @@
 import { type Signal, signal } from "@preact/signals";
 import type { Draft } from "./model";
 
-/** This browser's memory: small things a person would be sorry to lose. Never throws: it may be shut. */
+// ---- This browser's memory: small things a person would be sorry to lose. Never throws: it may be shut.
 
 const PREFIX = "agentstepper:";
 

@@ -129,7 +129,7 @@ export function CopyButton({ label, text, wordy, held }: CopyButtonProps) {
   );
 }
 
-/** Views of one thing: a tab list with one tab stop, moved in with the arrow keys. */
+// ---- Views of one thing: a tab list with one tab stop, moved in with the arrow keys.
 
 export interface Segment<K extends string> {
   readonly key: K;

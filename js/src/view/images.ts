@@ -68,6 +68,11 @@ function text(view: DataView, at: number, length: number): string {
   return Array.from({ length }, (_, n) => String.fromCharCode(view.getUint8(at + n))).join("");
 }
 
+/** The bytes that a base64 text stands for; throws where it is none. */
+export function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+}
+
 // ---- Addresses of bytes that are at hand.
 
 /** An address for the blob, as long as it is shown. */

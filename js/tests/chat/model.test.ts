@@ -2,9 +2,10 @@
 import { expect, test } from "vitest";
 import { ChatModel } from "../../src/chat/model";
 import type { Schedule } from "../../src/model/inbox";
-import { FakeChat, FakeMemory, type Session, said, session } from "../helpers/chat";
+import { FakeChat, type Session, said, session } from "../helpers/chat";
 import { settled, TestTimers } from "../helpers/peer";
 import { anAgent } from "../helpers/said";
+import { testMemory } from "../helpers/values";
 
 /** Draws when a test says so. */
 class Frames {
@@ -26,7 +27,7 @@ class Frames {
   }
 }
 
-async function begun({ chat = new FakeChat(), memory = new FakeMemory(), first = "s" } = {}) {
+async function begun({ chat = new FakeChat(), memory = testMemory(), first = "s" } = {}) {
   const timers = new TestTimers();
   const frames = new Frames();
   const options = { transport: chat, name: "test", session: first, timers, frames: frames.on };
@@ -46,8 +47,8 @@ test("a beginning says all, and what follows is folded into it", async () => {
     chat: new FakeChat(session({ title: "Talk" }, [said("a", { content: "one" })])),
   });
   expect(model.info.value?.title).toBe("Talk");
-  await chat.say(said("b", { content: "two" }));
-  await chat.say(said("b", { content: "two, mended" }));
+  await chat.tells(said("b", { content: "two" }));
+  await chat.tells(said("b", { content: "two, mended" }));
   await chat.change("s", { title: "Other" });
   await frames.draw();
   expect(words()).toEqual(["one", "two, mended"]);
@@ -57,7 +58,7 @@ test("a beginning says all, and what follows is folded into it", async () => {
 test("pieces that come between two drawings are one change", async () => {
   const { chat, model, frames, words } = await begun();
   await chat.change("s", { state: "STATE_RUNNING" });
-  await chat.say(said("a", { content: "", final: false }));
+  await chat.tells(said("a", { content: "", final: false }));
   await frames.draw();
   const before = frames.drawn;
   let changes = -1; // it hears what there is, too
@@ -151,7 +152,7 @@ test("a view holds no more than it can, and fetches the rest again", async () =>
   const { chat, model, frames, ids } = await begun({
     chat: new FakeChat(session({}, many(2000))),
   });
-  await chat.say(said("new"));
+  await chat.tells(said("new"));
   await chat.change("s", { messages: 2001 });
   await frames.draw();
   expect([ids().length, ids()[0], ids().at(-1)]).toEqual([1000, "m1001", "new"]);
@@ -274,7 +275,7 @@ test("a view that begins with a session that is only kept opens it", async () =>
 });
 
 test("what the page remembers and was deleted gives way to the session that it was made for", async () => {
-  const memory = new FakeMemory();
+  const memory = testMemory();
   memory.set("chat-session:s", "gone");
   const { model, frames } = await begun({ memory });
   await frames.draw();
@@ -326,7 +327,7 @@ test("Stop is on its way until the kernel has answered", async () => {
 
 test("nothing is heard any more after its end", async () => {
   const { chat, model, frames } = await begun();
-  await chat.say(said("a"));
+  await chat.tells(said("a"));
   model.close();
   await frames.draw();
   expect(model.messages.value).toEqual([]);

@@ -43,13 +43,9 @@ async function shown(chat = new FakeChat(), options: Options = {}) {
   const host = document.body.appendChild(document.createElement("div"));
   const leave = mountChat(host, chat, { session: "s", ...options });
   await drawn();
-  const { all, one, button, click } = looking(host, drawn);
+  const { all, one, button, click, type } = looking(host, drawn);
   const field = () => one(".as-ChatPost-field") as HTMLTextAreaElement;
-  const write = async (text: string) => {
-    field().value = text;
-    field().dispatchEvent(new Event("input", { bubbles: true }));
-    await drawn();
-  };
+  const write = (text: string) => type(field(), text);
   const state = () => one(".as-State");
   return { chat, host, leave, all, one, button, click, field, write, state };
 }

@@ -291,7 +291,7 @@ async function readsFurtherUp(hand: Hand, chat: FakeChat): Promise<void> {
   );
   divider.scrollIntoView({ block: "center" });
   await hand.still();
-  for (const id of ["n1", "n2"]) await chat.say(said(id, { content: "And the last one, too." }));
+  for (const id of ["n1", "n2"]) await chat.tells(said(id, { content: "And the last one, too." }));
   await hand.still();
 }
 

@@ -1,18 +1,11 @@
 /** A chat's kernel, played: it answers from what a test laid down, and tells what the test says. */
 
 import type { SessionInfo, ShownMessage } from "../../src/chat/types";
-import type { Closed, Link, LinkEvents, Transport } from "../../src/client/transport";
-import type { Memory } from "../../src/model/storage";
+import type { LinkEvents } from "../../src/client/transport";
 import type { Message, Picture, Told } from "../../src/protocol/chat.gen";
 import { settled } from "./peer";
 import { aSaid, aSession } from "./said";
-
-interface Envelope {
-  n: number;
-  type: string;
-  id?: string;
-  body: Record<string, unknown>;
-}
+import { FakeService } from "./service";
 
 type Event = Told["event"];
 
@@ -32,23 +25,7 @@ export function session(changes: Partial<SessionInfo> = {}, messages: Message[] 
   return { info: aSession({ messages: n, kept: n, ...changes }), messages };
 }
 
-/** What a page remembers, in a test's hand. */
-export class FakeMemory implements Memory {
-  readonly kept = new Map<string, string>();
-  get = (key: string) => this.kept.get(key) ?? null;
-  set = (key: string, value: string) => void this.kept.set(key, value);
-  remove = (key: string) => void this.kept.delete(key);
-  keys = (start: string) => [...this.kept.keys()].filter((key) => key.startsWith(start));
-
-  watch(): () => void {
-    return () => {};
-  }
-}
-
-export class FakeChat implements Transport {
-  /** What came, by this connection. */
-  readonly came: Envelope[] = [];
-  links = 0;
+export class FakeChat extends FakeService {
   /** What was asked for and changes something, refused or not. */
   readonly asked: [string, Record<string, unknown>][] = [];
   readonly sessions: Map<string, Session>;
@@ -56,7 +33,6 @@ export class FakeChat implements Transport {
   refuses: Record<string, { code: string; message: string }> = {};
   /** Methods that are never answered. */
   readonly silent = new Set<string>();
-  control = true;
   /** Bytes and texts by a message's id, or why there are none. */
   pictures: Record<string, Picture | Error> = {};
   sources: Record<string, string | Error> = {};
@@ -64,38 +40,28 @@ export class FakeChat implements Transport {
   away: string | null = null;
   readonly #watched = new Map<string, { session: string; n: number }>();
   readonly #lists = new Set<string>();
-  #events: LinkEvents | null = null;
-  #n = 0;
 
   constructor(...sessions: Session[]) {
+    super();
     const all = sessions.length > 0 ? sessions : [session()];
     this.sessions = new Map(all.map((each) => [each.info.id, each]));
   }
 
-  open(events: LinkEvents): Link {
-    this.links += 1;
-    this.#events = events;
-    this.#n = 0;
-    this.came.length = 0;
+  explain = async () => this.away;
+
+  protected begin(): void {
     this.#watched.clear();
     this.#lists.clear();
-    queueMicrotask(() => {
-      if (this.away === null) events.opened();
-      else events.closed({ code: 1006, reason: "", opened: false });
-    });
-    return {
-      send: (text) => {
-        const message = JSON.parse(text) as Envelope;
-        this.came.push(message);
-        queueMicrotask(() => this.#events === events && this.#answer(message));
-      },
-      close: () => {
-        if (this.#events === events) this.#events = null;
-      },
-    };
   }
 
-  explain = async () => this.away;
+  protected override link(events: LinkEvents): void {
+    if (this.away === null) events.opened();
+    else events.closed({ code: 1006, reason: "", opened: false });
+  }
+
+  protected cancel(id: string): void {
+    this.#watched.delete(id);
+  }
 
   /** The sessions that are watched. */
   get watched(): string[] {
@@ -125,7 +91,7 @@ export class FakeChat implements Transport {
   }
 
   /** Something is said, or is another now. */
-  async say(message: Message, id = "s"): Promise<void> {
+  async tells(message: Message, id = "s"): Promise<void> {
     const { messages } = this.#session(id);
     const at = messages.findIndex((each) => each.id === message.id);
     messages[at < 0 ? messages.length : at] = message;
@@ -138,43 +104,23 @@ export class FakeChat implements Transport {
     await settled();
   }
 
-  async drop(why: Partial<Closed> = {}): Promise<void> {
-    const events = this.#events;
-    this.#events = null;
-    events?.closed({ code: 1006, reason: "", opened: true, ...why });
-    await settled();
-  }
-
   #session(id: string): Session {
     const found = this.sessions.get(id);
     if (!found) throw new Error(`no session ${id}`);
     return found;
   }
 
-  #say(type: string, body: object, id?: string): void {
-    this.#n += 1;
-    this.#events?.message(JSON.stringify({ n: this.#n, type, ...(id && { id }), body }));
-  }
-
   #item(request: string, watched: { n: number }, event: Event): void {
     watched.n += 1;
-    this.#say("item", { value: { n: watched.n, event } }, request);
+    this.say("item", { value: { n: watched.n, event } }, request);
   }
 
   #listTo(request: string): void {
     const sessions = [...this.sessions.values()].map(({ info }) => info);
-    this.#say("item", { value: { sessions } }, request);
+    this.say("item", { value: { sessions } }, request);
   }
 
-  #answer({ type, id, body }: Envelope): void {
-    if (type === "hello")
-      this.#say("welcome", { version: 1, core: "agentstepper_nb 0.1", control: this.control });
-    else if (type === "cancel" && id) this.#watched.delete(id);
-    else if (type === "request" && id)
-      this.#request(id, String(body.method), body.params as Record<string, unknown>);
-  }
-
-  #request(id: string, method: string, params: Record<string, unknown>): void {
+  protected request(id: string, method: string, params: Record<string, unknown>): void {
     const known = this.sessions.get(String(params.session));
     const unknown = { code: "unknown_session", message: "There is no such session." };
     const refusal =
@@ -182,12 +128,12 @@ export class FakeChat implements Transport {
       ("session" in params && !known ? unknown : this.#refused(method, String(params.message)));
     if (!READS.has(method)) this.asked.push([method, params]);
     if (this.silent.has(method)) return;
-    if (refusal) this.#say("failed", refusal, id);
+    if (refusal) this.say("failed", refusal, id);
     else if (method === "watch_sessions") {
       this.#lists.add(id);
       this.#listTo(id);
     } else if (method === "watch" && known) this.#watch(id, known, unknown);
-    else this.#say("result", { value: this.#done(method, params, known) }, id);
+    else this.say("result", { value: this.#done(method, params, known) }, id);
   }
 
   #refused(method: string, message: string): { code: string; message: string } | undefined {
@@ -197,7 +143,7 @@ export class FakeChat implements Transport {
 
   #watch(id: string, { info, messages }: Session, unknown: object): void {
     if (!info.live) {
-      this.#say("failed", unknown, id);
+      this.say("failed", unknown, id);
       return;
     }
     const watched = { session: info.id, n: 0 };

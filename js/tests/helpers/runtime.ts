@@ -1,5 +1,5 @@
 /** The Core's runtime, played: it answers from what a test laid down, and tells what the test says. */
-import type { Closed, Link, LinkEvents, Transport } from "../../src/client/transport";
+import type { LinkEvents } from "../../src/client/transport";
 import type {
   Action,
   AgentState,
@@ -11,6 +11,7 @@ import type {
   Participant,
 } from "../../src/protocol/runtime.gen";
 import { settled } from "./peer";
+import { FakeService } from "./service";
 
 export const BEGAN = 1_700_000_000;
 
@@ -147,13 +148,6 @@ export function aMessage(
   };
 }
 
-interface Envelope {
-  n: number;
-  type: string;
-  id?: string;
-  body: Record<string, unknown>;
-}
-
 type Refusal = { code: string; message: string };
 
 /** What is there. */
@@ -175,10 +169,7 @@ export interface Kept {
   link?: "stands" | "never" | "refused" | "breaks";
 }
 
-export class FakeRuntime implements Transport {
-  /** What came, by this connection. */
-  readonly came: Envelope[] = [];
-  links = 0;
+export class FakeRuntime extends FakeService {
   /** Asked for and answered, of `act`, `say`, `join` and `create_conversation`. */
   readonly done: [string, Record<string, unknown>][] = [];
   readonly kept: Required<Omit<Kept, "refuses" | "link" | "begins" | "control">>;
@@ -187,13 +178,11 @@ export class FakeRuntime implements Transport {
   refusesOf: Record<string, Refusal> = {};
   readonly #link: Kept["link"];
   readonly #begins: number;
-  readonly #control: boolean;
   readonly #topics = new Map<string, string>();
-  #events: LinkEvents | null = null;
-  #n = 0;
   #told = 0;
 
   constructor({ refuses, link, begins = 1000, control = true, ...kept }: Kept = {}) {
+    super();
     const { states = [], steps = [], actions = [], conversations = [] } = kept;
     const { participants = [], messages = [] } = kept;
     this.kept = {
@@ -207,29 +196,21 @@ export class FakeRuntime implements Transport {
     this.refuses = refuses;
     this.#link = link ?? "stands";
     this.#begins = begins;
-    this.#control = control;
+    this.control = control;
   }
 
-  open(events: LinkEvents): Link {
-    this.links += 1;
-    this.#events = events;
-    this.#n = 0;
-    this.came.length = 0;
+  protected begin(): void {
     this.#topics.clear();
+  }
+
+  protected override link(events: LinkEvents): void {
     const breaks = this.#link === "breaks" && this.links === 1;
-    if (this.#link === "stands" || breaks) queueMicrotask(() => events.opened());
-    if (this.#link === "refused")
-      queueMicrotask(() => events.closed({ code: 1006, reason: "", opened: false }));
-    return {
-      send: (text) => {
-        const message = JSON.parse(text) as Envelope;
-        this.came.push(message);
-        queueMicrotask(() => this.#events === events && this.#answer(message));
-      },
-      close: () => {
-        if (this.#events === events) this.#events = null;
-      },
-    };
+    if (this.#link === "stands" || breaks) events.opened();
+    if (this.#link === "refused") events.closed({ code: 1006, reason: "", opened: false });
+  }
+
+  protected cancel(id: string): void {
+    this.#topics.delete(id);
   }
 
   explain = async () =>
@@ -264,28 +245,7 @@ export class FakeRuntime implements Transport {
     await this.tell(`session:${ended.session_id}`, "action", { actions: [ended] });
   }
 
-  async drop(why: Partial<Closed> = {}): Promise<void> {
-    const events = this.#events;
-    this.#events = null;
-    events?.closed({ code: 1006, reason: "", opened: true, ...why });
-    await settled();
-  }
-
-  /** Send as it is. */
-  say(type: string, body: object, id?: string): void {
-    this.#n += 1;
-    this.#events?.message(JSON.stringify({ n: this.#n, type, ...(id && { id }), body }));
-  }
-
-  #answer({ type, id, body }: Envelope): void {
-    if (type === "hello")
-      this.say("welcome", { version: 1, core: "agentstepper_nb 0.1", control: this.#control });
-    else if (type === "cancel" && id) this.#topics.delete(id);
-    else if (type === "request" && id) this.#request(id, body);
-  }
-
-  #request(id: string, { method, params }: Record<string, unknown>): void {
-    const asked = params as Record<string, unknown>;
+  protected request(id: string, method: string, asked: Record<string, unknown>): void {
     if (method === "watch") {
       const topic = String(asked.topic);
       this.#topics.set(id, topic);
@@ -293,14 +253,14 @@ export class FakeRuntime implements Transport {
       return;
     }
     const answer = ANSWERS[method as Exclude<keyof AskRuntime, "watch">];
-    if (!answer) throw new Error(`nobody plays ${String(method)}`);
-    const changes = !READS.has(String(method));
-    const refusal = this.refusesOf[String(method)] ?? this.refuses;
+    if (!answer) throw new Error(`nobody plays ${method}`);
+    const changes = !READS.has(method);
+    const refusal = this.refusesOf[method] ?? this.refuses;
     if (changes && refusal) {
       this.say("failed", refusal, id);
       return;
     }
-    if (changes) this.done.push([String(method), asked]);
+    if (changes) this.done.push([method, asked]);
     this.say("result", { value: answer(this.kept, asked) }, id);
   }
 

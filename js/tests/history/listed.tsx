@@ -5,6 +5,7 @@ import { Runs } from "../../src/history";
 import type { Run } from "../../src/protocol/types.gen";
 import { aModel } from "../helpers/debugger";
 import { drawn } from "../helpers/dom";
+import { looking } from "../helpers/looking";
 import { endedRun, haltedRun, rowsTo } from "../helpers/values";
 
 export let box: HTMLElement;
@@ -40,26 +41,6 @@ export const names = () => rows().map((row) => row.querySelector(".as-RunRow-tit
 export const row = (id: string) => box.querySelector(`.as-RunRow[data-run="${id}"]`) as HTMLElement;
 export const byLabel = (label: string) =>
   box.querySelector(`[aria-label="${label}"]`) as HTMLElement;
-export const button = (name: string) =>
-  [...box.querySelectorAll("button")].find(
-    (each) => each.textContent === name || each.getAttribute("aria-label") === name,
-  ) as HTMLButtonElement;
 export const focused = () => (document.activeElement as HTMLElement).dataset.run;
 
-export async function click(element: HTMLElement): Promise<void> {
-  element.click();
-  await drawn();
-}
-
-export async function type(field: HTMLElement, text: string): Promise<void> {
-  field.focus();
-  (field as HTMLInputElement).value = text;
-  field.dispatchEvent(new Event("input", { bubbles: true }));
-  await drawn();
-}
-
-export async function pick(select: HTMLElement, value: string): Promise<void> {
-  (select as HTMLSelectElement).value = value;
-  select.dispatchEvent(new Event("change", { bubbles: true }));
-  await drawn();
-}
+export const { button, click, type, pick } = looking(() => box, drawn);

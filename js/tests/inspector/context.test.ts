@@ -1,9 +1,13 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { sharesOf, sizesOf } from "../../src/inspector/context";
-import { delta } from "../../src/inspector/delta";
+import { delta, promptsBefore } from "../../src/inspector/delta";
+import { countLines, cut, FIRST, MORE, moreWords, textBytes } from "../../src/inspector/fold";
 import { parse, Value } from "../../src/inspector/json/parse";
+import { oneLine } from "../../src/inspector/json/print";
+import type { Message } from "../../src/inspector/read/parts";
 import { read } from "../../src/inspector/read/reading";
-import { seeded } from "./random_json";
+import { row } from "./fake_model";
+import { randomJson, seeded } from "./random_json";
 
 function prompt(body: object) {
   const text = JSON.stringify(body);
@@ -41,4 +45,145 @@ test("the shares are a hundred percent together, and none that isn't there is to
     const told = sharesOf({ system: size() + 1, tools: size(), history: size(), new: size() });
     expect(told.reduce((sum, { percent }) => sum + percent, 0)).toBe(100);
   }
+});
+
+// ---- delta
+
+const saidOf = (text: string): Message[] =>
+  [...text].map((source) => ({ role: "user", name: undefined, parts: [], source }));
+
+/** "=ab" the same, "~x-2" changed where two are gone, "+c" new. */
+function words(now: string, before: string): string[] {
+  return delta(saidOf(now), saidOf(before)).map(({ fate, messages, gone }) => {
+    const texts = messages.map(({ source }) => source).join("");
+    return `${{ same: "=", changed: "~", new: "+" }[fate]}${texts}${gone > 0 ? `-${gone}` : ""}`;
+  });
+}
+
+describe("a prompt and one before it", () => {
+  test.each([
+    ["it goes on", "abc", "ab", ["=ab", "+c"]],
+    ["nothing is the same", "xy", "ab", []],
+    ["the same again", "ab", "ab", []],
+    ["the same, cut at its end", "ab", "abc", ["=ab", "~-1"]],
+    ["an early message was edited", "sAbcd", "sabc", ["=s", "~A-1", "=bc", "+d"]],
+    ["the first message was edited", "Sabc", "sab", ["~S-1", "=ab", "+c"]],
+    ["two were edited apart", "AbCde", "abcd", ["~A-1", "=b", "~C-1", "=d", "+e"]],
+    ["messages were summarised", "sZefg", "sabcdef", ["=s", "~Z-4", "=ef", "+g"]],
+    ["all were summarised", "sZg", "sabc", ["=s", "+Zg-3"]],
+    ["messages were left out", "sefg", "sabcdef", ["=s", "~-4", "=ef", "+g"]],
+    ["the first were left out", "cdef", "abcde", ["~-2", "=cde", "+f"]],
+    ["one was put in between", "sXabc", "sab", ["=s", "~X", "=ab", "+c"]],
+    ["its end was taken back", "abX", "abcd", ["=ab", "+X-2"]],
+    ["what is said twice", "aakakb", "aakak", ["=aakak", "+b"]],
+    ["what is said twice, after an edit", "Xkakab", "xkaka", ["~X-1", "=kaka", "+b"]],
+    ["what is said twice, cut", "sZkokX", "sakokok", ["=s", "~Z-3", "=kok", "+X"]],
+  ])("%s", (_, now, before, expected) => {
+    expect(words(now, before)).toEqual(expected);
+  });
+
+  test("every message is told once, and every earlier one is kept or gone", () => {
+    const random = seeded(7);
+    const text = () =>
+      Array.from({ length: Math.floor(random() * 9) }, () => "abcdef"[Math.floor(random() * 6)]);
+    for (let round = 0; round < 2000; round += 1) {
+      const [now, before] = [text().join(""), text().join("")];
+      const groups = delta(saidOf(now), saidOf(before));
+      if (groups.length === 0) continue;
+      const told = groups.flatMap(({ messages }) => messages.map(({ source }) => source));
+      expect(told.join("")).toBe(now);
+      const same = groups.filter(({ fate }) => fate === "same").flatMap((one) => one.messages);
+      const gone = groups.reduce((sum, one) => sum + one.gone, 0);
+      expect(same.length + gone).toBe(before.length);
+      let from = 0; // what is kept stands in the order in which it stood
+      for (const { source } of same) {
+        from = before.indexOf(source, from) + 1;
+        expect(from).toBeGreaterThan(0);
+      }
+    }
+  });
+});
+
+// ---- fold
+
+const lines = (count: number) => Array.from({ length: count }, (_, at) => `line ${at}`).join("\n");
+
+describe("folding", () => {
+  test("short texts, and those a little over, are whole", () => {
+    for (const text of ["", "a", lines(14), lines(18), "x".repeat(2000)]) {
+      expect(cut(text, 0, FIRST)).toBe(text.length);
+    }
+  });
+
+  test("long ones are cut after a line", () => {
+    const text = lines(100);
+    const end = cut(text, 0, FIRST);
+    expect(text.slice(0, end)).toBe(`${lines(14)}\n`);
+    expect(moreWords(text, end)).toBe("Show 86 more lines · 687 B");
+  });
+
+  test("one long line is cut by its size, and never inside a character", () => {
+    const text = `x${"🙂".repeat(5000)}`;
+    const end = cut(text, 0, FIRST);
+    expect(text.slice(0, end)).not.toMatch(/[\ud800-\udbff]$/);
+    expect(end).toBeLessThanOrEqual(FIRST.chars);
+    expect(moreWords(text, end)).toBe("Show 17 KB more");
+  });
+
+  test("whole lines where they are most of it, else part of the long one", () => {
+    expect(cut(`a\n${"x".repeat(5000)}`, 0, FIRST)).toBe(FIRST.chars);
+    expect(cut(`${"a".repeat(1000)}\n${"x".repeat(5000)}`, 0, FIRST)).toBe(1001);
+  });
+
+  test("megabytes come to their end piece by piece", () => {
+    for (const text of [lines(300_000), "x".repeat(3_000_000), "\n".repeat(50_000)]) {
+      let end = cut(text, 0, FIRST);
+      let pieces = 1;
+      while (end < text.length) {
+        const next = cut(text, end, MORE);
+        expect(next).toBeGreaterThan(end);
+        expect(next - end).toBeLessThanOrEqual(MORE.chars * 1.4);
+        end = next;
+        pieces += 1;
+      }
+      expect(pieces).toBeLessThan(320);
+    }
+  });
+
+  test("lines and bytes", () => {
+    expect(["", "a", "a\n", "a\nb", "\n\n"].map(countLines)).toEqual([0, 1, 1, 2, 2]);
+    expect(textBytes("é")).toBe(2);
+    expect(textBytes("é".repeat(100_000))).toBe(200_000);
+  });
+});
+
+test("a value on one line says the same", () => {
+  const random = seeded(5);
+  for (let round = 0; round < 200; round += 1) {
+    const text = randomJson(random);
+    expect(JSON.parse(oneLine(text))).toEqual(JSON.parse(text));
+    expect(oneLine(text)).not.toContain("\n");
+  }
+  expect(oneLine('{"a":[1,2.0]}')).toBe('{"a": [1, 2.0]}');
+});
+
+describe("what is new", () => {
+  test("prompts of the same depth, the latest first, none too large", () => {
+    const rows = [
+      row({ id: "a", seq: 1 }),
+      row({ id: "answer", seq: 2, side: "end" }),
+      row({ id: "inner", seq: 3, depth: 1 }),
+      row({ id: "large", seq: 4, size: 9e6 }),
+      row({ id: "b", seq: 5 }),
+      row({ id: "this", seq: 6 }),
+      row({ id: "later", seq: 7 }),
+    ];
+    const ids = (id: string) =>
+      rows.flatMap((one) =>
+        one.id === id ? promptsBefore(rows, one).map((found) => found.id) : [],
+      );
+    expect(ids("this")).toEqual(["b", "a"]);
+    expect(ids("answer")).toEqual([]);
+    expect(ids("large")).toEqual([]);
+  });
 });

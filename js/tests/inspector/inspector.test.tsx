@@ -2,6 +2,7 @@ import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { Inspector } from "../../src/inspector";
+import { looking } from "../helpers/looking";
 import { type Content, type FakeModel, fakeModel, row } from "./fake_model";
 
 // Else the first test waits for them to be compiled.
@@ -26,13 +27,10 @@ async function shown(model: FakeModel): Promise<void> {
 /** Effects run at the end of an act: each lets one round of requests be answered. */
 const settled = () => act(async () => await new Promise((done) => setTimeout(done, 5)));
 const text = () => host.textContent ?? "";
-const button = (name: string) => {
-  const found = [...host.querySelectorAll("button")].find(
-    (one) => one.textContent === name || one.getAttribute("aria-label") === name,
-  );
-  if (!found) throw new Error(`no button ${name} in ${host.innerHTML}`);
-  return found;
-};
+const { button } = looking(
+  () => host,
+  async () => {},
+);
 const click = async (name: string) => {
   await act(async () => button(name).click());
   await settled();

@@ -1,6 +1,15 @@
 import { describe, expect, test } from "vitest";
+import {
+  foldCommit,
+  foldNote,
+  foldRows,
+  foldRun,
+  replaceCommit,
+  rowOf,
+} from "../../src/model/fold";
 import { PAGE, pageOf, Rows } from "../../src/model/rows";
-import { aRow, rowsTo } from "../helpers/values";
+import { reselect } from "../../src/model/whereabouts";
+import { aCommit, aNote, aRow, aRun, pendingRow, rowsTo } from "../helpers/values";
 
 const seqs = (rows: Rows) => rows.all.map(({ seq }) => seq);
 const long = (length: number, ...here: number[]) =>
@@ -53,4 +62,105 @@ describe("rows", () => {
       { first: 30, last: 30 },
     ]);
   });
+});
+
+// ---- fold
+
+const seqsOf = (rows: readonly { seq: number }[]) => rows.map(({ seq }) => seq);
+
+test("new rows come last, changed ones in their place", () => {
+  const rows = rowsTo(3);
+  const next = foldRows(rows, [aRow(4), aRow(2, { edited: true }), aRow(5)]);
+  expect(seqsOf(next)).toEqual([1, 2, 3, 4, 5]);
+  expect(next[1]?.edited).toBe(true);
+  expect(rows[1]?.edited).toBe(false);
+});
+
+test("a row that comes late finds its place", () => {
+  expect(seqsOf(foldRows([aRow(1), aRow(4)], [aRow(3), aRow(2)]))).toEqual([1, 2, 3, 4]);
+  expect(seqsOf(foldRows([aRow(2)], [aRow(1)]))).toEqual([1, 2]);
+});
+
+test("nothing changed is the same array", () => {
+  const rows = rowsTo(2);
+  expect(foldRows(rows, [])).toBe(rows);
+});
+
+test("a row is found by its id", () => {
+  expect(rowOf(rowsTo(3), "r2")?.seq).toBe(2);
+  expect(rowOf(rowsTo(3), "r9")).toBeNull();
+  expect(rowOf(rowsTo(3), null)).toBeNull();
+});
+
+test("a run's header replaces the one before", () => {
+  const runs = foldRun(foldRun([], aRun("a")), aRun("b"));
+  expect(foldRun(runs, aRun("a", { name: "new" })).map(({ name }) => name)).toEqual([
+    "new",
+    "run b",
+  ]);
+});
+
+test("a commit that a snapshot had isn't added again", () => {
+  const commits = foldCommit([], aCommit("x"));
+  expect(foldCommit(commits, aCommit("x"))).toBe(commits);
+});
+
+test("a commit that is put into a sentence keeps its place", () => {
+  const commits = [aCommit("x"), aCommit("y")];
+  const next = replaceCommit(commits, aCommit("x", { sentence: "It rounds once." }));
+  expect(next.map(({ sentence }) => sentence)).toEqual(["It rounds once.", null]);
+  expect(replaceCommit(commits, aCommit("z"))).toBe(commits);
+});
+
+test("a note replaces the one beside the same row; without text it is gone", () => {
+  const first = foldNote(new Map(), aNote("r1", "one"));
+  const notes = foldNote(foldNote(first, aNote("r2", "two")), aNote("r1", "else"));
+  expect([...notes.values()].map(({ text }) => text)).toEqual(["else", "two"]);
+  expect([...foldNote(notes, aNote("r1", "")).keys()]).toEqual(["r2"]);
+});
+
+// ---- selection
+
+const situation = {
+  rows: [...rowsTo(3), pendingRow(4)],
+  pending: [pendingRow(4)],
+  selection: { row: "r3", picked: false },
+  follow: true,
+  drafted: false,
+};
+
+test("a halt takes the selection along", () => {
+  expect(reselect(situation)).toEqual({ row: "r4", picked: false });
+});
+
+test("with Follow on also from a row that the person picked", () => {
+  const selection = { row: "r1", picked: true };
+  expect(reselect({ ...situation, selection })).toEqual({ row: "r4", picked: false });
+});
+
+test("not from a row that was picked with Follow off", () => {
+  const selection = { row: "r1", picked: true };
+  expect(reselect({ ...situation, selection, follow: false })).toBe(selection);
+});
+
+test("not from an unsent edit", () => {
+  expect(reselect({ ...situation, drafted: true })).toBe(situation.selection);
+});
+
+test("not from another row that waits", () => {
+  const rows = [pendingRow(1), pendingRow(2)];
+  const selection = { row: "r2", picked: false };
+  expect(reselect({ ...situation, rows, pending: rows, selection })).toBe(selection);
+});
+
+test("nothing moves where nothing halts", () => {
+  expect(reselect({ ...situation, pending: [] })).toBe(situation.selection);
+});
+
+test("a run just opened shows what waits longest, else its last row", () => {
+  const selection = { row: null, picked: false };
+  const rows = [aRow(1), pendingRow(2), pendingRow(3)];
+  expect(reselect({ ...situation, rows, pending: rows.slice(1), selection }).row).toBe("r2");
+  expect(reselect({ ...situation, rows, pending: [], selection }).row).toBe("r3");
+  expect(reselect({ ...situation, rows: [], pending: [], selection }).row).toBeNull();
 });

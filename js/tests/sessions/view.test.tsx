@@ -3,6 +3,7 @@ import { expect, test, vi } from "vitest";
 import { mountSessions } from "../../src/sessions/mount";
 import { onOpenRun } from "../../src/shells/server";
 import { drawn, press, useLayout } from "../helpers/dom";
+import { looking } from "../helpers/looking";
 import {
   aConversation,
   aMessage,
@@ -20,29 +21,7 @@ async function shown(kept: Kept = {}, options: Parameters<typeof mountSessions>[
   const host = document.body.appendChild(document.createElement("div"));
   const leave = mountSessions(host, core, options);
   await drawn();
-  const all = (selector: string) => [...host.querySelectorAll<HTMLElement>(selector)];
-  const one = (selector: string) => {
-    const [found] = all(selector);
-    if (!found) throw new Error(`no ${selector}`);
-    return found;
-  };
-  const button = (name: string) => {
-    const found = all("button").find(
-      (each) => (each.getAttribute("aria-label") ?? each.textContent ?? "").trim() === name,
-    );
-    if (!found) throw new Error(`no button ${name}`);
-    return found;
-  };
-  const click = async (element: HTMLElement) => {
-    element.click();
-    await drawn();
-  };
-  const type = async (selector: string, text: string) => {
-    const field = one(selector) as HTMLInputElement;
-    field.value = text;
-    field.dispatchEvent(new Event("input", { bubbles: true }));
-    await drawn();
-  };
+  const { all, one, button, click, type } = looking(host, drawn);
   const row = (id: string) => one(`[data-session="${id}"]`);
   const rows = () => all(".as-SessRow").map(({ dataset }) => dataset.session);
   return { core, host, leave, all, one, button, click, type, row, rows };

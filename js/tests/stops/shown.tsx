@@ -5,6 +5,7 @@ import type { Run, Stop } from "../../src/protocol/types.gen";
 import { StopsView } from "../../src/stops";
 import { aModel } from "../helpers/debugger";
 import { drawn as framed, press as pressed } from "../helpers/dom";
+import { looking } from "../helpers/looking";
 import { aHello, aRow, haltedRun } from "../helpers/values";
 
 export let box: HTMLElement;
@@ -68,25 +69,15 @@ export const row = (id: string) =>
   box.querySelector<HTMLElement>(`.as-StopRow[data-stop="${id}"]`) as HTMLElement;
 export const field = (label: string) =>
   box.querySelector(`form [aria-label="${label}"]`) as HTMLInputElement;
-export const button = (name: string, within: Element = box) =>
-  [...within.querySelectorAll("button")].find(
-    (each) => each.textContent === name || each.getAttribute("aria-label") === name,
-  ) as HTMLButtonElement;
 export const preview = () => box.querySelector(".as-StopPreview") as HTMLElement;
 export const focused = () => (document.activeElement as HTMLElement).dataset.stop;
 
-export async function click(element: HTMLElement): Promise<void> {
-  element.click();
-  await drawn();
-}
+const { button: named, click, type } = looking(() => box, drawn);
 
-export async function write(label: string, text: string): Promise<void> {
-  const input = field(label);
-  input.focus();
-  input.value = text;
-  input.dispatchEvent(new Event("input", { bubbles: true }));
-  await drawn();
-}
+export { click };
+export const button = (name: string, within?: HTMLElement) =>
+  within ? looking(within, drawn).button(name) : named(name);
+export const write = (label: string, text: string) => type(field(label), text);
 
 export async function pick(label: string, words: string): Promise<void> {
   const select = field(label) as unknown as HTMLSelectElement;

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
-import type { StepFile } from "../../src/model/commits";
+import { filesOfEvents, type StepFile } from "../../src/model/commits";
 import { Rows } from "../../src/model/rows";
-import type { Row } from "../../src/protocol/types.gen";
-import { Lines } from "../../src/view/timeline/lines";
-import { aFile, aRow } from "../helpers/values";
+import type { Commit, FileChange, Row } from "../../src/protocol/types.gen";
+import { filesOfRows, filterRows, Lines } from "../../src/view/timeline/lines";
+import table from "../helpers/filter_cases.json";
+import { aCommit, aFile, aRow } from "../helpers/values";
 import { seeded } from "../inspector/random_json";
 
 const LENGTH = 60;
@@ -79,4 +80,19 @@ describe("lines", () => {
     expect(line && after.indexOf(line)).toBe(5);
     expect(line && new Lines({ rows, seqs: [1, 9] }).indexOf(line)).toBe(-1);
   });
+});
+
+// ---- One table of cases holds this filter and the Core's (agentstepper_nb/hub/finding.py) to the same.
+
+const rows = table.rows.map(({ seq, ...fields }) => aRow(seq, fields as Partial<Row>));
+const commits = table.commits.map(({ changes, ...fields }, at) =>
+  aCommit(`c${at}`, {
+    ...(fields as Partial<Commit>),
+    changes: changes.map(({ path, ...more }) => aFile(path, more as Partial<FileChange>)),
+  }),
+);
+const files = filesOfRows(rows, filesOfEvents(commits));
+
+test.each(table.cases)("%j", ({ filter, seqs }) => {
+  expect(filterRows(rows, filter, files).map((row) => row.seq)).toEqual(seqs);
 });

@@ -5,6 +5,7 @@ import type { Place } from "../../src/view/hooks";
 import { Root } from "../../src/view/root";
 import { aModel, showing } from "../helpers/debugger";
 import { drawn, press, useLayout } from "../helpers/dom";
+import { looking } from "../helpers/looking";
 import {
   aCommit,
   aRow,
@@ -33,10 +34,7 @@ async function draw(all: Awaited<ReturnType<typeof showing>>) {
 
 const halted = () => showing(haltedRun("a", "r2"), [aRow(1), pendingRow(2)]);
 const state = () => box.querySelector("[role=status]")?.textContent;
-const button = (name: string) =>
-  [...box.querySelectorAll("button")].find(
-    (each) => (each.getAttribute("aria-label") ?? each.textContent) === name,
-  ) as HTMLButtonElement;
+const { button } = looking(() => box, drawn);
 
 /** What lies over the view is fetched when it is first needed. */
 async function dialog(): Promise<Element> {

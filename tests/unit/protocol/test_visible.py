@@ -12,7 +12,7 @@ from agentstepper_nb.cli.text import inert
 from agentstepper_nb.core.summaries import one_line
 from agentstepper_nb.protocol.visible import HIDDEN, escaped, on_one_line, shown
 
-#: Also of js/tests/view/visible.test.ts: first and last of each range of code points.
+#: Also of js/tests/view/words.test.ts: first and last of each range of code points.
 TABLE = Path(__file__).parents[3] / "js" / "tests" / "helpers" / "hidden_characters.json"
 NAMED = (
     "\u200e\u00ad\u2028\u2029\u3164\uffa0\u115f\u034f\u180e\u200b\u202e\ufeff\U000e0041\U000e01ef"

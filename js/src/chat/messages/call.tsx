@@ -157,8 +157,6 @@ function aboutOf(details: unknown): string {
     .join(" · ");
 }
 
-// ---- A JSON value, laid out on lines.
-
 // ---- JSON values as JSON text, whole numbers of any size as they are. Pure.
 
 /** Deeper than this nobody looks. */
@@ -196,6 +194,8 @@ export function short(value: unknown): string {
   const text = literal(typeof value === "string" ? value.slice(0, 2 * SHORT) : value);
   return text.length > SHORT ? `${text.slice(0, SHORT - 1)}…` : text;
 }
+
+// ---- A JSON value, laid out on lines.
 
 interface JsonProps {
   label: string;

@@ -82,8 +82,6 @@ export function NotHere({ what, why, note, retry }: NotHereProps) {
   );
 }
 
-// ---- Code in a box: its language, where it is from, how long it is, and a button that copies it.
-
 // ---- Which part of a text is shown: its beginning, or, of one that was seen coming, its end.
 // Pure.
 
@@ -124,6 +122,8 @@ export const headTo = (text: string, limit: Limit): number => cut(text, 0, limit
 /** What is said of the part before. */
 export const beforeWords = (text: string, from: number): string =>
   `Show the ${size(textBytes(text.slice(0, from)))} before`;
+
+// ---- Code in a box: its language, where it is from, how long it is, and a button that copies it.
 
 interface CodeBoxProps {
   language: string;
@@ -197,8 +197,6 @@ export function useScrolls<T extends HTMLElement>(text: string) {
   return ref;
 }
 
-// ---- CONSOLE: what a program put out, as a terminal shows it; of much of it the end.
-
 // ---- What a terminal would show of a program's output, without its colours. Pure; linear in
 // its input.
 
@@ -236,6 +234,8 @@ function written(line: string): string {
   }
   return cells.join("");
 }
+
+// ---- CONSOLE: what a program put out, as a terminal shows it; of much of it the end.
 
 export function Console({ message: { content, streaming } }: { message: ShownMessage }) {
   const text = useMemo(() => printed(content), [content]);

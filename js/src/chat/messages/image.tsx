@@ -1,6 +1,6 @@
 /** IMAGE: its bytes come through the kernel, never from an address that an agent names. */
 import { useMemo, useState } from "preact/hooks";
-import { useAddress } from "../../view/images";
+import { bytesOf, useAddress } from "../../view/images";
 import { size, visible } from "../../view/words";
 import type { Picture, ShownMessage, TranscriptModel } from "../types";
 import { NotHere, useFetched } from "./code";
@@ -11,10 +11,10 @@ import { NotHere, useFetched } from "./code";
 const SHOWN: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
 /** The picture's bytes; null where they are none that may be shown. */
-export function bytesOf({ media_type, data }: Picture): Blob | null {
+function blobOf({ media_type, data }: Picture): Blob | null {
   if (!SHOWN.has(media_type)) return null;
   try {
-    const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
+    const bytes = bytesOf(data);
     return bytes.length > 0 ? new Blob([bytes], { type: media_type }) : null;
   } catch {
     return null;
@@ -68,7 +68,7 @@ interface ShownProps {
 }
 
 function Shown({ picture, message, note, onEnlarge }: ShownProps) {
-  const blob = useMemo(() => bytesOf(picture), [picture]);
+  const blob = useMemo(() => blobOf(picture), [picture]);
   const address = useAddress(blob);
   const [broken, setBroken] = useState(false);
   const [sides, setSides] = useState("");

@@ -1,6 +1,7 @@
 /** A message's words: paragraphs, lists of code, and the little Markdown that chats have. */
 import { useMemo, useRef, useState } from "preact/hooks";
-import { cut, type Limit, MORE, moreWords } from "../../inspector/fold";
+import type { Limit } from "../../inspector/fold";
+import { More } from "../../inspector/show/long_text";
 import { visible } from "../../view/words";
 import { beforeWords, Caret, CodeBox, earlierFrom, headTo, MESSAGE, TAIL, tailFrom } from "./code";
 
@@ -27,24 +28,7 @@ export function Rich({ text, streaming = false, limit = MESSAGE }: RichProps) {
       )}
       <Blocks blocks={blocks} text={text} start={start} end={end} streaming={streaming} />
       {streaming && blocks.length === 0 && <Caret />}
-      {(end < text.length || further !== null) && (
-        <div class="as-More">
-          {end < text.length && (
-            <button
-              type="button"
-              class="as-Link as-Small"
-              onClick={() => setFurther(cut(text, end, MORE))}
-            >
-              {moreWords(text, end)}
-            </button>
-          )}
-          {further !== null && (
-            <button type="button" class="as-Link as-Small" onClick={() => setFurther(null)}>
-              Fold
-            </button>
-          )}
-        </div>
-      )}
+      <More text={text} end={end} further={further !== null} onEnd={setFurther} />
     </div>
   );
 }
@@ -107,7 +91,7 @@ function trimmed(text: string): string {
   return text.replace(/^(?:[ \t]*\r?\n)+/, "").trimEnd();
 }
 
-/** A text as what stands between its fences, and within them. Pure; one look at each line. */
+// ---- A text as what stands between its fences, and within them. Pure; one look at each line.
 
 export interface Block {
   readonly kind: "text" | "code";

@@ -24,7 +24,6 @@ export function LongText({ text, code, boxed, limit = FIRST }: LongTextProps) {
   // Another text begins folded again.
   const end = shown?.text === text ? shown.end : cut(text, 0, limit);
   const part = visible(text.slice(0, end));
-  const rest = end < text.length;
   return (
     <>
       {code ? (
@@ -32,25 +31,43 @@ export function LongText({ text, code, boxed, limit = FIRST }: LongTextProps) {
       ) : (
         <div class="as-Text">{part}</div>
       )}
-      {(rest || shown?.text === text) && (
-        <div class="as-More">
-          {rest && (
-            <button
-              type="button"
-              class="as-Link as-Small"
-              onClick={() => setShown({ text, end: cut(text, end, MORE) })}
-            >
-              {moreWords(text, end)}
-            </button>
-          )}
-          {shown?.text === text && (
-            <button type="button" class="as-Link as-Small" onClick={() => setShown(null)}>
-              Fold
-            </button>
-          )}
-        </div>
-      )}
+      <More
+        text={text}
+        end={end}
+        further={shown?.text === text}
+        onEnd={(next) => setShown(next === null ? null : { text, end: next })}
+      />
     </>
+  );
+}
+
+interface MoreProps {
+  text: string;
+  /** Up to where it is shown. */
+  end: number;
+  /** Whether more of it is shown than at first. */
+  further: boolean;
+  /** Show it up to there; null: as at first. */
+  onEnd(end: number | null): void;
+}
+
+/** Links that show more of a text, and less. */
+export function More({ text, end, further, onEnd }: MoreProps) {
+  const rest = end < text.length;
+  if (!rest && !further) return null;
+  return (
+    <div class="as-More">
+      {rest && (
+        <button type="button" class="as-Link as-Small" onClick={() => onEnd(cut(text, end, MORE))}>
+          {moreWords(text, end)}
+        </button>
+      )}
+      {further && (
+        <button type="button" class="as-Link as-Small" onClick={() => onEnd(null)}>
+          Fold
+        </button>
+      )}
+    </div>
   );
 }
 

@@ -2,7 +2,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { Icon, type IconName } from "../../icons/icon";
 import { cx } from "../../view/hooks";
-import { type ImageHeader, imageHeader, useAddress } from "../../view/images";
+import { bytesOf, type ImageHeader, imageHeader, useAddress } from "../../view/images";
 import { lazy, withStyles } from "../../view/lazy";
 import { size, visible } from "../../view/words";
 import { textBytes } from "../fold";
@@ -65,8 +65,6 @@ export function ShownMessage({ message, fresh, figure }: ShownMessageProps) {
   );
 }
 
-// ---- One part of a message: text, a tool call, its result, or what is only named.
-
 // ---- Texts that may be Markdown: whether one looks so, and what shows it.
 
 /** A longer one is shown as text alone: it would be laid out whole. */
@@ -83,6 +81,8 @@ export const Markdown = lazy<{ text: string }>(async () => {
   const { Markdown, styles } = await import("../markdown");
   return withStyles(Markdown, "markdown", styles);
 });
+
+// ---- One part of a message: text, a tool call, its result, or what is only named.
 
 interface PartProps {
   part: Part;
@@ -204,7 +204,7 @@ function read(base64: string): Found | string {
   if ((base64.length * 3) / 4 > MOST_BYTES) return `larger than ${size(MOST_BYTES)}`;
   let bytes: Uint8Array<ArrayBuffer>;
   try {
-    bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+    bytes = bytesOf(base64);
   } catch {
     return "its bytes are broken";
   }
