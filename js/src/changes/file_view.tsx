@@ -6,7 +6,7 @@ import { type Block, DiffTable, type Sides, useSides } from "../diff/table";
 import { Icon } from "../icons/icon";
 import type { Commit, FileBody, Model } from "../model/model";
 import { CopyButton, type Segment, Segments } from "../view/button";
-import { type Loading, useLoaded } from "../view/loaded";
+import { type Loading, useLoaded } from "../view/lazy";
 import { CodeLine, Empty, NotFetched } from "../view/told";
 import { size, visible } from "../view/words";
 import { Diffstat } from "./marks";

@@ -6,7 +6,6 @@ import { COMMON, putStyle } from "../styles";
 import chat from "./chat.css";
 import bodies from "./messages/bodies.css";
 import messages from "./messages/messages.css";
-import parts from "./messages/parts.css";
 import { ChatModel } from "./model";
 import { Root } from "./root";
 import widths from "./widths.css";
@@ -14,7 +13,7 @@ import widths from "./widths.css";
 declare const VERSION: string;
 
 // Under a name of its own, since the debugger's may stand beside it.
-const STYLES = [COMMON, parts, messages, bodies, chat, widths].join("\n");
+const STYLES = [COMMON, messages, bodies, chat, widths].join("\n");
 
 /** Give an element's document the stylesheet. */
 export function addStyles(element: Element): void {

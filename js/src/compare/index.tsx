@@ -24,8 +24,7 @@ import {
   type Verdict,
   verdictOf,
 } from "./align";
-import { type BothRuns, useRuns } from "./loading";
-import { PairPane } from "./pair_pane";
+import { type BothRuns, PairPane, useRuns } from "./pair_pane";
 import { PairTable } from "./table";
 
 /** As in the Changes tab and in what is read, and its own. */

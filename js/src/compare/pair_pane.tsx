@@ -1,20 +1,18 @@
 /** The selected pair's contents: their difference, or what there is of them. */
-
 import type { RefObject } from "preact";
-import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Sides, useSides } from "../diff/table";
 import { type DiffWords, TextsDiff } from "../diff/texts_diff";
-import { documentOf } from "../inspector/document";
 import { FIRST_ALONE } from "../inspector/fold";
-import { read } from "../inspector/read/reading";
+import { documentOf, read } from "../inspector/read/reading";
 import { Failure, LongText } from "../inspector/show/long_text";
 import { ShownReading } from "../inspector/show/reading";
 import { shapeOf, Title } from "../inspector/title";
-import type { Comparison, MessageBody, Model, Row } from "../model/model";
+import type { Comparison, MessageBody, Model, Row, RunOpened } from "../model/model";
+import { type Loading, useLoaded } from "../view/lazy";
 import { NotFetched } from "../view/told";
 import { duration, size } from "../view/words";
-import { compare, idOf, type Pair, textOf } from "./align";
-import { type BothBodies, useBodies } from "./loading";
+import { compare, idOf, idOf as idOfPair, type Pair, textOf } from "./align";
 
 interface PairPaneProps {
   model: Model;
@@ -204,5 +202,56 @@ function Alone({ row, body }: { row: Row; body: MessageBody }) {
     <div class="as-Alone">
       <LongText text={text} code limit={FIRST_ALONE} />
     </div>
+  );
+}
+
+// ---- What a comparison needs of the Core: both runs whole, and the contents of the selected pair.
+
+/** Runs are compared as they stood. */
+const ONCE = { once: true };
+
+export interface BothRuns {
+  readonly left: RunOpened;
+  readonly right: RunOpened;
+}
+
+/** Both runs as they stood when they were asked for; `again` asks anew. */
+export function useRuns(
+  model: Model,
+  { left, right }: Comparison,
+): { runs: Loading<BothRuns>; again(): void } {
+  const [times, setTimes] = useState(0);
+  const runs = useLoaded(
+    model,
+    `${left} ${right} ${times}`,
+    async () => {
+      const [one, other] = await Promise.all([model.readRun(left), model.readRun(right)]);
+      return { left: one, right: other };
+    },
+    ONCE,
+  );
+  return { runs, again: () => setTimes(times + 1) };
+}
+
+/** A pair's contents; null on the side that it lacks. */
+export interface BothBodies {
+  readonly pair: Pair;
+  readonly left: MessageBody | null;
+  readonly right: MessageBody | null;
+}
+
+export function useBodies(model: Model, runs: Comparison, pair: Pair): Loading<BothBodies> {
+  const revisions = `${pair.left?.revision} ${pair.right?.revision}`;
+  return useLoaded(
+    model,
+    `${idOfPair(pair)} ${revisions}`,
+    async () => {
+      const [left, right] = await Promise.all([
+        pair.left && model.body(pair.left, runs.left),
+        pair.right && model.body(pair.right, runs.right),
+      ]);
+      return { pair, left, right };
+    },
+    ONCE,
   );
 }

@@ -2,10 +2,9 @@
 
 import { diffArrays } from "diff";
 import { useMemo, useState } from "preact/hooks";
-import { documentOf } from "../inspector/document";
 import { pretty } from "../inspector/json/print";
 import type { Arguments, Entry, Message, Part, Reading } from "../inspector/read/parts";
-import { read } from "../inspector/read/reading";
+import { documentOf, read } from "../inspector/read/reading";
 import type { Shape } from "../inspector/title";
 import { count } from "../view/words";
 import { diffTexts, type Hunk, linesBetween } from "./lines";

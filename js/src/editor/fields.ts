@@ -1,9 +1,9 @@
 /** What of a body can be edited, field by field and message by message. Pure. */
 
-import { documentOf } from "../inspector/document";
 import { encode, type JsonNode, type List, sameJson, Value } from "../inspector/json/parse";
 import { pretty } from "../inspector/json/print";
 import { markOf } from "../inspector/marks";
+import { documentOf } from "../inspector/read/reading";
 import type { Shape } from "../inspector/title";
 
 export interface Field {

@@ -1,9 +1,9 @@
 /** One edit: the JSON text, its fields, what is wrong with it, and the draft that it leaves behind. */
 import { batch, computed, signal } from "@preact/signals";
-import { documentOf } from "../inspector/document";
 import { type Problem, parse, sameJson, Value } from "../inspector/json/parse";
 import { pretty } from "../inspector/json/print";
 import { markOf, problemOf } from "../inspector/marks";
+import { documentOf } from "../inspector/read/reading";
 import type { Shape } from "../inspector/title";
 import {
   type Field,

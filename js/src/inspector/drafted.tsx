@@ -3,9 +3,9 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import type { MessageBody, Model, Row } from "../model/model";
 import { Button, CopyButton } from "../view/button";
-import { shownText } from "./document";
 import { sameJson } from "./json/parse";
 import { problemOf } from "./marks";
+import { shownText } from "./read/reading";
 import { NOUNS, type Shape } from "./title";
 
 export interface EditFootProps {

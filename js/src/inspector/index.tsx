@@ -2,8 +2,8 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { FileViewProps } from "../changes/file_view";
-import { rowOf } from "../model/fold";
 import type { Model } from "../model/model";
+import { rowOf } from "../model/rows";
 import { lazy, withStyles } from "../view/lazy";
 import { Empty } from "../view/told";
 import { RowPane, type Wanted } from "./row_pane";

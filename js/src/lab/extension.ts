@@ -13,7 +13,7 @@ import {
   type Widget,
   type WidgetClass,
 } from "./jupyterlab";
-import { KEPT } from "./kept_view";
+import { LOST } from "./mime";
 import { makePanel, type Panel } from "./panel";
 
 /** The debugger's icon, in the manner of JupyterLab's: 16 px, its colour that of the theme. */
@@ -94,7 +94,7 @@ export async function panelPlugin(scope: ShareScope): Promise<Plugin> {
         if (halted && !isSeen(halted)) shell.activateById(panel.id);
       },
     });
-    document.addEventListener(KEPT, () => {
+    document.addEventListener(LOST, () => {
       reminder.tell(run.halted?.control.run() ?? null, false);
     });
     bar?.registerStatusItem("agentstepper_nb:halted", {

@@ -2,6 +2,8 @@
  * Renders the outputs of `show()`: the view, straight to the Core, whatever the kernel does. Where the
  * Core doesn't know the run any more, the timeline that was kept with the notebook.
  */
+
+import type { RunControl } from "../model/controls";
 import {
   type MimeExtension,
   type MimeModel,
@@ -10,7 +12,6 @@ import {
   take,
   type WidgetClass,
 } from "./jupyterlab";
-import { keepView } from "./kept_view";
 import { type Presence, present } from "./panel";
 
 /** Before all others that may draw a form of the same output; ipywidgets has -10. */
@@ -202,4 +203,41 @@ export function sameView(a: ViewData | string | null, b: ViewData | string | nul
 
 function asks(data: ViewData | string | null): string {
   return JSON.stringify(data, (key, value) => (key === "kept" ? undefined : value));
+}
+
+// ---- A view whose output was cleared while its agent is halted: it stays under its cell until the run ends.
+
+/** Told to the document when a view was kept: the person has just lost its cell's output. */
+export const LOST = "agentstepper:kept";
+
+/**
+ * Put a view back under the cell that it was taken from.
+ *
+ * @param cell The cell's element.
+ * @param node The view's element, which nobody else has any more.
+ * @param leave Called once, when the run has ended or the view shows another.
+ */
+export function keepView(
+  cell: HTMLElement,
+  node: HTMLElement,
+  control: RunControl,
+  leave: () => void,
+): void {
+  const output = cell.querySelector(":scope > .jp-Cell-outputWrapper");
+  // Beside the output area, which is hidden while it is empty.
+  if (output) output.after(node);
+  else cell.append(node);
+  document.dispatchEvent(new Event(LOST));
+  const run = control.run();
+  let unwatch = () => {};
+  let gone = false;
+  const look = () => {
+    if (gone || (control.run() === run && control.lives())) return;
+    gone = true;
+    unwatch();
+    leave();
+    node.remove();
+  };
+  unwatch = control.watch(look);
+  if (gone) unwatch();
 }

@@ -3,7 +3,7 @@
 import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
 import { CommandError } from "../client/client";
 import type { Commit, CommitsPage, GetCommits } from "../protocol/types.gen";
-import { foldCommit, replaceCommit } from "./fold";
+import { foldCommit, replaceCommit } from "./rows";
 
 /** A line of the list of commits. */
 export interface Entry {

@@ -13,8 +13,7 @@ import type {
   ToUi,
 } from "../protocol/types.gen";
 import { CommitPages } from "./commits";
-import { foldNote } from "./fold";
-import { RowFinder } from "./rows";
+import { foldNote, RowFinder } from "./rows";
 import { Window } from "./window";
 
 type ContentName = "row" | "commit" | "commit_changed" | "note";

@@ -2,7 +2,7 @@
 import { batch, type ReadonlySignal, signal } from "@preact/signals";
 import { CommandError } from "../client/client";
 import type { ListRuns, Run, RunsListed } from "../protocol/types.gen";
-import { foldRun } from "./fold";
+import { foldRun } from "./rows";
 
 /** Of all runs the last so many come with hello, and besides them those that live. */
 const WITH_HELLO = 200;

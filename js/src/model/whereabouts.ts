@@ -1,8 +1,8 @@
 /** Where the person is in the shown run: what is selected, followed, filtered and edited. It stays here. */
 import { batch, computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { rowOf } from "./fold";
 import type { Confirming, Draft, Row, SelectedFile, Tab } from "./model";
 import type { Notes } from "./notes";
+import { rowOf } from "./rows";
 import type { Window } from "./window";
 
 export abstract class Whereabouts {

@@ -1,48 +1,63 @@
-/** What is followed beside the list: one session's steps, one conversation. */
+/** The line to the Core's runtime, and what is followed on it: one session's steps, one conversation. */
+
 import { batch, signal } from "@preact/signals";
+import { Line } from "../client/line";
 import type {
-  AgentState,
   AgentStep,
+  AskRuntime,
   ConversationMessage,
   Notice,
   Participant,
+  RuntimeTells,
 } from "../protocol/runtime.gen";
-import type { RuntimeLine } from "./line";
+
+/** Asks the runtime, and hears of its topics: each begins with a notice `begin`, on each connection. */
+export class RuntimeLine extends Line<AskRuntime, RuntimeTells, "watch"> {}
+
+/** The runtime's service, by its name on a line. */
+export const SERVICE = "runtime";
+
+// ---- What is followed beside the list: one session's steps, one conversation.
 
 /** Iterations that are shown: what is older is asked for by programs. */
 export const SHOWN = 50;
 
-export interface FollowedOptions {
+interface TopicOptions {
   line: RuntimeLine;
-  /** What a session's topic tells of the session itself. */
+  /** What the topic tells of the session or the conversation itself. */
   tell(notice: Notice): void;
   trouble(error: Error): void;
 }
 
-export class Followed {
+/** One thing that is looked at, by its topic. */
+abstract class Topic {
   readonly id = signal<string | null>(null);
-  /** The newest steps, oldest first. */
-  readonly steps = signal<readonly AgentStep[]>([]);
-  /** Whether the first of them are on their way. */
+  /** Whether what was told before is on its way. */
   readonly loading = signal(false);
-  readonly #options: FollowedOptions;
+  protected readonly line: RuntimeLine;
+  readonly #options: TopicOptions;
   #leave = () => {};
 
-  constructor(options: FollowedOptions) {
+  constructor(options: TopicOptions) {
     this.#options = options;
+    this.line = options.line;
   }
 
-  /** Look at another session; null: at none. */
+  /** Look at another one; null: at none. */
   follow(id: string | null): void {
     if (id === this.id.peek()) return;
     this.close();
-    this.id.value = id;
-    this.steps.value = [];
-    this.loading.value = id !== null;
-    if (id !== null)
-      this.#leave = this.#options.line.watch("watch", { topic: `session:${id}` }, (notice) =>
-        this.#hear(id, notice),
-      );
+    batch(() => {
+      this.id.value = id;
+      this.loading.value = id !== null;
+      this.clear();
+    });
+    if (id === null) return;
+    this.#leave = this.line.watch("watch", { topic: `${this.kind}:${id}` }, (notice) => {
+      this.#options.tell(notice);
+      this.take(notice);
+      if (notice.event === "begin") void this.fetch(id, notice);
+    });
   }
 
   close(): void {
@@ -50,26 +65,46 @@ export class Followed {
     this.#leave = () => {};
   }
 
-  #hear(id: string, notice: Notice): void {
-    this.#options.tell(notice);
-    this.#add(notice.steps);
-    if (notice.event === "begin") void this.#catchUp(id, notice.states[0]);
-  }
-
-  /** What was said before, or while nobody heard. */
-  async #catchUp(id: string, state: AgentState | undefined): Promise<void> {
-    const min_iteration = Math.max(0, (state?.iteration ?? 0) - SHOWN);
+  /** What was told before, or while nobody heard. */
+  protected async fetch(id: string, notice?: Notice): Promise<void> {
     try {
-      const { steps } = await this.#options.line.ask("steps", {
-        session_id: id,
-        min_iteration,
-        limit: 1000,
-      });
-      if (this.id.peek() === id) this.#add(steps);
+      const take = await this.ask(id, notice);
+      if (this.id.peek() === id) batch(take);
     } catch (error) {
       this.#options.trouble(error as Error);
     }
     if (this.id.peek() === id) this.loading.value = false;
+  }
+
+  /** What its topics begin with. */
+  protected abstract readonly kind: string;
+  /** Forget what was told of another one. */
+  protected abstract clear(): void;
+  /** Take in what is told. */
+  protected abstract take(notice: Notice): void;
+  /** Ask for what was told before; gives back what takes it in. */
+  protected abstract ask(id: string, notice?: Notice): Promise<() => void>;
+}
+
+/** The session that is looked at. */
+export class Followed extends Topic {
+  /** The newest steps, oldest first. */
+  readonly steps = signal<readonly AgentStep[]>([]);
+  protected readonly kind = "session";
+
+  protected clear(): void {
+    this.steps.value = [];
+  }
+
+  protected take({ steps }: Notice): void {
+    this.#add(steps);
+  }
+
+  protected async ask(session_id: string, notice?: Notice): Promise<() => void> {
+    const min_iteration = Math.max(0, (notice?.states[0]?.iteration ?? 0) - SHOWN);
+    const asked = { session_id, min_iteration, limit: 1000 };
+    const { steps } = await this.line.ask("steps", asked);
+    return () => this.#add(steps);
   }
 
   #add(more: readonly AgentStep[]): void {
@@ -96,54 +131,22 @@ const place = ({ iteration, event_seq }: AgentStep) => `${iteration} ${event_seq
 const AT_FIRST = 100;
 const AT_MOST = 1000;
 
-export interface TalkOptions {
-  line: RuntimeLine;
-  /** What a conversation's topic tells of the conversation itself. */
-  tell(notice: Notice): void;
-  trouble(error: Error): void;
-}
-
-export class Talk {
-  readonly id = signal<string | null>(null);
+export class Talk extends Topic {
   readonly participants = signal<readonly Participant[]>([]);
   /** What was said, oldest first. */
   readonly messages = signal<readonly ConversationMessage[]>([]);
-  readonly loading = signal(false);
   /** Whether there may be messages before the first. */
   readonly earlier = signal(false);
   /** What is being written, by conversation: it waits where somebody looks elsewhere. */
   readonly drafts = signal<ReadonlyMap<string, string>>(new Map());
-  readonly #options: TalkOptions;
+  protected readonly kind = "conversation";
   #limit = AT_FIRST;
-  #leave = () => {};
-
-  constructor(options: TalkOptions) {
-    this.#options = options;
-  }
-
-  /** Look at another conversation; null: at none. */
-  follow(id: string | null): void {
-    if (id === this.id.peek()) return;
-    this.close();
-    this.#limit = AT_FIRST;
-    batch(() => {
-      this.id.value = id;
-      this.participants.value = [];
-      this.messages.value = [];
-      this.earlier.value = false;
-      this.loading.value = id !== null;
-    });
-    if (id !== null)
-      this.#leave = this.#options.line.watch("watch", { topic: `conversation:${id}` }, (notice) =>
-        this.#hear(id, notice),
-      );
-  }
 
   /** Ask for as many messages as are given at once. */
   async showEarlier(): Promise<void> {
     const id = this.id.peek();
     this.#limit = AT_MOST;
-    if (id !== null) await this.#catchUp(id);
+    if (id !== null) await this.fetch(id);
   }
 
   /** Keep what is being written in a conversation. */
@@ -151,37 +154,29 @@ export class Talk {
     this.drafts.value = new Map([...this.drafts.peek(), [id, text]]);
   }
 
-  close(): void {
-    this.#leave();
-    this.#leave = () => {};
+  protected clear(): void {
+    this.#limit = AT_FIRST;
+    this.participants.value = [];
+    this.messages.value = [];
+    this.earlier.value = false;
   }
 
-  #hear(id: string, notice: Notice): void {
-    this.#options.tell(notice);
-    this.#join(notice.participants);
-    this.#say(notice.messages);
-    if (notice.event === "begin") void this.#catchUp(id);
+  protected take({ participants, messages }: Notice): void {
+    this.#join(participants);
+    this.#say(messages);
   }
 
-  /** Who is there, and what was said before, or while nobody heard. */
-  async #catchUp(id: string): Promise<void> {
+  protected async ask(conversation_id: string): Promise<() => void> {
     const limit = this.#limit;
-    try {
-      const [{ participants }, { messages }] = await Promise.all([
-        this.#options.line.ask("participants", { conversation_id: id }),
-        this.#options.line.ask("messages", { conversation_id: id, last: true, limit }),
-      ]);
-      if (this.id.peek() === id) {
-        batch(() => {
-          this.#join(participants);
-          this.#put(messages);
-          this.earlier.value = messages.length === limit && limit < AT_MOST;
-        });
-      }
-    } catch (error) {
-      this.#options.trouble(error as Error);
-    }
-    if (this.id.peek() === id) this.loading.value = false;
+    const [{ participants }, { messages }] = await Promise.all([
+      this.line.ask("participants", { conversation_id }),
+      this.line.ask("messages", { conversation_id, last: true, limit }),
+    ]);
+    return () => {
+      this.#join(participants);
+      this.#put(messages);
+      this.earlier.value = messages.length === limit && limit < AT_MOST;
+    };
   }
 
   #join(more: readonly Participant[]): void {

@@ -6,8 +6,7 @@ import { browserTimers, type Timers, type Transport } from "../client/transport"
 import { barred } from "../model/controls";
 import { Inbox } from "../model/inbox";
 import type { AgentState, Conversation, Notice } from "../protocol/runtime.gen";
-import { Followed, Talk } from "./followed";
-import { RuntimeLine, SERVICE } from "./line";
+import { Followed, RuntimeLine, SERVICE, Talk } from "./followed";
 import { Once, Orders } from "./orders";
 import { type Column, FIRST, type Filter, type Order, refusedBy, turned } from "./status";
 

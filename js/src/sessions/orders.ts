@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { LinkLost } from "../client/client";
 import type { Action, ActionKind, AgentState, Notice } from "../protocol/runtime.gen";
 import { count, visible } from "../view/words";
-import type { RuntimeLine } from "./line";
+import type { RuntimeLine } from "./followed";
 import { type Order, refusedBy } from "./status";
 
 /** Lets what was sent, and never answered, be sent again without being done twice. */

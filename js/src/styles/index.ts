@@ -6,13 +6,12 @@ import base from "./base.css";
 import header from "./header.css";
 import inspector from "./inspector.css";
 import layout from "./layout.css";
-import rowNote from "./row_note.css";
 import states from "./states.css";
 import timeline from "./timeline.css";
 import tokens from "./tokens.css";
 
 // layout.css is last: its container queries override what stands before.
-const PARTS = [tokens, base, header, timeline, inspector, rowNote, states, layout];
+const PARTS = [tokens, base, header, timeline, inspector, states, layout];
 /** What views of other things have in common with it. */
 export const COMMON = [tokens, base, header, timeline, states, layout].join("\n");
 const MARK = "data-agentstepper";

@@ -3,8 +3,8 @@
 import { useEffect } from "preact/hooks";
 import { deniable, isUsable } from "../model/controls";
 import type { Debugger } from "../model/debugger";
-import { rowOf } from "../model/fold";
 import type { Row, Tab } from "../model/model";
+import { rowOf } from "../model/rows";
 import { stopLike } from "../model/stops";
 import { isInSight } from "./focus";
 import type { Place } from "./hooks";

@@ -1,20 +1,14 @@
 import { signal } from "@preact/signals";
 import { render } from "preact";
 import { act } from "preact/test-utils";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Changes } from "../../src/changes";
 import type { Commit, FileBody, Run } from "../../src/model/model";
+import { box as host, useBox } from "../helpers/dom";
 import { aCommit } from "../helpers/values";
 import { type FakeModel, fakeModel, row } from "../inspector/fake_model";
 
-let host: HTMLElement;
-beforeEach(() => {
-  host = document.body.appendChild(document.createElement("div"));
-});
-afterEach(() => {
-  render(null, host);
-  host.remove();
-});
+useBox();
 
 type FileChange = Commit["changes"][number];
 const change = (path: string, more: Partial<FileChange> = {}): FileChange => ({

@@ -1,17 +1,14 @@
 import { render } from "preact";
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { Compare } from "../../src/compare";
 import type { Row } from "../../src/model/model";
 import { aModel, showing } from "../helpers/debugger";
-import { drawn, press, useLayout } from "../helpers/dom";
+import { box, drawn, press, useBox, useLayout } from "../helpers/dom";
 import { aBody, aRow, endedRun, opened, rowsTo } from "../helpers/values";
 
 useLayout();
 
-let box: HTMLElement;
-beforeEach(() => {
-  box = document.body.appendChild(document.createElement("div"));
-});
+useBox();
 
 /** Ten alike rows, of which the right run says one otherwise and has one more. */
 const LEFT = rowsTo(10);

@@ -1,4 +1,5 @@
 /** A document with just enough layout for the timeline: every scroller is 400 px high. */
+import { render } from "preact";
 import { afterEach, beforeEach, vi } from "vitest";
 import { settled } from "./peer";
 
@@ -28,6 +29,21 @@ export function useLayout(): void {
     // What a test's clock held back is called: Preact would wait for it forever with its effects.
     if (vi.isFakeTimers()) vi.runOnlyPendingTimers();
     vi.useRealTimers();
+  });
+}
+
+/** What a test draws into; another one for each. */
+export let box: HTMLElement;
+
+/** Give each test a box in the document, and a browser that remembers nothing. */
+export function useBox(): void {
+  beforeEach(() => {
+    localStorage.clear();
+    box = document.body.appendChild(document.createElement("div"));
+  });
+  afterEach(() => {
+    render(null, box);
+    box.remove();
   });
 }
 

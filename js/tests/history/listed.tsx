@@ -1,19 +1,15 @@
 /** The Runs tab by itself, and hands for it. */
 import { render } from "preact";
-import { afterEach, beforeEach } from "vitest";
 import { Runs } from "../../src/history";
 import type { Run } from "../../src/protocol/types.gen";
 import { aModel } from "../helpers/debugger";
-import { drawn } from "../helpers/dom";
+import { box, drawn, useBox } from "../helpers/dom";
 import { looking } from "../helpers/looking";
 import { endedRun, haltedRun, rowsTo } from "../helpers/values";
 
-export let box: HTMLElement;
-beforeEach(() => {
-  localStorage.clear();
-  box = document.body.appendChild(document.createElement("div"));
-});
-afterEach(() => render(null, box));
+useBox();
+
+export { box };
 
 export const RUNS: Run[] = [
   { ...endedRun("a"), name: "write-docs", tags: ["docs"], started_at: 1000, rows: 3 },

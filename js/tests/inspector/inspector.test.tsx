@@ -1,7 +1,8 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
-import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
 import { Inspector } from "../../src/inspector";
+import { box as host, useBox } from "../helpers/dom";
 import { looking } from "../helpers/looking";
 import { type Content, type FakeModel, fakeModel, row } from "./fake_model";
 
@@ -10,14 +11,7 @@ beforeAll(async () => {
   await import("../../src/inspector/contents");
 });
 
-let host: HTMLElement;
-beforeEach(() => {
-  host = document.body.appendChild(document.createElement("div"));
-});
-afterEach(() => {
-  render(null, host);
-  host.remove();
-});
+useBox();
 
 async function shown(model: FakeModel): Promise<void> {
   await act(async () => render(<Inspector model={model} />, host));

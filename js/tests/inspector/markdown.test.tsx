@@ -1,8 +1,9 @@
 // What is made of a text is tested in a browser (tests/e2e/test_markdown.py): DOMPurify needs a true document.
 import { render } from "preact";
 import { act } from "preact/test-utils";
-import { afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { beforeAll, expect, test, vi } from "vitest";
 import { Inspector } from "../../src/inspector";
+import { box as host, useBox } from "../helpers/dom";
 import { fakeModel, row } from "./fake_model";
 
 // Else the first test waits for them to be compiled.
@@ -11,14 +12,7 @@ beforeAll(async () => {
   await import("../../src/inspector/markdown");
 });
 
-let host: HTMLElement;
-beforeEach(() => {
-  host = document.body.appendChild(document.createElement("div"));
-});
-afterEach(() => {
-  render(null, host);
-  host.remove();
-});
+useBox();
 
 test("a message is shown as Markdown where a person asks, and as text again", async () => {
   const message = { role: "assistant", content: "Do **this**, <b>not</b> that." };

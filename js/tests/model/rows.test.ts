@@ -4,10 +4,12 @@ import {
   foldNote,
   foldRows,
   foldRun,
+  PAGE,
+  pageOf,
+  Rows,
   replaceCommit,
   rowOf,
-} from "../../src/model/fold";
-import { PAGE, pageOf, Rows } from "../../src/model/rows";
+} from "../../src/model/rows";
 import { reselect } from "../../src/model/whereabouts";
 import { aCommit, aNote, aRow, aRun, pendingRow, rowsTo } from "../helpers/values";
 

@@ -1,7 +1,7 @@
 /** The line: its greeting, requests, streams with credit, and what is done where it breaks. */
 import { expect, test } from "vitest";
 import type { Notice } from "../../src/protocol/runtime.gen";
-import { RuntimeLine, SERVICE } from "../../src/sessions/line";
+import { RuntimeLine, SERVICE } from "../../src/sessions/followed";
 import { settled, TestTimers } from "../helpers/peer";
 import { aState, FakeRuntime, type Kept } from "../helpers/runtime";
 

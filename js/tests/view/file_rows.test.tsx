@@ -1,17 +1,14 @@
 import { render } from "preact";
-import { beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Commit, Row } from "../../src/model/model";
 import { Timeline } from "../../src/view/timeline/timeline";
 import { showing } from "../helpers/debugger";
-import { drawn, press, SCROLLER_HEIGHT, useLayout } from "../helpers/dom";
+import { box, drawn, press, SCROLLER_HEIGHT, useBox, useLayout } from "../helpers/dom";
 import { aFile, aRow, aRun, aSnapshot, endedRun, rowsTo } from "../helpers/values";
 
 useLayout();
 
-let box: HTMLElement;
-beforeEach(() => {
-  box = document.body.appendChild(document.createElement("div"));
-});
+useBox();
 
 async function draw(rows: Row[], commits: Commit[], run = endedRun("a")) {
   const all = await showing(run, rows, commits);

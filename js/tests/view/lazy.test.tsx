@@ -1,16 +1,9 @@
 import { render } from "preact";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { lazy } from "../../src/view/lazy";
-import { drawn } from "../helpers/dom";
+import { drawn, box as host, useBox } from "../helpers/dom";
 
-let host: HTMLElement;
-beforeEach(() => {
-  host = document.body.appendChild(document.createElement("div"));
-});
-afterEach(() => {
-  render(null, host);
-  host.remove();
-});
+useBox();
 
 const Greeting = ({ name }: { name: string }) => <p>Hello {name}</p>;
 const again = () =>

@@ -1,20 +1,17 @@
 /** A timeline of which only a part is here. */
 import { render } from "preact";
-import { beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Row, Run } from "../../src/model/model";
 import { Timeline } from "../../src/view/timeline/timeline";
 import { aModel } from "../helpers/debugger";
-import { drawn, press, SCROLLER_HEIGHT, useLayout } from "../helpers/dom";
+import { box, drawn, press, SCROLLER_HEIGHT, useBox, useLayout } from "../helpers/dom";
 import { aFile, aRow, aRun, aSnapshot, endedRun, rowsTo } from "../helpers/values";
 
 useLayout();
 
 const LENGTH = 100_000;
 const ROW = 26;
-let box: HTMLElement;
-beforeEach(() => {
-  box = document.body.appendChild(document.createElement("div"));
-});
+useBox();
 
 const at = (seq: number): Row => aRow(seq);
 

@@ -1,19 +1,15 @@
 import { signal } from "@preact/signals";
 import { render } from "preact";
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Place } from "../../src/view/hooks";
 import { Root } from "../../src/view/root";
 import { aModel, showing } from "../helpers/debugger";
-import { drawn, press, useLayout } from "../helpers/dom";
+import { box, drawn, press, useBox, useLayout } from "../helpers/dom";
 import { aNote, aRun, opened, rowsTo } from "../helpers/values";
 
 useLayout();
 
-let box: HTMLElement;
-beforeEach(() => {
-  localStorage.clear();
-  box = document.body.appendChild(document.createElement("div"));
-});
+useBox();
 
 type Shown = Awaited<ReturnType<typeof showing>>;
 

@@ -1,10 +1,10 @@
 import { signal } from "@preact/signals";
 import { render } from "preact";
-import { beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Place } from "../../src/view/hooks";
 import { Root } from "../../src/view/root";
 import { aModel, showing } from "../helpers/debugger";
-import { drawn, press, useLayout } from "../helpers/dom";
+import { box, drawn, press, useBox, useLayout } from "../helpers/dom";
 import { looking } from "../helpers/looking";
 import {
   aCommit,
@@ -19,11 +19,7 @@ import {
 
 useLayout();
 
-let box: HTMLElement;
-beforeEach(() => {
-  localStorage.clear();
-  box = document.body.appendChild(document.createElement("div"));
-});
+useBox();
 
 async function draw(all: Awaited<ReturnType<typeof showing>>) {
   const place: Place = { shell: "inline", resizable: true, overlay: signal(null) };

@@ -1,12 +1,12 @@
 /** What stops leave in the rest of the view: the tab and its count, marks, the header, and messages. */
 import { signal } from "@preact/signals";
 import { render } from "preact";
-import { beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Row, Stop } from "../../src/protocol/types.gen";
 import type { Place } from "../../src/view/hooks";
 import { Root } from "../../src/view/root";
 import { aModel } from "../helpers/debugger";
-import { drawn, press, useLayout } from "../helpers/dom";
+import { box, drawn, press, useBox, useLayout } from "../helpers/dom";
 import { aHello, aRow, aStop, haltedRun, pendingRow } from "../helpers/values";
 
 useLayout();
@@ -20,11 +20,7 @@ const STOPS: Stop[] = [
   aStop("other", { program: "triage.py" }),
 ];
 
-let box: HTMLElement;
-beforeEach(() => {
-  localStorage.clear();
-  box = document.body.appendChild(document.createElement("div"));
-});
+useBox();
 
 async function view(rows: Row[], { control = true } = {}) {
   const all = aModel();

@@ -1,5 +1,7 @@
 /** Bodies to readings, by what their row is. */
-import type { Value } from "../json/parse";
+
+import type { MessageBody } from "../../model/model";
+import { parse, Value } from "../json/parse";
 import type { Shape } from "../title";
 import {
   type Calls,
@@ -243,4 +245,27 @@ function toolCalls(item: Value, calls: Calls): Part[] {
   const several = item.get("tool_calls")?.items ?? [];
   const one = item.get("function_call"); // OpenAI's first form
   return [...several, ...(one && !one.isNull ? [one] : [])].map((call) => readCall(call, calls));
+}
+
+// ---- The text of a row's contents that is shown, and the JSON value in it.
+
+/** Which text is shown: what the agent sent, or what stands in its place. */
+export interface Shown {
+  readonly text: string;
+  readonly from: "original" | "edit" | "draft";
+}
+
+/** The text in force, or will be once the draft is sent; the original where it is asked for. */
+export function shownText(body: MessageBody, draft: string | undefined, original: boolean): Shown {
+  if (!original) {
+    if (draft !== undefined && "root" in parse(draft)) return { text: draft, from: "draft" };
+    if (body.edit != null) return { text: body.edit, from: "edit" };
+  }
+  return { text: body.data, from: "original" };
+}
+
+/** A text that holds one JSON value, else undefined. */
+export function documentOf(text: string): Value | undefined {
+  const parsed = parse(text);
+  return "root" in parsed ? new Value(text, parsed.root) : undefined;
 }
