@@ -122,6 +122,7 @@ def test_without_an_edit_the_tests_stay_red(new_lab: NewLab, jupyter: Jupyter) -
     assert corridor.lab.errors == []
 
 
+@pytest.mark.soak  # test_panel stops, tests/widgets/test_step has the line
 def test_stop_ends_the_cell_with_a_line(new_lab: NewLab, jupyter: Jupyter) -> None:
     corridor = Corridor(new_lab, jupyter, "--main")
     corridor.press("Stop")

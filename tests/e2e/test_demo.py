@@ -77,6 +77,7 @@ def serving() -> list[psutil.Process]:
     return [process for process in children if "serve" in process.cmdline()]
 
 
+@pytest.mark.soak  # make test-notebooks runs it without a browser
 def test_nothing_is_lost(open_tutorial: Open) -> None:
     tutorial = open_tutorial("02_history")
     tutorial.run_until(len(tutorial.sources))
@@ -86,6 +87,7 @@ def test_nothing_is_lost(open_tutorial: Open) -> None:
     assert tutorial.lab.errors == []
 
 
+@pytest.mark.soak
 def test_what_a_restarted_kernel_had_started_is_gone(open_tutorial: Open) -> None:
     tutorial = open_tutorial("02_history")
     tutorial.run_until(tutorial.find("core.kill()"))
@@ -124,6 +126,7 @@ def test_halt_where_it_matters(open_tutorial: Open) -> None:
     assert tutorial.lab.errors == []
 
 
+@pytest.mark.soak  # test_approvals has approvals; make test-notebooks the tutorial
 def test_a_coding_agent_step_by_step(open_tutorial: Open) -> None:
     tutorial = open_tutorial("04_coding_agent")
     run = tutorial.find("session.run(")

@@ -43,7 +43,7 @@ def agent(core: KernelCore, calls: int) -> Iterator[None]:
     assert not thread.is_alive()
 
 
-@pytest.mark.parametrize("name", sampled(HOSTS, "vscode-dark", "colab-light"))
+@pytest.mark.parametrize("name", sampled(HOSTS, "vscode-dark"))
 def test_the_view_is_readable_and_fetches_nothing(
     context: BrowserContext, screenshots: Path, name: str
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from .conftest import NewLab
@@ -28,6 +29,7 @@ def framed(lab: Lab) -> DebuggerView:
     return DebuggerView(lab.outputs(0).frame_locator("iframe").locator(".as-Root"))
 
 
+@pytest.mark.soak  # what is in the frame is test_page's
 def test_a_frame_steps_and_is_back_after_a_reload(own_tab: NewLab) -> None:
     lab = own_tab([FRAME, AGENT])
     lab.run(0)

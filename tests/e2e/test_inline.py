@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from playwright.sync_api import WebSocket, expect
 
 from .conftest import NewLab
@@ -91,6 +92,7 @@ def test_a_cell_that_is_scrolled_away_and_back_keeps_its_view(new_lab: NewLab) -
     assert lab.errors == []
 
 
+@pytest.mark.soak  # test_panel opens the page by its command
 def test_the_page_button_leads_to_the_same_run(new_tab: NewLab, jupyter: Jupyter) -> None:
     lab, _ = shown(new_tab, [SHOW])
     view, name = lab.view(0), f"inline-page-{type(lab).__name__}"
@@ -101,6 +103,7 @@ def test_the_page_button_leads_to_the_same_run(new_tab: NewLab, jupyter: Jupyter
         assert page and page.startswith(f"{jupyter.url}agentstepper/app?run=")
 
 
+@pytest.mark.soak  # js/tests/lab/view_data has it
 def test_data_that_is_not_ours_is_refused_with_a_sentence(new_tab: NewLab) -> None:
     hostile = {"run": ["<img src=x onerror='window.pwned=1'>"]}
     lab = new_tab([show_output(hostile), show_output("a string")])

@@ -16,7 +16,6 @@ from playwright.sync_api import expect
 
 from agentstepper_nb.hub.standalone import AgentStepperCore
 from agentstepper_nb.models.scripted.scripts.fix_tests import GUESS, RIGHT
-from tests.helpers.sampling import sampled
 
 from .agents import QUEUED, Spy, setup, step
 from .conftest import NewLab
@@ -128,7 +127,8 @@ def test_without_subshells_the_cell_goes_on_in_the_background(
     assert RIGHT in (bare.folder / "cart.py").read_text()
 
 
-@pytest.mark.parametrize("series", sampled(ALL, "7.4"))
+@pytest.mark.soak  # test_shells has reloads, where our extension is
+@pytest.mark.parametrize("series", ALL)
 def test_after_a_reload_the_view_is_back_and_a_restarted_kernel_is_known_at_once(
     own_bare_lab: NewLab, bare_jupyter: Jupyter, screenshots: Path, series: str
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from .conftest import NewLab
@@ -16,6 +17,7 @@ def halted_row(corridor: Corridor) -> Locator:
     return corridor.view.root.locator(".as-mod-halted .as-Row-n")
 
 
+@pytest.mark.soak  # test_panel has the keys, js/tests/lab/commanded whose they are
 def test_f10_and_f9_need_no_click_in_the_view(new_tab: NewLab, jupyter: Jupyter) -> None:
     corridor = Corridor(new_tab, jupyter)
     page = corridor.lab.page

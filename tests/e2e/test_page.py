@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import BrowserContext, WebSocketRoute, expect
 
 from .jupyter import ROOT, Jupyter
@@ -91,6 +92,7 @@ def test_a_note_survives_a_reload(context: BrowserContext, jupyter: Jupyter) -> 
         expect(note).to_have_text("Here it began.")
 
 
+@pytest.mark.soak  # test_exact_edits has a refused edit, js/tests/inspector the places
 def test_invalid_json_is_said_at_its_place_and_not_sent(
     context: BrowserContext, jupyter: Jupyter
 ) -> None:

@@ -135,6 +135,7 @@ def expect_own_page(lab: Lab, name: str) -> None:
     opened.value.close()
 
 
+@pytest.mark.soak  # js/tests has all of them without a browser
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
@@ -143,13 +144,11 @@ def expect_own_page(lab: Lab, name: str) -> None:
             {"json": {"version": "99.0", "protocol": 99, "app": "app.js"}},
             "Reload the page",
             id="newer-server",
-            marks=pytest.mark.soak,  # js/tests has all of them without a browser
         ),
         pytest.param(
             {"json": {"version": "0.0.1", "protocol": 1, "app": "app.js"}},
             "restart it",
             id="older-server",
-            marks=pytest.mark.soak,
         ),
     ],
 )

@@ -162,13 +162,8 @@ def test_jupyterlab_shows_it_sanitised_and_trusted(
     lab.set_theme("JupyterLab Light")
 
 
-@pytest.mark.parametrize(
-    "trusted",
-    [
-        pytest.param(False, id="untrusted"),
-        pytest.param(True, id="trusted", marks=pytest.mark.soak),
-    ],
-)
+@pytest.mark.soak  # js/tests/lab/mime has it without a browser
+@pytest.mark.parametrize("trusted", [False, True], ids=["untrusted", "trusted"])
 def test_where_the_core_has_lost_the_run_its_timeline_stands_in_for_the_view(
     lab_of: LabOf, jupyter: Jupyter, screenshots: Path, trusted: bool
 ) -> None:

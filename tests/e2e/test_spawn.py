@@ -54,6 +54,7 @@ def ending_of(jupyter: Jupyter, name: str) -> str | None:
     return ending
 
 
+@pytest.mark.soak  # tests/sdk/test_spawn_in_kernel has it without a browser
 def test_a_child_is_stepped_and_its_output_stands_below_its_cell(
     new_lab: NewLab, jupyter: Jupyter
 ) -> None:

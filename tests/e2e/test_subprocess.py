@@ -36,13 +36,8 @@ def started(new_lab: NewLab, folder: Path) -> tuple[Lab, DebuggerView]:
     return lab, view
 
 
-@pytest.mark.parametrize(
-    "edited",
-    [
-        pytest.param(True, id="edited"),
-        pytest.param(False, id="unedited", marks=pytest.mark.soak),  # test_corridor has its like
-    ],
-)
+@pytest.mark.soak  # test_tutorial has a process of its own, test_corridor the edit
+@pytest.mark.parametrize("edited", [True, False], ids=["edited", "unedited"])
 def test_the_edit_makes_the_difference(new_lab: NewLab, jupyter: Jupyter, edited: bool) -> None:
     folder = jupyter.folder / f"process-{edited}"
     lab, view = started(new_lab, folder)

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.helpers.sampling import sampled
-
 from .gallery import BUILDABLE, Gallery
 
 pytestmark = pytest.mark.skipif(not BUILDABLE, reason="the JavaScript was built without its tools")
@@ -19,7 +17,7 @@ SPEEDS = (0, 20, 60, 120, 200)
 #: How many times slower the page's processor is made.
 SLOWER = 6
 #: 200 keys; nearly each makes the JSON invalid, valid, or another.
-TYPED = (
+KEYS = (
     '{"Tool": "f", "Argument": {"n": -1.50, "text": "a\\"b, [c]", "l": [1, {"x": null}]}} ' * 3
 )[:200]
 
@@ -41,29 +39,36 @@ def json_text(page: Page) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("delay", sampled(SPEEDS, 0))
-def test_json_keeps_each_of_200_keys_in_its_place(gallery: Gallery, delay: int) -> None:
+def typed(*delays: int) -> pytest.MarkDecorator:
+    """Some keys as fast as they can be typed; by `make soak` all of them, at each speed."""
+    long = [pytest.param(delay, KEYS, id=str(delay), marks=pytest.mark.soak) for delay in delays]
+    few = pytest.param(0, KEYS[:70], id="few")
+    return pytest.mark.parametrize(("delay", "text"), [few, *long])
+
+
+@typed(*SPEEDS)
+def test_json_keeps_each_key_in_its_place(gallery: Gallery, delay: int, text: str) -> None:
     with slow(gallery, "edit-call") as page:
         code = page.locator(".cm-content")
         code.focus()
         page.keyboard.press("Control+a")
         page.keyboard.press("Delete")
-        page.keyboard.type(TYPED, delay=delay)
-        assert json_text(page) == TYPED
+        page.keyboard.type(text, delay=delay)
+        assert json_text(page) == text
         expect(code).to_be_focused()
 
 
-@pytest.mark.parametrize("delay", sampled(SPEEDS[:3], 0))
+@typed(*SPEEDS[:3])
 def test_a_field_keeps_each_key_and_so_does_the_json_beside_it(
-    gallery: Gallery, delay: int
+    gallery: Gallery, delay: int, text: str
 ) -> None:
     with slow(gallery, "edit-call") as page:
         field = page.locator(".as-Form textarea").first
         field.focus()
         page.keyboard.press("Control+a")
-        page.keyboard.type(TYPED, delay=delay)
-        expect(field).to_have_value(TYPED)
-        escaped = TYPED.replace("\\", "\\\\").replace('"', '\\"')
+        page.keyboard.type(text, delay=delay)
+        expect(field).to_have_value(text)
+        escaped = text.replace("\\", "\\\\").replace('"', '\\"')
         assert escaped in json_text(page)
         expect(field).to_be_focused()
 
