@@ -34,6 +34,7 @@ setup: $(INSTALLED) js chromium ## Make .venv, build the JavaScript, install Chr
 demo: $(INSTALLED) js ## Open the first tutorial in JupyterLab (DEMO_BROWSER=0: only print the URL)
 	$(BIN)/python scripts/demo.py
 
+# Seven minutes on two quiet cores, once all is made; what is longer is marked `soak`.
 test: ## All tests but the long ones; every part is run and timed, whatever fails
 	@MAKE="$(MAKE)" scripts/run_parts.sh lint test-js test-fast test-lowest test-e2e test-notebooks
 
@@ -74,10 +75,11 @@ coverage: $(INSTALLED) js third-party kernels ## The lines and branches that tes
 # Runs of their own: two have a browser each, and Playwright's loops neither nest nor let others run.
 soak: $(INSTALLED) js chromium kernels ## The long tests
 	$(BIN)/python -m pytest $(PARALLEL) -m soak; long=$$?; \
+	    $(BIN)/python -m pytest $(PARALLEL) -m soak tests/server; served=$$?; \
 	    $(BIN)/python -m pytest $(PARALLEL) tests/soak --ignore=tests/soak/test_gallery.py; hard=$$?; \
 	    $(BIN)/python -m pytest $(PARALLEL) -m soak tests/e2e; shells=$$?; \
 	    $(BIN)/python -m pytest $(PARALLEL) --dist=load tests/soak/test_gallery.py && \
-	    exit $$((long + hard + shells))
+	    exit $$((long + served + hard + shells))
 
 # The runs are real, so that hashes and times differ each time.
 screenshots: $(INSTALLED) js chromium kernels ## Make the pictures in docs/images, and the page of them, again
