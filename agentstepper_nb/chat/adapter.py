@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from ..sdk.pumps import in_thread
-from .pulling import ENDED, OVER, AsyncSource, ThreadPuller, told
+from .item_sources import ENDED, OVER, AsyncSource, ThreadPuller, told
 
 #: What is iterable, and yet one item.
 _ITEMS: Final = (str, bytes, Mapping)

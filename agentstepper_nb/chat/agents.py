@@ -13,7 +13,7 @@ from ..errors import AgentStepperError, AgentStopped, CommandError, ProtocolErro
 from ..llm_wire.answers import clean
 from ..protocol.chat import AgentInfo, AgentName, AgentType, Phase
 from .connector import HandOn, InterpreterABC
-from .pulling import told
+from .item_sources import told
 from .roles import role
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ _LONGEST_LINE: Final = 1000
 log = logging.getLogger("agentstepper_nb.chat")
 
 
-class Agents:
+class SessionAgents:
     """The agents of one session, in the order they came.
 
     Args:
@@ -155,7 +155,7 @@ class HandOns:
         first: Who began the turn.
     """
 
-    def __init__(self, agents: Agents, first: InterpreterABC) -> None:
+    def __init__(self, agents: SessionAgents, first: InterpreterABC) -> None:
         self._agents = agents
         self._had = {first.name}
         self._left = MOST_HAND_ONS
@@ -217,10 +217,10 @@ def check_agents(agents: Iterable[InterpreterABC], default: str | None) -> None:
     """Refuse agents that can't be in one session.
 
     Raises:
-        ProtocolError: As of `Agents.add`.
+        ProtocolError: As of `SessionAgents.add`.
         CommandError: `unknown_agent`: the default is none of them.
     """
-    together = Agents("", agents)
+    together = SessionAgents("", agents)
     if default is not None:
         together.named(default)
 

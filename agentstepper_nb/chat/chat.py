@@ -16,8 +16,8 @@ from .allowed_paths import AllowedPaths
 from .backend import Backend, UserInput
 from .chat_thread import Answers, ChatThread, Mirror, rests
 from .connector import InterpreterABC
-from .feed import Feed, Listener
-from .service import ChatService, Right, Sent
+from .event_feed import EventFeed, Listener
+from .service import ChatRight, ChatService, Sent
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
@@ -210,7 +210,9 @@ class Chat:
         it. Who is slow gets a new `Begin` in place of what was missed.
         """
         session = self.session_id
-        feed = self._thread.read(lambda: Feed(session, partial(self._interpreter.attach, session)))
+        feed = self._thread.read(
+            lambda: EventFeed(session, partial(self._interpreter.attach, session))
+        )
         events = feed.read()
         try:
             while (event := self._thread.wait(partial(_next, events))) is not None:
@@ -272,7 +274,7 @@ class Chat:
         """The event loop that it lives on."""
         return self._thread.loop
 
-    def service(self, right: Right = Right.TALK) -> ChatService:
+    def service(self, right: ChatRight = ChatRight.TALK) -> ChatService:
         """What serves its conversations to a view, on its event loop.
 
         Args:

@@ -125,10 +125,10 @@ class ChatThread:
 
         def outside() -> Outside:
             from .outside.service import Outside
-            from .outside.tokens import Tokens
+            from .outside.tokens import ChatTokens
 
             if self._outside is None:
-                self._outside = Outside(self.interpreter, Tokens(self._data_dir))
+                self._outside = Outside(self.interpreter, ChatTokens(self._data_dir))
             return self._outside
 
         return self.read(outside)

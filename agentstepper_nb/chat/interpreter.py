@@ -27,15 +27,15 @@ from .allowed_paths import AllowedPaths, picture_of, source_of
 from .backend import Backend, Listener, UserInput
 from .connector import InterpreterABC
 from .memory import Memory
-from .session import ChatConfig, RunningTurn, Session
-from .sessions import MAX_TITLE, SessionId, Sessions
+from .session import ChatConfig, ChatSession, TurnHandle
+from .sessions import MAX_TITLE, ChatSessions, SessionId
 from .streams import StreamWrapper
-from .turn import Turn, continuation, next_agent, refusal, said_by_user
+from .turn import RunningTurn, continuation, next_agent, refusal, said_by_user
 
 _log: Final = logging.getLogger("agentstepper_nb.chat")
 
 
-class Interpreter(Sessions):
+class Interpreter(ChatSessions):
     """Routes messages between people and agents. All of it is used on one event loop.
 
     Errors are `CommandError`s; of every method that takes a session: `unknown_session`.
@@ -284,31 +284,31 @@ class Interpreter(Sessions):
 
     def _begin(
         self,
-        session: Session,
+        session: ChatSession,
         message: Message,
         agent: InterpreterABC,
         *,
         continues: bool = False,
-    ) -> Turn:
-        turn = Turn(session, message, agent, self._ended, continues=continues)
+    ) -> RunningTurn:
+        turn = RunningTurn(session, message, agent, self._ended, continues=continues)
         session.turn = turn
         turn.say(message)
         return turn
 
-    def _stream(self, turn: RunningTurn | None) -> StreamWrapper[Message]:
+    def _stream(self, turn: TurnHandle | None) -> StreamWrapper[Message]:
         assert turn is not None
         return StreamWrapper(turn.outlet(), loop=self._loop)
 
-    def _continue(self, session: Session) -> Turn:
+    def _continue(self, session: ChatSession) -> RunningTurn:
         agent = next_agent(session)
         prompt = continuation(agent, session)
         session.begin()
         session.auto.took()
         return self._begin(session, prompt, agent, continues=True)
 
-    def _ended(self, turn: Turn) -> None:
+    def _ended(self, turn: RunningTurn) -> None:
         self._go_on(turn.session)
 
-    def _go_on(self, session: Session) -> None:
+    def _go_on(self, session: ChatSession) -> None:
         if session.auto_chat and not session.closing and refusal(session) is None:
             self._continue(session)

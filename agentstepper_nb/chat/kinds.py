@@ -20,7 +20,7 @@ from ..errors import ProtocolError
 from ..protocol.chat import Message, MessageType
 from ..protocol.forms import wrong_form
 from ..protocol.pictures import MEDIA_TYPES, PICTURE_LIMIT, sniff
-from .registry import Registry
+from .registry import WordRegistry
 
 #: The fields that messages of every type may have.
 COMMON: Final = frozenset(
@@ -303,7 +303,7 @@ def _built(
     return Kind(name.value, check, lambda message: message, as_text, frozenset(fields))
 
 
-kinds: Final = Registry(
+kinds: Final = WordRegistry(
     "message type",
     "type",
     (

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ..errors import CommandError
 from ..protocol.chat import MAX_MESSAGE_LENGTH, WINDOW, ChatEvent, Delta, Message, MessageType, Said
-from .transcripts import Transcript
+from .transcripts import ChatTranscript
 
 
 class Memory:
@@ -93,7 +93,7 @@ class Memory:
 MOST_HELD: Final = 64 * 1024 * 1024
 
 
-class Conversation:
+class SessionMessages:
     """What was said.
 
     Args:
@@ -106,7 +106,7 @@ class Conversation:
     def __init__(
         self,
         memory: Memory,
-        transcript: Transcript,
+        transcript: ChatTranscript,
         tell: Callable[[ChatEvent], None],
         failed: Callable[[OSError], None],
     ) -> None:
@@ -149,7 +149,7 @@ class Conversation:
         return found
 
     def take(self, message: Message) -> bool:
-        """Something is said, as `Gathering` gives it.
+        """Something is said, as `MessageBuilder` gives it.
 
         Args:
             message: Whole; or the beginning of one, or a piece of its content.

@@ -14,11 +14,18 @@ from . import pieces
 from .adapter import items
 from .agents import explained, is_stop
 from .connector import HandOn, InterpreterABC, Turn
-from .editing import Given, Part, given_as_json, given_from_json, part_as_json, part_from_json
-from .gathering import Gathering, as_piece, says_nothing
+from .item_sources import OVER, was_cancelled
 from .memory import MOST_HELD, size
-from .pulling import OVER, was_cancelled
-from .session import Asked, Session
+from .message_builder import MessageBuilder, as_piece, says_nothing
+from .session import ChatSession, PendingConfirmation
+from .turn_json import (
+    AnswerPart,
+    TurnInput,
+    given_as_json,
+    given_from_json,
+    part_as_json,
+    part_from_json,
+)
 
 if TYPE_CHECKING:
     from ..sdk.aclient import AsyncAgentStepper
@@ -31,7 +38,7 @@ _NOT_THE_PERSON: Final = (
 )
 
 
-class AgentsPart:
+class AgentPart:
     """What one agent does in a turn.
 
     Args:
@@ -47,7 +54,7 @@ class AgentsPart:
 
     def __init__(
         self,
-        session: Session,
+        session: ChatSession,
         agent: InterpreterABC,
         message: Message,
         say: Callable[[Message], None],
@@ -60,8 +67,8 @@ class AgentsPart:
         self._config = session.config
         self._agent = agent
         self._continuation = message if continues else None
-        self._given = Given(message, session.conversation.window_for(message))
-        self._gathering = Gathering(
+        self._given = TurnInput(message, session.conversation.window_for(message))
+        self._gathering = MessageBuilder(
             session.id, agent.name, session.config.clock, session.config.new_id
         )
         self._said: dict[str, Message] = {}  # the newest
@@ -101,7 +108,7 @@ class AgentsPart:
         )
         if self._closed or not outcome.edited:
             return self._hand_on
-        was = Part(self._whole(), self._hand_on)
+        was = AnswerPart(self._whole(), self._hand_on)
         part = part_from_json(outcome.value, was, self.blank)
         self._revise(was.messages, part.messages)
         return part.hand_on
@@ -110,9 +117,9 @@ class AgentsPart:
         if args is not mine:
             self._take_edit(given_from_json(args, self._given))
         await self._ask(dbg)
-        return part_as_json(Part(self._whole(), self._hand_on))
+        return part_as_json(AnswerPart(self._whole(), self._hand_on))
 
-    def _take_edit(self, given: Given) -> None:
+    def _take_edit(self, given: TurnInput) -> None:
         """What a person edited is what the agent is given, and what the conversation holds."""
         was = {each.id: each for each in (self._given.message, *self._given.window)}
         for message in (given.message, *given.window):
@@ -188,7 +195,7 @@ class AgentsPart:
         self.had_confirmation = True
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         settle = partial(self._settle, message.id)
-        self._session.waiting[message.id] = Asked(message.choices, settle, answer)
+        self._session.waiting[message.id] = PendingConfirmation(message.choices, settle, answer)
         self._session.changed()
         try:
             return await answer

@@ -38,7 +38,7 @@ class Named(Protocol):
 Entry = TypeVar("Entry", bound=Named)
 
 
-class Registry(Generic[Entry]):
+class WordRegistry(Generic[Entry]):
     """Entries by their words. Safe from any thread.
 
     Args:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..protocol.chat import AgentName
-from .registry import Registry
+from .registry import WordRegistry
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class RoleSpec:
     summary: str = ""
 
 
-roles: Final = Registry(
+roles: Final = WordRegistry(
     "role",
     "role",
     (

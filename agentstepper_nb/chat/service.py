@@ -19,7 +19,7 @@ from ..protocol import chat as wire
 from ..protocol.chat import Message
 from ..protocol.forms import wrong_form
 from .backend import UserInput
-from .feed import Attach, Feed, Listener, Telling, newest, ready
+from .event_feed import Attach, EventFeed, Listener, Telling, newest, ready
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Params = TypeVar("Params")
 
 
-class Right(IntEnum):
+class ChatRight(IntEnum):
     """What the other end of a line may do. Each may what the ones before it may."""
 
     WATCH = 1  # read sessions: also kept ones, which are opened for it
@@ -47,7 +47,7 @@ class _Method(Generic[Params]):
 
     params: type[Params]
     answer: Callable[[Params], Awaitable[Struct | None] | Struct | None]
-    right: Right = Right.TALK
+    right: ChatRight = ChatRight.TALK
     of_all: bool = False
 
 
@@ -67,7 +67,7 @@ class ChatService:
     def __init__(
         self,
         interpreter: Interpreter,
-        right: Right = Right.WATCH,
+        right: ChatRight = ChatRight.WATCH,
         session: str | None = None,
         sent: Sent | None = None,
     ) -> None:
@@ -75,7 +75,7 @@ class ChatService:
         self._right = right
         self._only = session
         self._sent = Sent() if sent is None else sent
-        watch = Right.WATCH
+        watch = ChatRight.WATCH
         here = interpreter
         self._methods: dict[str, _Method[Any]] = {
             "send": _Method(wire.Send, self._send),
@@ -143,7 +143,7 @@ class ChatService:
     async def _watch(self, asked: wire.InSession) -> AsyncGenerator[Struct, None]:
         session = asked.session
         self._check_session(session)
-        feed = Feed(session, self._told(session))
+        feed = EventFeed(session, self._told(session))
         async with aclosing(feed.read()) as events:
             n = 0
             async for event in events:

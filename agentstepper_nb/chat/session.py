@@ -26,14 +26,14 @@ from ..protocol.chat import (
     SessionChanged,
     SessionInfo,
 )
-from .agents import Agents, let_go
+from .agents import SessionAgents, let_go
 from .backend import Backend, Listener, Listeners
 from .connector import InterpreterABC
-from .gathering import says_nothing
-from .memory import Conversation, Memory
-from .recording import Recording
-from .states import AutoChat, Machine
-from .transcripts import Transcript
+from .memory import Memory, SessionMessages
+from .message_builder import says_nothing
+from .run_recorder import Recording
+from .states import AutoChat, SessionStates
+from .transcripts import ChatTranscript
 
 #: Characters of a title that is taken from the first message.
 _TITLE: Final = 60
@@ -63,7 +63,7 @@ class ChatConfig:
 
 
 @dataclass(frozen=True)
-class Asked:
+class PendingConfirmation:
     """A confirmation that waits.
 
     Args:
@@ -77,8 +77,8 @@ class Asked:
     answer: asyncio.Future[str] = field(compare=False)
 
 
-class RunningTurn(Protocol):
-    """A turn as its session knows it; see `turn.Turn`."""
+class TurnHandle(Protocol):
+    """A turn as its session knows it; see `turn.RunningTurn`."""
 
     agent: InterpreterABC
     had_confirmation: bool
@@ -90,7 +90,7 @@ class RunningTurn(Protocol):
         """End it, and wait until it has."""
 
 
-class Session:
+class ChatSession:
     """A session that is open here.
 
     Args:
@@ -100,20 +100,20 @@ class Session:
     """
 
     def __init__(
-        self, transcript: Transcript, config: ChatConfig, listed: Callable[[], None]
+        self, transcript: ChatTranscript, config: ChatConfig, listed: Callable[[], None]
     ) -> None:
         kept = transcript.summary()
         self.id = kept.id
         self.title = kept.title
         self.auto_chat = kept.auto_chat
         self.config = config
-        self.machine = Machine()
+        self.machine = SessionStates()
         self.auto = AutoChat(kept.auto_chat_max)
-        self.agents = Agents(self.id, config.agents, kept.default_agent)
+        self.agents = SessionAgents(self.id, config.agents, kept.default_agent)
         self.listeners = Listeners[ChatEvent](config.log)
-        self.turn: RunningTurn | None = None
-        self.had_turn: RunningTurn | None = None  # the last one that ended
-        self.waiting: dict[str, Asked] = {}
+        self.turn: TurnHandle | None = None
+        self.had_turn: TurnHandle | None = None  # the last one that ended
+        self.waiting: dict[str, PendingConfirmation] = {}
         self.closing = False
         self._claimed = False
         self._speaking: str | None = None
@@ -129,7 +129,9 @@ class Session:
         )
         self.recording.run_id = kept.run_id
         memory = Memory(window=config.window)
-        self.conversation = Conversation(memory, transcript, self.listeners.tell, self._cant_keep)
+        self.conversation = SessionMessages(
+            memory, transcript, self.listeners.tell, self._cant_keep
+        )
         for message in transcript.newest(memory.limit):
             memory.put(_closed(message))
         if len(transcript):  # a turn was had: it isn't new

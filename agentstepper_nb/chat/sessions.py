@@ -13,8 +13,8 @@ from ..llm_wire.answers import clean
 from ..protocol.chat import SessionInfo, SessionList, SessionRemoved, State
 from .agents import let_go
 from .backend import Listeners
-from .session import ChatConfig, Session
-from .transcripts import Transcript, Transcripts, unknown
+from .session import ChatConfig, ChatSession
+from .transcripts import ChatTranscript, ChatTranscripts, unknown
 
 #: Seconds that a turn has to end where its session ends, each time it is cancelled.
 _LAST_GRACE_S: Final = 0.4
@@ -26,7 +26,7 @@ MAX_TITLE: Final = 200
 SessionId = UUID | str
 
 
-class Sessions:
+class ChatSessions:
     """Makes, finds, lists and ends sessions; the part of an `Interpreter` that is about all of them.
 
     Args:
@@ -36,8 +36,8 @@ class Sessions:
 
     def __init__(self, config: ChatConfig, folder: Path | None) -> None:
         self._config = config
-        self._live: dict[str, Session] = {}
-        self._transcripts = Transcripts(folder)
+        self._live: dict[str, ChatSession] = {}
+        self._transcripts = ChatTranscripts(folder)
         self._kept: list[SessionInfo] = []  # as the disk was looked at last
         self._listeners = Listeners[SessionList](config.log)
         self._due: asyncio.Handle | None = None  # several changes in a row are told once
@@ -77,7 +77,7 @@ class Sessions:
             return self.find(session).info
         return self._make(self._transcripts.open(str(session))).info
 
-    def find(self, session: SessionId | None) -> Session:
+    def find(self, session: SessionId | None) -> ChatSession:
         """A live session; None: the newest.
 
         Raises:
@@ -156,11 +156,11 @@ class Sessions:
             *(let_go(agent.close, f"{agent.name} didn't close.", log) for agent in agents)
         )
 
-    def _make(self, transcript: Transcript) -> Session:
+    def _make(self, transcript: ChatTranscript) -> ChatSession:
         try:
             if self._closing is not None:
                 raise CommandError("unknown_session", "This chat is closed: begin another.")
-            made = Session(transcript, self._config, self._changed)
+            made = ChatSession(transcript, self._config, self._changed)
         except BaseException:
             transcript.close()  # another process may have it
             raise
@@ -168,7 +168,7 @@ class Sessions:
         self._changed()
         return made
 
-    async def _remove(self, session: Session) -> None:
+    async def _remove(self, session: ChatSession) -> None:
         await self._retire(session)
         session.listeners.tell(SessionRemoved(session_id=session.id))
         session.listeners.close()
@@ -177,7 +177,7 @@ class Sessions:
         finally:
             self._removed(session.id)
 
-    async def _retire(self, session: Session) -> None:
+    async def _retire(self, session: ChatSession) -> None:
         """One is live no longer."""
         session.closing = True
         try:

@@ -6,7 +6,7 @@ from ..errors import CommandError, ProtocolError
 from ..protocol.chat import AUTO_CHAT_MAX, MOST_AUTO, Ending, State
 
 
-class Machine:
+class SessionStates:
     """The states of one session: INIT, then RUNNING and STOP in turn.
 
     A turn begins once and ends once; nothing goes back within it, and nothing comes back to INIT.

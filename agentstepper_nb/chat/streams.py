@@ -23,8 +23,8 @@ from ..protocol.chat import Message
 from ..rpc.loop_thread import LoopThread
 from ..sdk.pumps import in_thread, result
 from .connector import Answer, Confirm, InterpreterABC, Item, Replace, Turn
-from .gathering import Gathered
-from .pulling import OVER, HerePuller, LoopPuller, Puller, ThreadPuller
+from .item_sources import OVER, HerePuller, LoopPuller, Puller, ThreadPuller
+from .message_builder import GatheredMessages
 
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ class StreamWrapper(Generic[T]):
     ) -> None:
         self._source = source
         self._loop = loop
-        self._gathered = Gathered()
+        self._gathered = GatheredMessages()
         self._choosing = threading.Lock()
         self._puller: Puller | None = None
         self._thread: LoopThread | None = None

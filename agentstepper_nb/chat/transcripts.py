@@ -26,7 +26,7 @@ _ENDING: Final = ".jsonl"
 _ENDS: Final = 64 * 1024
 
 
-class Transcripts:
+class ChatTranscripts:
     """Those of an installation.
 
     Args:
@@ -38,12 +38,12 @@ class Transcripts:
         #: What each file says, by its name, for as long as the file is the same.
         self._known: dict[str, tuple[tuple[int, int], SessionInfo | None]] = {}
 
-    def create(self, session: SessionInfo) -> Transcript:
+    def create(self, session: SessionInfo) -> ChatTranscript:
         """That of a new session. A file is made with its first message."""
         lines = MemoryLines() if self._folder is None else FileLines(self._path(session.id))
-        return Transcript(lines, session)
+        return ChatTranscript(lines, session)
 
-    def open(self, session_id: str) -> Transcript:
+    def open(self, session_id: str) -> ChatTranscript:
         """One that is kept.
 
         Raises:
@@ -56,7 +56,7 @@ class Transcripts:
             lines = FileLines(path)
             if not lines.size:
                 raise FileNotFoundError
-            return Transcript(lines, first_line(lines.read(0, _ENDS), session_id))
+            return ChatTranscript(lines, first_line(lines.read(0, _ENDS), session_id))
         except (OSError, *DAMAGED) as error:
             if lines is not None:
                 lines.close()
@@ -135,7 +135,7 @@ def _summary(path: Path) -> SessionInfo:
         last = noted(tail.rstrip(b"\n").rpartition(b"\n")[2]) if tail.endswith(b"\n") else None
         if last is not None:
             return replace(last, id=path.stem)
-        return Transcript(ReadLines(descriptor), first).summary()
+        return ChatTranscript(ReadLines(descriptor), first).summary()
 
 
 #: What a damaged line is refused by: it is no UTF-8, no JSON, or none of ours.
@@ -178,7 +178,7 @@ _line: Final = msgspec.json.Decoder(_Line)
 _info: Final = msgspec.json.Decoder(SessionInfo)
 
 
-class Transcript:
+class ChatTranscript:
     """One session's. Of a message that was written more than once, the last counts, at its first place.
 
     Args:

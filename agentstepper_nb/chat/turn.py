@@ -15,11 +15,11 @@ from . import kinds
 from .agents import HandOns, explained, is_stop
 from .backend import UserInput
 from .connector import InterpreterABC
-from .gathering import MAX_CONTENT
+from .item_sources import was_cancelled
 from .memory import MOST_HELD, size
-from .part import AgentsPart
-from .pulling import was_cancelled
-from .session import Session
+from .message_builder import MAX_CONTENT
+from .part import AgentPart
+from .session import ChatSession
 
 #: Seconds that a turn which was cancelled has to end, before it is cancelled again.
 GRACE_S: Final = 2.0
@@ -27,7 +27,7 @@ GRACE_S: Final = 2.0
 CANCELS: Final = 2
 
 
-class Turn:
+class RunningTurn:
     """One turn of a session, which has begun. It ends once, whatever its agents do.
 
     Args:
@@ -40,10 +40,10 @@ class Turn:
 
     def __init__(
         self,
-        session: Session,
+        session: ChatSession,
         message: Message,
         agent: InterpreterABC,
-        ended: Callable[[Turn], None],
+        ended: Callable[[RunningTurn], None],
         *,
         continues: bool = False,
     ) -> None:
@@ -54,7 +54,7 @@ class Turn:
         self._continues = continues
         self._ended = ended
         self._outlets: list[Outlet] = []
-        self._part: AgentsPart | None = None
+        self._part: AgentPart | None = None
         self._over = False
         name = f"chat session {session.id}"
         # In the interpreter's own context: what surrounds who said something isn't the turn's.
@@ -117,7 +117,7 @@ class Turn:
         message, continues = self._message, self._continues
         await self.session.recording.begin_turn()
         while True:
-            part = self._part = AgentsPart(
+            part = self._part = AgentPart(
                 self.session, agent, message, self.say, continues=continues
             )
             try:
@@ -239,7 +239,7 @@ def _weight(pieces: Sequence[Message]) -> int:
     return _LEAST + sum(map(size, pieces)) if pieces else 0
 
 
-def said_by_user(message: str | UserInput | Message, session: Session) -> Message:
+def said_by_user(message: str | UserInput | Message, session: ChatSession) -> Message:
     """What a user says, as a message of a session.
 
     Args:
@@ -259,7 +259,7 @@ def said_by_user(message: str | UserInput | Message, session: Session) -> Messag
     return kinds.check(said)
 
 
-def continuation(agent: InterpreterABC, session: Session) -> Message:
+def continuation(agent: InterpreterABC, session: ChatSession) -> Message:
     """What an agent is told to go on: the interpreter says it.
 
     Args:
@@ -270,7 +270,7 @@ def continuation(agent: InterpreterABC, session: Session) -> Message:
     return session.message("system", prompt, agent_name=agent.name)
 
 
-def next_agent(session: Session) -> InterpreterABC:
+def next_agent(session: ChatSession) -> InterpreterABC:
     """Who is told to go on: whoever the last turn's message was for, if it is still there.
 
     Where a SUPERVISOR handed on, that is the SUPERVISOR: it sees what came of it, and decides.
@@ -284,7 +284,7 @@ def next_agent(session: Session) -> InterpreterABC:
     return session.agents.named(None)
 
 
-def refusal(session: Session) -> str | None:
+def refusal(session: ChatSession) -> str | None:
     """Why a session may not go on by itself now; None where it may."""
     machine, turn = session.machine, session.had_turn
     why = session.auto.may_continue(

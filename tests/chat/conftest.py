@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb import AgentStepperCore
-from agentstepper_nb.chat.outside.tokens import Tokens
+from agentstepper_nb.chat.outside.tokens import ChatTokens
 from agentstepper_nb.rpc import reconnecting
 from tests.chat.outsiders import found, no_core, running
 from tests.chat.talking import Make, chats, no_debugger
@@ -49,9 +49,9 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Tokens:
+def desk(tmp_path: Path) -> ChatTokens:
     """Issues and checks tokens."""
-    return Tokens(tmp_path)
+    return ChatTokens(tmp_path)
 
 
 @pytest.fixture

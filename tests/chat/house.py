@@ -22,7 +22,7 @@ from agentstepper_nb.chat.backend import UserInput
 from agentstepper_nb.chat.connector import Answer, InterpreterABC, Turn
 from agentstepper_nb.chat.interpreter import Interpreter
 from agentstepper_nb.chat.outside.keys import KEYS_FILE
-from agentstepper_nb.chat.outside.tokens import Tokens
+from agentstepper_nb.chat.outside.tokens import ChatTokens
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.protocol.chat import (
     AgentChanged,
@@ -318,7 +318,7 @@ HOUR = 3600.0
 NONE = "is none of this chat's"
 
 
-def refusal(desk: Tokens, token: Any) -> str:
+def refusal(desk: ChatTokens, token: Any) -> str:
     """Why a token is refused."""
     with pytest.raises(CommandError) as caught:
         desk.check(token)
@@ -327,9 +327,9 @@ def refusal(desk: Tokens, token: Any) -> str:
     return caught.value.message.removeprefix("The chat token ").partition(".")[0]
 
 
-def at(folder: Path, seconds: float) -> Tokens:
+def at(folder: Path, seconds: float) -> ChatTokens:
     """A desk whose clock is off."""
-    return Tokens(folder, clock=lambda: time.time() + seconds)
+    return ChatTokens(folder, clock=lambda: time.time() + seconds)
 
 
 def secret(folder: Path) -> bytes:

@@ -18,7 +18,7 @@ from agentstepper_nb.chat.connector import InterpreterABC
 from agentstepper_nb.chat.interpreter import Interpreter
 from agentstepper_nb.chat.outside.client import AsyncChatClient
 from agentstepper_nb.chat.outside.service import Outside, OutsideService
-from agentstepper_nb.chat.outside.tokens import Tokens
+from agentstepper_nb.chat.outside.tokens import ChatTokens
 from agentstepper_nb.discover import worker_url
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.hub import AgentStepperCore
@@ -69,7 +69,7 @@ class Inn(House):
 
     def __init__(self, interpreter: Interpreter, folder: Path) -> None:
         super().__init__(interpreter)
-        self.tokens = Tokens(folder)
+        self.tokens = ChatTokens(folder)
         self.outside = Outside(interpreter, self.tokens)
         self.clients: list[AsyncChatClient] = []
 
@@ -116,7 +116,7 @@ class Way(House):
 
     def __init__(self, interpreter: Interpreter, folder: Path) -> None:
         super().__init__(interpreter, str(interpreter.create_session("one")))
-        self.tokens = Tokens(folder)
+        self.tokens = ChatTokens(folder)
         self.service = OutsideService(interpreter, self.tokens)
         self.other = str(interpreter.create_session("two"))
 

@@ -15,9 +15,9 @@ from agentstepper_nb.chat.adapter import items
 from agentstepper_nb.chat.allowed_paths import AllowedPaths
 from agentstepper_nb.chat.chat import Chat
 from agentstepper_nb.chat.connector import InterpreterABC, Item, Turn
-from agentstepper_nb.chat.gathering import Gathered
 from agentstepper_nb.chat.interpreter import Interpreter
-from agentstepper_nb.chat.service import ChatService, Right
+from agentstepper_nb.chat.message_builder import GatheredMessages
+from agentstepper_nb.chat.service import ChatRight, ChatService
 from agentstepper_nb.protocol.chat import (
     AgentInfo,
     Begin,
@@ -82,7 +82,7 @@ async def served(
 ) -> AsyncIterator[tuple[Interpreter, ChatService, str, AsyncGenerator[Any, None]]]:
     """An interpreter, its service for who talks, a session, and the stream of that session."""
     async with interpreter(tmp_path, *agents, **how) as here:
-        service, session = ChatService(here, Right.TALK), str(here.create_session())
+        service, session = ChatService(here, ChatRight.TALK), str(here.create_session())
         async with aclosing(watch(service, session)) as stream:
             yield here, service, session, stream
 
@@ -239,7 +239,7 @@ async def answered(
 
 def whole(given: Sequence[Any]) -> list[Message]:
     """The messages that items become."""
-    gathered = Gathered()
+    gathered = GatheredMessages()
     for item in given:
         gathered.take(item)
     gathered.close()

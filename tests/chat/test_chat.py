@@ -14,8 +14,8 @@ import pytest
 import agentstepper_nb
 from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.connector import Item, Turn
-from agentstepper_nb.chat.outside.tokens import Tokens
-from agentstepper_nb.chat.service import Right
+from agentstepper_nb.chat.outside.tokens import ChatTokens
+from agentstepper_nb.chat.service import ChatRight
 from agentstepper_nb.errors import CommandError, DiscoveryError, ProtocolError
 from agentstepper_nb.protocol.chat import (
     AUTO_CHAT_MAX,
@@ -221,7 +221,7 @@ def test_nonsense_that_is_revoked_takes_no_token_away(make: Make, tmp_path: Path
     token = chat.token()
     with pytest.raises(ProtocolError):
         chat.revoke("")
-    assert Tokens(tmp_path).check(token).session_id == chat.session_id
+    assert ChatTokens(tmp_path).check(token).session_id == chat.session_id
 
 
 def test_a_connector_by_its_name_is_told_its_model_by_the_environment(
@@ -297,7 +297,7 @@ def test_a_backend_is_told_until_it_leaves(make: Make) -> None:
 
 def test_it_serves_views_on_its_own_loop(make: Make) -> None:
     chat = make()
-    assert chat.service(Right.WATCH) is not chat.service()
+    assert chat.service(ChatRight.WATCH) is not chat.service()
     assert chat.loop.is_running()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.chat.connectors.prompting import shortened
+from agentstepper_nb.chat.connectors.model_prompts import shortened
 from agentstepper_nb.coding.session_list import Folders
 from agentstepper_nb.errors import SessionError
 from agentstepper_nb.protocol.chat import Message, Piece

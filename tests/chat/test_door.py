@@ -13,7 +13,7 @@ from msgspec import Raw, Struct
 from websockets.asyncio.client import connect
 
 from agentstepper_nb.chat.outside.client import AsyncChatClient
-from agentstepper_nb.chat.outside.tokens import Tokens
+from agentstepper_nb.chat.outside.tokens import ChatTokens
 from agentstepper_nb.errors import CommandError, ConnectionLostError
 from agentstepper_nb.hub import AgentStepperCore, chats
 from tests.chat.house import refused
@@ -32,7 +32,7 @@ async def test_inv_session_002_at_the_door(tmp_path: Path, worker_core: AgentSte
     async with inn(tmp_path) as house:
         revoked = house.tokens.issue(house.session)
         house.tokens.revoke(revoked)
-        foreign = Tokens(tmp_path / "elsewhere").issue(house.session)
+        foreign = ChatTokens(tmp_path / "elsewhere").issue(house.session)
         for token, why in {
             revoked: "was revoked",
             foreign: "is none of this chat's",

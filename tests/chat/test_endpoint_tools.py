@@ -11,8 +11,8 @@ import pytest
 
 from agentstepper_nb.chat.adapter import items
 from agentstepper_nb.chat.connector import HandOn
-from agentstepper_nb.chat.connectors.calling import LONGEST
 from agentstepper_nb.chat.connectors.endpoint import Endpoint
+from agentstepper_nb.chat.connectors.function_tools import LONGEST
 from agentstepper_nb.errors import ModelError
 from agentstepper_nb.llm_wire.conversation import AssistantMessage, UserMessage
 from agentstepper_nb.protocol.chat import AgentInfo, AgentType, MessageType

@@ -12,7 +12,7 @@ import pytest
 from msgspec import Raw
 
 from agentstepper_nb.chat.outside.service import OutsideService
-from agentstepper_nb.chat.outside.tokens import Grant, Tokens
+from agentstepper_nb.chat.outside.tokens import ChatTokens, TokenGrant
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.protocol.chat import Admitted, Begin, Told
 from tests.chat.house import refused
@@ -83,7 +83,7 @@ async def test_inv_session_002_another_session_is_out_of_reach(tmp_path: Path) -
 
 async def test_each_request_brings_a_token_that_counts(tmp_path: Path) -> None:
     async with way(tmp_path) as house:
-        foreign = Tokens(tmp_path / "elsewhere").issue(house.session)
+        foreign = ChatTokens(tmp_path / "elsewhere").issue(house.session)
         revoked = house.token("talk")
         house.tokens.revoke(revoked)
         for token in ("", foreign, revoked):
@@ -144,7 +144,7 @@ async def test_a_stream_ends_where_another_process_revokes_its_token(tmp_path: P
         token = house.token("watch")
         async with aclosing(house.stream(token, "watch")) as watched:
             await soon(anext(watched))
-            Tokens(tmp_path).revoke(token)
+            ChatTokens(tmp_path).revoke(token)
             house.interpreter.set(house.session, title="secret")
             assert await stream_refused(watched) == "invalid_token"
 
@@ -183,12 +183,12 @@ async def test_no_log_and_no_error_has_a_token(
         assert token.rpartition(".")[2] not in "".join([*said, caplog.text])
 
 
-class Hourglass(Tokens):
+class Hourglass(ChatTokens):
     """Tokens are over where a test says so."""
 
     over = False
 
-    def check(self, token: object) -> Grant:
+    def check(self, token: object) -> TokenGrant:
         if self.over:
             raise CommandError("invalid_token", "It has expired.")
         return super().check(token)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from agentstepper_nb import AsyncAgents
-from agentstepper_nb.chat.connectors.queue import QueueSession, Waiting, said_by
+from agentstepper_nb.chat.connectors.queue import QueueSession, StepWait, said_by
 from agentstepper_nb.protocol.chat import Piece
 from agentstepper_nb.protocol.runtime import (
     Action,
@@ -124,7 +124,7 @@ def notice(event: Any, **given: Any) -> Notice:
 
 
 async def answered(agents: Told, text: str | None = "Hi.", heard: int | None = None) -> list[Any]:
-    waiting = Waiting(cast(AsyncAgents, agents), a_state(iteration=3), text, heard)
+    waiting = StepWait(cast(AsyncAgents, agents), a_state(iteration=3), text, heard)
     return [step async for step in waiting.steps()]
 
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from agentstepper_nb.chat.connector import Item, Turn
-from agentstepper_nb.chat.service import MOST_KEYS, ChatService, Right, Sent
+from agentstepper_nb.chat.service import MOST_KEYS, ChatRight, ChatService, Sent
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.protocol.chat import Begin, Message, MessageType, SessionChanged, State, Told
 from tests.chat.house import message, refused
@@ -35,7 +35,7 @@ WATCH = ("open", "earlier", "picture", "source")
 
 async def test_what_is_sent_is_answered_and_each_event_is_told_in_order(tmp_path: Path) -> None:
     async with interpreter(tmp_path) as here:
-        service = ChatService(here, Right.TALK)
+        service = ChatService(here, ChatRight.TALK)
         session = (await ask(service, "create", title="Birds")).id
         stream = watch(service, session)
         first = await anext(stream)
@@ -135,15 +135,15 @@ async def test_who_may_watch_changes_nothing(tmp_path: Path, method: str) -> Non
     async with interpreter(tmp_path) as here:
         session = str(here.create_session())
         with refused("watch_only"):
-            await ask(ChatService(here, Right.WATCH), method, session=session)
+            await ask(ChatService(here, ChatRight.WATCH), method, session=session)
 
 
 async def test_who_may_watch_looks_into_a_kept_session(tmp_path: Path) -> None:
     async with interpreter(tmp_path, keep=True) as before:
         session = str(before.create_session())
-        await ask(ChatService(before, Right.TALK), "send", session=session, content="Hi")
+        await ask(ChatService(before, ChatRight.TALK), "send", session=session, content="Hi")
     async with interpreter(tmp_path, keep=True) as here:
-        service = ChatService(here, Right.WATCH)
+        service = ChatService(here, ChatRight.WATCH)
         with refused("unknown_session"):
             await anext(watch(service, session))
         assert (await ask(service, "open", session=session)).live
@@ -155,7 +155,7 @@ async def test_who_may_watch_looks_into_a_kept_session(tmp_path: Path) -> None:
 async def test_who_was_let_into_one_session_reaches_no_other(tmp_path: Path, method: str) -> None:
     async with interpreter(tmp_path) as here:
         mine, other = str(here.create_session()), str(here.create_session("secret"))
-        service = ChatService(here, Right.TALK, mine)
+        service = ChatService(here, ChatRight.TALK, mine)
         fields = {"content": "Hi", "message": "m", "choice": "Yes", "before": "m"}
         params = msgspec.Raw(msgspec.json.encode({"session": other, **fields}))
         with refused("out_of_scope"):
@@ -172,7 +172,7 @@ async def test_a_message_of_another_session_is_not_there(tmp_path: Path) -> None
         mine, other = str(here.create_session()), str(here.create_session())
         secret = here.say(other, "secret").id
         here.say(mine, "mine")
-        service = ChatService(here, Right.TALK, mine)
+        service = ChatService(here, ChatRight.TALK, mine)
         for method, params in {
             "earlier": {"before": secret},
             "picture": {"message": secret},
@@ -186,7 +186,7 @@ async def test_a_message_of_another_session_is_not_there(tmp_path: Path) -> None
 async def test_who_was_let_into_one_session_talks_there(tmp_path: Path) -> None:
     async with interpreter(tmp_path) as here:
         mine = str(here.create_session("mine"))
-        service = ChatService(here, Right.TALK, mine)
+        service = ChatService(here, ChatRight.TALK, mine)
         assert (await ask(service, "open", session=mine)).title == "mine"
         assert (await ask(service, "send", session=mine, content="Hi")).content == "Hi"
         with refused("out_of_scope"):
@@ -209,13 +209,13 @@ async def test_what_has_not_the_form_is_refused_with_its_field(
 ) -> None:
     async with interpreter(tmp_path) as here:
         with pytest.raises(ProtocolError) as error:
-            await ask(ChatService(here, Right.TALK), method, **params)
+            await ask(ChatService(here, ChatRight.TALK), method, **params)
         assert (error.value.code, error.value.field) == ("invalid_message", field)
 
 
 async def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
     async with interpreter(tmp_path) as here:
-        service = ChatService(here, Right.TALK)
+        service = ChatService(here, ChatRight.TALK)
         with pytest.raises(CommandError, match="no 'fly'"):
             await ask(service, "fly")
         with refused("unknown_session"):

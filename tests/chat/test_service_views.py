@@ -13,9 +13,9 @@ import pytest
 from agentstepper_nb.chat import kinds, pieces
 from agentstepper_nb.chat.allowed_paths import AllowedPaths
 from agentstepper_nb.chat.connector import Item, Turn
-from agentstepper_nb.chat.feed import newest, ready
+from agentstepper_nb.chat.event_feed import newest, ready
 from agentstepper_nb.chat.kinds import Kind, add_kind
-from agentstepper_nb.chat.service import ChatService, Right
+from agentstepper_nb.chat.service import ChatRight, ChatService
 from agentstepper_nb.protocol.chat import Message, MessageType, Picture, Piece, Said
 from tests.chat.house import PNG, message, refused
 from tests.chat.talking import (
@@ -95,7 +95,7 @@ async def test_a_disk_that_hangs_holds_up_no_conversation(
 async def test_fifty_sessions_are_told_of_at_once(tmp_path: Path) -> None:
     """Each reader hears of its own session alone, and has at last what the session has."""
     async with interpreter(tmp_path) as here:
-        service = ChatService(here, Right.TALK)
+        service = ChatService(here, ChatRight.TALK)
         sessions = [str(here.create_session()) for _ in range(50)]
         streams = {each: watch(service, each) for each in sessions}
         for each in sessions:

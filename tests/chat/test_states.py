@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from agentstepper_nb.chat.states import AutoChat, Machine
+from agentstepper_nb.chat.states import AutoChat, SessionStates
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.chat import AUTO_CHAT_MAX, Ending, State
 from tests.chat.house import refused
@@ -24,7 +24,7 @@ class Sessions(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.machine = Machine()
+        self.machine = SessionStates()
         self.auto = AutoChat()
         self.seen = [self.machine.state]
         self.asked = False  # a confirmation in the turn
@@ -96,7 +96,7 @@ test_inv_state_001_whatever_comes = Sessions.TestCase
 
 def test_inv_state_001_transitions_are_monotonic() -> None:
     """A session goes INIT → RUNNING → STOP → RUNNING …, each turn once, and never back."""
-    machine = Machine()
+    machine = SessionStates()
     assert (machine.state, machine.ending) == (State.STATE_INIT, None)
     for _ in range(3):
         machine.begin()
@@ -111,7 +111,7 @@ def test_inv_state_001_transitions_are_monotonic() -> None:
 
 def test_what_is_created_cannot_end() -> None:
     with pytest.raises(AssertionError, match="STATE_INIT"):
-        Machine().end(Ending.STOPPED)
+        SessionStates().end(Ending.STOPPED)
 
 
 @given(

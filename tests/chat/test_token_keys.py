@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.chat.outside.keys import KEYS_FILE
-from agentstepper_nb.chat.outside.tokens import LONGEST, Tokens
+from agentstepper_nb.chat.outside.tokens import LONGEST, ChatTokens
 from agentstepper_nb.errors import StoreError
 from tests.chat.house import HOUR, NONE, at, refusal, refused, secret
 
@@ -32,14 +32,14 @@ def test_what_is_over_is_forgotten(tmp_path: Path) -> None:
     for _ in range(3):
         long_ago.rotate()
     assert len(kept(tmp_path)["keys"]) == 2, "keys that signed nothing aren't kept"
-    desk = Tokens(tmp_path)
+    desk = ChatTokens(tmp_path)
     desk.rotate()
     assert (len(kept(tmp_path)["keys"]), kept(tmp_path)["revoked"]) == (1, {})
     assert kept(tmp_path)["sessions"] == {}
     assert refusal(desk, token) == NONE
 
 
-def test_the_keys_are_this_users_alone(desk: Tokens, tmp_path: Path) -> None:
+def test_the_keys_are_this_users_alone(desk: ChatTokens, tmp_path: Path) -> None:
     desk.issue("s1")
     assert len(secret(tmp_path)) == 32
     for each in tmp_path.iterdir():
@@ -53,7 +53,7 @@ def test_the_keys_are_this_users_alone(desk: Tokens, tmp_path: Path) -> None:
     ids=["empty", "binary", "deep", "nothing", "no keys", "short key"],
 )
 def test_a_damaged_file_is_an_error_and_stays(
-    desk: Tokens, tmp_path: Path, damaged: bytes | None
+    desk: ChatTokens, tmp_path: Path, damaged: bytes | None
 ) -> None:
     token = desk.issue("s1")
     if damaged is None:
@@ -78,7 +78,7 @@ def test_a_damaged_file_is_an_error_and_stays(
 
 @pytest.mark.parametrize("nonsense", ["", "x" * 201, "\udcff"])
 def test_nonsense_that_is_revoked_spoils_no_file(
-    desk: Tokens, tmp_path: Path, nonsense: str
+    desk: ChatTokens, tmp_path: Path, nonsense: str
 ) -> None:
     """What can't be read back isn't written: all tokens would be refused from then on."""
     token = desk.issue("s1")
@@ -87,44 +87,44 @@ def test_nonsense_that_is_revoked_spoils_no_file(
         with refused("invalid_message"):
             revoke(nonsense)
     assert (tmp_path / KEYS_FILE).read_bytes() == before
-    assert Tokens(tmp_path).check(token).session_id == "s1"
+    assert ChatTokens(tmp_path).check(token).session_id == "s1"
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602])
 def test_keys_that_others_can_read_or_write_are_shut(
-    desk: Tokens, tmp_path: Path, mode: int, caplog: pytest.LogCaptureFixture
+    desk: ChatTokens, tmp_path: Path, mode: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     token = desk.issue("s1")
     (tmp_path / KEYS_FILE).chmod(mode)
-    assert Tokens(tmp_path).check(token).session_id == "s1"
+    assert ChatTokens(tmp_path).check(token).session_id == "s1"
     assert (tmp_path / KEYS_FILE).stat().st_mode & 0o777 == 0o600
     assert "rotate_keys" in caplog.text
 
 
 def test_a_file_system_without_modes_has_keys_as_well(
-    desk: Tokens, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: ChatTokens, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token = desk.issue("s1")
     (tmp_path / KEYS_FILE).chmod(0o666)
     monkeypatch.setattr("agentstepper_nb.chat.outside.keys.os.fchmod", lambda *of: None)
-    assert Tokens(tmp_path).check(token).session_id == "s1"
+    assert ChatTokens(tmp_path).check(token).session_id == "s1"
 
 
-def test_a_pipe_is_no_key_file(desk: Tokens, tmp_path: Path) -> None:
+def test_a_pipe_is_no_key_file(desk: ChatTokens, tmp_path: Path) -> None:
     """Who asks for it isn't held up by it."""
     os.mkfifo(tmp_path / KEYS_FILE, 0o600)
     with pytest.raises(StoreError, match="it is no file"):
         desk.check("a.b.c")
 
 
-def test_a_link_is_no_lock(desk: Tokens, tmp_path: Path) -> None:
+def test_a_link_is_no_lock(desk: ChatTokens, tmp_path: Path) -> None:
     (tmp_path / "chat-keys.lock").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(StoreError):
         desk.issue("s1")
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_a_link_is_no_key_file(desk: Tokens, tmp_path: Path) -> None:
+def test_a_link_is_no_key_file(desk: ChatTokens, tmp_path: Path) -> None:
     token = desk.issue("s1")
     (tmp_path / KEYS_FILE).rename(tmp_path / "moved")
     (tmp_path / KEYS_FILE).symlink_to(tmp_path / "moved")
@@ -138,7 +138,7 @@ def test_many_threads_change_it_at_once(tmp_path: Path) -> None:
     tokens: list[str] = []
 
     def work() -> None:
-        desk = Tokens(tmp_path, new_id=lambda: str(next(numbers)))
+        desk = ChatTokens(tmp_path, new_id=lambda: str(next(numbers)))
         for _ in range(5):
             tokens.append(token := desk.issue("s1"))
             desk.check(token)
@@ -150,16 +150,16 @@ def test_many_threads_change_it_at_once(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    desk = Tokens(tmp_path)
+    desk = ChatTokens(tmp_path)
     assert [refusal(desk, each) for each in tokens] == ["was revoked"] * 20
     assert len(kept(tmp_path)["revoked"]) == 20
 
 
-def test_another_process_has_the_same_keys(desk: Tokens, tmp_path: Path) -> None:
+def test_another_process_has_the_same_keys(desk: ChatTokens, tmp_path: Path) -> None:
     script = (
         "import sys, pathlib\n"
-        "from agentstepper_nb.chat.outside.tokens import Tokens\n"
-        "desk = Tokens(pathlib.Path(sys.argv[1]))\n"
+        "from agentstepper_nb.chat.outside.tokens import ChatTokens\n"
+        "desk = ChatTokens(pathlib.Path(sys.argv[1]))\n"
         "print(desk.check(sys.argv[2]).session_id)\n"
         "desk.revoke(sys.argv[2])\n"
     )
@@ -170,7 +170,7 @@ def test_another_process_has_the_same_keys(desk: Tokens, tmp_path: Path) -> None
     assert refusal(desk, token) == "was revoked"
 
 
-def test_who_listens_hears_what_takes_tokens_away(desk: Tokens) -> None:
+def test_who_listens_hears_what_takes_tokens_away(desk: ChatTokens) -> None:
     heard: list[str] = []
     stop = desk.listen(lambda: heard.append("!"))
     token = desk.issue("s1")

@@ -12,7 +12,7 @@ import jwt
 import pytest
 
 from agentstepper_nb.chat.outside.keys import KEYS_FILE
-from agentstepper_nb.chat.outside.tokens import AUDIENCE, LEEWAY, LONGEST, Tokens
+from agentstepper_nb.chat.outside.tokens import AUDIENCE, LEEWAY, LONGEST, ChatTokens
 from agentstepper_nb.errors import CommandError, ProtocolError
 from tests.chat.house import HOUR, NONE, at, refusal, secret
 
@@ -26,7 +26,7 @@ def decoded(token: str, part: int) -> dict[str, Any]:
     return dict(json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))))
 
 
-def test_a_token_is_for_one_session(desk: Tokens) -> None:
+def test_a_token_is_for_one_session(desk: ChatTokens) -> None:
     token = desk.issue("s1", ("watch", "talk"), 60)
     grant = desk.check(token)
     assert (grant.session_id, grant.scope, grant.agent_name) == ("s1", {"watch", "talk"}, None)
@@ -36,7 +36,7 @@ def test_a_token_is_for_one_session(desk: Tokens) -> None:
     assert desk.check(desk.issue("s1")).id != grant.id
 
 
-def test_an_agents_token_names_it(desk: Tokens) -> None:
+def test_an_agents_token_names_it(desk: ChatTokens) -> None:
     grant = desk.check(desk.issue("s1", "answer", agent_name="poet"))
     assert (grant.scope, grant.agent_name) == ({"answer"}, "poet")
 
@@ -59,7 +59,7 @@ def test_an_agents_token_names_it(desk: Tokens) -> None:
     ],
 )
 def test_what_no_token_is_made_for(
-    desk: Tokens, tmp_path: Path, given: dict[str, Any], field: str
+    desk: ChatTokens, tmp_path: Path, given: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(ProtocolError) as caught:
         desk.issue(**{"session_id": "s1", **given})
@@ -72,24 +72,24 @@ def test_what_no_token_is_made_for(
 
 @pytest.mark.parametrize(("off", "why"), [(-2 * HOUR, "has expired"), (HOUR, "isn't good yet")])
 def test_inv_session_002_a_token_out_of_its_time_is_refused(
-    desk: Tokens, tmp_path: Path, off: float, why: str
+    desk: ChatTokens, tmp_path: Path, off: float, why: str
 ) -> None:
     """A session is entered by a good token of its own alone: not after its time, nor before it."""
     assert refusal(desk, at(tmp_path, off).issue("s1", expires_in=HOUR)) == why
 
 
-def test_inv_session_002_a_foreign_token_is_refused(desk: Tokens, tmp_path: Path) -> None:
+def test_inv_session_002_a_foreign_token_is_refused(desk: ChatTokens, tmp_path: Path) -> None:
     """A session is entered by a good token of its own alone: not by another installation's, nor where
     its key were named as one of ours, or had got hold of our key's name and none of its content.
     """
     mine = desk.issue("s1")
-    foreign = Tokens(tmp_path / "elsewhere").issue("s1")
+    foreign = ChatTokens(tmp_path / "elsewhere").issue("s1")
     assert refusal(desk, foreign) == NONE
     renamed = jwt.encode(
         decoded(mine, 1), b"x" * 32, "HS256", headers={"kid": decoded(mine, 0)["kid"]}
     )
     assert refusal(desk, renamed) == NONE
-    assert refusal(Tokens(tmp_path / "without keys"), mine) == NONE
+    assert refusal(ChatTokens(tmp_path / "without keys"), mine) == NONE
 
 
 @pytest.mark.parametrize(
@@ -102,14 +102,18 @@ def test_inv_session_002_a_foreign_token_is_refused(desk: Tokens, tmp_path: Path
         {"jti": "another"},
     ],
 )
-def test_inv_session_002_an_altered_token_is_refused(desk: Tokens, changed: dict[str, Any]) -> None:
+def test_inv_session_002_an_altered_token_is_refused(
+    desk: ChatTokens, changed: dict[str, Any]
+) -> None:
     """A session is entered by a good token of its own alone: not by one whose bearer wrote in it."""
     head, _, signature = (token := desk.issue("s1", "watch")).split(".")
     altered = f"{head}.{encoded(decoded(token, 1) | changed)}.{signature}"
     assert refusal(desk, altered) == NONE
 
 
-def test_inv_session_002_other_ways_of_signing_are_refused(desk: Tokens, tmp_path: Path) -> None:
+def test_inv_session_002_other_ways_of_signing_are_refused(
+    desk: ChatTokens, tmp_path: Path
+) -> None:
     """A session is entered by a good token of its own alone: not unsigned, and not signed in a way that
     it chooses itself, were it by the right key.
     """
@@ -141,7 +145,7 @@ def test_inv_session_002_other_ways_of_signing_are_refused(desk: Tokens, tmp_pat
     ],
 )
 def test_inv_session_002_a_token_says_all_that_is_checked_in_the_right_form(
-    desk: Tokens, tmp_path: Path, wrong: dict[str, Any]
+    desk: ChatTokens, tmp_path: Path, wrong: dict[str, Any]
 ) -> None:
     """A session is entered by a good token of its own alone: not by one that leaves something out,
     says nonsense, or is for another service.
@@ -174,18 +178,20 @@ def test_inv_session_002_a_token_says_all_that_is_checked_in_the_right_form(
     ],
     ids=lambda garbage: repr(garbage)[:12],
 )
-def test_inv_session_002_garbage_is_refused(desk: Tokens, garbage: Any) -> None:
+def test_inv_session_002_garbage_is_refused(desk: ChatTokens, garbage: Any) -> None:
     """A session is entered by a good token of its own alone: not by anything else."""
     desk.issue("s1")
     assert refusal(desk, garbage) == NONE
 
 
 @pytest.mark.parametrize("by", ["token", "id"])
-def test_inv_session_002_a_revoked_token_is_refused(desk: Tokens, tmp_path: Path, by: str) -> None:
+def test_inv_session_002_a_revoked_token_is_refused(
+    desk: ChatTokens, tmp_path: Path, by: str
+) -> None:
     """A session is entered by a good token of its own alone: not by a revoked one, in no process."""
     token, other = desk.issue("s1"), desk.issue("s1")
     desk.check(token)
-    Tokens(tmp_path).revoke(token if by == "token" else desk.check(token).id)
+    ChatTokens(tmp_path).revoke(token if by == "token" else desk.check(token).id)
     assert refusal(desk, token) == "was revoked"
     assert desk.check(other).session_id == "s1"
     with pytest.raises(CommandError, match="was revoked"):
@@ -197,7 +203,7 @@ def test_inv_session_002_a_sessions_tokens_are_revoked_together(tmp_path: Path) 
     them were revoked; what is issued after that, even within the same tick of a clock, counts.
     """
     now = time.time()
-    desk = Tokens(tmp_path, clock=lambda: now)
+    desk = ChatTokens(tmp_path, clock=lambda: now)
     refused = []
     for _ in range(3):
         refused.append(desk.issue("s1"))
@@ -207,7 +213,7 @@ def test_inv_session_002_a_sessions_tokens_are_revoked_together(tmp_path: Path) 
     assert desk.check(desk.issue("s2")).session_id == "s2"
 
 
-def test_inv_session_002_after_a_rotation(desk: Tokens, tmp_path: Path) -> None:
+def test_inv_session_002_after_a_rotation(desk: ChatTokens, tmp_path: Path) -> None:
     """A session is entered by a good token of its own alone: old keys check until what they signed is
     over, and none longer; all they signed is refused at once where that is wanted.
     """

@@ -16,21 +16,21 @@ from hypothesis import strategies as st
 
 from agentstepper_nb.chat import transcript_file
 from agentstepper_nb.chat.transcript_file import FileLines, MemoryLines
-from agentstepper_nb.chat.transcripts import Transcript
+from agentstepper_nb.chat.transcripts import ChatTranscript
 from tests.chat.house import PNG, message, numbered, refused, session
 
 
 @pytest.fixture
-def made() -> Iterator[Transcript]:
+def made() -> Iterator[ChatTranscript]:
     """One that goes with the process."""
-    with closing(Transcript(MemoryLines(), session())) as transcript:
+    with closing(ChatTranscript(MemoryLines(), session())) as transcript:
         yield transcript
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
 def test_what_is_said_is_read_back(tmp_path: Path, in_memory: bool) -> None:
     lines = MemoryLines() if in_memory else FileLines(tmp_path / "a")
-    with closing(Transcript(lines, session())) as made:
+    with closing(ChatTranscript(lines, session())) as made:
         said = [
             *numbered(5),
             message("alt", id="p", type="IMAGE", data=PNG, media_type="image/png"),
@@ -44,7 +44,7 @@ def test_what_is_said_is_read_back(tmp_path: Path, in_memory: bool) -> None:
         assert made.read("nothing") is None
 
 
-def test_a_message_that_is_another_now_stands_in_its_first_place(made: Transcript) -> None:
+def test_a_message_that_is_another_now_stands_in_its_first_place(made: ChatTranscript) -> None:
     one, two = numbered(2)
     for each in (one, two, msgspec.structs.replace(one, content="other")):
         made.say(each)
@@ -53,7 +53,7 @@ def test_a_message_that_is_another_now_stands_in_its_first_place(made: Transcrip
     assert [each.content for each in made.newest(9)] == ["text 1"]
 
 
-def test_pages_of_what_was_said_before(made: Transcript) -> None:
+def test_pages_of_what_was_said_before(made: ChatTranscript) -> None:
     for each in numbered(10):
         made.say(each)
     page = made.before("m7", 3)
@@ -74,16 +74,16 @@ def test_whatever_a_crash_left_the_rest_is_read(
 ) -> None:
     """A file that is cut anywhere, with anything after it, gives what stands whole in it."""
     path = tmp_path_factory.mktemp("torn") / "t"
-    with closing(Transcript(FileLines(path), info := session())) as made:
+    with closing(ChatTranscript(FileLines(path), info := session())) as made:
         for each in numbered(4):
             made.say(each)
     whole = path.read_bytes()
     first = whole.index(b"\n") + 1
     cut = min(len(whole), first + cut)
     path.write_bytes(whole[:cut] + junk)
-    with closing(Transcript(FileLines(path), info)) as torn:
+    with closing(ChatTranscript(FileLines(path), info)) as torn:
         torn.say(message("after", id="after"))
-    with closing(Transcript(FileLines(path), info)) as read:
+    with closing(ChatTranscript(FileLines(path), info)) as read:
         ids = [each.id for each in read.newest(9)]
     complete = whole[first:cut].count(b"\n")
     assert ids[:complete] == [f"m{n}" for n in range(complete)]
@@ -93,7 +93,7 @@ def test_whatever_a_crash_left_the_rest_is_read(
 
 def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t"
-    made = Transcript(FileLines(path), session())
+    made = ChatTranscript(FileLines(path), session())
     made.say(message("one", id="one"))
     before = path.read_bytes()
     real = os.pwrite
@@ -115,7 +115,7 @@ def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_no_more_is_read_at_once_than_fits(
-    made: Transcript, monkeypatch: pytest.MonkeyPatch
+    made: ChatTranscript, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for each in numbered(10):
         made.say(msgspec.structs.replace(each, content="x" * 1000))
@@ -132,7 +132,7 @@ def test_what_goes_with_the_process_does_not_fill_its_memory(
 ) -> None:
     monkeypatch.setattr(transcript_file, "MOST_IN_MEMORY", 1000)
     lines = MemoryLines()
-    made = Transcript(lines, session())
+    made = ChatTranscript(lines, session())
     said = numbered(30)
     for each in said:
         made.say(each)

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from agentstepper_nb.chat import transcript_file
-from agentstepper_nb.chat.transcripts import Transcripts
+from agentstepper_nb.chat.transcripts import ChatTranscripts
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.chat import (
     AgentInfo,
@@ -27,11 +27,11 @@ from tests.chat.house import message, numbered, refused, session
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Transcripts:
-    return Transcripts(tmp_path / "chats")
+def kept(tmp_path: Path) -> ChatTranscripts:
+    return ChatTranscripts(tmp_path / "chats")
 
 
-def written(kept: Transcripts, messages: list[Message], **fields: Any) -> SessionInfo:
+def written(kept: ChatTranscripts, messages: list[Message], **fields: Any) -> SessionInfo:
     """Keep a conversation, and let go of it."""
     info = session(**fields)
     with closing(kept.create(info)) as made:
@@ -41,7 +41,7 @@ def written(kept: Transcripts, messages: list[Message], **fields: Any) -> Sessio
     return info
 
 
-def test_only_this_user_may_read_it(kept: Transcripts, tmp_path: Path) -> None:
+def test_only_this_user_may_read_it(kept: ChatTranscripts, tmp_path: Path) -> None:
     info = written(kept, numbered(1))
     path = tmp_path / "chats" / f"{info.id}.jsonl"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -49,14 +49,14 @@ def test_only_this_user_may_read_it(kept: Transcripts, tmp_path: Path) -> None:
 
 
 def test_a_conversation_in_which_nothing_was_said_leaves_nothing(
-    kept: Transcripts, tmp_path: Path
+    kept: ChatTranscripts, tmp_path: Path
 ) -> None:
     written(kept, [])
     assert not (tmp_path / "chats").exists()
     assert kept.kept() == []
 
 
-def test_kept_sessions_are_listed_and_opened(kept: Transcripts) -> None:
+def test_kept_sessions_are_listed_and_opened(kept: ChatTranscripts) -> None:
     infos = [written(kept, numbered(n + 1), title=f"T{n}") for n in range(3)]
     assert {each.id: each.title for each in kept.kept()} == {each.id: each.title for each in infos}
     assert not any(each.live for each in kept.kept())
@@ -65,7 +65,7 @@ def test_kept_sessions_are_listed_and_opened(kept: Transcripts) -> None:
 
 
 def test_a_list_looks_at_what_changed_alone(
-    kept: Transcripts, monkeypatch: pytest.MonkeyPatch
+    kept: ChatTranscripts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     infos = [written(kept, numbered(1)) for _ in range(20)]
     kept.kept()
@@ -84,7 +84,7 @@ def test_a_list_looks_at_what_changed_alone(
     assert [Path(each).stem for each in opened] == [infos[3].id]
 
 
-def test_a_session_whose_process_was_killed_is_listed_as_it_was(kept: Transcripts) -> None:
+def test_a_session_whose_process_was_killed_is_listed_as_it_was(kept: ChatTranscripts) -> None:
     info = session()
     with closing(kept.create(info)) as made:
         for each in numbered(3):
@@ -107,7 +107,7 @@ def test_a_session_whose_process_was_killed_is_listed_as_it_was(kept: Transcript
     ],
 )
 def test_a_file_that_is_no_transcript_is_left_alone(
-    kept: Transcripts, tmp_path: Path, data: bytes
+    kept: ChatTranscripts, tmp_path: Path, data: bytes
 ) -> None:
     good = written(kept, numbered(1))
     name = str(uuid4())
@@ -120,7 +120,7 @@ def test_a_file_that_is_no_transcript_is_left_alone(
     assert bad.read_bytes().startswith(data)
 
 
-def test_a_pipe_holds_up_no_list(kept: Transcripts, tmp_path: Path) -> None:
+def test_a_pipe_holds_up_no_list(kept: ChatTranscripts, tmp_path: Path) -> None:
     """Nothing is opened that is no file: to open a pipe waits for who writes into it."""
     good = written(kept, numbered(1))
     pipe = tmp_path / "chats" / f"{uuid4()}.jsonl"
@@ -130,13 +130,13 @@ def test_a_pipe_holds_up_no_list(kept: Transcripts, tmp_path: Path) -> None:
         kept.open(pipe.stem)
 
 
-def test_what_is_open_here_is_not_looked_at(kept: Transcripts) -> None:
+def test_what_is_open_here_is_not_looked_at(kept: ChatTranscripts) -> None:
     infos = [written(kept, numbered(1)) for _ in range(2)]
     assert [each.id for each in kept.kept({infos[0].id})] == [infos[1].id]
 
 
 def test_a_long_conversation_is_listed_by_its_ends(
-    kept: Transcripts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kept: ChatTranscripts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However much was said, a list reads as much of it; one that a kill cut off is read by blocks."""
     info = session()
@@ -157,7 +157,7 @@ def test_a_long_conversation_is_listed_by_its_ends(
         assert max(read) <= 1 << 20, "it isn't held as a whole"
 
 
-def test_what_a_connector_says_of_itself_makes_no_file_unreadable(kept: Transcripts) -> None:
+def test_what_a_connector_says_of_itself_makes_no_file_unreadable(kept: ChatTranscripts) -> None:
     agent = AgentInfo(
         name="a", role="OTHER", type=AgentType.TOOL_CALLING, description="d" * 1_000_000
     )
@@ -167,7 +167,7 @@ def test_what_a_connector_says_of_itself_makes_no_file_unreadable(kept: Transcri
 
 
 def test_who_waits_for_a_file_that_is_deleted_gets_none(
-    kept: Transcripts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kept: ChatTranscripts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two have opened it, and one deletes it: the other doesn't write to a file that nobody finds."""
     info = written(kept, numbered(1))
@@ -183,7 +183,7 @@ def test_who_waits_for_a_file_that_is_deleted_gets_none(
         kept.open(info.id)
 
 
-def test_names_that_are_no_ids_are_never_opened(kept: Transcripts, tmp_path: Path) -> None:
+def test_names_that_are_no_ids_are_never_opened(kept: ChatTranscripts, tmp_path: Path) -> None:
     written(kept, numbered(1))
     folder = tmp_path / "chats"
     (folder / "notes.jsonl").write_text("{}")
@@ -198,7 +198,7 @@ def test_names_that_are_no_ids_are_never_opened(kept: Transcripts, tmp_path: Pat
         kept.open(linked.stem)
 
 
-def test_a_session_belongs_to_one_process(kept: Transcripts, tmp_path: Path) -> None:
+def test_a_session_belongs_to_one_process(kept: ChatTranscripts, tmp_path: Path) -> None:
     info = written(kept, numbered(1))
     path = tmp_path / "chats" / f"{info.id}.jsonl"
     with path.open("rb") as theirs:  # another open file is as good as another process
@@ -209,7 +209,7 @@ def test_a_session_belongs_to_one_process(kept: Transcripts, tmp_path: Path) -> 
     kept.open(info.id).close()
 
 
-def test_a_forked_process_holds_no_session(kept: Transcripts) -> None:
+def test_a_forked_process_holds_no_session(kept: ChatTranscripts) -> None:
     """It has what was open, and yet the session can be opened once it was closed here."""
     info = written(kept, numbered(1))
     made = kept.open(info.id)

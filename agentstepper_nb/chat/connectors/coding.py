@@ -1,6 +1,6 @@
 """The coding agent as an agent of a chat.
 
-It lives in another room of the package, which doesn't know the chat: it is found by an entry point, and
+It lives in another package, which doesn't know the chat: it is found by an entry point, and
 what is needed of it is said here.
 """
 
@@ -21,18 +21,18 @@ from ...protocol.coding_settings import CodingSettings, SettingsDict
 from .. import kinds
 from ..connector import Turn
 from ..streams import Saying, SayingAgent
-from .prompting import shortened
+from .model_prompts import shortened
 
 if TYPE_CHECKING:
     from ...models.base import ModelProvider
     from ...sdk.aclient import AsyncAgentStepper
 
-#: The entry points of what keeps conversations of its own: each makes a `Conversations`.
+#: The entry points of what keeps conversations of its own: each makes a `AgentConversations`.
 GROUP: Final = "agentstepper_nb.conversations"
 _CODING: Final = "coding"
 
 
-class Person(Protocol):
+class AnswerReader(Protocol):
     """Who is told an answer, and asked within it."""
 
     def say(self, piece: Piece) -> None:
@@ -45,24 +45,28 @@ class Person(Protocol):
         """Ask, once all that was said is told; gives the choice. Cancelling it takes that back."""
 
 
-class Conversation(Protocol):
+class AgentConversation(Protocol):
     """One conversation with the agent, which remembers what was said in it."""
 
     @property
     def notice(self) -> str:
         """What a person must know where nothing holds its commands; "" is nothing."""
 
-    async def answer(self, prompt: str, person: Person, dbg: AsyncAgentStepper | None) -> None:
+    async def answer(
+        self, prompt: str, person: AnswerReader, dbg: AsyncAgentStepper | None
+    ) -> None:
         """Answer a prompt. Cancelling it ends the answer, and what it runs; it raises what ends it."""
 
     async def close(self) -> None:
         """End it; it may be opened again."""
 
 
-class Conversations(Protocol):
+class AgentConversations(Protocol):
     """Opens conversations."""
 
-    async def open(self, name: str, *, workspace: Path, data_dir: Path, root: str) -> Conversation:
+    async def open(
+        self, name: str, *, workspace: Path, data_dir: Path, root: str
+    ) -> AgentConversation:
         """Open the one of a name; `root` comes before paths of the workspace in what it says."""
 
     async def close(self) -> None:
@@ -126,8 +130,8 @@ class CodingAgent(SayingAgent):
             "policy": policy,
             **settings,
         }
-        self._kept: Conversations | None = None
-        self._open: dict[str, Conversation] = {}  # by the chat's sessions
+        self._kept: AgentConversations | None = None
+        self._open: dict[str, AgentConversation] = {}  # by the chat's sessions
 
     async def answer(self, message: Message, turn: Turn, saying: Saying) -> None:
         """Answer a message; see `SayingAgent.answer`."""
@@ -153,7 +157,7 @@ class CodingAgent(SayingAgent):
         if self._kept is not None:
             await self._kept.close()
 
-    async def _conversation(self, turn: Turn) -> Conversation:
+    async def _conversation(self, turn: Turn) -> AgentConversation:
         found = self._open.get(turn.session_id)
         if found is None:
             workspace = self._workspace or turn.workspace
@@ -173,10 +177,12 @@ class CodingAgent(SayingAgent):
         return found
 
 
-def _conversations(options: dict[str, Any]) -> Conversations:
+def _conversations(options: dict[str, Any]) -> AgentConversations:
     """What keeps the coding agent's conversations. It is imported for that: not on an event loop."""
     try:
-        make = Installed[Callable[..., Conversations]](GROUP, "kind of conversation").find(_CODING)
+        make = Installed[Callable[..., AgentConversations]](GROUP, "kind of conversation").find(
+            _CODING
+        )
     except CommandError as error:
         text = f"The coding agent isn't installed: install agentstepper_nb again. {error}"
         raise SessionError(text) from error

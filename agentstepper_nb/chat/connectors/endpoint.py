@@ -27,9 +27,9 @@ from ...sdk.pumps import in_thread
 from .. import pieces
 from ..connector import Turn
 from ..streams import Saying, SayingAgent
-from .calling import Calling, FunctionTool, Outcome
-from .handing_on import HAND_ON, HandOnTool
-from .prompting import (
+from .function_tools import Calling, CallOutcome, FunctionTool
+from .hand_on_tool import HAND_ON, HandOnTool
+from .model_prompts import (
     FINAL,
     ActionError,
     action_of,
@@ -314,7 +314,7 @@ class _Rounds:
         own = tuple(tool.spec for tool in self._agent.tools.values())
         return (*own, *self._hand_on.specs())
 
-    async def _carried_out(self, call: ToolCall) -> Outcome | None:
+    async def _carried_out(self, call: ToolCall) -> CallOutcome | None:
         """What came of a call; None where another agent goes on."""
         hand_on = self._hand_on.wanted(call)
         if hand_on is None:

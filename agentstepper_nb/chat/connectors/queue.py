@@ -103,7 +103,7 @@ class QueueSession(InterpreterABC):
         if before is not None and before.session_id != state.session_id:
             yield _note(_ANEW)
         heard = self._heard.get(state.session_id)
-        waiting = Waiting(agents, state, None if silent else kinds.as_text(message), heard)
+        waiting = StepWait(agents, state, None if silent else kinds.as_text(message), heard)
         try:
             async with aclosing(waiting.steps()) as steps:
                 async for step in steps:
@@ -180,7 +180,7 @@ MOST_STEPS: Final = 20
 MOST_DATA: Final = 200_000
 
 
-class Waiting:
+class StepWait:
     """Waits for the step that is given a message, or for the next ones of all.
 
     Args:

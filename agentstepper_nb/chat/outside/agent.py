@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ...errors import AgentStepperError, CommandError
 from ...protocol.chat import Asked, Attend, Done, Message, MessageType, Piece
 from ..connector import HandOn, InterpreterABC, Item, Turn
-from ..feed import newest, ready
+from ..event_feed import newest, ready
 
 T = TypeVar("T")
 

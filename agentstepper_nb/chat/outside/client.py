@@ -30,8 +30,8 @@ from ...protocol.chat import (
 )
 from ...rpc.loop_thread import Waiter, blocking
 from ..connector import InterpreterABC
-from .attending import Attending
 from .line import ChatLine
+from .remote_agent import Attending
 
 #: Seconds that is waited for a chat that is away.
 PATIENCE: Final = 30.0

@@ -40,7 +40,7 @@ _log: Final = logging.getLogger("agentstepper_nb.chat")
 _Stamp = tuple[int, int, int]
 
 
-class Key(Struct, frozen=True, kw_only=True):
+class TokenKey(Struct, frozen=True, kw_only=True):
     """A key."""
 
     id: Id
@@ -48,25 +48,25 @@ class Key(Struct, frozen=True, kw_only=True):
     until: Time = 0.0  # when the last token ends that it signed
 
 
-class Keys(Struct, frozen=True, kw_only=True):
+class TokenKeys(Struct, frozen=True, kw_only=True):
     """What the file holds."""
 
     issuer: Id  # this installation
-    keys: Annotated[tuple[Key, ...], Meta(min_length=1)]  # the last one signs
+    keys: Annotated[tuple[TokenKey, ...], Meta(min_length=1)]  # the last one signs
     revoked: dict[Id, Time] = {}  # tokens, with when they end in any case
     #: Sessions of which nothing counts that was issued until a time, and when all that has ended.
     sessions: dict[Id, tuple[Time, Time]] = {}
 
     @property
-    def signing(self) -> Key:
+    def signing(self) -> TokenKey:
         """The key that signs."""
         return self.keys[-1]
 
-    def find(self, id: object) -> Key | None:
+    def find(self, id: object) -> TokenKey | None:
         """A key by its id."""
         return next((each for each in self.keys if each.id == id), None)
 
-    def without_what_is_over(self, now: float) -> Keys:
+    def without_what_is_over(self, now: float) -> TokenKeys:
         """The same without old keys and revocations that no token can need any more."""
         old = tuple(each for each in self.keys[:-1] if each.until > now)
         return replace(
@@ -77,9 +77,9 @@ class Keys(Struct, frozen=True, kw_only=True):
         )
 
 
-def new_key() -> Key:
+def new_key() -> TokenKey:
     """A key that nobody can guess."""
-    return Key(id=secrets.token_hex(8), secret=secrets.token_bytes(KEY_BYTES))
+    return TokenKey(id=secrets.token_hex(8), secret=secrets.token_bytes(KEY_BYTES))
 
 
 class KeyFile:
@@ -92,9 +92,9 @@ class KeyFile:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._path = folder / KEYS_FILE
-        self._read: tuple[_Stamp, Keys] | None = None  # replaced as one
+        self._read: tuple[_Stamp, TokenKeys] | None = None  # replaced as one
 
-    def read(self) -> Keys | None:
+    def read(self) -> TokenKeys | None:
         """What the file holds now; None where there is none.
 
         Raises:
@@ -113,7 +113,7 @@ class KeyFile:
             raise self._useless(str(error)) from None
         return known[1]
 
-    def change(self, change: Callable[[Keys], Keys]) -> Keys:
+    def change(self, change: Callable[[TokenKeys], TokenKeys]) -> TokenKeys:
         """Replace what the file holds; with none there, first keys are made.
 
         Args:
@@ -126,7 +126,7 @@ class KeyFile:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             with FileLock(self._folder / _LOCK_FILE, mode=0o600):
                 before = self.read()
-                after = change(before or Keys(issuer=str(uuid4()), keys=(new_key(),)))
+                after = change(before or TokenKeys(issuer=str(uuid4()), keys=(new_key(),)))
                 if after != before:
                     self._write(msgspec.json.format(msgspec.json.encode(after)))
         except StoreError:
@@ -135,7 +135,7 @@ class KeyFile:
             raise self._useless(str(error)) from None
         return after
 
-    def _load(self) -> tuple[_Stamp, Keys]:
+    def _load(self) -> tuple[_Stamp, TokenKeys]:
         # To open a pipe would wait for who writes into it.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         descriptor = os.open(self._path, flags)
@@ -147,7 +147,7 @@ class KeyFile:
                 self._shut(descriptor)
             stamp = _stamp(found)
             try:
-                return stamp, msgspec.json.decode(file.read(_LARGEST), type=Keys)
+                return stamp, msgspec.json.decode(file.read(_LARGEST), type=TokenKeys)
             except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
                 raise self._useless(str(error)) from None
 

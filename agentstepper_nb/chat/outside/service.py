@@ -22,9 +22,9 @@ from ...protocol.chat import Admitted, Asked, Attend, Chosen, Done, Forwarded, G
 from ...rpc.dialing import open_line
 from ...rpc.reconnecting import KeptConnection
 from .. import kinds, roles
-from ..service import ChatService, Right, Sent, read
+from ..service import ChatRight, ChatService, Sent, read
 from .agent import OutsideAgent, unless
-from .tokens import ANSWER, TALK, WATCH, Grant, Tokens
+from .tokens import ANSWER, TALK, WATCH, ChatTokens, TokenGrant
 
 if TYPE_CHECKING:
     from ..interpreter import Interpreter
@@ -56,7 +56,7 @@ class OutsideService:
     def __init__(
         self,
         interpreter: Interpreter,
-        tokens: Tokens,
+        tokens: ChatTokens,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._interpreter = interpreter
@@ -105,16 +105,16 @@ class OutsideService:
     async def close(self) -> None:
         """The interpreter ends, and its agents with it."""
 
-    def _chat(self, grant: Grant) -> ChatService:
+    def _chat(self, grant: TokenGrant) -> ChatService:
         if TALK in grant.scope:
-            return ChatService(self._interpreter, Right.TALK, grant.session_id, self._sent)
+            return ChatService(self._interpreter, ChatRight.TALK, grant.session_id, self._sent)
         if WATCH in grant.scope:
-            return ChatService(self._interpreter, Right.WATCH, grant.session_id)
+            return ChatService(self._interpreter, ChatRight.WATCH, grant.session_id)
         raise _out_of_scope(WATCH)
 
     # ---- agents -------------------------------------------------------------------------------------
 
-    async def _attend(self, grant: Grant, attend: Attend) -> AsyncGenerator[Asked, None]:
+    async def _attend(self, grant: TokenGrant, attend: Attend) -> AsyncGenerator[Asked, None]:
         name, session = _agent_of(grant), grant.session_id
         if attend.session != session:
             raise CommandError("out_of_scope", "The chat token is for another session.")
@@ -139,7 +139,7 @@ class OutsideService:
             with suppress(CommandError):  # its session may be gone
                 self._interpreter.remove_agent(session, name)
 
-    async def _give(self, grant: Grant, give: Give) -> Chosen | None:
+    async def _give(self, grant: TokenGrant, give: Give) -> Chosen | None:
         piece = give.piece
         if piece.role not in _SPEAKERS:
             text = f"An agent speaks as {' or '.join(_SPEAKERS)}, not as {piece.role}."
@@ -151,12 +151,12 @@ class OutsideService:
         choice = await self._agent(grant).give(give.turn, piece)
         return None if choice is None else Chosen(choice=choice)
 
-    async def _done(self, grant: Grant, done: Done) -> None:
+    async def _done(self, grant: TokenGrant, done: Done) -> None:
         if done.hand_on is not None and TALK not in grant.scope:
             raise _out_of_scope(TALK)  # what it hands on is said to another agent
         await self._agent(grant).end(done)
 
-    def _agent(self, grant: Grant) -> OutsideAgent:
+    def _agent(self, grant: TokenGrant) -> OutsideAgent:
         agent = self._attending.get((grant.session_id, _agent_of(grant)))
         if agent is None:
             raise CommandError("unknown_turn", "Nobody attends as this agent: attend first.")
@@ -203,7 +203,7 @@ class OutsideService:
             end.cancel()
 
 
-def _agent_of(grant: Grant) -> str:
+def _agent_of(grant: TokenGrant) -> str:
     if ANSWER not in grant.scope or grant.agent_name is None:
         raise _out_of_scope(ANSWER)
     return grant.agent_name
@@ -241,7 +241,7 @@ class Outside:
     """
 
     def __init__(
-        self, interpreter: Interpreter, tokens: Tokens, log: logging.Logger = _log
+        self, interpreter: Interpreter, tokens: ChatTokens, log: logging.Logger = _log
     ) -> None:
         self.tokens = tokens
         self._log = log

@@ -22,7 +22,7 @@ from ...errors import CommandError, ProtocolError
 from ...protocol.chat import Word
 from ...protocol.forms import wrong_form
 from ...protocol.values import Id, Time
-from .keys import Key, KeyFile, Keys, new_key
+from .keys import KeyFile, TokenKey, TokenKeys, new_key
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,7 +69,7 @@ class _Given(Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Grant:
+class TokenGrant:
     """What a token allows.
 
     Args:
@@ -87,7 +87,7 @@ class Grant:
     id: str
 
 
-class Tokens:
+class ChatTokens:
     """Issues, checks and revokes tokens. Used from any thread.
 
     Args:
@@ -139,7 +139,7 @@ class Tokens:
         now = self._clock()
         expires_at = math.ceil(now + expires_in)
 
-        def sign(keys: Keys) -> Keys:
+        def sign(keys: TokenKeys) -> TokenKeys:
             kept = keys.without_what_is_over(now - LEEWAY)
             until = max(kept.signing.until, expires_at)
             return replace(kept, keys=(*kept.keys[:-1], replace(kept.signing, until=until)))
@@ -161,7 +161,7 @@ class Tokens:
         key = keys.signing
         return jwt.encode(claims, key.secret, _ALGORITHM, headers={"kid": key.id})
 
-    def check(self, token: object) -> Grant:
+    def check(self, token: object) -> TokenGrant:
         """What a token allows now.
 
         Args:
@@ -179,7 +179,7 @@ class Tokens:
         if claims.jti in keys.revoked or claims.iat <= ended:
             raise _refused("was revoked")
         words = frozenset(claims.scope.split())
-        return Grant(claims.sub, words, claims.agent, claims.exp + LEEWAY, claims.jti)
+        return TokenGrant(claims.sub, words, claims.agent, claims.exp + LEEWAY, claims.jti)
 
     def revoke(self, token: str) -> None:
         """Let a token count no more, from now on.
@@ -213,7 +213,7 @@ class Tokens:
         _check(session=session_id)
         now = self._clock()
 
-        def end(keys: Keys) -> Keys:
+        def end(keys: TokenKeys) -> TokenKeys:
             before, _ = keys.sessions.get(session_id, (0.0, 0.0))
             # Later than what was issued in this tick, after an earlier revocation.
             ended = max(now, math.nextafter(before, math.inf))
@@ -232,7 +232,7 @@ class Tokens:
             StoreError: The keys can't be used.
         """
 
-        def add(keys: Keys) -> Keys:
+        def add(keys: TokenKeys) -> TokenKeys:
             return replace(keys, keys=(new_key(),) if drop_old else (*keys.keys, new_key()))
 
         self._change(self._clock(), add)
@@ -249,7 +249,7 @@ class Tokens:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener) if listener in self._listeners else None
 
-    def _change(self, now: float, change: Callable[[Keys], Keys]) -> None:
+    def _change(self, now: float, change: Callable[[TokenKeys], TokenKeys]) -> None:
         self._file.change(lambda keys: change(keys).without_what_is_over(now - LEEWAY))
         for listener in list(self._listeners):
             listener()
@@ -283,7 +283,7 @@ def _check(**given: object) -> None:
         raise ProtocolError("invalid_message", f"This is no text: {error}.") from None
 
 
-def _read(token: str, keys: Keys) -> _Claims:
+def _read(token: str, keys: TokenKeys) -> _Claims:
     """What a token says, once it is known to be ours and good now."""
     try:
         payload = jwt.decode(
@@ -304,7 +304,7 @@ def _read(token: str, keys: Keys) -> _Claims:
         raise _refused() from None
 
 
-def _key_of(token: str, keys: Keys) -> Key:
+def _key_of(token: str, keys: TokenKeys) -> TokenKey:
     key = keys.find(jwt.get_unverified_header(token).get("kid"))
     if key is None:
         raise _refused()

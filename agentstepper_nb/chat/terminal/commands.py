@@ -17,7 +17,7 @@ class Terminal(Protocol):
     """What the commands act on; see `repl.Repl`."""
 
     chat: Chat
-    screen: view.Screen
+    screen: view.ChatScreen
     to: str | None
     over: bool
 
@@ -29,7 +29,7 @@ class Terminal(Protocol):
 
 
 @dataclass(frozen=True)
-class Command:
+class ChatCommand:
     """One of them.
 
     Args:
@@ -152,21 +152,25 @@ def _help(terminal: Terminal, rest: str) -> None:
 
 
 COMMANDS: Final = {
-    "stop": Command(
+    "stop": ChatCommand(
         "/stop",
         "end the turn that is under way",
         lambda terminal, _: terminal.chat.stop(wait=False),
     ),
-    "auto": Command("/auto on|off|N", "let it go on by itself, N turns at most", _auto),
-    "agents": Command(
+    "auto": ChatCommand("/auto on|off|N", "let it go on by itself, N turns at most", _auto),
+    "agents": ChatCommand(
         "/agents", "who is here; * is whom messages are for", _lines(view.agent_lines)
     ),
-    "to": Command("/to NAME", "whom messages are for from now on; without NAME the default", _to),
-    "new": Command("/new [TITLE]", "begin another conversation", _new),
-    "open": Command("/open ID", "go on with a conversation; how its id begins is enough", _open),
-    "sessions": Command("/sessions", "the conversations that there are", _sessions),
-    "state": Command("/state", "how this conversation is", _lines(view.state_lines)),
-    "debug": Command("/debug", "how to open it in the debugger", _lines(view.debug_lines)),
-    "help": Command("/help", "this list", _help),
-    "quit": Command("/quit", "end", _quit),
+    "to": ChatCommand(
+        "/to NAME", "whom messages are for from now on; without NAME the default", _to
+    ),
+    "new": ChatCommand("/new [TITLE]", "begin another conversation", _new),
+    "open": ChatCommand(
+        "/open ID", "go on with a conversation; how its id begins is enough", _open
+    ),
+    "sessions": ChatCommand("/sessions", "the conversations that there are", _sessions),
+    "state": ChatCommand("/state", "how this conversation is", _lines(view.state_lines)),
+    "debug": ChatCommand("/debug", "how to open it in the debugger", _lines(view.debug_lines)),
+    "help": ChatCommand("/help", "this list", _help),
+    "quit": ChatCommand("/quit", "end", _quit),
 }

@@ -22,10 +22,10 @@ from ...protocol.chat import (
 )
 from ..backend import Backend, UserInput
 from ..chat import Chat
-from ..feed import known
+from ..event_feed import known
 from . import view
 from .commands import carry_out
-from .view import Flow, Screen
+from .view import ChatScreen, MessageFlow
 
 #: Messages of an opened conversation that are shown.
 _SHOWN: Final = 20
@@ -58,7 +58,7 @@ class Repl(Backend[str]):
     def __init__(
         self,
         chat: Chat,
-        screen: Screen,
+        screen: ChatScreen,
         hand_on: Callable[[ChatEvent], None],
         *,
         terminal: bool,
@@ -70,7 +70,7 @@ class Repl(Backend[str]):
         self.info: SessionInfo = chat.info
         self._hand_on = hand_on
         self._terminal = terminal
-        self._flow = Flow(screen)
+        self._flow = MessageFlow(screen)
         self._asked: Message | None = None  # the confirmation that waits
         self._typed: deque[str] = deque()  # what was sent from here, and isn't told yet
         self._speaker: str | None = None

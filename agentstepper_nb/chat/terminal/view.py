@@ -231,7 +231,7 @@ def _short(value: Any) -> str:
 _GROWING = (MessageType.MESSAGE, MessageType.CODE, MessageType.CONSOLE)
 
 
-class Screen(Protocol):
+class ChatScreen(Protocol):
     """A terminal, or a pipe. What is written is of anyone: it makes it inert, and nothing else does."""
 
     def say(self, text: str = "", style: str = "") -> None:
@@ -255,14 +255,14 @@ class Screen(Protocol):
         """The person pressed Enter: the cursor stands at the start of a line."""
 
 
-class Flow:
+class MessageFlow:
     """Writes messages of built-in types. One at a time grows on the screen: others wait for their end.
 
     Args:
         screen: Where.
     """
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: ChatScreen) -> None:
         self._screen = screen
         self._growing: Message | None = None
         self._written = ""  # of the content of that one

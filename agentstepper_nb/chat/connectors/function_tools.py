@@ -21,7 +21,7 @@ from .. import pieces
 from ..adapter import started
 from ..streams import Saying
 from .function import hints_of, name_of
-from .prompting import shortened
+from .model_prompts import shortened
 
 if TYPE_CHECKING:
     from ...sdk.aclient import AsyncAgentStepper
@@ -45,7 +45,7 @@ class Permission(StrEnum):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CallOutcome:
     """What came of a call.
 
     Args:
@@ -107,7 +107,7 @@ class Calling:
         self._saying = saying
         self._name = name
 
-    async def carry_out(self, call: ToolCall) -> Outcome:
+    async def carry_out(self, call: ToolCall) -> CallOutcome:
         """Carry one out. What goes wrong with it is what the model is told.
 
         Args:
@@ -125,9 +125,9 @@ class Calling:
             return self._failed(doing, _explained(error))
         self._tell_call(doing)
         self._saying.say(pieces.result(doing.call_id, value))
-        return Outcome(True, value if isinstance(value, str) else _as_json(value))
+        return CallOutcome(True, value if isinstance(value, str) else _as_json(value))
 
-    def refuse(self, call: ToolCall, why: str) -> Outcome:
+    def refuse(self, call: ToolCall, why: str) -> CallOutcome:
         """Don't carry one out: it is told with why not.
 
         Args:
@@ -174,11 +174,11 @@ class Calling:
         if Permission(choice) is not Permission.ALLOW:
             raise ToolDeniedError(DENIED, "")
 
-    def _failed(self, doing: _Doing, why: str) -> Outcome:
+    def _failed(self, doing: _Doing, why: str) -> CallOutcome:
         self._tell_call(doing)
         text = bounded(why)
         self._saying.say(pieces.result(doing.call_id, text, ok=False))
-        return Outcome(False, str(text))
+        return CallOutcome(False, str(text))
 
     def _tell_call(self, doing: _Doing) -> None:
         """Tell of the call, once, as it is in force."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import AgentStepperCore, AsyncAgentStepper
-from agentstepper_nb.chat import recording
+from agentstepper_nb.chat import run_recorder
 from agentstepper_nb.protocol.chat import Ending
 from agentstepper_nb.protocol.values import Ending as RunEnding
 from agentstepper_nb.protocol.values import Side
@@ -36,7 +36,7 @@ async def test_without_a_debugger_the_chat_goes_on_and_says_why(
 async def test_a_debugger_that_comes_later_is_found_by_the_next_turn(
     core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recording, "AGAIN_S", 0.0)
+    monkeypatch.setattr(run_recorder, "AGAIN_S", 0.0)
     there = f"ws://127.0.0.1:{core.client_port}"
     monkeypatch.setenv("AGENTSTEPPER_URL", "ws://127.0.0.1:9")
     async with debugged(Actor(), step=False) as home:
@@ -57,14 +57,14 @@ async def test_it_is_not_looked_for_at_each_turn(monkeypatch: pytest.MonkeyPatch
             tries.append(options)
             raise OSError("away")
 
-    monkeypatch.setattr(recording, "AsyncAgentStepper", Away)
-    made = recording.Recording(
+    monkeypatch.setattr(run_recorder, "AsyncAgentStepper", Away)
+    made = run_recorder.Recording(
         lambda: "chat",
         workspace=None,
         debugger=True,
         step=False,
         changed=lambda: None,
-        log=recording.logging.getLogger("test"),
+        log=run_recorder.logging.getLogger("test"),
         clock=lambda: now[0],
     )
 
@@ -80,8 +80,8 @@ async def test_it_is_not_looked_for_at_each_turn(monkeypatch: pytest.MonkeyPatch
 async def test_a_debugger_that_is_slow_holds_no_turn_up(
     core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recording, "FIRST_S", 0.0)
-    monkeypatch.setattr(recording, "AGAIN_S", 0.0)
+    monkeypatch.setattr(run_recorder, "FIRST_S", 0.0)
+    monkeypatch.setattr(run_recorder, "AGAIN_S", 0.0)
     answers = asyncio.Event()
 
     class Slow(AsyncAgentStepper):
@@ -90,10 +90,10 @@ async def test_a_debugger_that_is_slow_holds_no_turn_up(
             await answers.wait()
             return await AsyncAgentStepper.connect(*given, **options)
 
-    monkeypatch.setattr(recording, "AsyncAgentStepper", Slow)
+    monkeypatch.setattr(run_recorder, "AsyncAgentStepper", Slow)
     async with debugged(Actor(), step=False) as home:
         await home.ask()
-        assert (home.info.run_id, home.info.no_debugger) == (None, recording._SLOW)
+        assert (home.info.run_id, home.info.no_debugger) == (None, run_recorder._SLOW)
         answers.set()
         await home.ask()
         assert home.info.run_id is not None
@@ -103,7 +103,7 @@ async def test_a_debugger_that_is_slow_holds_no_turn_up(
 async def test_a_debugger_that_comes_after_the_last_turn_sees_the_run_end(
     view: View, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recording, "FIRST_S", 0.0)
+    monkeypatch.setattr(run_recorder, "FIRST_S", 0.0)
     async with debugged(Actor(), step=False) as home:
         await home.ask()
         assert home.info.run_id is None
@@ -117,7 +117,7 @@ async def test_a_debugger_that_comes_after_the_last_turn_sees_the_run_end(
 async def test_a_core_that_goes_away_takes_no_turn_with_it(
     core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recording, "GOODBYE_S", 0.01)
+    monkeypatch.setattr(run_recorder, "GOODBYE_S", 0.01)
     gate = Gate(["One"], [" two."])
     async with debugged(Actor(gate), step=False) as home:
         home.send("Hello.")

@@ -31,7 +31,7 @@ Blank = Callable[[], Message]
 
 
 @dataclass(frozen=True)
-class Given:
+class TurnInput:
     """What an agent is given.
 
     Args:
@@ -44,7 +44,7 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Part:
+class AnswerPart:
     """What an agent gave: its part of a turn.
 
     Args:
@@ -56,14 +56,14 @@ class Part:
     hand_on: HandOn | None = None
 
 
-def given_as_json(given: Given) -> dict[str, Any]:
+def given_as_json(given: TurnInput) -> dict[str, Any]:
     """What an agent is given, as the arguments of its event. The window's messages have their ids."""
     room = _room(given.window)
     window = [{"id": each.id, **_as_json(each, room)} for each in given.window]
     return {"message": _as_json(given.message, _MOST), "window": window}
 
 
-def given_from_json(value: Any, given: Given) -> Given:
+def given_from_json(value: Any, given: TurnInput) -> TurnInput:
     """What a person made of it.
 
     A message of the window is known by its id: one that has none, or none of the window's, is a new one
@@ -84,10 +84,10 @@ def given_from_json(value: Any, given: Given) -> Given:
         item = dict(item) if isinstance(item, dict) else {"content": item}
         was = known.get(str(item.pop("id", None)))
         window.append(_from_json("arguments", item, was or _anonymous(given, len(window)), room))
-    return Given(_from_json("arguments", value["message"], given.message, _MOST), tuple(window))
+    return TurnInput(_from_json("arguments", value["message"], given.message, _MOST), tuple(window))
 
 
-def part_as_json(part: Part) -> list[dict[str, Any]]:
+def part_as_json(part: AnswerPart) -> list[dict[str, Any]]:
     """What an agent gave, as the result of its event."""
     room = _room(part.messages)
     shown = [_as_json(each, room) for each in part.messages]
@@ -97,7 +97,7 @@ def part_as_json(part: Part) -> list[dict[str, Any]]:
     return shown
 
 
-def part_from_json(value: Any, part: Part, blank: Blank) -> Part:
+def part_from_json(value: Any, part: AnswerPart, blank: Blank) -> AnswerPart:
     """What a person made of it, or gave in its place: messages, a single one, or just text.
 
     Args:
@@ -117,7 +117,7 @@ def part_from_json(value: Any, part: Part, blank: Blank) -> Part:
     for number, item in enumerate(items):
         was = part.messages[number] if number < len(part.messages) else blank()
         messages.append(_from_json("result", item, was, room))
-    return Part(tuple(messages), hand_on)
+    return AnswerPart(tuple(messages), hand_on)
 
 
 def _room(messages: Sequence[Message]) -> int:
@@ -189,7 +189,7 @@ def _listed(what: str, value: Any) -> Sequence[Any]:
     return value
 
 
-def _anonymous(given: Given, number: int) -> Message:
+def _anonymous(given: TurnInput, number: int) -> Message:
     return Message(
         id=f"{given.message.id}:{number}",
         session_id=given.message.session_id,

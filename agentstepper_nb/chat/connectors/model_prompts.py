@@ -126,7 +126,7 @@ _WRONG: Final = (
 _FENCE: Final = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
 
 
-class Action(Struct, frozen=True):
+class StructuredAction(Struct, frozen=True):
     """What a model wants to be done."""
 
     action: str
@@ -153,7 +153,7 @@ def instructions(tools: Sequence[ToolSpec]) -> str:
     return f"{_INSTRUCTIONS}\n\nThe tools:\n{listed}"
 
 
-def action_of(text: str) -> Action:
+def action_of(text: str) -> StructuredAction:
     """What a model wants, of all that it said: it may think aloud around its JSON, or fence it.
 
     Args:
@@ -170,13 +170,13 @@ def action_of(text: str) -> Action:
         if not candidate.startswith("{"):
             continue
         try:
-            return msgspec.json.decode(candidate, type=Action)
+            return msgspec.json.decode(candidate, type=StructuredAction)
         except (ValueError, RecursionError) as error:
             why = f"{error}."
     raise ActionError(why)
 
 
-def answer_of(action: Action) -> str:
+def answer_of(action: StructuredAction) -> str:
     """What the person reads of a final action."""
     value = action.action_input
     if isinstance(value, str):

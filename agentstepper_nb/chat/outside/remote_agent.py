@@ -16,7 +16,7 @@ from .. import pieces
 from ..adapter import items
 from ..agents import explained
 from ..connector import HandOn, InterpreterABC, Turn
-from ..gathering import as_piece
+from ..message_builder import as_piece
 from .line import ChatLine
 
 _log: Final = logging.getLogger("agentstepper_nb.chat.outside.client")

@@ -37,7 +37,7 @@ Listener = Callable[[ChatEvent], None]
 Attach = Callable[[Listener], Callable[[], None]]
 
 
-class Feed:
+class EventFeed:
     """Holds what a session tells until it is read, and no more than that.
 
     What waits is joined where that changes nothing for who reads it: pieces of one message, and several

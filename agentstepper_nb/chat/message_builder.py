@@ -42,7 +42,7 @@ _MORE: Final = (
 )
 
 
-class Open:
+class OpenMessage:
     """A message that isn't whole yet.
 
     Args:
@@ -70,7 +70,7 @@ class Open:
         return replace(self.message, content="".join(self._parts), final=True, **changes)
 
 
-class Gathering:
+class MessageBuilder:
     """Makes messages of the pieces of one answer.
 
     Text, code and output that comes in consecutive pieces of one type, role, format and language is one
@@ -96,9 +96,9 @@ class Gathering:
         self._agent_name = agent_name
         self._clock = clock
         self._new_id = new_id
-        self._saying: Open | None = None
-        self._calls: list[Open] = []
-        self._asking: dict[str, Open] = {}
+        self._saying: OpenMessage | None = None
+        self._calls: list[OpenMessage] = []
+        self._asking: dict[str, OpenMessage] = {}
 
     def take(self, item: str | Piece | Replace | Mapping[str, Any]) -> list[Message]:
         """Take some of the answer in.
@@ -167,7 +167,7 @@ class Gathering:
 
     # ---- parts --------------------------------------------------------------------------------------
 
-    def _opened(self, piece: Piece) -> tuple[Open, Message]:
+    def _opened(self, piece: Piece) -> tuple[OpenMessage, Message]:
         """A new message, checked; and what is told of it."""
         content = clean(piece.content)
         fields = asdict(piece) | {"content": content[:MAX_CONTENT]}
@@ -182,7 +182,7 @@ class Gathering:
                 **fields,
             )
         )
-        opened = Open(replace(message, content=""))
+        opened = OpenMessage(replace(message, content=""))
         return opened, opened.grow(content)
 
     def _said(self) -> list[Message]:
@@ -197,7 +197,7 @@ class Gathering:
                 return []
             opened, _ = self._opened(Piece(content=content))
             return [opened.whole()]
-        told = Open(saying.message)
+        told = OpenMessage(saying.message)
         told.grow(content)
         return [told.whole()]
 
@@ -225,7 +225,7 @@ class Gathering:
             before.append(self._calls.pop(0).whole())
         return [*before, told]
 
-    def _call_of(self, call_id: str | None) -> Open | None:
+    def _call_of(self, call_id: str | None) -> OpenMessage | None:
         """The call whose result came: the oldest that waits of its id; without one, the newest."""
         if call_id is None:
             return self._calls[-1] if self._calls else None
@@ -276,7 +276,7 @@ def _goes_on(piece: Piece, message: Message) -> bool:
     )
 
 
-class Gathered:
+class GatheredMessages:
     """What a stream gave, as whole messages, of which it keeps the newest.
 
     Args:
@@ -285,14 +285,14 @@ class Gathered:
 
     def __init__(self, most: int = MAX_MESSAGE_LENGTH) -> None:
         self._most = most
-        self._pieces = Gathering("stream", None)
-        self._messages: dict[str, Message | Open] = {}
+        self._pieces = MessageBuilder("stream", None)
+        self._messages: dict[str, Message | OpenMessage] = {}
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """Each message in the order in which it began: whole, or as far as it has come."""
         return tuple(
-            replace(each.whole(), final=False) if isinstance(each, Open) else each
+            replace(each.whole(), final=False) if isinstance(each, OpenMessage) else each
             for each in self._messages.values()
         )
 
@@ -318,7 +318,11 @@ class Gathered:
             self._messages[message.id] = message
         else:
             known = self._messages.get(message.id)
-            opened = known if isinstance(known, Open) else Open(replace(message, content=""))
+            opened = (
+                known
+                if isinstance(known, OpenMessage)
+                else OpenMessage(replace(message, content=""))
+            )
             opened.grow(message.content)
             self._messages[message.id] = opened
         while len(self._messages) > self._most:

@@ -42,7 +42,7 @@ Act = Callable[[AsyncAgentStepper | None, Any], Awaitable[Any]]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RecordedResult:
     """What came of something that was recorded.
 
     Args:
@@ -109,7 +109,7 @@ class Recording:
         if timeline is not None and timeline.run.stopping:
             await self.stopped()
 
-    async def tool(self, name: str, args: Any, act: Act) -> Outcome:
+    async def tool(self, name: str, args: Any, act: Act) -> RecordedResult:
         """Do something, in a person's hands where a debugger is there.
 
         Args:
@@ -125,7 +125,7 @@ class Recording:
         """
         dbg = await self._open()
         if dbg is None:
-            return Outcome(await act(None, args))
+            return RecordedResult(await act(None, args))
         call = dbg.tool(name, args)
         begun, done, mine = False, False, None
         self._open_turns += 1
@@ -145,13 +145,13 @@ class Recording:
             if begun and not done:
                 raise  # something that the agent asked for got lost
             self._lost(dbg, error)
-            return Outcome(mine if done else await act(None, args))
+            return RecordedResult(mine if done else await act(None, args))
         finally:
             self._open_turns -= 1
             if self._open_turns == 0 and self._dbg is not None:
                 self._dbg._live().link.await_message()
             self._look()
-        return Outcome(call.result, edited=not done or call.result is not mine)
+        return RecordedResult(call.result, edited=not done or call.result is not mine)
 
     def withdraw(self) -> None:
         """A turn was broken off: what still waits in the debugger, on a thread say, ends there."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from agentstepper_nb import AgentStepper, AgentStepperCore, AsyncAgentStepper
 from agentstepper_nb.chat.connectors.function import FunctionAgent
-from agentstepper_nb.chat.recording import Halting
+from agentstepper_nb.chat.run_recorder import Halting
 from agentstepper_nb.protocol.chat import Ending
 from agentstepper_nb.protocol.values import AgentState, RunState, Side
 from agentstepper_nb.protocol.values import Ending as RunEnding

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.chat.backend import Backend, UserInput
-from agentstepper_nb.chat.feed import Feed
+from agentstepper_nb.chat.event_feed import EventFeed
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.chat import (
     Begin,
@@ -60,7 +60,7 @@ def delta(id: str, text: str) -> Delta:
 
 async def test_pieces_of_a_message_that_wait_are_one() -> None:
     source = Source()
-    events = Feed("s", source.attach).read()
+    events = EventFeed("s", source.attach).read()
     await anext(events)
     source.tell(delta("a", "x"), delta("a", "y"), delta("b", "z"), delta("a", "!"))
     got = [await anext(events) for _ in range(3)]
@@ -71,7 +71,7 @@ async def test_pieces_of_a_message_that_wait_are_one() -> None:
 
 async def test_a_whole_message_stands_for_its_pieces_that_wait() -> None:
     source = Source()
-    events = Feed("s", source.attach).read()
+    events = EventFeed("s", source.attach).read()
     begin = await anext(events)
     assert isinstance(begin, Begin)
     whole = Said(message=message("xyz", id="a"))
@@ -93,7 +93,7 @@ async def test_a_slow_reader_gets_a_new_begin_in_place_of_what_it_missed(
     bounds: dict[str, int],
 ) -> None:
     source = Source()
-    events = Feed("s", source.attach, **bounds).read()
+    events = EventFeed("s", source.attach, **bounds).read()
     await anext(events)
     for number in range(1000):
         source.tell(delta(str(number), "some text"))
@@ -107,7 +107,7 @@ async def test_a_slow_reader_gets_a_new_begin_in_place_of_what_it_missed(
 
 async def test_one_event_may_be_of_any_size() -> None:
     source = Source()
-    events = Feed("s", source.attach, most_weight=100).read()
+    events = EventFeed("s", source.attach, most_weight=100).read()
     await anext(events)
     waiting = asyncio.ensure_future(anext(events))
     await asyncio.sleep(0)
@@ -120,7 +120,7 @@ async def test_one_event_may_be_of_any_size() -> None:
 
 async def test_a_session_that_was_removed_ends_the_stream_also_for_who_missed_that() -> None:
     source = Source()
-    fast, slow = Feed("s", source.attach).read(), Feed("s", source.attach, most=3).read()
+    fast, slow = EventFeed("s", source.attach).read(), EventFeed("s", source.attach, most=3).read()
     await anext(fast)
     await anext(slow)
     source.tell(*(delta(str(number), "x") for number in range(5)))

@@ -13,7 +13,12 @@ from msgspec.structs import replace
 
 from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.connector import Replace
-from agentstepper_nb.chat.gathering import MAX_CALLS, MAX_CONTENT, Gathered, Gathering
+from agentstepper_nb.chat.message_builder import (
+    MAX_CALLS,
+    MAX_CONTENT,
+    GatheredMessages,
+    MessageBuilder,
+)
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.chat import Message, Piece
 from tests.chat.house import refused
@@ -21,9 +26,9 @@ from tests.chat.house import refused
 PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 20
 
 
-def a_gathering() -> Gathering:
+def a_gathering() -> MessageBuilder:
     ids, times = count(1), count(1)
-    return Gathering("s", "ann", lambda: float(next(times)), lambda: f"m{next(ids)}")
+    return MessageBuilder("s", "ann", lambda: float(next(times)), lambda: f"m{next(ids)}")
 
 
 def told(*items: Any) -> list[Message]:
@@ -34,7 +39,7 @@ def told(*items: Any) -> list[Message]:
 
 def whole(*items: Any) -> list[Message]:
     """The messages, in the order in which they began."""
-    gathered = Gathered()
+    gathered = GatheredMessages()
     for message in told(*items):
         gathered.take(message)
     return list(gathered.messages)
@@ -299,11 +304,11 @@ def test_what_cannot_be_said_is_refused_and_changes_nothing(item: Any, why: str)
 
 
 def test_a_stream_keeps_the_newest() -> None:
-    gathered = Gathered(most=2)
+    gathered = GatheredMessages(most=2)
     for text in ("a", pieces.console("b"), "c", "d"):
         gathered.take(text)
     assert [(m.content, m.final) for m in gathered.messages] == [("b", True), ("cd", False)]
     gathered.take(3)
     gathered.close()
     assert [(m.content, m.final) for m in gathered.messages] == [("b", True), ("cd", True)]
-    assert Gathered().messages == ()
+    assert GatheredMessages().messages == ()
