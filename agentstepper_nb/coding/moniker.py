@@ -20,7 +20,7 @@ from ..models import registry
 from ..protocol.coding_settings import CodingSettings
 from ..runtime.frame import FrameIn, FrameOut
 from ..runtime.moniker import Moniker, Task
-from ..runtime.monikers.config import Said, check_provider, config_of
+from ..runtime.monikers.asking import Said, check_provider, config_of
 from ..sdk.door import ambient
 from .options import Options, options_of
 from .orchestrator import RunResult

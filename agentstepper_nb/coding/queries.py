@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
 from ..errors import ModelError
 from ..llm_wire.answers import Answer, Gathering, Ids
 from ..llm_wire.conversation import AssistantMessage, ModelRequest
-from ..llm_wire.events import AgentEvent, ToolCallReady, TraceEvent
+from ..llm_wire.events import ToolCallReady, TraceEvent
 from ..llm_wire.shown import answer_as_json, answer_from_json, request_as_json, request_from_json
+from ..models.base import events_of
 from ..protocol.coding import SandboxReport
 from .sandbox import SandboxMode
 from .session_log import EDITED
@@ -20,8 +20,6 @@ from .transcript import Transcript, complaint
 from .workspace import LocalWorkspace
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
     from ..models.base import ModelProvider
     from ..sdk.aclient import AsyncAgentStepper
 
@@ -142,27 +140,15 @@ class Queries:
 
     async def _stream(self, request: ModelRequest) -> Answer:
         gathering = Gathering(request.messages)
-        stream = cast("AsyncGenerator[AgentEvent, None]", self._provider.stream(request))
-        async with aclosing(stream):
-            while (event := await self._next(stream)) is not None:
-                self._transcript.tell(gathering.take(event))
         try:
+            async with aclosing(events_of(self._provider, request, self._silence)) as events:
+                async for event in events:
+                    self._transcript.tell(gathering.take(event))
             return gathering.answer()
         except ModelError as error:
             if gathering.explained:
                 raise
             raise self._failed(error.kind, str(error)) from None
-
-    async def _next(self, stream: AsyncGenerator[AgentEvent, None]) -> AgentEvent | None:
-        limit = asyncio.timeout(self._silence)
-        try:
-            async with limit:
-                return await anext(stream, None)
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            text = f"The model said nothing for {self._silence:g} s. Try again."
-            raise self._failed("timeout", text) from None
 
     def _edited(self, request: ModelRequest, prompt: Any) -> ModelRequest:
         """The request as a person edited it; the conversation goes on from there."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping
-from typing import Final, Protocol
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
+from typing import Final, Protocol, cast
 
+from ..errors import ModelError
 from ..llm_wire.conversation import ModelRequest
 from ..llm_wire.events import AgentEvent
 
@@ -69,6 +72,39 @@ class ModelProvider(Protocol):
 
     async def close(self) -> None:
         """Close its connections."""
+
+
+async def events_of(
+    provider: ModelProvider, request: ModelRequest, silence_s: float | None
+) -> AsyncGenerator[AgentEvent, None]:
+    """Ask once, and give the events of the answer as they come.
+
+    Args:
+        provider: Whom to ask.
+        request: The question.
+        silence_s: Seconds that the model may let pass between two events; None is without end.
+
+    Raises:
+        ModelError: `timeout`: the model said nothing for so long.
+    """
+    stream = cast("AsyncGenerator[AgentEvent, None]", provider.stream(request))
+    async with aclosing(stream):
+        while (event := await _next(stream, silence_s)) is not None:
+            yield event
+
+
+async def _next(
+    stream: AsyncGenerator[AgentEvent, None], silence_s: float | None
+) -> AgentEvent | None:
+    limit = asyncio.timeout(silence_s)
+    try:
+        async with limit:
+            return await anext(stream, None)
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        text = f"The model said nothing for {silence_s:g} s. Try again."
+        raise ModelError("timeout", text) from None
 
 
 def from_environment(

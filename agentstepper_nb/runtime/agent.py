@@ -11,11 +11,10 @@ from ..protocol.runtime import AgentState, SessionStatus
 from ..protocol.runtime_asks import Finish
 from . import changes
 from .changes import Done
-from .core import AgentBase, InterruptMixin, PauseMixin, StopMixin
+from .core import AgentBase, Controllable
 from .frame import FrameIn
-from .keeping import OVER, Keeping
+from .keeping import OVER, Keeping, Surroundings
 from .moniker import Moniker, MonikerFactory, Task
-from .recording import Surroundings
 from .runner import FAILURES, Runner, was_cancelled
 from .watching import Watching
 
@@ -27,7 +26,7 @@ CANCELS: Final = 5
 CLOSE_S: Final = 5.0
 
 
-class SessionAgent(AgentBase, InterruptMixin, PauseMixin, StopMixin):
+class SessionAgent(AgentBase, Controllable):
     """Runs a session, from the snapshot that it is given.
 
     Each of its actions changes the session and keeps that together with the action's end, all or

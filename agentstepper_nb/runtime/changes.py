@@ -20,9 +20,8 @@ from ..protocol.runtime import (
 )
 from ..protocol.runtime_asks import Finish
 from .frame import FIRST_STEP, FrameIn, FrameOut
-from .keeping import Change, Context, session_over
+from .keeping import Change, Context, kept, session_over
 from .limits import verdict
-from .texts import kept
 
 #: Characters that wait to be told to the next step: a session that is paused hears all the while.
 MOST_GUIDANCE = 2_000_000

@@ -104,3 +104,7 @@ class StopMixin:
     async def asked_to_stop(self) -> None:
         """Wait until it is to stop."""
         await self._stop.wait()
+
+
+class Controllable(InterruptMixin, PauseMixin, StopMixin):
+    """Can be told something, asked to pause and to go on, and asked to stop."""

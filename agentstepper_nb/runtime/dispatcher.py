@@ -8,26 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import aclosing, suppress
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from ..errors import AgentStopped, CommandError
 from ..protocol.runtime import Action, ActionKind, ActionStatus, AgentState
 from ..protocol.runtime_asks import (
-    Adopt,
     Claim,
-    Claimed,
     Finish,
     Release,
     Renew,
     Renewed,
-    States,
     Write,
-    Written,
 )
-from ..protocol.runtime_wire import Wake, Wakes
-from .texts import kept
+from ..protocol.runtime_wire import Wakes
+from .keeping import kept
+
+if TYPE_CHECKING:
+    from .remote_queue import RemoteQueue
 
 #: Seconds that a lease lasts, and between two looks at the queue that nothing woke.
 LEASE_S: Final = 10.0
@@ -46,30 +45,6 @@ NOT_OURS: Final = frozenset({"stale_epoch", "stale_claim"})
 #: Does an action, and keeps that it is done together with what it did. What it raises is kept as the
 #: action's error. It is given the action's session as it stood when the action was claimed.
 Handler = Callable[[Action, AgentState | None], Awaitable[None]]
-
-
-class Queue(Protocol):
-    """What a worker needs of the Core; see `store.runtime.base.RuntimeStore`."""
-
-    async def claim(self, ask: Claim) -> Claimed:
-        """Claim the next action, and its session."""
-
-    async def renew(self, ask: Renew) -> Renewed:
-        """Renew all leases of an owner."""
-
-    async def adopt(self, ask: Adopt) -> States:
-        """Take sessions that nobody has."""
-
-    async def release(self, ask: Release) -> None:
-        """Give leases back."""
-
-    async def write(self, ask: Write) -> Written:
-        """Keep what became of a session."""
-
-    def wakes(self, ask: Wakes) -> AsyncGenerator[Wake, None]:
-        """Hear where something may be ready: at first, and each time. It ends where that is over; the
-        next one may take until the Core is there again.
-        """
 
 
 class Tenants(Protocol):
@@ -125,7 +100,7 @@ class Dispatcher:
 
     def __init__(
         self,
-        queue: Queue,
+        queue: RemoteQueue,
         handlers: Mapping[ActionKind, Handler],
         *,
         owner: str,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -13,8 +13,11 @@ from ..protocol.runtime import LIVE, Action, ActionKind, ActionStatus, AgentStat
 from ..protocol.runtime_asks import Finish, Write
 from ..protocol.runtime_wire import CreateAgent, Destroy, Input, Interrupt
 from .dispatcher import NOT_OURS, Handler, told
-from .registry import Agent
 from .rehydrate import Household
+
+if TYPE_CHECKING:
+    from .agent import SessionAgent
+
 
 Payload = TypeVar("Payload", bound=Struct)
 
@@ -95,7 +98,7 @@ class Handlers:
         self,
         action: Action,
         state: AgentState | None,
-        do: Callable[[Agent, Finish], Awaitable[None]],
+        do: Callable[[SessionAgent, Finish], Awaitable[None]],
     ) -> None:
         """Let the agent of the action's session do it; it lives here from now on."""
         state = _known(action, state)

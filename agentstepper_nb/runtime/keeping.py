@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
@@ -13,8 +15,75 @@ from msgspec.structs import replace
 from ..errors import CommandError
 from ..protocol.runtime import LIVE, AgentState, AgentStep, ConversationMessage
 from ..protocol.runtime_asks import Finish, Write
-from .recording import Surroundings
-from .stopwatch import Stopwatch
+
+if TYPE_CHECKING:
+    from .remote_queue import RemoteQueue
+
+
+#: Characters of an error that are kept.
+MOST_ERROR: Final = 10_000
+
+
+def kept(text: str) -> str:
+    """An error that can be kept: without half characters, which no JSON has, and not endless.
+
+    Args:
+        text: As it was raised: it must never be why its action, or its step, can't be kept.
+    """
+    plain = text.encode(errors="replace").decode()
+    return plain if len(plain) <= MOST_ERROR else f"{plain[:MOST_ERROR]}…"
+
+
+class Stopwatch:
+    """Counts the seconds between `start` and `stop`, of all times together.
+
+    Args:
+        clock: Gives seconds; where they go back, nothing is counted.
+        before: Seconds that were counted before.
+    """
+
+    def __init__(self, clock: Callable[[], float], before: float = 0.0) -> None:
+        self._clock = clock
+        self._before = before
+        self._since: float | None = None
+
+    def start(self) -> None:
+        """Count from now on."""
+        if self._since is None:
+            self._since = self._clock()
+
+    def stop(self) -> None:
+        """Count no more, until it is started again."""
+        self._before, self._since = self.total(), None
+
+    def total(self) -> float:
+        """Seconds, so far."""
+        if self._since is None:
+            return self._before
+        return self._before + max(0.0, self._clock() - self._since)
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Where a session's agent runs.
+
+    Args:
+        owner: The worker, as its claims name it.
+        recorder: Keeps what becomes of sessions.
+        data_dir: The folder of this installation's runs.
+        log: The worker's.
+        clock: Gives POSIX seconds.
+        new_id: Gives ids.
+        debugger: Whether sessions are shown in the debugger.
+    """
+
+    owner: str
+    recorder: RemoteQueue
+    data_dir: Path
+    log: logging.Logger
+    clock: Callable[[], float]
+    new_id: Callable[[], str]
+    debugger: bool = True
 
 
 class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -6,52 +6,10 @@ import asyncio
 import logging
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from ..protocol.runtime_asks import Finish
-
-
-class Agent(Protocol):
-    """A session's agent, as those see it who have it do something; see `runtime.agent.SessionAgent`.
-
-    Each of `created`, `pause`, `resume`, `interrupt`, `input` and `destroy` keeps what it changes
-    together with the end of the action that asked for it.
-    """
-
-    @property
-    def session_id(self) -> str:
-        """Its session."""
-
-    @property
-    def epoch(self) -> int:
-        """Of its worker's hold on the session."""
-
-    def start(self) -> None:
-        """Begin, or go on where its state says."""
-
-    async def created(self, finish: Finish) -> None:
-        """It is about to begin."""
-
-    async def pause(self, finish: Finish) -> None:
-        """Halt after the step that is under way."""
-
-    async def resume(self, finish: Finish) -> None:
-        """Go on."""
-
-    async def interrupt(self, guidance: str, finish: Finish) -> None:
-        """Put guidance in the place of what the next frame was to be told."""
-
-    async def input(self, text: str, finish: Finish) -> None:
-        """Add to what the next frame is told."""
-
-    async def destroy(self, timeout_s: float, finish: Finish) -> None:
-        """End: by itself in this time, else by force."""
-
-    async def suspend(self) -> None:
-        """Break off, and keep nothing more."""
-
-    async def join(self) -> None:
-        """Wait until it has ended."""
+if TYPE_CHECKING:
+    from .agent import SessionAgent
 
 
 class Registry:
@@ -63,14 +21,14 @@ class Registry:
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
-        self._agents: dict[str, Agent] = {}
-        self._dropped: set[Agent] = set()
+        self._agents: dict[str, SessionAgent] = {}
+        self._dropped: set[SessionAgent] = set()
         self._watches: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
         return len(self._agents)
 
-    def get(self, session_id: str) -> Agent | None:
+    def get(self, session_id: str) -> SessionAgent | None:
         """The agent of a session that lives here."""
         return self._agents.get(session_id)
 
@@ -79,7 +37,7 @@ class Registry:
         return {id: agent.epoch for id, agent in self._agents.items()}
 
     @contextmanager
-    def expecting(self, agent: Agent) -> Iterator[None]:
+    def expecting(self, agent: SessionAgent) -> Iterator[None]:
         """Know a session by an agent that lives here from the end of this on, unless it fails.
 
         What the Core has kept of it is known there before it is here, and its next action may be at
@@ -94,19 +52,19 @@ class Registry:
         if self.get(agent.session_id) is agent:  # else it was let go meanwhile
             self.add(agent)
 
-    def add(self, agent: Agent) -> None:
+    def add(self, agent: SessionAgent) -> None:
         """Have an agent live here, and start it; until it ends, its session is known by it."""
         self._agents[agent.session_id] = agent
         agent.start()
         self._look_after(self._watch(agent), f"watch {agent.session_id}")
 
-    def drop(self, agent: Agent) -> None:
+    def drop(self, agent: SessionAgent) -> None:
         """Let it go, while others go on: it may take long, where its step doesn't end. Idempotent."""
         if agent not in self._dropped:
             self._dropped.add(agent)
             self._look_after(self.let_go(agent), f"drop {agent.session_id}")
 
-    async def let_go(self, agent: Agent) -> None:
+    async def let_go(self, agent: SessionAgent) -> None:
         """Its session is somebody else's, or this worker ends: break it off. Idempotent."""
         try:
             await agent.suspend()
@@ -128,7 +86,7 @@ class Registry:
         self._watches.add(task)
         task.add_done_callback(self._watches.discard)
 
-    async def _watch(self, agent: Agent) -> None:
+    async def _watch(self, agent: SessionAgent) -> None:
         try:
             await agent.join()
         except Exception:
@@ -136,6 +94,6 @@ class Registry:
         finally:
             self._forget(agent)
 
-    def _forget(self, agent: Agent) -> None:
+    def _forget(self, agent: SessionAgent) -> None:
         if self._agents.get(agent.session_id) is agent:
             del self._agents[agent.session_id]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
@@ -16,11 +16,16 @@ from ..errors import CommandError
 from ..protocol.runtime import AgentState
 from ..protocol.runtime_asks import Adopt, Finish, Renewed, States, Write
 from . import changes
-from .dispatcher import NOT_OURS, Queue, told
+from .dispatcher import NOT_OURS, told
 from .frame import FrameIn
+from .keeping import Surroundings
 from .moniker import MonikerFactory
-from .recording import Surroundings
-from .registry import Agent, Registry
+from .registry import Registry
+
+if TYPE_CHECKING:
+    from .agent import SessionAgent
+    from .remote_queue import RemoteQueue
+
 
 #: Sessions that are taken in at once, and the seconds between two such: each of them opens a connection
 #: to the debugger and begins a step.
@@ -28,7 +33,7 @@ BATCH: Final = 20
 PAUSE_S: Final = 0.05
 
 #: Makes a session's agent.
-AgentMaker = Callable[[AgentState, MonikerFactory, Surroundings], Agent]
+AgentMaker = Callable[[AgentState, MonikerFactory, Surroundings], "SessionAgent"]
 #: Gives the moniker of a name; `CommandError` where there is none.
 Find = Callable[[str], MonikerFactory]
 #: Refuses a config that a moniker can't work with, by a `CommandError`.
@@ -51,7 +56,7 @@ class Household:
 
     def __init__(
         self,
-        queue: Queue,
+        queue: RemoteQueue,
         registry: Registry,
         surroundings: Surroundings,
         make: AgentMaker,
@@ -100,7 +105,7 @@ class Household:
 
     # ---- for handlers -------------------------------------------------------------------------------
 
-    def new_agent(self, state: AgentState) -> Agent:
+    def new_agent(self, state: AgentState) -> SessionAgent:
         """The agent of a session that is created, which doesn't live here yet.
 
         Raises:
@@ -109,7 +114,7 @@ class Household:
         self._check(state.moniker, state.config)
         return self._agent(state)
 
-    async def bring_back(self, state: AgentState) -> Agent:
+    async def bring_back(self, state: AgentState) -> SessionAgent:
         """A session's agent; where none of this hold on the session lives here, one does from now on.
 
         Args:
@@ -141,7 +146,7 @@ class Household:
         log.warning("the session %s can't live: %s", state.session_id, told(error))
         await self.surroundings.recorder.write(self._broken(state, told(error), finished))
 
-    def _agent(self, state: AgentState) -> Agent:
+    def _agent(self, state: AgentState) -> SessionAgent:
         return self._make(state, self._find(state.moniker), self.surroundings)
 
     # ---- taking in ----------------------------------------------------------------------------------

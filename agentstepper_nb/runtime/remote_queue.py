@@ -37,7 +37,7 @@ _BREATH_S: Final = 0.05
 class RemoteQueue:
     """Asks the Core, and again where the connection broke before the answer came: asked twice, a store
     answers the same, and leases are counted from when the Core is asked. So a call lasts until the
-    Core is there, and can keep what it is asked to. It is a `Queue` and a `Recorder`.
+    Core is there, and can keep what it is asked to.
 
     Args:
         core: The worker's way to the Core.

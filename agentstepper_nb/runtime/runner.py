@@ -5,52 +5,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Final, Protocol
+from typing import Any, Final
 
 from msgspec import UNSET
 
 from ..errors import AgentStepperError, AgentStopped
 from . import changes
 from .changes import Done
+from .core import Controllable
 from .frame import FrameIn, FrameOut
 from .keeping import Keeping
 from .limits import Tries, time_left, time_over
 from .moniker import Moniker
-from .waits import first
 from .watching import Attempt, Watching
 
 _STOPPED: Final = "A person pressed Stop in the debugger."
 #: What a moniker's code may end with: none of it may end its worker, too.
 FAILURES: Final = (Exception, BaseExceptionGroup, SystemExit, asyncio.CancelledError)
-
-
-class Controlled(Protocol):
-    """What the loop looks at; the mixins of `core` make one."""
-
-    @property
-    def paused(self) -> bool:
-        """Whether it is to pause."""
-
-    @property
-    def stopping(self) -> bool:
-        """Whether it is to stop."""
-
-    async def resumed(self) -> None:
-        """Wait while it is to pause."""
-
-    async def asked_to_pause(self) -> None:
-        """Wait until it is to pause."""
-
-    async def asked_to_stop(self) -> None:
-        """Wait until it is to stop."""
-
-    async def hear(self) -> str:
-        """Wait until it is told something."""
-
-    def heard(self) -> list[str]:
-        """Take what it was told: it stands in the snapshot."""
 
 
 class Runner:
@@ -68,7 +41,7 @@ class Runner:
 
     def __init__(
         self,
-        agent: Controlled,
+        agent: Controllable,
         keeping: Keeping,
         moniker: Moniker,
         watching: Watching,
@@ -215,3 +188,24 @@ def _said(error: BaseException) -> str:
     if isinstance(error, AgentStepperError):
         return str(error)
     return f"{type(error).__name__}: {error}"
+
+
+async def first(*waits: Coroutine[Any, Any, object], within: float = math.inf) -> bool:
+    """Wait until one of these is over; the others are cancelled.
+
+    Args:
+        waits: What is waited for.
+        within: Seconds to wait at most.
+
+    Returns:
+        Whether one was over in that time.
+    """
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    try:
+        limit = None if within == math.inf else within
+        done, _ = await asyncio.wait(tasks, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+        return bool(done)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -16,7 +16,7 @@ from ..rpc.line import Service
 from ..worker.service import ServiceContext
 from .dispatcher import Dispatcher
 from .handlers import Handlers
-from .recording import Surroundings
+from .keeping import Surroundings
 from .registry import Registry
 from .rehydrate import Household
 from .remote_queue import RemoteQueue

@@ -14,7 +14,7 @@ from agentstepper_nb.coding.service import create
 from agentstepper_nb.errors import CommandError, ModelError
 from agentstepper_nb.models import registry
 from agentstepper_nb.protocol import coding as wire
-from agentstepper_nb.runtime.monikers.config import open_provider
+from agentstepper_nb.runtime.monikers.asking import open_provider
 from agentstepper_nb.runtime.monikers.joke import JokeMoniker
 from agentstepper_nb.runtime.monikers.llm import LlmMoniker
 from agentstepper_nb.worker.service import ServiceContext

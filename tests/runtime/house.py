@@ -22,11 +22,11 @@ from agentstepper_nb.protocol.runtime import (
 from agentstepper_nb.protocol.runtime_asks import ActionQuery, StateQuery, StepQuery
 from agentstepper_nb.protocol.runtime_wire import NewAction, WatchTopic
 from agentstepper_nb.runtime.agent import SessionAgent
-from agentstepper_nb.runtime.dispatcher import Dispatcher, Queue
+from agentstepper_nb.runtime.dispatcher import Dispatcher
 from agentstepper_nb.runtime.frame import FrameIn, FrameOut
 from agentstepper_nb.runtime.handlers import Handlers
+from agentstepper_nb.runtime.keeping import Surroundings
 from agentstepper_nb.runtime.moniker import Moniker, MonikerFactory, Task
-from agentstepper_nb.runtime.recording import Surroundings
 from agentstepper_nb.runtime.registry import Registry
 from agentstepper_nb.runtime.rehydrate import Household
 from agentstepper_nb.store.runtime.base import RuntimeStore
@@ -116,7 +116,7 @@ class Worker:
         options: The dispatcher's.
     """
 
-    def __init__(self, core: Core, queue: Queue, folder: Path, **options: Any) -> None:
+    def __init__(self, core: Core, queue: Any, folder: Path, **options: Any) -> None:
         self.owner = f"worker:{uuid4()}"
         self.registry = Registry(LOG)
         surroundings = Surroundings(
@@ -177,7 +177,7 @@ class Core:
 
     @asynccontextmanager
     async def worker(
-        self, queue: Queue | None = None, **options: Any
+        self, queue: Any | None = None, **options: Any
     ) -> AsyncGenerator[Worker, None]:
         """A worker that dispatches."""
         worker = Worker(self, queue or self.runtime, self._folder, **options)

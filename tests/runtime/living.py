@@ -37,8 +37,8 @@ from agentstepper_nb.protocol.runtime_asks import (
 )
 from agentstepper_nb.runtime.agent import SessionAgent
 from agentstepper_nb.runtime.frame import FrameIn, FrameOut
+from agentstepper_nb.runtime.keeping import Surroundings
 from agentstepper_nb.runtime.moniker import Moniker, MonikerFactory, Task
-from agentstepper_nb.runtime.recording import Surroundings
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
 
 #: Seconds that a claim lasts, by the house's clock, which nobody moves but the test.

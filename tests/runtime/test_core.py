@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.runtime.core import AgentBase, InterruptMixin, PauseMixin, StopMixin
-from agentstepper_nb.runtime.stopwatch import Stopwatch
-from agentstepper_nb.runtime.waits import first
+from agentstepper_nb.runtime.keeping import Stopwatch
+from agentstepper_nb.runtime.runner import first
 from tests.helpers.loops import on_loop
 
 MIXINS = (InterruptMixin, PauseMixin, StopMixin)

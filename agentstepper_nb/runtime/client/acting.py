@@ -1,27 +1,64 @@
-"""Actions: creating agents, and steering them."""
+"""Actions: creating agents, and steering them; and how clients say the words of the protocol."""
 
 from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from ...protocol import runtime_methods as methods
-from ...protocol.runtime import Action, ActionKind, ActionStatus, Delivery, Json, Limits
+from ...protocol.runtime import (
+    Action,
+    ActionKind,
+    ActionStatus,
+    Delivery,
+    Json,
+    Limits,
+    SessionStatus,
+)
 from ...protocol.runtime_asks import DEFAULT_LIMIT, ActionQuery
 from ...protocol.runtime_wire import Acted, CreateAgent, Destroy, Input, Interrupt, NewAction
 from ...rpc.client import ClientLine
-from .words import member, new_id
+
+Member = TypeVar("Member", bound=StrEnum)
+
+
+def new_id() -> str:
+    """An id of the client's own: what has one can be asked again, and is done once."""
+    return str(uuid.uuid4())
+
+
+def member(kind: type[Member], name: str) -> Member:
+    """A word of the protocol's.
+
+    Args:
+        kind: Its kind.
+        name: The word.
+
+    Raises:
+        ValueError: There is no such word; the text says which there are.
+    """
+    try:
+        return kind(name)
+    except ValueError:
+        known = ", ".join(kind)
+        raise ValueError(f"{name!r} is no {kind.__name__}: take one of {known}.") from None
+
+
+def statuses(given: str | Sequence[str]) -> tuple[SessionStatus, ...]:
+    """Statuses of sessions: one by its name, or several."""
+    names = (given,) if isinstance(given, str) else given
+    return tuple(member(SessionStatus, name) for name in names)
 
 
 class Acting:
-    """What enqueues actions, and lists them.
+    """What enqueues actions, and lists them."""
 
-    Args:
-        line: Asks the Core.
-    """
-
-    def __init__(self, line: ClientLine) -> None:
-        self._line = line
+    _line: ClientLine  # asks the Core
 
     async def create_agent(
         self,

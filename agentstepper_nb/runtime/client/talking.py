@@ -32,18 +32,13 @@ from ...protocol.runtime_wire import (
     SetConversation,
 )
 from ...rpc.client import ClientLine
-from .words import member, new_id
+from .acting import member, new_id
 
 
 class Talking:
-    """What begins conversations, says something in them, and reads them.
+    """What begins conversations, says something in them, and reads them."""
 
-    Args:
-        line: Asks the Core.
-    """
-
-    def __init__(self, line: ClientLine) -> None:
-        self._line = line
+    _line: ClientLine  # asks the Core
 
     async def create_conversation(
         self,

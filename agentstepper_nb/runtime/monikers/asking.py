@@ -1,26 +1,130 @@
-"""Asking a model within a step, with question and answer in a person's hands where a debugger is."""
+"""What monikers share that ask a model: a config, a provider, and a question that can be stepped."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, Protocol, TypeVar
+
+import msgspec
+from msgspec import Meta
 
 from ...errors import ModelError
 from ...llm_wire.answers import Answer, Gathering
 from ...llm_wire.conversation import AssistantMessage, ModelRequest
 from ...llm_wire.events import AgentEvent
-from ...llm_wire.shown import (
-    answer_as_json,
-    answer_from_json,
-    request_as_json,
-    request_from_json,
-)
-from ...models.base import ModelProvider
+from ...llm_wire.shown import answer_as_json, answer_from_json, request_as_json, request_from_json
+from ...models import registry
+from ...models.base import ModelProvider, events_of
+from ..moniker import Moniker, Task
 
 if TYPE_CHECKING:
     from ...sdk.aclient import AsyncAgentStepper
+
+
+Config = TypeVar("Config")
+
+#: A text that says something.
+Said = Annotated[str, Meta(min_length=1, max_length=100_000)]
+#: A wait between two steps, in seconds.
+Interval = Annotated[float, Meta(ge=0, le=366 * 86_400)]
+
+
+def config_of(config: Any, kind: type[Config]) -> Config:
+    """A config, checked.
+
+    Args:
+        config: As a session is created with it; None is one that says nothing.
+        kind: What it has to be.
+
+    Raises:
+        ValueError: What is wrong with it, for a person.
+    """
+    return msgspec.convert({} if config is None else config, kind)
+
+
+class ModelConfig(Protocol):
+    """What a moniker is created with that asks a model."""
+
+    @property
+    def provider(self) -> str:
+        """Who serves the model, as `--provider` has it."""
+
+    @property
+    def model(self) -> str:
+        """The model's name there."""
+
+    @property
+    def interval_s(self) -> float:
+        """Seconds between two steps."""
+
+
+C = TypeVar("C", bound=ModelConfig)
+
+
+class ModelMoniker(Moniker, Generic[C]):
+    """The base of monikers that ask a model; a subclass names the class of its config."""
+
+    config_class: type[C]
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self._config = config_of(task.config, self.config_class)
+        self._opened: ModelProvider | None = None
+
+    @classmethod
+    def check(cls, config: Any) -> None:
+        """See `Moniker.check`."""
+        checked = config_of(config, cls.config_class)
+        check_provider(checked.provider, checked.model)
+
+    def provider(self) -> ModelProvider:
+        """What serves the model, opened with the first question."""
+        if self._opened is None:
+            self._opened = open_provider(self._config.provider, self._config.model)
+        return self._opened
+
+    def pause_s(self) -> float:
+        """The interval."""
+        return self._config.interval_s
+
+    async def close(self) -> None:
+        """Close the model's connections."""
+        provider, self._opened = self._opened, None
+        if provider is not None:
+            await provider.close()
+
+
+def check_provider(name: str, model: str) -> None:
+    """Refuse a provider that can't be named, or a model that a config may not name.
+
+    Raises:
+        ValueError: There is none of that name, and says which there are; or see
+            `registry.check_message`.
+    """
+    if name not in registry.names():
+        text = f"There is no provider {name!r}; there are {', '.join(registry.names())}."
+        raise ValueError(text)
+    try:
+        registry.check_message(name, model)
+    except ModelError as error:
+        raise ValueError(str(error)) from None
+
+
+def open_provider(name: str, model: str) -> ModelProvider:
+    """A provider, for the first question.
+
+    Raises:
+        ModelError: It lacks what it needs: a key, a package; or see `registry.check_message`.
+    """
+    registry.check_message(name, model)
+    try:
+        return registry.create(name, model)
+    except ModelError:
+        raise
+    except Exception as error:  # whatever a client does without its key
+        raise ModelError("invalid", f"The provider {name!r} can't be used: {error}") from error
+
 
 #: Seconds that a model may let pass between two events.
 SILENCE_S: Final = 300.0
@@ -73,25 +177,12 @@ async def _answer(
     tell: Callable[[AgentEvent], object] | None,
 ) -> Answer:
     gathering = Gathering(request.messages)
-    stream = cast("AsyncGenerator[AgentEvent, None]", provider.stream(request))
-    async with aclosing(stream):
-        while (event := await _next(stream, silence_s)) is not None:
+    async with aclosing(events_of(provider, request, silence_s)) as events:
+        async for event in events:
             event = gathering.take(event)
             if tell is not None:
                 tell(event)
     return gathering.answer()
-
-
-async def _next(stream: AsyncGenerator[AgentEvent, None], silence_s: float) -> AgentEvent | None:
-    limit = asyncio.timeout(silence_s)
-    try:
-        async with limit:
-            return await anext(stream, None)
-    except TimeoutError:
-        if not limit.expired():
-            raise
-        text = f"The model said nothing for {silence_s:g} s. Try again."
-        raise ModelError("timeout", text) from None
 
 
 def _edited(prompt: object, request: ModelRequest) -> ModelRequest:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import msgspec
 from msgspec import UNSET, Struct
 
 from ...llm_wire.conversation import ModelRequest, UserMessage
-from ...models.base import ModelProvider
 from ..frame import FrameIn, FrameOut
-from ..moniker import Moniker, Task
-from .asking import ask
-from .config import Interval, Said, check_provider, config_of, open_provider
+from .asking import Interval, ModelMoniker, Said, ask
 
 #: Characters of guidance that make a subject.
 LONGEST_SUBJECT: Final = 200
@@ -46,22 +43,12 @@ class Told(Struct, frozen=True, kw_only=True):
     count: int = 0
 
 
-class JokeMoniker(Moniker):
+class JokeMoniker(ModelMoniker[JokeConfig]):
     """Tells a joke a step."""
 
     name: ClassVar[str] = "joke"
     stop_on_done: ClassVar[bool] = False
-
-    def __init__(self, task: Task) -> None:
-        super().__init__(task)
-        self._config = config_of(task.config, JokeConfig)
-        self._provider: ModelProvider | None = None
-
-    @classmethod
-    def check(cls, config: Any) -> None:
-        """See `Moniker.check`."""
-        checked = config_of(config, JokeConfig)
-        check_provider(checked.provider, checked.model)
+    config_class = JokeConfig
 
     async def step(self, frame: FrameIn) -> FrameOut:
         """Tell a joke, on another subject where guidance names one."""
@@ -77,16 +64,6 @@ class JokeMoniker(Moniker):
             done=False,
         )
 
-    def pause_s(self) -> float:
-        """The interval."""
-        return self._config.interval_s
-
-    async def close(self) -> None:
-        """Close the model's connections."""
-        provider, self._provider = self._provider, None
-        if provider is not None:
-            await provider.close()
-
     def _told(self, frame: FrameIn) -> Told:
         """The state, with guidance taken in; an edited one may be anything."""
         try:
@@ -99,13 +76,10 @@ class JokeMoniker(Moniker):
         return Told(subject=subject or told.subject, count=told.count)
 
     async def _joke(self, number: int, subject: str) -> str:
-        config = self._config
-        if self._provider is None:
-            self._provider = open_provider(config.provider, config.model)
         request = ModelRequest(
-            model=config.model,
+            model=self._config.model,
             system=_SYSTEM,
             messages=(UserMessage(content=f"Tell me joke number {number} about {subject}."),),
         )
-        answer = await ask(self._provider, request, self.task.dbg)
+        answer = await ask(self.provider(), request, self.task.dbg)
         return answer.content

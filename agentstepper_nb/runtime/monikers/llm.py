@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, ClassVar, Final
 
 import msgspec
 from msgspec import Meta, Struct
@@ -21,9 +21,7 @@ from ...models.base import ModelProvider
 from ...sdk.aclient import AsyncAgentStepper
 from ..frame import FrameIn, FrameOut
 from ..frames import SCHEMA, parsed
-from ..moniker import Moniker, Task
-from .asking import ask
-from .config import Interval, Said, check_provider, config_of, open_provider
+from .asking import Interval, ModelMoniker, Said, ask
 
 #: The tool by which a model answers; models without tools write the same JSON as text.
 TOOL: Final = ToolSpec(
@@ -117,38 +115,15 @@ async def run_moniker_step(frame: FrameIn, task: LlmTask) -> FrameOut:
         raise FrameError(f"The model's answer is no frame, nor was its first: {error}") from None
 
 
-class LlmMoniker(Moniker):
+class LlmMoniker(ModelMoniker[LlmConfig]):
     """Does what its config tells a model."""
 
     name: ClassVar[str] = "llm"
-
-    def __init__(self, task: Task) -> None:
-        super().__init__(task)
-        self._config = config_of(task.config, LlmConfig)
-        self._provider: ModelProvider | None = None
-
-    @classmethod
-    def check(cls, config: Any) -> None:
-        """See `Moniker.check`."""
-        checked = config_of(config, LlmConfig)
-        check_provider(checked.provider, checked.model)
+    config_class = LlmConfig
 
     async def step(self, frame: FrameIn) -> FrameOut:
         """See `run_moniker_step`."""
-        config = self._config
-        if self._provider is None:
-            self._provider = open_provider(config.provider, config.model)
-        return await run_moniker_step(frame, LlmTask(config, self._provider, self.task.dbg))
-
-    def pause_s(self) -> float:
-        """The interval."""
-        return self._config.interval_s
-
-    async def close(self) -> None:
-        """Close the model's connections."""
-        provider, self._provider = self._provider, None
-        if provider is not None:
-            await provider.close()
+        return await run_moniker_step(frame, LlmTask(self._config, self.provider(), self.task.dbg))
 
 
 async def _ask(messages: tuple[ChatMessage, ...], task: LlmTask) -> AssistantMessage:
