@@ -74,6 +74,11 @@ def noted(result: ToolResult, **notes: Any) -> ToolResult:
     return replace(result, diagnostics={**(result.diagnostics or {}), **notes})
 
 
+def cut(text: str, limit: int) -> str:
+    """The beginning of a text, with a note on its length where something is missing."""
+    return text if len(text) <= limit else f"{text[:limit]}\n[… {len(text):,} characters in all]"
+
+
 def arguments(args_json: str) -> Any:
     """A call's arguments; as the model wrote them where that is no JSON."""
     try:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -37,6 +36,9 @@ MOST_SESSIONS: Final = 100
 APPROVAL_TIMEOUT: Final = 300.0
 
 Params = TypeVar("Params")
+
+#: Answers a method once.
+_Answer = Callable[[Any], Awaitable[Struct | None]]
 
 
 def create(context: ServiceContext) -> Service:
@@ -70,19 +72,6 @@ def create(context: ServiceContext) -> Service:
     return CodingService(opened, context)
 
 
-@dataclass(frozen=True)
-class _Method(Generic[Params]):
-    """One that is answered once.
-
-    Args:
-        params: The class of what it takes.
-        answer: Answers it.
-    """
-
-    params: type[Params]
-    answer: Callable[[Params], Awaitable[Struct | None]]
-
-
 class CodingService:
     """Many sessions at once, on one event loop.
 
@@ -100,15 +89,15 @@ class CodingService:
         self._open: dict[str, Hosted] = {}
         self._opening: set[str] = set()  # sessions that are being resumed
         self._coming = 0  # sessions that are being opened, those among them
-        self._methods: dict[str, _Method[Any]] = {
-            "create": _Method(wire.CreateSession, self._create),
-            "resume": _Method(wire.ResumeSession, self._resume),
-            "list": _Method(wire.ListSessions, self._list),
-            "show": _Method(wire.ShowSession, self._show),
-            "chat": _Method(wire.SendChat, self._chat),
-            "approve": _Method(wire.AnswerCall, self._approve),
-            "cancel": _Method(wire.InSession, self._cancel),
-            "close": _Method(wire.InSession, self._close),
+        self._methods: dict[str, tuple[type[Struct], _Answer]] = {
+            "create": (wire.CreateSession, self._create),
+            "resume": (wire.ResumeSession, self._resume),
+            "list": (wire.ListSessions, self._list),
+            "show": (wire.ShowSession, self._show),
+            "chat": (wire.SendChat, self._chat),
+            "approve": (wire.AnswerCall, self._approve),
+            "cancel": (wire.InSession, self._cancel),
+            "close": (wire.InSession, self._close),
         }
 
     # ---- a worker's service -------------------------------------------------------------------------
@@ -118,7 +107,8 @@ class CodingService:
         known = self._methods.get(method)
         if known is None:
             raise _unknown(method)
-        return await known.answer(_read(params, known.params))
+        kind, answer = known
+        return await answer(_read(params, kind))
 
     async def stream(self, method: str, params: Raw) -> AsyncGenerator[Struct, None]:
         """Give a session's events; see `Service.stream`."""

@@ -13,7 +13,7 @@ from msgspec import Struct
 from ..errors import SessionError
 from ..llm_wire.conversation import AssistantMessage, ChatMessage, ToolResultMessage
 from ..protocol import coding as wire
-from .results import arguments
+from .results import arguments, cut
 from .session_log import is_held
 from .transcript import SessionSummary, summary
 
@@ -214,23 +214,21 @@ def _shown(message: ChatMessage) -> wire.ShownMessage:
                 wire.ShownCall(call_id=each.call_id, name=each.name, args=_args(each.args_json))
                 for each in calls
             )
-            return wire.ShownMessage(role="assistant", content=_cut(content), tool_calls=called)
+            return wire.ShownMessage(
+                role="assistant", content=cut(content, LONGEST), tool_calls=called
+            )
         case ToolResultMessage(call_id=call, content=content, ok=ok):
-            return wire.ShownMessage(role="tool", content=_cut(content), call_id=call, ok=ok)
-    return wire.ShownMessage(role="user", content=_cut(message.content))
+            return wire.ShownMessage(
+                role="tool", content=cut(content, LONGEST), call_id=call, ok=ok
+            )
+    return wire.ShownMessage(role="user", content=cut(message.content, LONGEST))
 
 
 def _args(args_json: str) -> object:
     """A call's arguments; as a text where they are no JSON, or too long."""
     if len(args_json) > LONGEST:
-        return _cut(args_json)
+        return cut(args_json, LONGEST)
     return arguments(args_json)
-
-
-def _cut(text: str) -> str:
-    if len(text) <= LONGEST:
-        return text
-    return f"{text[:LONGEST]}\n[… {len(text):,} characters in all]"
 
 
 def _seconds(timestamp: str) -> float:

@@ -11,11 +11,12 @@ from typing import Annotated, Final
 from msgspec import Meta, Struct
 
 from ...errors import UnsafePathError
+from ..results import cut
 from ..safe_paths import split
 from ..tool import FileTool, Risk, ToolContext, ToolPolicy, ToolResult
 from ..workspace import Kind, LocalWorkspace
 from .diffs import FilePatch, Hunk, PatchError, lines, parse
-from .file_edits import changed, cut_diff
+from .file_edits import DIFF_LIMIT, changed
 
 # Places that are named where a hunk fits several, and lines that are shown where it fits none.
 _NAMED: Final = 10
@@ -302,7 +303,7 @@ def _diff(patches: list[FilePatch], changes: list[Change]) -> str:
         if old is not None or new is not None:
             held, holds = old.old if old else None, new.new if new else None
             diffs.append(changed(after or before or "", held, holds)["diff"])
-    return cut_diff("".join(diffs))
+    return cut("".join(diffs), DIFF_LIMIT)
 
 
 def _name(path: str | None) -> str | None:

@@ -6,12 +6,13 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
+from ..results import cut
 from ..tool import FileTool, PathArgument, Risk, ToolContext, ToolPolicy, ToolResult
 from ..workspace import READ_LIMIT, LocalWorkspace
 from .diffs import unified
 
 #: Characters of a diff that are worth showing: the model knows what it wrote.
-_DIFF_LIMIT: Final = 20_000
+DIFF_LIMIT: Final = 20_000
 # Lines of both sides that are compared.
 _LINES: Final = 200_000
 
@@ -63,14 +64,7 @@ def changed(path: str, old: bytes | None, new: bytes | None) -> dict[str, Any]:
         diff = unified(path, _text(old), _text(new))
     except UnicodeDecodeError:
         return told | {"diff": "One side is no UTF-8 text."}
-    return told | {"diff": cut_diff(diff)}
-
-
-def cut_diff(diff: str) -> str:
-    """A diff as far as it is worth showing."""
-    if len(diff) <= _DIFF_LIMIT:
-        return diff
-    return f"{diff[:_DIFF_LIMIT]}\n[… {len(diff):,} characters in all]"
+    return told | {"diff": cut(diff, DIFF_LIMIT)}
 
 
 def _text(data: bytes | None) -> str | None:
