@@ -12,6 +12,7 @@ import pytest
 from agentstepper_nb import AgentStepperCore, AsyncAgentStepper
 from tests.coding.debugged import Debug, Debugged, View
 from tests.coding.playing import Playing
+from tests.sdk.person import Person
 
 collect_ignore = ["repos", "scripts"]
 
@@ -20,6 +21,26 @@ collect_ignore = ["repos", "scripts"]
 def core() -> Iterator[AgentStepperCore]:
     with AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core:
         yield core
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for sessions, where no debugger and nothing of Jupyter's on this machine is found."""
+    for name in ("AGENTSTEPPER_URL", "AGENTSTEPPER_TOKEN", "JPY_PARENT_PID"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+    (tmp_path / "repo").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def person(home: Path, core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch) -> Iterator[Person]:
+    """Somebody at a debugger that sessions find."""
+    monkeypatch.setenv("AGENTSTEPPER_URL", f"ws://127.0.0.1:{core.client_port}")
+    monkeypatch.setenv("AGENTSTEPPER_TOKEN", core.tokens.agent)
+    with Person(core.ui_port) as person:
+        yield person
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from agentstepper_nb.coding.sandbox.launch import Sandbox, Unconfined
 from agentstepper_nb.coding.tool import Tool, ToolContext, ToolResult
 from agentstepper_nb.coding.tools import default_tools
 from agentstepper_nb.coding.workspace import LocalWorkspace
+from tests.sdk.workspace.helpers import git
 
 #: Stands in every file outside.
 SECRET: Final = "canary-7c1f"
@@ -75,6 +76,9 @@ class Desk:
 
     def link(self, name: str, target: str | Path) -> None:
         (self.root / name).symlink_to(target)
+
+    def git(self, *arguments: str) -> str:
+        return git(self.root, *arguments)
 
     def tool(self, name: str) -> Tool:
         tool = self.tools.get(name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,9 @@ from agentstepper_nb.cli.code_asking import TerminalApprover
 from agentstepper_nb.cli.screen import Question, Screen
 from agentstepper_nb.coding.approvals import ApprovalRequest, Decision, HttpApprover
 from agentstepper_nb.coding.policy import RuleBook
-from agentstepper_nb.coding.session import CodingSession
 from agentstepper_nb.coding.session_list import Folders
 from agentstepper_nb.protocol.coding import ApprovalRequired, Approve, ServerEvent
+from tests.coding.kit import entries, opened
 from tests.coding.playing import Answering, Playing, calls, says
 from tests.helpers.loops import on_loop
 
@@ -26,20 +25,9 @@ REMOVE = ("1", "run_command", {"command": "rm -rf build"})
 async def decided(folder: Path, call: Any = REMOVE, **options: Any) -> list[dict[str, Any]]:
     """What the log has of approvals after a prompt whose answer makes a call."""
     (folder / "repo" / "build").mkdir(parents=True)
-    session = await CodingSession.create(
-        workspace=folder / "repo",
-        provider=Playing(calls(call), says("I see.")),
-        model="m",
-        data_dir=folder / "data",
-        mode="run",
-        debugger=False,
-        **options,
-    )
-    async with session:
+    async with await opened(folder, Playing(calls(call), says("I see.")), **options) as session:
         assert (await session.run("Clean up.")).reason == "done"
-    lines = Folders(folder / "data").log(session.id).read_text().splitlines()
-    entries = [json.loads(line)["data"] for line in lines]
-    return [entry for entry in entries if entry["type"] == "approval"]
+    return entries(folder, session.id, "approval")
 
 
 class Typed:

@@ -21,6 +21,7 @@ from tests.coding.playing import (
     calls,
     says,
 )
+from tests.helpers.loops import on_loop
 
 ASKS = ("1", "t", {"policy": "requires_approval", "n": 1})
 
@@ -110,18 +111,16 @@ def test_with_nobody_to_ask_it_is_denied_and_says_how_to_be_asked(tmp_path: Path
     assert "nobody can be asked: run `agentstepper code`" in made.results()["1"].content
 
 
-def test_no_answer_in_time_is_a_denial(tmp_path: Path) -> None:
-    async def go() -> None:
-        person, tool = Answering(None), Doing("t")
-        model = Playing(calls(ASKS), says("I see."))
-        limits = Limits(approval_time=0.01)
-        with Made(tmp_path, model, tool, approver=person, limits=limits) as made:
-            assert (await made.agent.run("Go.")).reason == "done"
-        assert tool.did == []
-        assert person.taken_back.is_set()
-        assert "Nobody answered within 0.01 seconds." in made.results()["1"].content
-
-    run(go())
+@on_loop
+async def test_no_answer_in_time_is_a_denial(tmp_path: Path) -> None:
+    person, tool = Answering(None), Doing("t")
+    model = Playing(calls(ASKS), says("I see."))
+    limits = Limits(approval_time=0.01)
+    with Made(tmp_path, model, tool, approver=person, limits=limits) as made:
+        assert (await made.agent.run("Go.")).reason == "done"
+    assert tool.did == []
+    assert person.taken_back.is_set()
+    assert "Nobody answered within 0.01 seconds." in made.results()["1"].content
 
 
 def test_an_approver_that_fails_denies(tmp_path: Path) -> None:
@@ -148,15 +147,13 @@ def test_a_policy_that_fails_asks(tmp_path: Path) -> None:
     assert len(tool.did) == 1
 
 
-def test_cancel_takes_the_question_back(tmp_path: Path) -> None:
-    async def go() -> None:
-        person = Answering(None)
-        model = Playing(calls(ASKS))
-        with Made(tmp_path, model, Doing("t"), approver=person) as made:
-            answering = asyncio.create_task(made.agent.run("Go."))
-            await person.waiting.wait()
-            made.agent.cancel()
-            assert (await answering).reason == "cancelled"
-            assert person.taken_back.is_set()
-
-    run(go())
+@on_loop
+async def test_cancel_takes_the_question_back(tmp_path: Path) -> None:
+    person = Answering(None)
+    model = Playing(calls(ASKS))
+    with Made(tmp_path, model, Doing("t"), approver=person) as made:
+        answering = asyncio.create_task(made.agent.run("Go."))
+        await person.waiting.wait()
+        made.agent.cancel()
+        assert (await answering).reason == "cancelled"
+        assert person.taken_back.is_set()

@@ -11,60 +11,59 @@ from agentstepper_nb.coding.approvals import Decision
 from agentstepper_nb.coding.options import Limits
 from tests.coding.debugged import ASKS, Debug, View, go
 from tests.coding.playing import Answering, Playing, calls, says
+from tests.helpers.loops import on_loop
 
 
 @pytest.mark.parametrize("mode", ["step", "continue"])
-def test_the_view_approves_with_an_edit_and_always(view: View, debug: Debug, mode: str) -> None:
-    async def scene() -> None:
-        person = Answering(None)
-        async with debug(Playing(calls(ASKS), says("Done.")), mode, approver=person) as made:
-            running = go(made.agent)
-            if mode == "step":
-                await view.steps()
-                await view.at()
-                await view.steps()
-            assert (await view.at())["Argument"] == ASKS[2]
-            await person.waiting.wait()
-            await view.approves({"Tool": "t", "Argument": {"n": 2}}, always=True)
-            await person.taken_back.wait()
-            if mode == "step":
-                await view.at()
-                await asyncio.to_thread(view.go_on)
-            assert (await running).reason == "done"
-            assert made.tool.did == [{"n": 2}]
-            assert made.kept == [("t", {"n": 2})]
-            assert made.traces("approval") == [
-                {
-                    "call_id": "1",
-                    "decision": "approved",
-                    "reason": "",
-                    "why": "So it is said.",
-                    "risk": "high",
-                    "by": "debugger",
-                    "always": "all of it",
-                }
-            ]
+@on_loop
+async def test_the_view_approves_with_an_edit_and_always(
+    view: View, debug: Debug, mode: str
+) -> None:
+    person = Answering(None)
+    async with debug(Playing(calls(ASKS), says("Done.")), mode, approver=person) as made:
+        running = go(made.agent)
+        if mode == "step":
+            await view.steps()
+            await view.at()
+            await view.steps()
+        assert (await view.at())["Argument"] == ASKS[2]
+        await person.waiting.wait()
+        await view.approves({"Tool": "t", "Argument": {"n": 2}}, always=True)
+        await person.taken_back.wait()
+        if mode == "step":
+            await view.at()
+            await asyncio.to_thread(view.go_on)
+        assert (await running).reason == "done"
+        assert made.tool.did == [{"n": 2}]
+        assert made.kept == [("t", {"n": 2})]
+        assert made.traces("approval") == [
+            {
+                "call_id": "1",
+                "decision": "approved",
+                "reason": "",
+                "why": "So it is said.",
+                "risk": "high",
+                "by": "debugger",
+                "always": "all of it",
+            }
+        ]
 
-    asyncio.run(scene())
 
-
-def test_the_view_denies_with_a_reason(view: View, debug: Debug) -> None:
-    async def scene() -> None:
-        person = Answering(None)
-        model = Playing(calls(ASKS), says("I see."))
-        async with debug(model, "continue", approver=person) as made:
-            running = go(made.agent)
-            await person.waiting.wait()
-            await view.denies("not today")
-            assert (await running).reason == "done"
-            assert person.taken_back.is_set()
-            assert made.tool.did == []
-            assert "A person denied this: not today" in made.result().content
-            (said,) = made.traces("approval")
-            assert (said["decision"], said["reason"]) == ("denied", "not today")
-            assert (said["by"], said["why"]) == ("debugger", "So it is said.")
-
-    asyncio.run(scene())
+@on_loop
+async def test_the_view_denies_with_a_reason(view: View, debug: Debug) -> None:
+    person = Answering(None)
+    model = Playing(calls(ASKS), says("I see."))
+    async with debug(model, "continue", approver=person) as made:
+        running = go(made.agent)
+        await person.waiting.wait()
+        await view.denies("not today")
+        assert (await running).reason == "done"
+        assert person.taken_back.is_set()
+        assert made.tool.did == []
+        assert "A person denied this: not today" in made.result().content
+        (said,) = made.traces("approval")
+        assert (said["decision"], said["reason"]) == ("denied", "not today")
+        assert (said["by"], said["why"]) == ("debugger", "So it is said.")
 
 
 @pytest.mark.parametrize(
@@ -75,73 +74,63 @@ def test_the_view_denies_with_a_reason(view: View, debug: Debug) -> None:
         (Decision(approved=False, reason="no"), []),
     ],
 )
-def test_somebody_else_is_faster(
+@on_loop
+async def test_somebody_else_is_faster(
     view: View, debug: Debug, decision: Decision, did: list[Any]
 ) -> None:
-    async def scene() -> None:
-        model = Playing(calls(ASKS), says("I see."))
-        async with debug(model, "continue", approver=Answering(decision)) as made:
-            assert (await go(made.agent)).reason == "done"
-            assert made.tool.did == did
-            assert bool(made.kept) == decision.always
-            (said,) = made.traces("approval")
-            assert (said["by"], said["reason"]) == ("approver", decision.reason)
-        await asyncio.to_thread(view.over)
-        (asked,) = [row for row in await asyncio.to_thread(view.rows) if row.approval]
-        assert asked.reason == (None if decision.approved else "no")
-        assert asked.edited == decision.edited
-
-    asyncio.run(scene())
+    model = Playing(calls(ASKS), says("I see."))
+    async with debug(model, "continue", approver=Answering(decision)) as made:
+        assert (await go(made.agent)).reason == "done"
+        assert made.tool.did == did
+        assert bool(made.kept) == decision.always
+        (said,) = made.traces("approval")
+        assert (said["by"], said["reason"]) == ("approver", decision.reason)
+    await asyncio.to_thread(view.over)
+    (asked,) = [row for row in await asyncio.to_thread(view.rows) if row.approval]
+    assert asked.reason == (None if decision.approved else "no")
+    assert asked.edited == decision.edited
 
 
-def test_nobody_answers_in_time(view: View, debug: Debug) -> None:
-    async def scene() -> None:
-        model = Playing(calls(ASKS), says("I see."))
-        limits = Limits(approval_time=0.01)
-        async with debug(model, "continue", limits=limits) as made:
-            assert (await go(made.agent)).reason == "done"
-            assert made.tool.did == []
-            assert "Nobody answered within 0.01 seconds." in made.result().content
-
-    asyncio.run(scene())
+@on_loop
+async def test_nobody_answers_in_time(view: View, debug: Debug) -> None:
+    model = Playing(calls(ASKS), says("I see."))
+    limits = Limits(approval_time=0.01)
+    async with debug(model, "continue", limits=limits) as made:
+        assert (await go(made.agent)).reason == "done"
+        assert made.tool.did == []
+        assert "Nobody answered within 0.01 seconds." in made.result().content
 
 
-def test_an_approver_that_fails_leaves_it_to_the_view(view: View, debug: Debug) -> None:
-    async def scene() -> None:
-        model = Playing(calls(ASKS), says("I see."))
-        broken = Answering(EOFError("gone"))
-        async with debug(model, "continue", approver=broken) as made:
-            running = go(made.agent)
-            await view.approves()
-            assert (await running).reason == "done"
-            assert made.tool.did == [ASKS[2]]
-
-    asyncio.run(scene())
+@on_loop
+async def test_an_approver_that_fails_leaves_it_to_the_view(view: View, debug: Debug) -> None:
+    model = Playing(calls(ASKS), says("I see."))
+    broken = Answering(EOFError("gone"))
+    async with debug(model, "continue", approver=broken) as made:
+        running = go(made.agent)
+        await view.approves()
+        assert (await running).reason == "done"
+        assert made.tool.did == [ASKS[2]]
 
 
-def test_a_denial_without_a_reason_is_one_sentence(view: View, debug: Debug) -> None:
-    async def scene() -> None:
-        model = Playing(calls(ASKS), says("I see."))
-        async with debug(model, "continue") as made:
-            running = go(made.agent)
-            await view.at()
-            await view.denies("")
-            assert (await running).reason == "done"
-            assert '"error":"A person denied this."' in made.result().content
-
-    asyncio.run(scene())
+@on_loop
+async def test_a_denial_without_a_reason_is_one_sentence(view: View, debug: Debug) -> None:
+    model = Playing(calls(ASKS), says("I see."))
+    async with debug(model, "continue") as made:
+        running = go(made.agent)
+        await view.at()
+        await view.denies("")
+        assert (await running).reason == "done"
+        assert '"error":"A person denied this."' in made.result().content
 
 
-def test_an_approver_whose_answer_is_no_json_leaves_it_to_the_view(
+@on_loop
+async def test_an_approver_whose_answer_is_no_json_leaves_it_to_the_view(
     view: View, debug: Debug
 ) -> None:
-    async def scene() -> None:
-        broken = Answering(Decision(approved=True, edited=True, args=object()))
-        async with debug(Playing(calls(ASKS), says("Done.")), "continue", approver=broken) as made:
-            running = go(made.agent)
-            await view.at()
-            await view.approves()
-            assert (await running).reason == "done"
-            assert made.tool.did == [ASKS[2]]
-
-    asyncio.run(scene())
+    broken = Answering(Decision(approved=True, edited=True, args=object()))
+    async with debug(Playing(calls(ASKS), says("Done.")), "continue", approver=broken) as made:
+        running = go(made.agent)
+        await view.at()
+        await view.approves()
+        assert (await running).reason == "done"
+        assert made.tool.did == [ASKS[2]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from agentstepper_nb.coding.feed import LOST, TAKEN_OVER, Feed
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.coding import Numbered, TextDelta, Trace
+from tests.helpers.loops import on_loop
 
 
 def run(test: Any) -> None:
@@ -35,82 +35,74 @@ def texts(items: list[Numbered]) -> list[str]:
     return [item.event.text for item in items if isinstance(item.event, TextDelta)]
 
 
-def test_a_reader_gets_what_was_and_what_comes() -> None:
-    async def test() -> None:
-        feed = filled(Feed(), 2)
-        async with aclosing(feed.read(None)) as reader:
-            first = await anext(reader)
-            assert (first.n, first.event, first.id) == (0, None, f"{feed.life}-0")
-            assert [(await anext(reader)).n for _ in range(2)] == [1, 2]
-            coming = asyncio.ensure_future(anext(reader))
-            await asyncio.sleep(0)
-            feed.add(TextDelta(text="3"))
-            assert texts([await coming]) == ["3"]
-            feed.close()
-            with pytest.raises(StopAsyncIteration):
-                await anext(reader)
-
-    run(test())
-
-
-def test_the_second_reader_is_refused_and_who_was_cut_off_takes_over() -> None:
-    async def test() -> None:
-        feed = filled(Feed(), 3)
-        old = feed.read(None)
-        items = [await anext(old) for _ in range(3)]
-        for stranger in (None, "", "other-1", feed.life, f"{feed.life}-", f"{feed.life}-x"):
-            with pytest.raises(CommandError) as caught:
-                await anext(feed.read(stranger))
-            assert caught.value.code == "stream_taken"
-        waiting = asyncio.ensure_future(anext(old))
-        assert texts([await waiting]) == ["3"]
-        waiting = asyncio.ensure_future(anext(old))
-        new = feed.read(items[-1].id)
-        assert (await anext(new)).n == 2
-        told = await waiting
-        assert isinstance(told.event, Trace)
-        assert told.event.kind == TAKEN_OVER
+@on_loop
+async def test_a_reader_gets_what_was_and_what_comes() -> None:
+    feed = filled(Feed(), 2)
+    async with aclosing(feed.read(None)) as reader:
+        first = await anext(reader)
+        assert (first.n, first.event, first.id) == (0, None, f"{feed.life}-0")
+        assert [(await anext(reader)).n for _ in range(2)] == [1, 2]
+        coming = asyncio.ensure_future(anext(reader))
+        await asyncio.sleep(0)
+        feed.add(TextDelta(text="3"))
+        assert texts([await coming]) == ["3"]
+        feed.close()
         with pytest.raises(StopAsyncIteration):
-            await anext(old)
-        assert texts([await anext(new)]) == ["3"]
-        await new.aclose()
-        feed.close()
-        assert texts(await rest(feed)) == ["1", "2", "3"]
-
-    run(test())
+            await anext(reader)
 
 
-def test_what_is_kept_is_bounded_and_what_is_lost_is_said() -> None:
-    async def test() -> None:
-        feed = filled(Feed(most_events=4), 10)
-        feed.close()
-        items = await rest(feed, f"{feed.life}-3")
-        assert isinstance(items[1].event, Trace)
-        assert (items[1].event.kind, items[1].n) == (LOST, 6)
-        assert "3 events" in items[1].event.data
-        assert texts(items) == ["7", "8", "9", "10"]
-        # Who comes back with the id of that goes on behind it.
-        assert texts(await rest(feed, items[1].id)) == ["7", "8", "9", "10"]
-        large = Feed(most_bytes=1000)
-        for _ in range(5):
-            large.add(TextDelta(text="x" * 600))
-        large.close()
-        assert len(texts(await rest(large))) == 1
+@on_loop
+async def test_the_second_reader_is_refused_and_who_was_cut_off_takes_over() -> None:
+    feed = filled(Feed(), 3)
+    old = feed.read(None)
+    items = [await anext(old) for _ in range(3)]
+    for stranger in (None, "", "other-1", feed.life, f"{feed.life}-", f"{feed.life}-x"):
+        with pytest.raises(CommandError) as caught:
+            await anext(feed.read(stranger))
+        assert caught.value.code == "stream_taken"
+    waiting = asyncio.ensure_future(anext(old))
+    assert texts([await waiting]) == ["3"]
+    waiting = asyncio.ensure_future(anext(old))
+    new = feed.read(items[-1].id)
+    assert (await anext(new)).n == 2
+    told = await waiting
+    assert isinstance(told.event, Trace)
+    assert told.event.kind == TAKEN_OVER
+    with pytest.raises(StopAsyncIteration):
+        await anext(old)
+    assert texts([await anext(new)]) == ["3"]
+    await new.aclose()
+    feed.close()
+    assert texts(await rest(feed)) == ["1", "2", "3"]
 
-    run(test())
+
+@on_loop
+async def test_what_is_kept_is_bounded_and_what_is_lost_is_said() -> None:
+    feed = filled(Feed(most_events=4), 10)
+    feed.close()
+    items = await rest(feed, f"{feed.life}-3")
+    assert isinstance(items[1].event, Trace)
+    assert (items[1].event.kind, items[1].n) == (LOST, 6)
+    assert "3 events" in items[1].event.data
+    assert texts(items) == ["7", "8", "9", "10"]
+    # Who comes back with the id of that goes on behind it.
+    assert texts(await rest(feed, items[1].id)) == ["7", "8", "9", "10"]
+    large = Feed(most_bytes=1000)
+    for _ in range(5):
+        large.add(TextDelta(text="x" * 600))
+    large.close()
+    assert len(texts(await rest(large))) == 1
 
 
-def test_an_id_of_another_life_begins_anew_and_is_told_so() -> None:
-    async def test() -> None:
-        feed = filled(Feed(), 2)
-        feed.close()
-        items = await rest(feed, "older-77")
-        assert isinstance(items[1].event, Trace)
-        assert items[1].event.kind == LOST
-        assert texts(items) == ["1", "2"]
-        assert texts(await rest(feed, f"{feed.life}-999999999999999999999999")) == []
-
-    run(test())
+@on_loop
+async def test_an_id_of_another_life_begins_anew_and_is_told_so() -> None:
+    feed = filled(Feed(), 2)
+    feed.close()
+    items = await rest(feed, "older-77")
+    assert isinstance(items[1].event, Trace)
+    assert items[1].event.kind == LOST
+    assert texts(items) == ["1", "2"]
+    assert texts(await rest(feed, f"{feed.life}-999999999999999999999999")) == []
 
 
 class ReaderThatComesBack:
@@ -145,23 +137,20 @@ class ReaderThatComesBack:
     steps=st.lists(st.one_of(st.integers(1, 6), st.just("read"), st.just("cut")), max_size=40),
     most=st.integers(1, 8),
 )
-def test_a_reader_that_is_cut_off_misses_nothing_unsaid(steps: list[Any], most: int) -> None:
+@on_loop
+async def test_a_reader_that_is_cut_off_misses_nothing_unsaid(steps: list[Any], most: int) -> None:
     """Events are numbered without a gap, save for those that were said to be lost."""
-
-    async def test() -> None:
-        feed, added = Feed(most_events=most), 0
-        reader = ReaderThatComesBack(feed)
-        for step in steps:
-            if isinstance(step, int):
-                for number in range(added + 1, added + step + 1):
-                    feed.add(TextDelta(text=str(number)))
-                added += step
-            elif step == "cut":
-                reader.items = None  # without a word: its place is taken over
-            else:
-                await reader.read(added)
-        feed.close()
-        await reader.read_rest()
-        assert reader.seen == list(range(1, added + 1))
-
-    run(test())
+    feed, added = Feed(most_events=most), 0
+    reader = ReaderThatComesBack(feed)
+    for step in steps:
+        if isinstance(step, int):
+            for number in range(added + 1, added + step + 1):
+                feed.add(TextDelta(text=str(number)))
+            added += step
+        elif step == "cut":
+            reader.items = None  # without a word: its place is taken over
+        else:
+            await reader.read(added)
+    feed.close()
+    await reader.read_rest()
+    assert reader.seen == list(range(1, added + 1))

@@ -20,6 +20,7 @@ from agentstepper_nb.llm_wire import events
 from agentstepper_nb.protocol import coding as wire
 from agentstepper_nb.worker.service import ServiceContext
 from tests.helpers.conversing import Leader
+from tests.helpers.loops import on_loop
 
 LOG = logging.getLogger("agentstepper_nb.test")
 HOW = wire.CreateSession(workspace_path="/ws", provider="scripted", model="jokes")
@@ -69,29 +70,25 @@ def run(test: Any) -> None:
     asyncio.run(test)
 
 
-def test_a_message_is_answered() -> None:
-    async def test() -> None:
-        desk = Desk()
-        id = await desk.create()
-        reader = desk.events(id)
-        await desk.chat(id, "say Hello you")
-        assert await desk.until(reader, wire.Completed) == [
-            None,
-            wire.TextDelta(text="Hello"),
-            wire.TextDelta(text="you"),
-            wire.Completed(reason="done", usage=desk_usage()),
-        ]
-        (info,) = (await desk.ask("list", wire.ListSessions())).sessions
-        assert (info.id, info.running, info.messages, info.run) == (id, False, 1, "run-1")
-        await desk.ask("close", wire.InSession(session=id))
-        with pytest.raises(StopAsyncIteration):
-            await anext(reader)
-        assert desk.leader.led[id].closed
-        assert await desk.refused("chat", wire.SendChat(session=id, message="x")) == (
-            "unknown_session"
-        )
-
-    run(test())
+@on_loop
+async def test_a_message_is_answered() -> None:
+    desk = Desk()
+    id = await desk.create()
+    reader = desk.events(id)
+    await desk.chat(id, "say Hello you")
+    assert await desk.until(reader, wire.Completed) == [
+        None,
+        wire.TextDelta(text="Hello"),
+        wire.TextDelta(text="you"),
+        wire.Completed(reason="done", usage=desk_usage()),
+    ]
+    (info,) = (await desk.ask("list", wire.ListSessions())).sessions
+    assert (info.id, info.running, info.messages, info.run) == (id, False, 1, "run-1")
+    await desk.ask("close", wire.InSession(session=id))
+    with pytest.raises(StopAsyncIteration):
+        await anext(reader)
+    assert desk.leader.led[id].closed
+    assert await desk.refused("chat", wire.SendChat(session=id, message="x")) == ("unknown_session")
 
 
 def desk_usage() -> Any:
@@ -100,23 +97,21 @@ def desk_usage() -> Any:
     return Usage(input_tokens=3, output_tokens=2)
 
 
-def test_one_message_at_a_time_and_cancelled() -> None:
-    async def test() -> None:
-        desk = Desk()
-        id = await desk.create()
-        reader = desk.events(id)
-        await desk.chat(id, "wait")
-        await desk.until(reader, wire.TextDelta)
-        (info,) = (await desk.ask("list", wire.ListSessions())).sessions
-        assert info.running
-        assert await desk.refused("chat", wire.SendChat(session=id, message="x")) == "session_busy"
-        await desk.ask("cancel", wire.InSession(session=id))
-        assert (await desk.until(reader, wire.Completed))[-1].reason == "cancelled"
-        await desk.ask("cancel", wire.InSession(session=id))  # nothing to cancel: nothing happens
-        await desk.chat(id, "say again")
-        assert (await desk.until(reader, wire.Completed))[-1].reason == "done"
-
-    run(test())
+@on_loop
+async def test_one_message_at_a_time_and_cancelled() -> None:
+    desk = Desk()
+    id = await desk.create()
+    reader = desk.events(id)
+    await desk.chat(id, "wait")
+    await desk.until(reader, wire.TextDelta)
+    (info,) = (await desk.ask("list", wire.ListSessions())).sessions
+    assert info.running
+    assert await desk.refused("chat", wire.SendChat(session=id, message="x")) == "session_busy"
+    await desk.ask("cancel", wire.InSession(session=id))
+    assert (await desk.until(reader, wire.Completed))[-1].reason == "cancelled"
+    await desk.ask("cancel", wire.InSession(session=id))  # nothing to cancel: nothing happens
+    await desk.chat(id, "say again")
+    assert (await desk.until(reader, wire.Completed))[-1].reason == "done"
 
 
 def test_what_breaks_is_said(caplog: pytest.LogCaptureFixture) -> None:
@@ -136,89 +131,83 @@ def test_what_breaks_is_said(caplog: pytest.LogCaptureFixture) -> None:
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_approvals() -> None:
-    async def test() -> None:
-        desk = Desk()
-        id = await desk.create()
-        led, reader = desk.leader.led[id], desk.events(id)
-        await desk.chat(id, "ask c1")
-        required = (await desk.until(reader, wire.ApprovalRequired))[-1]
-        assert required == wire.ApprovalRequired(
-            call_id="c1",
-            name="run_command",
-            args={"command": "rm -r build"},
-            risk="high",
-            why="it deletes files",
-        )
-        assert (await desk.ask("list", wire.ListSessions())).sessions[0].waiting == ("c1",)
-        answer = wire.AnswerCall(session=id, call="c2", answer=wire.Approve(approved=True))
-        assert await desk.refused("approve", answer) == "unknown_call"
-        answer = wire.AnswerCall(session=id, call="c1", answer=wire.Approve(approved=True))
-        assert await desk.refused("approve", answer) == "needs_confirmation"
-        assert (await desk.ask("list", wire.ListSessions())).sessions[0].waiting == ("c1",)
-        edited = {"command": "ls"}
-        await desk.approve(id, "c1", approved=True, confirmed=True, editedArgs=edited, always=True)
-        answer = wire.AnswerCall(session=id, call="c1", answer=wire.Approve(approved=False))
-        assert await desk.refused("approve", answer) == "stale"
-        await desk.until(reader, wire.Completed)
-        assert await desk.refused("approve", answer) == "stale"
-        (decision,) = led.decisions
-        assert (decision.approved, decision.edited, decision.always) == (True, True, True)
-        assert decision.args == {"command": "ls"}
+@on_loop
+async def test_approvals() -> None:
+    desk = Desk()
+    id = await desk.create()
+    led, reader = desk.leader.led[id], desk.events(id)
+    await desk.chat(id, "ask c1")
+    required = (await desk.until(reader, wire.ApprovalRequired))[-1]
+    assert required == wire.ApprovalRequired(
+        call_id="c1",
+        name="run_command",
+        args={"command": "rm -r build"},
+        risk="high",
+        why="it deletes files",
+    )
+    assert (await desk.ask("list", wire.ListSessions())).sessions[0].waiting == ("c1",)
+    answer = wire.AnswerCall(session=id, call="c2", answer=wire.Approve(approved=True))
+    assert await desk.refused("approve", answer) == "unknown_call"
+    answer = wire.AnswerCall(session=id, call="c1", answer=wire.Approve(approved=True))
+    assert await desk.refused("approve", answer) == "needs_confirmation"
+    assert (await desk.ask("list", wire.ListSessions())).sessions[0].waiting == ("c1",)
+    edited = {"command": "ls"}
+    await desk.approve(id, "c1", approved=True, confirmed=True, editedArgs=edited, always=True)
+    answer = wire.AnswerCall(session=id, call="c1", answer=wire.Approve(approved=False))
+    assert await desk.refused("approve", answer) == "stale"
+    await desk.until(reader, wire.Completed)
+    assert await desk.refused("approve", answer) == "stale"
+    (decision,) = led.decisions
+    assert (decision.approved, decision.edited, decision.always) == (True, True, True)
+    assert decision.args == {"command": "ls"}
 
-        await desk.chat(id, "ask c3")
-        await desk.until(reader, wire.ApprovalRequired)
-        await desk.approve(id, "c3", approved=False, reason="No.", editedArgs={"not": "used"})
-        await desk.until(reader, wire.Completed)
-        assert (led.decisions[1].approved, led.decisions[1].reason) == (False, "No.")
-        assert not led.decisions[1].edited
+    await desk.chat(id, "ask c3")
+    await desk.until(reader, wire.ApprovalRequired)
+    await desk.approve(id, "c3", approved=False, reason="No.", editedArgs={"not": "used"})
+    await desk.until(reader, wire.Completed)
+    assert (led.decisions[1].approved, led.decisions[1].reason) == (False, "No.")
+    assert not led.decisions[1].edited
 
-        await desk.chat(id, "ask c1")  # an id that was there before
-        await desk.until(reader, wire.ApprovalRequired)
-        led.elsewhere.set()
-        await desk.until(reader, wire.Completed)
-        assert await desk.refused("approve", answer) == "stale"
-
-    run(test())
+    await desk.chat(id, "ask c1")  # an id that was there before
+    await desk.until(reader, wire.ApprovalRequired)
+    led.elsewhere.set()
+    await desk.until(reader, wire.Completed)
+    assert await desk.refused("approve", answer) == "stale"
 
 
-def test_sessions_are_resumed_and_are_not_too_many() -> None:
-    async def test() -> None:
-        desk = Desk(most=2)
-        id = await desk.create()
-        resume = wire.ResumeSession(session=id, how=HOW)
-        assert await desk.refused("resume", resume) == "session_open"
-        await desk.ask("close", wire.InSession(session=id))
-        both = await asyncio.gather(
-            desk.ask("resume", resume), desk.ask("resume", resume), return_exceptions=True
-        )
-        assert sorted(type(each).__name__ for each in both) == ["CommandError", "SessionCreated"]
-        for unknown in ("never", "../../etc/passwd", "", "x" * 101, "a\nb"):
-            asked = wire.ResumeSession(session=unknown, how=HOW)
-            assert await desk.refused("resume", asked) == "unknown_session"
-        other = wire.CreateSession(workspace_path="/ws", provider="nobody", model="m")
-        assert await desk.refused("create", other) == "session_failed"
-        await desk.create()
-        assert await desk.refused("create", HOW) == "too_many"
-        await desk.service.close()
-        assert all(each.closed for each in desk.leader.led.values())
-
-    run(test())
+@on_loop
+async def test_sessions_are_resumed_and_are_not_too_many() -> None:
+    desk = Desk(most=2)
+    id = await desk.create()
+    resume = wire.ResumeSession(session=id, how=HOW)
+    assert await desk.refused("resume", resume) == "session_open"
+    await desk.ask("close", wire.InSession(session=id))
+    both = await asyncio.gather(
+        desk.ask("resume", resume), desk.ask("resume", resume), return_exceptions=True
+    )
+    assert sorted(type(each).__name__ for each in both) == ["CommandError", "SessionCreated"]
+    for unknown in ("never", "../../etc/passwd", "", "x" * 101, "a\nb"):
+        asked = wire.ResumeSession(session=unknown, how=HOW)
+        assert await desk.refused("resume", asked) == "unknown_session"
+    other = wire.CreateSession(workspace_path="/ws", provider="nobody", model="m")
+    assert await desk.refused("create", other) == "session_failed"
+    await desk.create()
+    assert await desk.refused("create", HOW) == "too_many"
+    await desk.service.close()
+    assert all(each.closed for each in desk.leader.led.values())
 
 
-def test_what_is_not_understood_is_refused() -> None:
-    async def test() -> None:
-        desk = Desk()
-        assert await desk.refused("dance") == "unknown_service"
-        assert await desk.refused("chat") == "invalid_message"
-        with pytest.raises(CommandError):
-            await anext(desk.service.stream("dance", Raw(b"null")))
-        with pytest.raises(ProtocolError):
-            await anext(desk.service.stream("events", Raw(b"7")))
-        with pytest.raises(CommandError):
-            await anext(desk.events("nobody"))
-
-    run(test())
+@on_loop
+async def test_what_is_not_understood_is_refused() -> None:
+    desk = Desk()
+    assert await desk.refused("dance") == "unknown_service"
+    assert await desk.refused("chat") == "invalid_message"
+    with pytest.raises(CommandError):
+        await anext(desk.service.stream("dance", Raw(b"null")))
+    with pytest.raises(ProtocolError):
+        await anext(desk.service.stream("events", Raw(b"7")))
+    with pytest.raises(CommandError):
+        await anext(desk.events("nobody"))
 
 
 @pytest.mark.parametrize(

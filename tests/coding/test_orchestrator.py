@@ -34,6 +34,7 @@ from tests.coding.playing import (
     fails,
     says,
 )
+from tests.helpers.loops import on_loop
 
 # ---- done -------------------------------------------------------------------------------------------
 
@@ -194,59 +195,53 @@ def test_what_a_provider_traces_need_not_be_json(tmp_path: Path) -> None:
     assert "object object" in made.path.read_text()
 
 
-def test_a_model_that_falls_silent_is_left(tmp_path: Path) -> None:
-    async def go() -> None:
-        model = Playing([TextDelta("Well"), HANGS])
-        with Made(tmp_path, model, limits=Limits(silence=0.01)) as made:
-            result = await made.agent.run("Go.")
-            assert result.reason == "error"
-            assert "said nothing for 0.01 s" in (result.error or "")
-            assert model.closed_early.is_set()
-
-    run(go())
+@on_loop
+async def test_a_model_that_falls_silent_is_left(tmp_path: Path) -> None:
+    model = Playing([TextDelta("Well"), HANGS])
+    with Made(tmp_path, model, limits=Limits(silence=0.01)) as made:
+        result = await made.agent.run("Go.")
+        assert result.reason == "error"
+        assert "said nothing for 0.01 s" in (result.error or "")
+        assert model.closed_early.is_set()
 
 
-def test_cancel_takes_the_request_back(tmp_path: Path) -> None:
-    async def go() -> None:
-        model = Playing([TextDelta("Well"), HANGS])
-        with Made(tmp_path, model) as made:
-            answering = asyncio.create_task(made.agent.run("Go."))
-            await model.hanging.wait()
-            made.agent.cancel()
-            result = await answering
-            assert model.closed_early.is_set()
-        assert result.reason == "cancelled"
-        assert result.messages == (UserMessage(content="Go."),)
-        assert not made.agent.running
-
-    run(go())
+@on_loop
+async def test_cancel_takes_the_request_back(tmp_path: Path) -> None:
+    model = Playing([TextDelta("Well"), HANGS])
+    with Made(tmp_path, model) as made:
+        answering = asyncio.create_task(made.agent.run("Go."))
+        await model.hanging.wait()
+        made.agent.cancel()
+        result = await answering
+        assert model.closed_early.is_set()
+    assert result.reason == "cancelled"
+    assert result.messages == (UserMessage(content="Go."),)
+    assert not made.agent.running
 
 
-def test_cancel_reaches_the_tool_and_all_calls_get_a_result(tmp_path: Path) -> None:
-    async def go() -> None:
-        reached, left = asyncio.Event(), asyncio.Event()
+@on_loop
+async def test_cancel_reaches_the_tool_and_all_calls_get_a_result(tmp_path: Path) -> None:
+    reached, left = asyncio.Event(), asyncio.Event()
 
-        async def hangs(args: Any) -> None:
-            reached.set()
-            try:
-                await asyncio.Event().wait()
-            finally:
-                left.set()
+    async def hangs(args: Any) -> None:
+        reached.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            left.set()
 
-        model = Playing(calls(("1", "ok", {}), ("2", "t", {}), ("3", "t", {})))
-        with Made(tmp_path, model, Doing("t", hangs), Doing("ok")) as made:
-            answering = asyncio.create_task(made.agent.run("Go."))
-            await reached.wait()
-            made.agent.cancel()
-            result = await answering
-            assert left.is_set()
-        assert result.reason == "cancelled"
-        results = made.results()
-        assert [results[id].ok for id in "123"] == [True, False, False]
-        assert "Look before" in results["2"].content
-        assert "not carried out" in results["3"].content
-
-    run(go())
+    model = Playing(calls(("1", "ok", {}), ("2", "t", {}), ("3", "t", {})))
+    with Made(tmp_path, model, Doing("t", hangs), Doing("ok")) as made:
+        answering = asyncio.create_task(made.agent.run("Go."))
+        await reached.wait()
+        made.agent.cancel()
+        result = await answering
+        assert left.is_set()
+    assert result.reason == "cancelled"
+    results = made.results()
+    assert [results[id].ok for id in "123"] == [True, False, False]
+    assert "Look before" in results["2"].content
+    assert "not carried out" in results["3"].content
 
 
 @pytest.mark.parametrize("by_its_task", [False, True])
@@ -280,37 +275,35 @@ def test_cancel_tells_what_a_tool_does_on_a_thread(tmp_path: Path, by_its_task: 
     run(go())
 
 
-def test_a_cancelled_task_is_cancelled_and_leaves_a_whole_conversation(tmp_path: Path) -> None:
-    async def go() -> None:
-        reached = asyncio.Event()
+@on_loop
+async def test_a_cancelled_task_is_cancelled_and_leaves_a_whole_conversation(
+    tmp_path: Path,
+) -> None:
+    reached = asyncio.Event()
 
-        async def hangs(args: Any) -> None:
-            reached.set()
-            await asyncio.Event().wait()
+    async def hangs(args: Any) -> None:
+        reached.set()
+        await asyncio.Event().wait()
 
-        with Made(tmp_path, Playing(calls(("1", "t", {}))), Doing("t", hangs)) as made:
-            answering = asyncio.create_task(made.agent.run("Go."))
-            await reached.wait()
-            answering.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await answering
-            assert not made.agent.running
-
-    run(go())
-
-
-def test_one_prompt_at_a_time(tmp_path: Path) -> None:
-    async def go() -> None:
-        model = Playing([HANGS])
-        with Made(tmp_path, model) as made:
-            answering = asyncio.create_task(made.agent.run("Go."))
-            await model.hanging.wait()
-            with pytest.raises(RuntimeError, match="answering already"):
-                await made.agent.run("And this?")
-            made.agent.cancel()
+    with Made(tmp_path, Playing(calls(("1", "t", {}))), Doing("t", hangs)) as made:
+        answering = asyncio.create_task(made.agent.run("Go."))
+        await reached.wait()
+        answering.cancel()
+        with pytest.raises(asyncio.CancelledError):
             await answering
+        assert not made.agent.running
 
-    run(go())
+
+@on_loop
+async def test_one_prompt_at_a_time(tmp_path: Path) -> None:
+    model = Playing([HANGS])
+    with Made(tmp_path, model) as made:
+        answering = asyncio.create_task(made.agent.run("Go."))
+        await model.hanging.wait()
+        with pytest.raises(RuntimeError, match="answering already"):
+            await made.agent.run("And this?")
+        made.agent.cancel()
+        await answering
 
 
 def test_a_listener_that_fails_stops_nothing(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from typing import Final
 import pytest
 
 from agentstepper_nb.coding.approvals import ApprovalRequest, Decision
-from agentstepper_nb.coding.session import CodingSession
 from tests.coding import scenes
+from tests.coding.kit import opened
 from tests.coding.playing import Playing, calls, says
 from tests.coding.test_repos import unpacked
 
@@ -78,7 +78,7 @@ class Counting:
 @pytest.mark.parametrize("repo", ["bill", pytest.param("colorama", marks=pytest.mark.soak)])
 def test_fewer_than_before(repo: str, tmp_path: Path) -> None:
     copy = prepared(repo, tmp_path)
-    approver = asyncio.run(asked(copy, [*EVERYWHERE, *HERE[repo]], tmp_path / "data"))
+    approver = asyncio.run(asked(copy, [*EVERYWHERE, *HERE[repo]]))
     commands = [request.args["command"] for request in approver.asked]
     assert len(commands) == EXPECTED < BEFORE, commands
 
@@ -86,7 +86,7 @@ def test_fewer_than_before(repo: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("repo", ["calc", "leap", "names", "pages"])
 def test_looking_around_asks_nothing(repo: str, tmp_path: Path) -> None:
     copy = prepared(repo, tmp_path)
-    assert not asyncio.run(asked(copy, [*HERE[repo]], tmp_path / "data")).asked
+    assert not asyncio.run(asked(copy, [*HERE[repo]])).asked
 
 
 def prepared(repo: str, folder: Path) -> Path:
@@ -98,24 +98,18 @@ def prepared(repo: str, folder: Path) -> Path:
     return copy
 
 
-async def asked(copy: Path, commands: list[str], data: Path) -> Counting:
+async def asked(copy: Path, commands: list[str]) -> Counting:
     """Have a session run commands, one a turn."""
     turns = [
         calls((str(number), "run_command", {"command": command}))
         for number, command in enumerate(commands)
     ]
     approver = Counting()
-    session = await CodingSession.create(
-        workspace=copy,
-        provider=Playing(*turns, says("Done.")),
-        model="any",
-        data_dir=data,
-        mode="run",
-        approver=approver,
-        debugger=False,
-        max_iterations=len(turns) + 1,
-    )
-    async with session:
+    most = len(turns) + 1
+    model = Playing(*turns, says("Done."))
+    async with await opened(
+        copy.parent, model, workspace=copy, approver=approver, max_iterations=most
+    ) as session:
         result = await session.run("Look around.")
     assert result.reason == "done", result
     return approver

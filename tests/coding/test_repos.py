@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tarfile
 import threading
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -18,7 +17,6 @@ import pexpect
 import pytest
 from nbclient import NotebookClient
 
-from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.coding.approvals import Decision
 from agentstepper_nb.coding.session import CodingSession
 from agentstepper_nb.coding.session_list import Folders
@@ -37,25 +35,14 @@ ITS_TESTS: Final = "colorama.tests.ansi_test"
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Nothing of whoever runs the tests is read or written."""
     for name, value in scenes.environment().items():
-        monkeypatch.setenv(name, value)
-    for name in ("JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
-        monkeypatch.setenv(name, str(tmp_path / name.lower()))
-    for name in ("AGENTSTEPPER_TOKEN", "AGENTSTEPPER_MODEL", "NO_COLOR", "EDITOR", "VISUAL"):
+        if not name.startswith(("AGENTSTEPPER", "JUPYTER")):
+            monkeypatch.setenv(name, value)
+    for name in ("AGENTSTEPPER_MODEL", "NO_COLOR", "EDITOR", "VISUAL"):
         monkeypatch.delenv(name, raising=False)
-    return tmp_path
-
-
-@pytest.fixture
-def person(monkeypatch: pytest.MonkeyPatch) -> Iterator[Person]:
-    """Somebody at a debugger that is found."""
-    with AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core:
-        monkeypatch.setenv("AGENTSTEPPER_URL", f"ws://127.0.0.1:{core.client_port}")
-        monkeypatch.setenv("AGENTSTEPPER_TOKEN", core.tokens.agent)
-        with Person(core.ui_port) as person:
-            yield person
+    return home
 
 
 # A notebook mends all of them in such a session, in soak.

@@ -3,150 +3,106 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.coding.approvals import Decision
-from agentstepper_nb.coding.session import CodingSession
 from agentstepper_nb.coding.session_list import Folders
 from agentstepper_nb.errors import ModelError, SessionError
 from agentstepper_nb.llm_wire.conversation import ToolResultMessage, UserMessage
 from agentstepper_nb.llm_wire.events import AgentEvent, TraceEvent
 from agentstepper_nb.protocol.values import AgentState
+from tests.coding import kit
+from tests.coding.kit import entries, resumed
 from tests.coding.playing import HANGS, Answering, Playing, calls, says
+from tests.helpers.loops import on_loop
 from tests.sdk.person import Person
 
 WRITE = ("w", "write_file", {"path": "new.txt", "content": "hello\n"})
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No debugger of this machine is found by accident."""
-    for name in ("AGENTSTEPPER_URL", "AGENTSTEPPER_TOKEN", "JPY_PARENT_PID"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
-    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter"))
-    (tmp_path / "repo").mkdir()
-    return tmp_path
+opened = partial(kit.opened, debugger=True)  # where one is found
 
 
-@pytest.fixture
-def person(monkeypatch: pytest.MonkeyPatch) -> Iterator[Person]:
-    """Somebody at a debugger that is found."""
-    with AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core:
-        monkeypatch.setenv("AGENTSTEPPER_URL", f"ws://127.0.0.1:{core.client_port}")
-        with Person(core.ui_port) as person:
-            yield person
+@on_loop
+async def test_a_session_works_in_its_folder_and_is_kept(home: Path) -> None:
+    heard: list[AgentEvent] = []
+    model = Playing(calls(WRITE), says("Written."))
+    async with await opened(home, model, listener=heard.append) as session:
+        assert session.run_id is None
+        assert "No AgentStepper Core is running" in (session.no_debugger or "")
+        result = await session.run("Write a file.")
+        assert result.reason == "done"
+        assert session.messages == result.messages
+    assert (home / "repo" / "new.txt").read_text() == "hello\n"
+    kept = entries(home, session.id)
+    assert kept[0] == {
+        "type": "session_start",
+        "sessionId": session.id,
+        "mode": "run",
+        "resumed": False,
+        "provider": "playing",
+        "model": "m",
+        "workspace": str(home / "repo"),
+    }
+    assert kept[-1] == {"type": "session_end", "reason": "closed"}
+    assert len([entry for entry in kept if entry["type"] == "event"]) == len(heard)
 
 
-async def opened(home: Path, model: Playing, **options: Any) -> CodingSession:
-    options.setdefault("mode", "run")
-    return await CodingSession.create(
-        workspace=home / "repo", provider=model, model="m", data_dir=home / "data", **options
-    )
+@on_loop
+async def test_a_session_is_resumed_with_all_that_was_said(home: Path) -> None:
+    async with await opened(home, Playing(calls(WRITE), says("Written."))) as first:
+        before = (await first.run("Write a file.")).messages
+    model = Playing(says("Yes."))
+    async with await resumed(home, first.id, model) as second:
+        assert second.id == first.id
+        assert second.messages == before
+        await second.run("And?")
+    assert model.requests[0].messages == (*before, UserMessage(content="And?"))
+    (found,) = Folders(home / "data").sessions()
+    assert (found.id, found.prompt, found.prompts) == (first.id, "Write a file.", 2)
+    starts = entries(home, first.id, "session_start")
+    assert [(start["mode"], start["resumed"]) for start in starts] == [
+        ("run", False),
+        ("repl", True),
+    ]
 
 
-async def resumed(home: Path, id: str, model: Playing, **options: Any) -> CodingSession:
-    return await CodingSession.resume(
-        id, provider=model, data_dir=home / "data", mode="repl", **options
-    )
+@on_loop
+async def test_a_session_that_was_cut_off_is_resumed_with_a_warning(home: Path) -> None:
+    async with await opened(home, Playing(calls(WRITE), says("Written."))) as first:
+        await first.run("Write a file.")
+    path = Folders(home / "data").log(first.id)
+    lines = path.read_bytes().splitlines(keepends=True)
+    answer = next(i for i, line in enumerate(lines) if b'"toolCalls"' in line)
+    path.write_bytes(b"".join(lines[: answer + 1]) + lines[answer + 1][:9])
+    heard: list[AgentEvent] = []
+    model = Playing(says("I look."))
+    async with await resumed(home, first.id, model, listener=heard.append) as second:
+        assert isinstance(heard[0], TraceEvent)
+        assert "can't be read" in heard[0].data["message"]
+        lost = second.messages[-1]
+        assert isinstance(lost, ToolResultMessage)
+        assert "interrupted" in lost.content
+        assert (await second.run("Go on.")).reason == "done"
+        whole = second.messages
+    third = await resumed(home, first.id, Playing())
+    assert third.messages == whole
+    await third.close()
 
 
-def entries(home: Path, id: str) -> list[dict[str, Any]]:
-    lines = (home / "data" / "coding" / "sessions" / f"{id}.jsonl").read_text().splitlines()
-    return [json.loads(line)["data"] for line in lines]
-
-
-def test_a_session_works_in_its_folder_and_is_kept(home: Path) -> None:
-    async def scene() -> None:
-        heard: list[AgentEvent] = []
-        model = Playing(calls(WRITE), says("Written."))
-        async with await opened(home, model, listener=heard.append) as session:
-            assert session.run_id is None
-            assert "No AgentStepper Core is running" in (session.no_debugger or "")
-            result = await session.run("Write a file.")
-            assert result.reason == "done"
-            assert session.messages == result.messages
-        assert (home / "repo" / "new.txt").read_text() == "hello\n"
-        kept = entries(home, session.id)
-        assert kept[0] == {
-            "type": "session_start",
-            "sessionId": session.id,
-            "mode": "run",
-            "resumed": False,
-            "provider": "playing",
-            "model": "m",
-            "workspace": str(home / "repo"),
-        }
-        assert kept[-1] == {"type": "session_end", "reason": "closed"}
-        assert len([entry for entry in kept if entry["type"] == "event"]) == len(heard)
-
-    asyncio.run(scene())
-
-
-def test_a_session_is_resumed_with_all_that_was_said(home: Path) -> None:
-    async def scene() -> None:
-        async with await opened(home, Playing(calls(WRITE), says("Written."))) as first:
-            before = (await first.run("Write a file.")).messages
-        model = Playing(says("Yes."))
-        async with await resumed(home, first.id, model) as second:
-            assert second.id == first.id
-            assert second.messages == before
-            await second.run("And?")
-        assert model.requests[0].messages == (*before, UserMessage(content="And?"))
-        (found,) = Folders(home / "data").sessions()
-        assert (found.id, found.prompt, found.prompts) == (first.id, "Write a file.", 2)
-        starts = [e for e in entries(home, first.id) if e["type"] == "session_start"]
-        assert [(start["mode"], start["resumed"]) for start in starts] == [
-            ("run", False),
-            ("repl", True),
-        ]
-
-    asyncio.run(scene())
-
-
-def test_a_session_that_was_cut_off_is_resumed_with_a_warning(home: Path) -> None:
-    async def scene() -> None:
-        async with await opened(home, Playing(calls(WRITE), says("Written."))) as first:
-            await first.run("Write a file.")
-        path = Folders(home / "data").log(first.id)
-        lines = path.read_bytes().splitlines(keepends=True)
-        answer = next(i for i, line in enumerate(lines) if b'"toolCalls"' in line)
-        path.write_bytes(b"".join(lines[: answer + 1]) + lines[answer + 1][:9])
-        heard: list[AgentEvent] = []
-        model = Playing(says("I look."))
-        async with await resumed(home, first.id, model, listener=heard.append) as second:
-            assert isinstance(heard[0], TraceEvent)
-            assert "can't be read" in heard[0].data["message"]
-            lost = second.messages[-1]
-            assert isinstance(lost, ToolResultMessage)
-            assert "interrupted" in lost.content
-            assert (await second.run("Go on.")).reason == "done"
-            whole = second.messages
-        third = await resumed(home, first.id, Playing())
-        assert third.messages == whole
-        await third.close()
-
-    asyncio.run(scene())
-
-
-def test_a_session_is_open_once(home: Path) -> None:
-    async def scene() -> None:
-        async with await opened(home, Playing()) as session:
-            with pytest.raises(SessionError, match="open in another process"):
-                await resumed(home, session.id, Playing())
-            with pytest.raises(SessionError, match="already: resume it"):
-                await opened(home, Playing(), session_id=session.id)
-        with pytest.raises(SessionError, match="closed: resume it"):
-            await session.run("More?")
-        await session.close()
-
-    asyncio.run(scene())
+@on_loop
+async def test_a_session_is_open_once(home: Path) -> None:
+    async with await opened(home, Playing()) as session:
+        with pytest.raises(SessionError, match="open in another process"):
+            await resumed(home, session.id, Playing())
+        with pytest.raises(SessionError, match="already: resume it"):
+            await opened(home, Playing(), session_id=session.id)
+    with pytest.raises(SessionError, match="closed: resume it"):
+        await session.run("More?")
+    await session.close()
 
 
 @pytest.mark.parametrize("id", ["../x", "a/b", "", "." * 4, "x" * 200])
@@ -159,25 +115,9 @@ def test_what_is_not_there(home: Path) -> None:
     with pytest.raises(SessionError, match="There is no session abc"):
         asyncio.run(resumed(home, "abc", Playing()))
     with pytest.raises(SessionError, match="can't be used"):
-        asyncio.run(
-            CodingSession.create(
-                workspace=home / "none",
-                provider=Playing(),
-                model="m",
-                data_dir=home / "data",
-                mode="run",
-            )
-        )
+        asyncio.run(opened(home, Playing(), workspace=home / "none"))
     with pytest.raises(ModelError, match="no provider 'nobody'"):
-        asyncio.run(
-            CodingSession.create(
-                workspace=home / "repo",
-                provider="nobody",
-                model="m",
-                data_dir=home / "data",
-                mode="run",
-            )
-        )
+        asyncio.run(opened(home, Playing(), provider="nobody"))
     assert Folders(home / "data").sessions() == []
 
 
@@ -202,34 +142,30 @@ def test_sessions_are_found_by_how_their_ids_begin(home: Path) -> None:
         folders.summary("d")
 
 
-def test_cancel_returns_once_the_answer_has_ended(home: Path) -> None:
-    async def scene() -> None:
-        model = Playing([HANGS], says("Hi."))
-        async with await opened(home, model) as session:
-            await session.cancel()
-            answering = asyncio.create_task(session.run("Go."))
-            await model.hanging.wait()
-            with pytest.raises(SessionError, match="answering already"):
-                await session.run("And?")
-            assert session.running
-            await session.cancel()
-            assert not session.running
-            assert (await answering).reason == "cancelled"
-            assert (await session.run("Hello.")).reason == "done"
-
-    asyncio.run(scene())
-
-
-def test_close_cancels(home: Path) -> None:
-    async def scene() -> None:
-        model = Playing([HANGS])
-        session = await opened(home, model)
+@on_loop
+async def test_cancel_returns_once_the_answer_has_ended(home: Path) -> None:
+    model = Playing([HANGS], says("Hi."))
+    async with await opened(home, model) as session:
+        await session.cancel()
         answering = asyncio.create_task(session.run("Go."))
         await model.hanging.wait()
-        await session.close()
+        with pytest.raises(SessionError, match="answering already"):
+            await session.run("And?")
+        assert session.running
+        await session.cancel()
+        assert not session.running
         assert (await answering).reason == "cancelled"
+        assert (await session.run("Hello.")).reason == "done"
 
-    asyncio.run(scene())
+
+@on_loop
+async def test_close_cancels(home: Path) -> None:
+    model = Playing([HANGS])
+    session = await opened(home, model)
+    answering = asyncio.create_task(session.run("Go."))
+    await model.hanging.wait()
+    await session.close()
+    assert (await answering).reason == "cancelled"
 
 
 def test_always_allow_this_here_is_kept_for_the_next_session(home: Path) -> None:
@@ -266,18 +202,16 @@ def test_yes_approves_and_limits_hold(home: Path) -> None:
 # ---- in the debugger ---------------------------------------------------------------------------------
 
 
-def test_a_session_is_a_run_of_the_debugger_that_is_found(home: Path, person: Person) -> None:
-    async def scene() -> None:
-        async with await opened(home, Playing(calls(WRITE), says("Written."))) as session:
-            assert session.run_name == "Run #1 of code repo"
-            run = await asyncio.to_thread(person.until, lambda run: True)
-            assert run.id == session.run_id
-            await session.run("Write a file.")
-        await asyncio.to_thread(person.over)
-        commits = await asyncio.to_thread(person.commits)
-        assert [change.path for change in commits[-1].changes] == ["new.txt"]
-
-    asyncio.run(scene())
+@on_loop
+async def test_a_session_is_a_run_of_the_debugger_that_is_found(home: Path, person: Person) -> None:
+    async with await opened(home, Playing(calls(WRITE), says("Written."))) as session:
+        assert session.run_name == "Run #1 of code repo"
+        run = await asyncio.to_thread(person.until, lambda run: True)
+        assert run.id == session.run_id
+        await session.run("Write a file.")
+    await asyncio.to_thread(person.over)
+    commits = await asyncio.to_thread(person.commits)
+    assert [change.path for change in commits[-1].changes] == ["new.txt"]
 
 
 def test_between_prompts_nothing_is_said_to_run(home: Path, person: Person) -> None:
@@ -295,15 +229,13 @@ def test_between_prompts_nothing_is_said_to_run(home: Path, person: Person) -> N
     asyncio.run(scene())
 
 
-def test_step_begins_stepping(home: Path, person: Person) -> None:
-    async def scene() -> None:
-        async with await opened(home, Playing(says("Hi.")), step=True) as session:
-            answering = asyncio.create_task(session.run("Hello."))
-            await asyncio.to_thread(person.halted)
-            await asyncio.to_thread(person.go_on)
-            assert (await answering).reason == "done"
-
-    asyncio.run(scene())
+@on_loop
+async def test_step_begins_stepping(home: Path, person: Person) -> None:
+    async with await opened(home, Playing(says("Hi.")), step=True) as session:
+        answering = asyncio.create_task(session.run("Hello."))
+        await asyncio.to_thread(person.halted)
+        await asyncio.to_thread(person.go_on)
+        assert (await answering).reason == "done"
 
 
 def test_stop_ends_the_run_and_the_next_prompt_has_another(home: Path, person: Person) -> None:

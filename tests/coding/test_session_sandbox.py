@@ -9,16 +9,18 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.coding.approvals import Approver, Decision
-from agentstepper_nb.coding.session import CodingSession, Options
+from agentstepper_nb.coding.session import CodingSession
 from agentstepper_nb.coding.session_list import Folders
 from agentstepper_nb.errors import SandboxError, SessionError
 from agentstepper_nb.llm_wire.conversation import ToolResultMessage
-from agentstepper_nb.llm_wire.events import AgentEvent, TraceEvent
+from agentstepper_nb.llm_wire.events import AgentEvent
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.values import Actor, EventKind
+from tests.coding.kit import opened as opened_in
+from tests.coding.kit import traces
 from tests.coding.playing import Answering, Playing, calls, says
+from tests.helpers.loops import on_loop
 from tests.sdk.person import Person
 from tests.sdk.workspace.helpers import git, make_repository
 
@@ -54,26 +56,13 @@ class Opened:
         return [json.loads(each.content) for each in results]
 
     async def open(self, model: Playing, **options: Any) -> CodingSession:
-        chosen: Options = {"debugger": False, "listener": self.events.append, **options}  # type: ignore[typeddict-item]
-        return await CodingSession.create(
-            workspace=self.repo,
-            provider=model,
-            model="m",
-            data_dir=self.data,
-            mode="run",
-            **chosen,
-        )
-
-    def traces(self, kind: str) -> list[Any]:
-        found = [event for event in self.events if isinstance(event, TraceEvent)]
-        return [event.data for event in found if event.kind == kind]
+        given = {"workspace": self.repo, "data_dir": self.data, "listener": self.events.append}
+        return await opened_in(self.folder, model, **{**given, **options})
 
 
 @pytest.fixture
-def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
-    for name in ("JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR"):
-        monkeypatch.setenv(name, str(tmp_path / name.lower()))
-    return Opened(tmp_path)
+def opened(home: Path) -> Opened:
+    return Opened(home)
 
 
 # ---- what holds -------------------------------------------------------------------------------------
@@ -119,16 +108,14 @@ def test_a_setting_makes_folders_visible_and_writable(opened: Opened) -> None:
     assert (opened.outside / "there.txt").read_text() == "c\n"
 
 
-def test_the_private_home_ends_with_the_session(opened: Opened) -> None:
-    async def scene() -> None:
-        model = Playing(calls(("1", "run_command", {"command": "echo a > ~/kept"})), says("Done."))
-        session = await opened.open(model)
-        await session.run("Go.")
-        assert list((opened.data / "coding" / "sandboxes").glob("*/home/kept"))
-        await session.close()
-        assert not list((opened.data / "coding" / "sandboxes").iterdir())
-
-    asyncio.run(scene())
+@on_loop
+async def test_the_private_home_ends_with_the_session(opened: Opened) -> None:
+    model = Playing(calls(("1", "run_command", {"command": "echo a > ~/kept"})), says("Done."))
+    session = await opened.open(model)
+    await session.run("Go.")
+    assert list((opened.data / "coding" / "sandboxes").glob("*/home/kept"))
+    await session.close()
+    assert not list((opened.data / "coding" / "sandboxes").iterdir())
 
 
 # ---- what is said -----------------------------------------------------------------------------------
@@ -136,7 +123,7 @@ def test_the_private_home_ends_with_the_session(opened: Opened) -> None:
 
 def test_the_session_says_what_holds_its_commands(opened: Opened) -> None:
     opened.run({"command": "true"})
-    (report,) = opened.traces("sandbox")
+    (report,) = traces(opened.events, "sandbox")
     assert report["mode"] == "workspace-write"
     assert report["name"] in ("bubblewrap", "landlock", "seatbelt")
     assert not report["network"] and not report["warning"]
@@ -157,7 +144,7 @@ def test_without_a_sandbox_it_says_that_approvals_protect_nothing(
 ) -> None:
     (ran,) = opened.run({"command": "ls"}, **options)
     assert ran["output"] == "LICENSE\n"
-    (report,) = opened.traces("sandbox")
+    (report,) = traces(opened.events, "sandbox")
     assert report["name"] == "none"
     assert report["warning"].startswith(warning)
     assert "control token" in report["warning"]
@@ -237,7 +224,7 @@ def test_it_is_not_asked_again_where_nobody_can_be_asked(opened: Opened) -> None
     (result,) = opened.run(FETCH)
     assert "network: true" in result["error"]
     assert result["diagnostics"]["sandbox"]["again"] == {"network": True}
-    assert not opened.traces("approval_required")
+    assert not traces(opened.events, "approval_required")
 
 
 def test_yes_never_leaves_the_sandbox(opened: Opened) -> None:
@@ -256,9 +243,9 @@ def test_yes_never_leaves_the_sandbox(opened: Opened) -> None:
 
 
 def test_in_the_debugger_the_second_run_is_a_call_of_its_own(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
+    opened: Opened, person: Person
 ) -> None:
-    def approve(person: Person) -> None:
+    def approve() -> None:
         run = person.until(lambda run: bool(run.pending))
         (halted,) = run.pending
         person._command(
@@ -266,38 +253,28 @@ def test_in_the_debugger_the_second_run_is_a_call_of_its_own(
         )
         person.until(lambda run: not run.pending)
 
-    async def scene(person: Person) -> list[dict[str, Any]]:
-        approving = asyncio.create_task(asyncio.to_thread(approve, person))
+    async def scene() -> list[dict[str, Any]]:
+        approving = asyncio.create_task(asyncio.to_thread(approve))
         results = await opened.arun(FETCH, FETCH, debugger=True)
         await approving
         return results
 
-    with AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core:
-        monkeypatch.setenv("AGENTSTEPPER_URL", f"ws://127.0.0.1:{core.client_port}")
-        monkeypatch.setenv("AGENTSTEPPER_TOKEN", core.tokens.agent)
-        with Person(core.ui_port) as person:
-            results = asyncio.run(scene(person))
-            person.over()
-            rows = person.rows()
-            begun = [row for row in rows if row.kind is EventKind.TOOL_INVOCATION]
-            calls = [person.body(row) for row in begun if row.target is Actor.TOOLS]
-            said = [person.body(row) for row in rows if row.kind is EventKind.DEBUG_MESSAGE]
-            assert person.run.notice == ""
+    results = asyncio.run(scene())
+    person.over()
+    rows = person.rows()
+    begun = [row for row in rows if row.kind is EventKind.TOOL_INVOCATION]
+    calls = [person.body(row) for row in begun if row.target is Actor.TOOLS]
+    said = [person.body(row) for row in rows if row.kind is EventKind.DEBUG_MESSAGE]
+    assert person.run.notice == ""
     assert [each["Argument"].get("network", False) for each in calls] == [False, True, False]
     assert results[0]["diagnostics"]["run_again"]["with"] == {"network": True}
     assert any(str(text).startswith("Sandbox: ") for text in said)
 
 
-def test_full_access_is_a_notice_of_the_run(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core:
-        monkeypatch.setenv("AGENTSTEPPER_URL", f"ws://127.0.0.1:{core.client_port}")
-        monkeypatch.setenv("AGENTSTEPPER_TOKEN", core.tokens.agent)
-        with Person(core.ui_port) as person:
-            opened.run({"command": "ls"}, debugger=True, sandbox_mode="danger-full-access")
-            person.over()
-            assert person.run.notice.startswith("Full access: approvals are no protection")
+def test_full_access_is_a_notice_of_the_run(opened: Opened, person: Person) -> None:
+    opened.run({"command": "ls"}, debugger=True, sandbox_mode="danger-full-access")
+    person.over()
+    assert person.run.notice.startswith("Full access: approvals are no protection")
 
 
 # ---- snapshots --------------------------------------------------------------------------------------

@@ -13,29 +13,16 @@ import pytest
 from agentstepper_nb.chat.connectors.coding import CodingAgent
 from agentstepper_nb.cli.agent_arguments import add_settings, settings_of
 from agentstepper_nb.coding.options import Limits, limited
-from agentstepper_nb.coding.session import CodingSession
 from agentstepper_nb.errors import SessionError
-from agentstepper_nb.llm_wire.events import AgentEvent, TraceEvent
+from agentstepper_nb.llm_wire.events import AgentEvent
 from agentstepper_nb.protocol.coding_settings import CodingSettings, chosen
 from tests.chat.coder import talking
+from tests.coding.kit import opened, traces
 from tests.coding.playing import HANGS, Playing, calls, says
 from tests.helpers.loops import on_loop
 
 LIST = ("1", "list_files", {})
 Parse = Callable[..., CodingSettings]
-
-
-async def opened(folder: Path, model: Playing, **options: Any) -> CodingSession:
-    (folder / "repo").mkdir(exist_ok=True)
-    return await CodingSession.create(
-        workspace=folder / "repo",
-        provider=model,
-        model="m",
-        data_dir=folder / "data",
-        mode="run",
-        debugger=False,
-        **options,
-    )
 
 
 @pytest.mark.parametrize(
@@ -82,8 +69,8 @@ async def test_a_provider_that_sends_no_temperature_is_warned_of(tmp_path: Path)
     model.takes_temperature = False  # type: ignore[attr-defined]
     async with await opened(tmp_path, model, temperature=0, listener=heard.append):
         pass
-    (warning,) = [each for each in heard if isinstance(each, TraceEvent) and each.kind == "warning"]
-    assert "temperature has no effect: the provider playing" in warning.data["message"]
+    (warning,) = traces(heard, "warning")
+    assert "temperature has no effect: the provider playing" in warning["message"]
 
 
 @on_loop

@@ -17,6 +17,7 @@ from agentstepper_nb.coding.tool import ToolResult
 from agentstepper_nb.coding.tools import default_tools, processes
 from agentstepper_nb.coding.tools.processes import Kept
 from tests.coding.desk import Desk
+from tests.helpers.loops import on_loop
 
 PYTHON: Final = sys.executable
 
@@ -200,18 +201,16 @@ def test_a_cancelled_call_ends_all_that_it_started(desk: Desk) -> None:
     assert result.data["exit_code"] is None
 
 
-def test_a_cancelled_task_ends_all_that_it_started(desk: Desk) -> None:
-    async def scene() -> None:
-        family = Family(desk)
-        args = {"command": family.command}
-        call = asyncio.create_task(desk.acall("run_command", args))
-        await family.is_there()
-        call.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await call
-        await family.is_gone()
-
-    asyncio.run(scene())
+@on_loop
+async def test_a_cancelled_task_ends_all_that_it_started(desk: Desk) -> None:
+    family = Family(desk)
+    args = {"command": family.command}
+    call = asyncio.create_task(desk.acall("run_command", args))
+    await family.is_there()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    await family.is_gone()
 
 
 def test_a_time_out_ends_all_that_it_started(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -24,16 +23,10 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     (tmp_path / "desk").mkdir()
     desk = Desk(tmp_path / "desk")
-    git(desk, "init", "-q", "-b", "main")
-    git(desk, "add", "a.txt", "src/b.py")
-    git(desk, "commit", "-q", "-m", "first")
+    desk.git("init", "-q", "-b", "main")
+    desk.git("add", "a.txt", "src/b.py")
+    desk.git("commit", "-q", "-m", "first")
     return desk
-
-
-def git(desk: Desk, *arguments: str) -> str:
-    return subprocess.run(
-        ["git", *arguments], cwd=desk.root, check=True, capture_output=True, text=True
-    ).stdout
 
 
 def test_what_is_named_is_committed(desk: Desk) -> None:
@@ -42,15 +35,15 @@ def test_what_is_named_is_committed(desk: Desk) -> None:
     desk.write("other.txt", "staged\n")
     desk.write("[a].txt", "no pattern\n")
     (desk.root / "src" / "b.py").unlink()
-    git(desk, "add", "other.txt")
+    desk.git("add", "other.txt")
     result = desk.call("git_commit", message="Mend it\n\nBecause.", paths=["src", "./[a].txt"])
     assert result.ok, result.error
     assert result.data["files"] == ["src/b.py", "[a].txt", "src/new.py", "src/out.txt"]
-    said = git(desk, "log", "-1", "--format=%an <%ae>|%cn|%B").strip()
+    said = desk.git("log", "-1", "--format=%an <%ae>|%cn|%B").strip()
     assert said == "Ada <ada@example.org>|Ada|Mend it\n\nBecause."
-    assert result.data["commit"] == git(desk, "rev-parse", "--short", "HEAD").strip()
-    assert git(desk, "diff", "--cached", "--name-only").split() == ["other.txt"]
-    assert git(desk, "diff", "--name-only").split() == ["a.txt"]
+    assert result.data["commit"] == desk.git("rev-parse", "--short", "HEAD").strip()
+    assert desk.git("diff", "--cached", "--name-only").split() == ["other.txt"]
+    assert desk.git("diff", "--name-only").split() == ["a.txt"]
     desk.assert_outside_is_unchanged()
 
 
@@ -59,7 +52,7 @@ def test_a_folder_of_a_repository(desk: Desk) -> None:
     desk.write("src/b.py", "2\n")
     desk.write("a.txt", "2\n")
     assert desk.call("git_commit", message="x", paths=["."]).data["files"] == ["b.py", "out.txt"]
-    assert git(desk, "diff", "--name-only").split() == ["a.txt"]
+    assert desk.git("diff", "--name-only").split() == ["a.txt"]
 
 
 def test_nothing_of_the_repository_runs(desk: Desk) -> None:
@@ -73,8 +66,8 @@ def test_nothing_of_the_repository_runs(desk: Desk) -> None:
         *("core.fsmonitor", "core.editor", "gpg.program", "core.pager"),
         "filter.evil.clean",
     ):
-        git(desk, "config", setting, f"touch {ran}; cat")
-    git(desk, "config", "commit.gpgSign", "true")
+        desk.git("config", setting, f"touch {ran}; cat")
+    desk.git("config", "commit.gpgSign", "true")
     desk.write("a.txt", "2\n")
     assert desk.call("git_commit", message="x", paths=["a.txt"]).ok
     desk.write(".gitattributes", "*.py filter=evil\n")
@@ -94,9 +87,9 @@ def test_nothing_of_the_repository_runs(desk: Desk) -> None:
     ],
 )
 def test_what_can_not_be_committed(desk: Desk, paths: list[str], says: str) -> None:
-    before = git(desk, "rev-parse", "HEAD")
+    before = desk.git("rev-parse", "HEAD")
     assert says in (desk.call("git_commit", message="x", paths=paths).error or "")
-    assert git(desk, "rev-parse", "HEAD") == before
+    assert desk.git("rev-parse", "HEAD") == before
 
 
 def test_without_a_user_it_says_what_to_do(desk: Desk) -> None:
@@ -104,10 +97,10 @@ def test_without_a_user_it_says_what_to_do(desk: Desk) -> None:
     desk.write("a.txt", "2\n")
     error = desk.call("git_commit", message="x", paths=["a.txt"]).error or ""
     assert "git config --global user.name" in error
-    git(desk, "config", "user.name", "Bob")
-    git(desk, "config", "user.email", "b@example.org")
+    desk.git("config", "user.name", "Bob")
+    desk.git("config", "user.email", "b@example.org")
     assert desk.call("git_commit", message="x", paths=["a.txt"]).ok
-    assert git(desk, "log", "-1", "--format=%an") == "Bob\n"
+    assert desk.git("log", "-1", "--format=%an") == "Bob"
 
 
 def test_what_may_not_be_read_is_left_out(desk: Desk, tmp_path: Path) -> None:

@@ -34,11 +34,6 @@ def error(result: ToolResult) -> str:
     return result.error
 
 
-def git(desk: Desk, *arguments: str) -> None:
-    config = ("-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "init.defaultBranch=main")
-    subprocess.run(["git", *config, *arguments], cwd=desk.root, check=True, capture_output=True)
-
-
 # ---- list_files ------------------------------------------------------------------------------------
 
 
@@ -61,11 +56,11 @@ def test_list_goes_as_deep_as_told(desk: Desk) -> None:
 
 
 def test_list_leaves_out_what_is_hidden_or_ignored(desk: Desk) -> None:
-    git(desk, "init")
+    desk.git("init")
     for name in (".hidden", "x.log", "build/out.o", "kept.log", "sub/x.log", "sub/y.txt"):
         desk.write(name, "")
     desk.write(".gitignore", "*.log\nbuild/\n")
-    git(desk, "add", "-f", "kept.log")
+    desk.git("add", "-f", "kept.log")
     files = [name for name in listed(desk) if "@" not in name]
     assert files == ["a.txt", "kept.log", "src/", "src/b.py", "sub/", "sub/y.txt"]
     assert {".hidden", ".gitignore"} <= set(listed(desk, hidden=True))
@@ -75,7 +70,7 @@ def test_list_leaves_out_what_is_hidden_or_ignored(desk: Desk) -> None:
 
 
 def test_list_looks_into_repositories_in_the_repository(desk: Desk) -> None:
-    git(desk, "init")
+    desk.git("init")
     desk.write("own/x.txt", "")
     subprocess.run(["git", "init", "-q", desk.root / "own"], check=True)
     assert {"own/", "own/x.txt"} <= set(listed(desk))
@@ -254,7 +249,7 @@ def test_search_goes_on_in_python_where_ripgrep_cannot(desk: Desk) -> None:
 
 
 def test_search_leaves_out_what_git_ignores(searched: Desk) -> None:
-    git(searched, "init")
+    searched.git("init")
     searched.write(".gitignore", "sub/\n")
     assert found(searched, "alpha") == ["x.txt:1: alpha", "x.txt:5: alpha"]
     assert len(found(searched, "alpha", ignored=True)) == 4

@@ -19,15 +19,10 @@ from tests.coding.desk import TEXT, Desk
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     desk = Desk(tmp_path)
-    git(desk, "init", "-q")
-    git(desk, "add", "a.txt", "src/b.py")
-    git(desk, "commit", "-q", "-m", "first")
+    desk.git("init", "-q", "-b", "main")
+    desk.git("add", "a.txt", "src/b.py")
+    desk.git("commit", "-q", "-m", "first")
     return desk
-
-
-def git(desk: Desk, *arguments: str) -> None:
-    config = ("-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "init.defaultBranch=main")
-    subprocess.run(["git", *config, *arguments], cwd=desk.root, check=True, capture_output=True)
 
 
 def status(desk: Desk) -> list[str]:
@@ -53,7 +48,7 @@ def test_status_and_diff(desk: Desk) -> None:
     assert status(desk) == ["## main"] and diff(desk) == ""
     desk.write("a.txt", "one\n2\nthree\n")
     desk.write("ü.txt", "")
-    git(desk, "add", "ü.txt")
+    desk.git("add", "ü.txt")
     assert status(desk) == ["## main", " M a.txt", "A  ü.txt"]
     assert diff(desk).endswith("@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n")
     assert diff(desk, path="src") == ""
@@ -63,7 +58,7 @@ def test_status_and_diff(desk: Desk) -> None:
 
 def test_diff_with_a_commit(desk: Desk) -> None:
     desk.write("a.txt", "other\n")
-    git(desk, "commit", "-q", "-am", "second")
+    desk.git("commit", "-q", "-am", "second")
     assert "-two" in diff(desk, base="HEAD~1") and diff(desk, base="main") == ""
     for name in ("HEAD~9", "--output=x", "-p", "missing", "", "a\0b", "HEAD:a.txt"):
         assert "There is no commit" in error(desk.call("git_diff", base=name)), name
@@ -113,7 +108,7 @@ def test_nothing_that_the_repository_brings_is_run(desk: Desk) -> None:
         "pager.status": path,
     }
     for name, value in settings.items():
-        git(desk, "config", name, str(value))
+        desk.git("config", name, str(value))
     for hook in ("post-index-change", "fsmonitor-watchman"):
         (desk.root / hook).symlink_to(path)
     desk.write(".gitattributes", "* diff=evil filter=evil\n")
@@ -128,7 +123,7 @@ def test_nothing_that_the_repository_brings_is_run(desk: Desk) -> None:
 
 
 def test_another_work_tree_is_not_looked_at(desk: Desk) -> None:
-    git(desk, "config", "core.worktree", str(desk.outside))
+    desk.git("config", "core.worktree", str(desk.outside))
     assert status(desk) == ["## main"]
     assert diff(desk) == ""
 
@@ -176,11 +171,11 @@ def test_diffs_of_all_kinds_are_shown(desk: Desk) -> None:
         ("emptied.txt", b"x\n", b""),
     ):
         desk.write(name, before)
-        git(desk, "add", name)
+        desk.git("add", name)
         desk.write(name, after)
     desk.write(".gitattributes", "crlf.txt text\n")
     desk.write("mode.txt", "x\n")
-    git(desk, "add", "mode.txt", "inside")
+    desk.git("add", "mode.txt", "inside")
     (desk.root / "mode.txt").chmod(0o755)
     (desk.root / "inside").unlink()
     desk.link("inside", "elsewhere")

@@ -12,15 +12,11 @@ from agentstepper_nb.coding.policy import DefaultPolicyEngine, Judgement, Policy
 from agentstepper_nb.coding.tool import Risk, Tool
 from agentstepper_nb.coding.workspace import LocalWorkspace
 
-from .tools import ASKING, PATCH, READ, RISKY, RUN, RUN_WORDS, WRITE
+from .tools import ASKING, PATCH, READ, RISKY, RUN, RUN_WORDS, WRITE, judged
 
 ALLOWED = PolicyDecision.ALLOWED
 ASKS = PolicyDecision.REQUIRES_APPROVAL
 DENIED = PolicyDecision.DENIED
-
-
-def judged(engine: DefaultPolicyEngine, tool: Tool, **args: Any) -> Judgement:
-    return read(engine, tool, json.dumps(args))
 
 
 def read(engine: DefaultPolicyEngine, tool: Tool, text: str) -> Judgement:
@@ -84,19 +80,19 @@ def test_the_first_rule_that_matches_decides(
     [("ls", Risk.MEDIUM), ("pip install x", Risk.MEDIUM), ("rm -r x", Risk.HIGH)],
 )
 def test_the_risk_is_told(engine: DefaultPolicyEngine, command: str, risk: Risk) -> None:
-    assert (judged(engine, RUN, command=command)).risk is risk
+    assert judged(engine, RUN, command=command).risk is risk
 
 
 def test_words_are_judged_as_words(engine: DefaultPolicyEngine) -> None:
-    assert (judged(engine, RUN, command=["echo", "; rm -r x"])).decision is ALLOWED
-    assert (judged(engine, RUN, command=["rm", "-r", "x"])).decision is ASKS
+    assert judged(engine, RUN, command=["echo", "; rm -r x"]).decision is ALLOWED
+    assert judged(engine, RUN, command=["rm", "-r", "x"]).decision is ASKS
 
 
 @pytest.mark.parametrize("shell", [False, True, 0, None])
 def test_no_argument_keeps_a_command_from_being_judged_as_a_shells(
     engine: DefaultPolicyEngine, shell: object
 ) -> None:
-    assert (judged(engine, RUN, command="ls; rm -r x", shell=shell)).decision is ASKS
+    assert judged(engine, RUN, command="ls; rm -r x", shell=shell).decision is ASKS
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "C:\\x", "~/x", "x\x00", "a/../../x"])
@@ -112,21 +108,21 @@ def test_a_path_that_the_workspace_refuses_is_denied(
 
 def test_so_are_those_in_a_patch(engine: DefaultPolicyEngine) -> None:
     patch = "--- a/x\n+++ b/../../y\n@@ -1 +1 @@\n-a\n+b\n"
-    assert (judged(engine, PATCH, patch=patch)).decision is DENIED
+    assert judged(engine, PATCH, patch=patch).decision is DENIED
     patch = "--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+b\n"
-    assert (judged(engine, PATCH, patch=patch)).decision is ALLOWED
+    assert judged(engine, PATCH, patch=patch).decision is ALLOWED
 
 
 def test_lines_of_a_patch_are_no_paths(book: RuleBook, engine: DefaultPolicyEngine) -> None:
     patch = "--- a/x.sql\n+++ b/x.sql\n@@ -1,2 +1,2 @@\n-a\n--- ~/of C:\\x\n+b\n++ /etc\n"
-    assert (judged(engine, PATCH, patch=patch)).decision is ALLOWED
+    assert judged(engine, PATCH, patch=patch).decision is ALLOWED
     book.deny("apply_patch", path="key.txt")
     patch = '--- "a/k\\145y.txt"\n+++ "b/k\\145y.txt"\n@@ -1 +1 @@\n-a\n+b\n'
-    assert (judged(engine, PATCH, patch=patch)).decision is DENIED
+    assert judged(engine, PATCH, patch=patch).decision is DENIED
 
 
 def test_so_is_the_folder_of_a_command(engine: DefaultPolicyEngine) -> None:
-    assert (judged(engine, RUN, command="ls", folder="../..")).decision is DENIED
+    assert judged(engine, RUN, command="ls", folder="../..").decision is DENIED
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "nul", '{"path": "\ud800'])
@@ -170,7 +166,7 @@ def test_yes_allows_nothing_that_is_denied(book: RuleBook, yes: DefaultPolicyEng
         (RUN, {"command": "ls && (git push)", "shell": True}),
         (WRITE, {"path": "./secrets/../secrets/key"}),
     ]:
-        assert (judged(yes, tool, **args)).decision is DENIED
+        assert judged(yes, tool, **args).decision is DENIED
 
 
 def test_yes_allows_nothing_that_may_be_denied(book: RuleBook, yes: DefaultPolicyEngine) -> None:
@@ -299,7 +295,7 @@ def test_always_allows_what_the_judgement_promised(
         said = judged(engine, tool, **each)
         assert (said.decision, said.why) == (ALLOWED, f"A rule says: {rule}.")
     for each in other:
-        assert (judged(engine, tool, **each)).decision is ASKS
+        assert judged(engine, tool, **each).decision is ASKS
 
 
 @pytest.mark.parametrize("path", ["sub/.git/config", ".GIT/hooks/x", ".git", "link/config"])
@@ -333,7 +329,7 @@ def test_a_denial_comes_before_always(
 ) -> None:
     book.always("deploy", {}, workspace)
     book.deny("dep*")
-    assert (judged(engine, ASKING)).decision is DENIED
+    assert judged(engine, ASKING).decision is DENIED
 
 
 def test_rules_hold_where_they_were_made(
@@ -344,10 +340,10 @@ def test_rules_hold_where_they_were_made(
     elsewhere = DefaultPolicyEngine(book, LocalWorkspace(other))
     book.always("deploy", {}, workspace)
     book.deny("read_file", workspace=workspace.root)
-    assert (judged(elsewhere, ASKING)).decision is ASKS
-    assert (judged(elsewhere, READ)).decision is ALLOWED
-    assert (judged(engine, ASKING)).decision is ALLOWED
-    assert (judged(engine, READ)).decision is DENIED
+    assert judged(elsewhere, ASKING).decision is ASKS
+    assert judged(elsewhere, READ).decision is ALLOWED
+    assert judged(engine, ASKING).decision is ALLOWED
+    assert judged(engine, READ).decision is DENIED
 
 
 def test_where_the_rules_are_damaged_all_asks(
@@ -360,10 +356,10 @@ def test_where_the_rules_are_damaged_all_asks(
             said = judged(each, tool, path="x")
             assert (said.decision, said.rule) == (ASKS, None)
             assert f"The rules in {book.path} can't be read" in said.why
-        assert (judged(each, READ, path="../x")).decision is DENIED
+        assert judged(each, READ, path="../x").decision is DENIED
 
 
 def test_without_rules_and_workspace() -> None:
     engine = DefaultPolicyEngine()
-    assert (judged(engine, WRITE, path="x")).decision is ALLOWED
-    assert (judged(engine, RUN, command="rm -rf x")).decision is ASKS
+    assert judged(engine, WRITE, path="x").decision is ALLOWED
+    assert judged(engine, RUN, command="rm -rf x").decision is ASKS

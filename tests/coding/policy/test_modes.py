@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agentstepper_nb.coding.policy import DefaultPolicyEngine, Judgement, PolicyDecision, RuleBook
+from agentstepper_nb.coding.policy import DefaultPolicyEngine, PolicyDecision, RuleBook
 from agentstepper_nb.coding.sandbox import Grant, SandboxMode, SessionGrants
 from agentstepper_nb.coding.tool import Risk, Tool
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from tests.docs.pages import GUIDE
 
-from .tools import ASKING, READ, RUN, WRITE, AllSaved
+from .tools import ASKING, READ, RUN, WRITE, AllSaved, judged
 
 PAGE = GUIDE / "policy.md"
 COLUMNS = [
@@ -65,10 +63,6 @@ def filled(workspace: LocalWorkspace) -> LocalWorkspace:
     return workspace
 
 
-def judged(engine: DefaultPolicyEngine, tool: Tool, args: dict[str, Any]) -> Judgement:
-    return asyncio.run(engine.evaluate(tool, json.dumps(args)))
-
-
 def table(heading: str) -> dict[str, list[str]]:
     """The first table below a heading of the page: each row's first words of its cells."""
     below = PAGE.read_text().split(f"## {heading}\n", 1)[1]
@@ -91,8 +85,8 @@ def test_each_cell_of_the_page_holds(
             engine = DefaultPolicyEngine(
                 book, filled, auto_approve=auto_approve, saved=SomeSaved(), **column
             )
-            if judged(engine, tool, args).decision is not WORDS[said]:
-                found[row, str(column)] = judged(engine, tool, args)
+            if judged(engine, tool, **args).decision is not WORDS[said]:
+                found[row, str(column)] = judged(engine, tool, **args)
     assert found == {}
 
 
@@ -121,48 +115,48 @@ def test_a_grant_answers_for_the_session(
     grants = SessionGrants()
     engine = DefaultPolicyEngine(workspace=workspace, grants=grants)
     call = {"command": "npm ci", **args}
-    said = judged(engine, RUN, {**call, "command": "./x"})
+    said = judged(engine, RUN, **{**call, "command": "./x"})
     assert (said.decision, said.grant, said.rule) == (
         PolicyDecision.REQUIRES_APPROVAL,
         grant,
         words,
     )
     grants.add(grant)
-    assert judged(engine, RUN, {**call, "command": "./x"}).decision is PolicyDecision.ALLOWED
-    installs = judged(engine, RUN, call)
+    assert judged(engine, RUN, **{**call, "command": "./x"}).decision is PolicyDecision.ALLOWED
+    installs = judged(engine, RUN, **call)
     assert (installs.decision, installs.grant) == (PolicyDecision.REQUIRES_APPROVAL, None)
 
 
 def test_builds_and_tests_are_granted_once_a_session(workspace: LocalWorkspace) -> None:
     grants = SessionGrants()
     engine = DefaultPolicyEngine(workspace=workspace, is_confined=False, grants=grants)
-    said = judged(engine, RUN, {"command": "pytest -q"})
+    said = judged(engine, RUN, command="pytest -q")
     assert said.grant == Grant(kind="project_code")
     assert said.rule == "builds and tests in this session"
     assert said.risk is Risk.HIGH
     grants.add(said.grant)
-    assert judged(engine, RUN, {"command": "make test"}).decision is PolicyDecision.ALLOWED
-    assert judged(engine, RUN, {"command": "pytest; curl x"}).decision is not PolicyDecision.ALLOWED
+    assert judged(engine, RUN, command="make test").decision is PolicyDecision.ALLOWED
+    assert judged(engine, RUN, command="pytest; curl x").decision is not PolicyDecision.ALLOWED
 
 
 def test_a_folder_of_the_workspace_is_no_way_out(workspace: LocalWorkspace) -> None:
     engine = DefaultPolicyEngine(workspace=workspace)
     for folder in (str(workspace.root / "build"), "build"):
-        said = judged(engine, RUN, {"command": "make", "writable": [folder]})
+        said = judged(engine, RUN, command="make", writable=[folder])
         assert said.decision is PolicyDecision.ALLOWED
 
 
 @pytest.mark.parametrize("folder", ["/a\0b", "/\ud800", "x" * 5000, "/proc/1/root/x", ""])
 def test_an_odd_folder_is_judged(workspace: LocalWorkspace, folder: str) -> None:
     engine = DefaultPolicyEngine(workspace=workspace)
-    said = judged(engine, RUN, {"command": "make", "writable": [folder]})
+    said = judged(engine, RUN, command="make", writable=[folder])
     assert said.decision in (PolicyDecision.ALLOWED, PolicyDecision.REQUIRES_APPROVAL)
 
 
 def test_several_questions_are_asked_as_one(workspace: LocalWorkspace) -> None:
     engine = DefaultPolicyEngine(workspace=workspace)
     args = {"command": "rm -rf x", "network": True, "writable": ["/a"]}
-    said = judged(engine, RUN, args)
+    said = judged(engine, RUN, **args)
     assert said.grant is None
     assert said.risk is Risk.HIGH
     for part in ("deletes folders", "the network", "outside of the workspace, in `/a`"):
@@ -180,7 +174,7 @@ def test_what_yes_denies_says_what_to_do(
     workspace: LocalWorkspace, args: dict[str, Any], says: str
 ) -> None:
     engine = DefaultPolicyEngine(workspace=workspace, auto_approve=True)
-    said = judged(engine, RUN, {"command": "x", **args})
+    said = judged(engine, RUN, **{"command": "x", **args})
     assert said.decision is PolicyDecision.DENIED
     assert says in said.why
 
@@ -193,14 +187,14 @@ def test_read_only_without_a_sandbox(filled: LocalWorkspace) -> None:
         (WRITE, {"path": "saved.txt"}, PolicyDecision.DENIED),
         (ASKING, {}, PolicyDecision.DENIED),
     ]:
-        assert judged(engine, tool, args).decision is decision
+        assert judged(engine, tool, **args).decision is decision
 
 
 def test_a_sandbox_that_holds_no_signals_lets_none_be_sent(workspace: LocalWorkspace) -> None:
     args = {"command": "ls; pkill python"}
     held = DefaultPolicyEngine(workspace=workspace, saved=AllSaved())
-    assert judged(held, RUN, args).decision is PolicyDecision.ALLOWED
+    assert judged(held, RUN, **args).decision is PolicyDecision.ALLOWED
     loose = DefaultPolicyEngine(workspace=workspace, saved=AllSaved(), sends_signals=True)
-    said = judged(loose, RUN, args)
+    said = judged(loose, RUN, **args)
     assert said.decision is PolicyDecision.REQUIRES_APPROVAL
     assert "`pkill python` may end processes outside of the sandbox" in said.why

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,13 +10,9 @@ from agentstepper_nb.coding.policy import DefaultPolicyEngine, Judgement, Policy
 from agentstepper_nb.coding.policy.unsaved import FILES_LIMIT, Committed, unsaved
 from agentstepper_nb.coding.tool import Risk
 from agentstepper_nb.coding.workspace import LocalWorkspace
+from tests.sdk.workspace.helpers import git
 
-from .tools import PATCH, RUN, RUN_WORDS, WRITE, AllSaved
-
-
-def git(root: Path, *arguments: str) -> None:
-    who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
-    subprocess.run(["git", *who, *arguments], cwd=root, check=True, capture_output=True)
+from .tools import PATCH, RUN, RUN_WORDS, WRITE, AllSaved, judged
 
 
 @pytest.fixture
@@ -40,10 +33,8 @@ def repository(workspace: LocalWorkspace) -> LocalWorkspace:
     return workspace
 
 
-def judged(workspace: LocalWorkspace, command: str, folder: str = ".") -> Judgement:
-    engine = DefaultPolicyEngine(workspace=workspace)
-    args = json.dumps({"command": command, "folder": folder})
-    return asyncio.run(engine.evaluate(RUN, args))
+def of_command(workspace: LocalWorkspace, command: str, folder: str = ".") -> Judgement:
+    return judged(DefaultPolicyEngine(workspace=workspace), RUN, command=command, folder=folder)
 
 
 LOSES = [
@@ -89,7 +80,7 @@ KEEPS = [
 
 @pytest.mark.parametrize("command", LOSES)
 def test_a_command_that_loses_work_asks(repository: LocalWorkspace, command: str) -> None:
-    said = judged(repository, command)
+    said = of_command(repository, command)
     assert said.decision is PolicyDecision.REQUIRES_APPROVAL
     assert said.risk is Risk.HIGH
     assert "of which no commit and no snapshot has a copy" in said.why
@@ -97,26 +88,26 @@ def test_a_command_that_loses_work_asks(repository: LocalWorkspace, command: str
 
 @pytest.mark.parametrize("command", KEEPS)
 def test_a_command_that_loses_nothing_passes(repository: LocalWorkspace, command: str) -> None:
-    said = judged(repository, command)
+    said = of_command(repository, command)
     assert (said.decision, said.why) == (PolicyDecision.ALLOWED, "It runs in the sandbox.")
 
 
 @pytest.mark.parametrize("command", [each for each in LOSES if "git switch" not in each])
 def test_what_a_snapshot_holds_is_lost_by_nothing(repository: LocalWorkspace, command: str) -> None:
     engine = DefaultPolicyEngine(workspace=repository, saved=AllSaved())
-    said = asyncio.run(engine.evaluate(RUN, json.dumps({"command": command})))
+    said = judged(engine, RUN, command=command)
     assert said.decision is PolicyDecision.ALLOWED
 
 
 def test_paths_are_those_of_the_calls_folder(repository: LocalWorkspace) -> None:
     asks = PolicyDecision.REQUIRES_APPROVAL
-    assert judged(repository, "rm ../new.txt", "src").decision is asks
-    assert judged(repository, "rm new.txt", "src").decision is PolicyDecision.ALLOWED
+    assert of_command(repository, "rm ../new.txt", "src").decision is asks
+    assert of_command(repository, "rm new.txt", "src").decision is PolicyDecision.ALLOWED
 
 
 def test_words_are_paths_without_a_shell_too(repository: LocalWorkspace) -> None:
     engine = DefaultPolicyEngine(workspace=repository)
-    said = asyncio.run(engine.evaluate(RUN_WORDS, json.dumps({"command": "rm new.txt"})))
+    said = judged(engine, RUN_WORDS, command="rm new.txt")
     assert "It changes `new.txt`, of which" in said.why
 
 
@@ -134,7 +125,7 @@ def test_so_are_the_files_of_a_tool(
     repository: LocalWorkspace, tool: object, args: dict[str, str], asks: bool
 ) -> None:
     engine = DefaultPolicyEngine(workspace=repository)
-    said = asyncio.run(engine.evaluate(tool, json.dumps(args)))  # type: ignore[arg-type]
+    said = judged(engine, tool, **args)  # type: ignore[arg-type]
     assert (said.decision is PolicyDecision.REQUIRES_APPROVAL) == asks
     assert not asks or "`new.txt`, of which no commit and no snapshot has a copy" in said.why
     assert not asks or said.rule is None
@@ -143,7 +134,7 @@ def test_so_are_the_files_of_a_tool(
 def test_without_a_repository_nothing_is_saved(workspace: LocalWorkspace) -> None:
     (workspace.root / "a").write_text("x")
     assert not Committed(workspace.root).is_saved(workspace.root / "a")
-    assert judged(workspace, "rm a").decision is PolicyDecision.REQUIRES_APPROVAL
+    assert of_command(workspace, "rm a").decision is PolicyDecision.REQUIRES_APPROVAL
 
 
 def test_too_many_files_count_as_unsaved(tmp_path: Path) -> None:

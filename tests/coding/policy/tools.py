@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
-from agentstepper_nb.coding.tool import Risk, ToolContext, ToolPolicy, ToolResult
+from agentstepper_nb.coding.policy import DefaultPolicyEngine, Judgement
+from agentstepper_nb.coding.tool import Risk, Tool, ToolContext, ToolPolicy, ToolResult
 
 
 class Said:
@@ -37,3 +40,8 @@ class AllSaved:
 
     def is_saved(self, path: Path) -> bool:
         return True
+
+
+def judged(engine: DefaultPolicyEngine, tool: Tool, **args: Any) -> Judgement:
+    """What a policy says of a call."""
+    return asyncio.run(engine.evaluate(tool, json.dumps(args)))
