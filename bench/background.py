@@ -37,7 +37,7 @@ from agentstepper_nb.runtime.dispatcher import Dispatcher
 from agentstepper_nb.runtime.remote_queue import RemoteQueue
 from agentstepper_nb.store.lance.store import LanceRuntimeStore
 from agentstepper_nb.store.runtime import RuntimeStore
-from agentstepper_nb.store.runtime.opening import open_runtime_store
+from agentstepper_nb.store.runtime.sqlite import open_runtime_store
 
 from .access import TOKENS
 from .arms import process

@@ -195,7 +195,7 @@ def _whose(endpoint: discover.Endpoint, cores: tuple[discover.RuntimeFile, ...])
 
 def folder(path: Path) -> Folder:
     """Look at a folder, or at the one that it would be made in."""
-    from ..store.network import network_type
+    from ..store.files import network_type
 
     there = next((each for each in (path, *path.parents) if each.exists()), Path("/"))
     return Folder(

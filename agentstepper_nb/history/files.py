@@ -8,8 +8,8 @@ from typing import Final
 from ..protocol.records import RunHistory
 from ..protocol.v1 import runfile
 from ..store import archive
+from ..store.archive import readable
 from ..store.files import write_whole
-from ..store.logs import readable
 
 #: The formats, each with the ends of file names that mean it.
 FORMATS: Final = {"run": (".run",), "archive": (".zip",), "log": (".log", ".txt")}

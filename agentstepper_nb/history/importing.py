@@ -18,9 +18,8 @@ from ..protocol.records import RunImported
 from ..protocol.values import Run
 from ..sdk.dialing import dial, why_not_opened
 from ..store import open_store
-from ..store.archive import load_any, read
+from ..store.archive import MAGIC, load_any, read
 from ..store.lock import holder
-from ..store.unzip import MAGIC
 from .apart import apart
 from .folders import Folder, folder_of
 from .stored import StoredRun

@@ -15,7 +15,7 @@ from ..errors import CommandError
 from ..protocol import records
 from ..protocol import ui as v2
 from ..protocol.values import Actor, Breakpoint, Commit, FileChange, Outcome, Row, Side
-from ..store.search.words import LONGEST, strings
+from ..store.search.documents import LONGEST, strings
 from . import windows
 from .service import RunService
 

@@ -12,9 +12,8 @@ from ..protocol.runtime_asks import RuntimeStoreInfo
 from ..protocol.runtime_wire import SERVICE
 from ..protocol.values import Durability
 from ..store.runtime.base import RuntimeStore
-from ..store.runtime.opening import open_runtime_store
 from ..store.runtime.remote import RemoteRuntimeStore
-from ..store.runtime.sqlite import SqliteRuntimeStore
+from ..store.runtime.sqlite import SqliteRuntimeStore, open_runtime_store
 from .chats import Chats
 from .connection import Connection
 from .dispatchers import Dispatchers, Offer

@@ -1,4 +1,4 @@
-"""The archive `NAME.agentstepper.zip`: one run with all there is of it, as JSON lines in a zip file.
+"""A run as a file: the archive `NAME.agentstepper.zip` with all there is of it, and a text for people.
 
 ========================  ==========================================================================
 `manifest.json`           `{"format": "agentstepper.run", "version": 1, "written_by": …}`
@@ -9,7 +9,8 @@
 `notes.jsonl`             one note a line
 ========================  ==========================================================================
 
-The fields are those of `agentstepper_nb.protocol.values`. The same run makes the same bytes.
+An archive is a zip file of JSON lines, whose fields are those of `agentstepper_nb.protocol.values`. The
+same run makes the same bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ import binascii
 import io
 import stat
 import zipfile
-from collections.abc import Callable, Iterable
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -28,12 +31,12 @@ from msgspec import Struct
 
 from .._version import __version__
 from ..errors import ProtocolError
-from ..protocol.json_bounds import Check, JsonBounds, JsonScan, go_on
+from ..protocol.json_bounds import CHUNK, Check, JsonBounds, JsonScan, go_on
 from ..protocol.records import RunHistory
 from ..protocol.v1 import runfile
-from ..protocol.values import Breakpoint, Commit, Event, Note, Run
-from .soundness import imported
-from .unzip import MAGIC, Look, corrupt, unzip
+from ..protocol.values import Breakpoint, Commit, Event, EventKind, Note, Run
+from ..protocol.visible import on_one_line
+from .soundness import corrupt, imported
 
 #: How the file is told from other zip files.
 FORMAT: Final = "agentstepper.run"
@@ -208,3 +211,179 @@ def _decode(members: Members, name: str, decode: Callable[[bytearray], Any]) -> 
         return decode(members[name])
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         raise corrupt(f"The archive's {name} is damaged ({error})") from None
+
+
+# ---- zip files of strangers: read by known names alone, within bounds, into memory ----------------
+
+
+#: How a zip file begins.
+MAGIC: Final = b"PK\x03\x04"
+#: Bytes of the list of members: of an honest archive, with what other programs add to it.
+_LONGEST_LIST: Final = 1 << 16
+#: The record at a zip file's end, and the one that tells of a longer form.
+_END: Final = b"PK\x05\x06"
+_END_SIZE: Final = 22
+_LOCATOR: Final = b"PK\x06\x07"
+_LOCATOR_SIZE: Final = 20
+
+_KNOWN: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_ENCRYPTED: Final = 0x1
+
+#: What the standard library raises for zip files that are none.
+_BAD: Final = (
+    zipfile.BadZipFile,
+    zlib.error,
+    ArithmeticError,
+    EOFError,
+    LookupError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+    ValueError,
+)
+
+
+#: Looks at the next bytes of a member, by its name; it raises to refuse them.
+Look = Callable[[str, bytes], None]
+
+
+def unzip(data: bytes, names: Collection[str], limit: int, look: Look) -> dict[str, bytearray]:
+    """Read members of a zip file. Other members are not looked at; nothing is written anywhere.
+
+    Args:
+        data: The file.
+        names: The members that are read, where they are there.
+        limit: The most bytes that these may unpack to, all together. They are counted as they come:
+            what the file says of its sizes isn't believed.
+        look: Called with all that is read before any of it is kept.
+
+    Raises:
+        ProtocolError: `corrupt_import`: it is no zip file, damaged, encrypted, or has a member twice;
+            `too_large`: it passes the limit.
+    """
+    _check_end(data)
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as file:
+            found = [info for info in file.infolist() if info.filename in names]
+            if len({info.filename for info in found}) < len(found):
+                raise corrupt("The archive has a member twice")
+            sizes = {info.filename: 0 for info in found}
+            for info in found:
+                for chunk in _chunks(file, info):
+                    sizes[info.filename] += len(chunk)
+                    if sum(sizes.values()) > limit:
+                        raise _too_large(limit)
+                    look(info.filename, chunk)
+            return {info.filename: _read(file, info, sizes[info.filename]) for info in found}
+    except ProtocolError:
+        raise
+    except _BAD as error:
+        raise corrupt(f"The archive is damaged ({error})") from None
+
+
+def _too_large(limit: int) -> ProtocolError:
+    return ProtocolError(
+        "too_large",
+        f"The archive unpacks to more than {limit // 1024**2} MiB, the limit: it can't be imported.",
+    )
+
+
+def _check_end(data: bytes) -> None:
+    """Refuse what lists more members than an archive has, before they are listed."""
+    end = data[-_END_SIZE:]
+    before = data[-_END_SIZE - _LOCATOR_SIZE : -_END_SIZE]
+    if not end.startswith(_END) or end[-2:] != b"\0\0" or before.startswith(_LOCATOR):
+        raise corrupt("This is no archive of a run, or it is cut off")
+    if int.from_bytes(end[12:16], "little") > _LONGEST_LIST:
+        raise corrupt("The archive lists far more than a run's")
+
+
+def _chunks(file: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
+    if info.flag_bits & _ENCRYPTED:
+        raise corrupt("The archive is encrypted")
+    if info.compress_type not in _KNOWN:
+        raise corrupt("The archive is compressed in a way that isn't read here")
+    with file.open(info) as member:
+        while chunk := member.read(CHUNK):
+            yield chunk
+
+
+def _read(file: zipfile.ZipFile, info: zipfile.ZipInfo, size: int) -> bytearray:
+    """A member of known size, whole."""
+    whole = bytearray(size)
+    at = 0
+    for chunk in _chunks(file, info):
+        whole[at : at + len(chunk)] = chunk
+        at += len(chunk)
+    return whole
+
+
+# ---- a text for people ----------------------------------------------------------------------------
+
+
+def readable(history: RunHistory) -> str:
+    """The run as text: a heading, then what happened in its order."""
+    return "\n".join(_text_lines(history)) + "\n"
+
+
+def _text_lines(history: RunHistory) -> Iterator[str]:
+    run = history.run
+    yield on_one_line(f"{run.name} ({run.program})")
+    yield f"started {_time(run.started_at)}"
+    if run.ended_at is not None:
+        yield f"ended {_time(run.ended_at)}{f', {run.ending}' if run.ending else ''}"
+    if run.failure:
+        yield on_one_line(f"{run.failure.type}: {run.failure.message}")
+    for _, lines in sorted(_blocks(history), key=lambda block: block[0]):
+        yield ""
+        yield from lines
+
+
+def _blocks(history: RunHistory) -> Iterator[tuple[tuple[int, int], list[str]]]:
+    """Each row and commit with its place; a commit stands after the row it followed."""
+    for breakpoint in history.breakpoints:
+        yield (breakpoint.seq, 0), _breakpoint(breakpoint)
+    for event in history.events:
+        if event.kind is EventKind.DEBUG_MESSAGE:
+            yield (event.seq, 0), _debug_message(event)
+    for index, commit in enumerate(history.commits):
+        yield (commit.seq, index + 1), _commit(commit)
+
+
+def _breakpoint(breakpoint: Breakpoint) -> list[str]:
+    custom = breakpoint.kind is EventKind.CUSTOM
+    kind = (breakpoint.name if custom else None) or breakpoint.kind
+    words = f"{kind.replace('_', ' ')}, {breakpoint.side}"
+    summary = breakpoint.summary or breakpoint.sentence or ""
+    head = f"[{breakpoint.seq}] {_time(breakpoint.at)} {words}: {summary}".rstrip(": ")
+    lines = [on_one_line(head)]
+    lines.append(breakpoint.data)
+    if breakpoint.edit is not None:
+        lines.append(f"edited to: {breakpoint.edit}")
+    if breakpoint.approval is not None:
+        lines.append(
+            f"asks for approval, {breakpoint.approval.risk} risk: {breakpoint.approval.why}"
+        )
+    if breakpoint.reason:
+        lines.append(on_one_line(f"denied: {breakpoint.reason}"))
+    if breakpoint.failure:
+        failure = f"{breakpoint.failure.type}: {breakpoint.failure.message}"
+        lines.append(on_one_line(failure))
+    return lines
+
+
+def _debug_message(event: Event) -> list[str]:
+    return [f"[{event.seq}] {_time(event.at)} debug message", event.data or ""]
+
+
+def _commit(commit: Commit) -> list[str]:
+    lines = [f"commit {commit.id[:12]} {_time(commit.at)} {commit.title}"]
+    lines += [
+        f"  {change.kind} {change.path} +{change.added} -{change.removed}"
+        for change in commit.changes
+    ]
+    return list(map(on_one_line, lines))
+
+
+def _time(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")

@@ -10,6 +10,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..errors import ProtocolError
 from ..protocol.header_bounds import TRACEBACK, bounded_failure, bounded_header, cut
 from ..protocol.json_bounds import Check, check_content, check_lenient, go_on
 from ..protocol.records import RunHistory
@@ -27,7 +28,6 @@ from ..protocol.values import (
     RunState,
     Side,
 )
-from .unzip import corrupt
 
 #: Lengths that the protocol allows.
 _ID_LENGTH: Final = 200
@@ -300,6 +300,15 @@ def _is_lenient(text: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return True
+
+
+def corrupt(reason: str) -> ProtocolError:
+    """The error of a file that can't be taken in.
+
+    Args:
+        reason: What is wrong; it may quote the file.
+    """
+    return ProtocolError("corrupt_import", f"{reason[:500]}: export it again.")
 
 
 def _demand(holds: bool, else_has: str) -> None:

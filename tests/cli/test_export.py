@@ -16,7 +16,7 @@ from agentstepper_nb.history import import_run, search
 from agentstepper_nb.protocol.records import RunImported
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.store import archive, open_store
-from agentstepper_nb.store.logs import readable
+from agentstepper_nb.store.archive import readable
 from tests.helpers.histories import with_every_field
 
 from .conftest import COMMAND, RECORDED, Served

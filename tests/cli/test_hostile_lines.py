@@ -19,7 +19,7 @@ from agentstepper_nb.protocol.values import (
     FileChange,
     RunState,
 )
-from agentstepper_nb.store.logs import readable
+from agentstepper_nb.store.archive import readable
 from tests.helpers.histories import with_every_field
 
 HISTORY = with_every_field()

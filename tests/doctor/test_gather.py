@@ -16,7 +16,7 @@ from agentstepper_nb.coding.sandbox.choice import choose
 from agentstepper_nb.doctor import jupyter
 from agentstepper_nb.doctor.facts import Folder
 from agentstepper_nb.doctor.gather import folder, gather
-from agentstepper_nb.store import network as network_types
+from agentstepper_nb.store import files as network_types
 from tests.helpers.announced import announce
 from tests.sdk.scripted_core import ScriptedCore
 

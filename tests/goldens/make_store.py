@@ -62,7 +62,7 @@ from agentstepper_nb.protocol.values import (
 from agentstepper_nb.store import archive, open_store
 from agentstepper_nb.store.runtime.base import RuntimeStore
 from agentstepper_nb.store.runtime.conformance import suite
-from agentstepper_nb.store.runtime.opening import open_runtime_store
+from agentstepper_nb.store.runtime.sqlite import open_runtime_store
 from tests.helpers.histories import records_by_chance, with_every_field
 from tests.helpers.stage import Stage
 

@@ -12,7 +12,7 @@ from agentstepper_nb.core import Debugger
 from agentstepper_nb.protocol.values import RunState
 from agentstepper_nb.store import archive, open_store
 from agentstepper_nb.store.checkup import examine
-from agentstepper_nb.store.runtime.opening import open_runtime_store
+from agentstepper_nb.store.runtime.sqlite import open_runtime_store
 from tests.goldens.make_store import STORE, TRUTH, Truth, read_agents
 from tests.helpers.histories import rows_of
 from tests.helpers.loops import on_loop

@@ -34,7 +34,7 @@ from agentstepper_nb.protocol.runtime_asks import (
     Write,
 )
 from agentstepper_nb.store.runtime import RuntimeStore
-from agentstepper_nb.store.runtime.opening import open_runtime_store
+from agentstepper_nb.store.runtime.sqlite import open_runtime_store
 
 SESSIONS = ("one", "two", "three")
 LEASE = 10.0

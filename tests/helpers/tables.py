@@ -7,8 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from agentstepper_nb.protocol.records import Record
-from agentstepper_nb.store.sqlite.journal import Journal
-from agentstepper_nb.store.sqlite.opening import STORE_FILE, open_writer
+from agentstepper_nb.store.sqlite.opening import STORE_FILE, Journal, open_writer
 from agentstepper_nb.store.sqlite.reader import Reader
 from agentstepper_nb.store.sqlite.tables import Tables, Touched
 

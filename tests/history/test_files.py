@@ -15,8 +15,8 @@ from agentstepper_nb.history import importing
 from agentstepper_nb.protocol.records import RunDeleted, RunHistory
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.store import archive
+from agentstepper_nb.store.archive import readable
 from agentstepper_nb.store.lock import take
-from agentstepper_nb.store.logs import readable
 from tests.helpers.histories import with_every_field
 from tests.history.conftest import keep
 

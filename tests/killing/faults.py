@@ -19,7 +19,7 @@ from agentstepper_nb.cli import main
 from agentstepper_nb.hub.agents_v2 import AgentSessionV2
 from agentstepper_nb.hub.hub import Hub
 from agentstepper_nb.protocol.records import BreakpointEdited, Record
-from agentstepper_nb.store.sqlite.journal import Journal
+from agentstepper_nb.store.sqlite.opening import Journal
 from agentstepper_nb.store.sqlite.tables import Tables
 
 

@@ -15,13 +15,13 @@ from ...errors import DamagedRunError, NewerStoreError, ProtocolError, StoreErro
 from ...protocol.v1 import runfile
 from ...protocol.values import Run
 from ..archive import read
+from ..files import network_type
 from ..lock import LOCK_FILE, holder
-from ..network import network_type
 from ..runtime.sqlite.file import RUNTIME_FILE
-from ..sqlite import migrate, restart
+from ..sqlite import migrate
 from ..sqlite.marks import Report, compare, remembered
 from ..sqlite.opening import DAMAGED, MARKS_FILE, STORE_FILE, connect
-from ..sqlite.reader import Reader
+from ..sqlite.reader import LOGS, Reader
 from ..sqlite.store import SEARCH_FILE
 from .salvage import listed, salvage
 
@@ -168,14 +168,14 @@ def examine(folder: Path, *, own: bool = False) -> Checkup:
         network=network_type(folder) or "",
         sqlite=sqlite3.sqlite_version_info,
         free=shutil.disk_usage(there).free,
-        size=sum(map(_size, (*folder.glob("*"), *(folder / restart.LOGS).glob("*")))),
+        size=sum(map(_size, (*folder.glob("*"), *(folder / LOGS).glob("*")))),
         open_to_others=tuple(_open_to_others(folder)),
         newest=migrate.VERSION,
         search=_search(folder / SEARCH_FILE),
         aside=tuple(_aside(each) for each in put_aside(path)),
         copies=tuple(each.name for each in copies(path)),
         leftovers=tuple(each.name for each in leftovers(folder, held=owner is not None)),
-        unread=tuple(_unread(folder / restart.LOGS)),
+        unread=tuple(_unread(folder / LOGS)),
         others=tuple(str(each.parent) for each in sorted(folder.glob(f"[0-9]*/{STORE_FILE}"))),
         tokens=tuple(_tokens(folder)),
         agents=tuple(_structure(agents)) if agents.exists() else (),

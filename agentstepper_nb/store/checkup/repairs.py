@@ -25,10 +25,10 @@ from ...protocol.records import (
     StopSaved,
 )
 from ..lock import take
-from ..sqlite import migrate, rules
+from ..sqlite import migrate
 from ..sqlite.marks import forget
 from ..sqlite.opening import DAMAGED, MARKS_FILE, STORE_FILE, open_writer, put_aside
-from ..sqlite.rows import RunRow, intact, put, sealed, select
+from ..sqlite.rows import RunRow, intact, put, read_rules, sealed, select
 from ..sqlite.store import SEARCH_FILE
 from ..sqlite.tables import Tables
 from . import examination
@@ -180,7 +180,7 @@ class _Taking:
 
     def _take_rules(self) -> None:
         """Take stops and prices, beside what was set since."""
-        since = rules.read(self._connection).records
+        since = read_rules(self._connection).records
         stops = {record.stop.id for record in since if isinstance(record, StopSaved)}
         priced = any(isinstance(record, PricesSet) for record in since)
         with migrate.transaction(self._connection):

@@ -30,10 +30,10 @@ from ...protocol.values import (
     Run,
     RunState,
 )
-from ..sqlite import migrate, rules
+from ..sqlite import migrate
 from ..sqlite.contents import Texts
 from ..sqlite.opening import connect
-from ..sqlite.rows import COUNTED, OF_RUNS, RUN, RunRow, intact, select
+from ..sqlite.rows import COUNTED, OF_RUNS, RUN, RunRow, intact, rules_of, select
 from ..sqlite.run import StoredRun
 
 T = TypeVar("T")
@@ -151,7 +151,7 @@ class Salvage:
     def rules(self) -> tuple[Record, ...]:
         """What leads to the stops and prices."""
         found = (self.row("rules", n) for n in self.numbers("rules", 0))
-        return rules.of([row for row in found if row is not None]).records
+        return rules_of([row for row in found if row is not None]).records
 
     # ---- rows ---------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from typing import Final
 from ...errors import CommandError, StoreError
 from ...protocol.records import Record, RunDeleted, RunHistory
 from ...protocol.windows import Hit
-from ..network import network_type
+from ..files import network_type
 from .index import Index
 
 log = logging.getLogger(__name__)

@@ -27,9 +27,8 @@ from ...protocol.records import (
 )
 from ...protocol.values import Breakpoint, Commit, Event, EventKind, Note, Run, Side
 from ...protocol.windows import Hit, Place
-from .documents import SCHEMA, UNTIDY, VERSION, Documents
+from .documents import SCHEMA, UNTIDY, VERSION, Documents, about, joined, of_commit, of_run
 from .query import find, text_of
-from .words import about, joined, of_commit, of_run
 
 #: The documents that a row or a commit may have.
 _CONTENT, _EDIT, _SENTENCE = "content", "edit", "sentence"

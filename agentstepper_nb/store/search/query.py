@@ -12,8 +12,7 @@ from urllib.parse import quote
 
 from ...errors import CommandError, ProtocolError
 from ...protocol.windows import Hit, Place
-from .documents import VERSION, checksum
-from .words import CLOSE, OPEN, turns
+from .documents import CLOSE, OPEN, VERSION, checksum, turns
 
 #: Words and phrases that one search takes.
 MOST: Final = 64

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sqlite3
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from operator import attrgetter
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
 from msgspec import Struct, structs
 
-from ...protocol.records import Proof
+from ...protocol.records import PricesSet, Proof, Record, StopDeleted, StopSaved
+from ...protocol.stops import Price, Stop
 from ...protocol.values import Breakpoint, Commit, Event, FileChange, Note, Run
 
 #: What a column of SQLite's may hold.
@@ -205,3 +207,87 @@ class RunRow:
 
 
 _RUN_COLUMNS: Final = attrgetter(*COLUMNS["runs"][:-1])
+
+
+# ---- stops, and what models cost ------------------------------------------------------------------
+
+
+_PUT_RULE: Final = put("rules")
+_RULES: Final = select("rules", "1 ORDER BY n")
+_FIND_RULE: Final = "SELECT n FROM rules WHERE kind = ? AND id = ?"
+_DELETE_RULE: Final = "DELETE FROM rules WHERE kind = ? AND id = ?"
+
+_STOP, _PRICES = "stop", "prices"
+
+_encode = msgspec.json.Encoder().encode
+_stop: Final = msgspec.json.Decoder(Stop)
+_prices: Final = msgspec.json.Decoder(tuple[Price, ...])
+
+
+class Rules(NamedTuple):
+    """The rules that a store has.
+
+    Args:
+        records: What leads to them, in the order in which stops were made.
+        hurt: How many rows can't be read.
+    """
+
+    records: tuple[Record, ...] = ()
+    hurt: int = 0
+
+
+def read_rules(connection: sqlite3.Connection) -> Rules:
+    """The rules as they stand, without those that are hurt."""
+    try:
+        return rules_of(connection.execute(_RULES).fetchall())
+    except sqlite3.DatabaseError:
+        return Rules(hurt=1)
+
+
+def rules_of(rows: Sequence[Sequence[Any]]) -> Rules:
+    """The rules that whole rows hold."""
+    found = [_rule(row) for row in rows]
+    sound = tuple(record for record in found if record is not None)
+    return Rules(sound, len(found) - len(sound))
+
+
+def keep_rule(
+    connection: sqlite3.Connection,
+    record: StopSaved | StopDeleted | PricesSet,
+    number: Callable[[], int],
+) -> None:
+    """Change the table by one record, inside a transaction.
+
+    Args:
+        connection: To the store.
+        record: The record.
+        number: Gives a new row's number.
+    """
+    match record:
+        case StopSaved(stop=stop):
+            _put_rule(connection, (_STOP, stop.id), _encode(stop), number)
+        case StopDeleted(stop=id):
+            connection.execute(_DELETE_RULE, (_STOP, id))
+        case PricesSet(prices=prices):
+            _put_rule(connection, (_PRICES, ""), _encode(prices), number)
+
+
+def _put_rule(
+    connection: sqlite3.Connection, key: tuple[str, str], body: bytes, number: Callable[[], int]
+) -> None:
+    before = connection.execute(_FIND_RULE, key).fetchone()
+    n = number() if before is None else before[0]
+    connection.execute(_PUT_RULE, sealed("rules", "", n, *key, body))
+
+
+def _rule(row: Sequence[Any]) -> Record | None:
+    """What a row says; None where it is hurt."""
+    if not intact("rules", "", row):
+        return None
+    _, kind, _, body, _ = row
+    try:
+        if kind == _STOP:
+            return StopSaved(stop=_stop.decode(body))
+        return PricesSet(prices=_prices.decode(body))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None

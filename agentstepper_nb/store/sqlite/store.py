@@ -24,11 +24,10 @@ from ...protocol.windows import Hit
 from ..base import CommitPage, Needs, Page, Take, nothing
 from ..lock import Lock, take
 from ..search import Search
-from . import restart
 from .marks import Marks, tell
 from .migrate import discard_copies
 from .opening import MARKS_FILE, STORE_FILE, open_writer
-from .reader import Reader
+from .reader import Reader, discard_file, restart_records, untaken_files
 from .tables import Touched
 from .writer import Append, Call, Ears, Writer
 
@@ -125,12 +124,12 @@ class SqliteStore:
     def load(self) -> Iterator[Record]:
         """What a Core that starts replays. A live run that is hurt is given as one that ended."""
         listed = self._row.reader.listed()
-        yield from restart.records(self._row.reader, listed)
+        yield from restart_records(self._row.reader, listed)
         yield from self._import_files({each.run.id for each in listed})
 
     def _import_files(self, runs: set[str]) -> Iterator[Record]:
         """Take in what a Core of version 1 kept here."""
-        for name, history in restart.untaken(self._folder, self._row.reader.files(), runs):
+        for name, history in untaken_files(self._folder, self._row.reader.files(), runs):
             record = RunImported(history=history)
             self._writer.put(Append([record], file=(name, history.run.id)))
             yield record
@@ -286,7 +285,7 @@ class SqliteStore:
         for run in touched.deleted:
             self._marks.deleted(run)
         for name in touched.files:
-            restart.discard(self._folder, name)
+            discard_file(self._folder, name)
         if touched.deleted:
             discard_copies(self._folder / STORE_FILE)
         self._search.keep(records, touched.changes)

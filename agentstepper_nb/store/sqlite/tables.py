@@ -32,7 +32,6 @@ from ...protocol.records import (
     StopSaved,
 )
 from ...protocol.values import Breakpoint, Commit, Event, EventKind, FileChange, Note, Run, RunState
-from . import rules
 from .contents import Contents
 from .rows import (
     BREAKPOINT,
@@ -49,6 +48,7 @@ from .rows import (
     RunRow,
     Value,
     intact,
+    keep_rule,
     put,
     sealed,
     select,
@@ -286,7 +286,7 @@ class Tables:
                 self._put_at(table, run, n, id, body, *rest)
 
     def _set_rules(self, record: StopSaved | StopDeleted | PricesSet) -> None:
-        rules.keep(self._connection, record, partial(self._number, "rules"))
+        keep_rule(self._connection, record, partial(self._number, "rules"))
 
     def _pass_found(self, record: RunFound) -> None:
         """Only `load` gives these."""

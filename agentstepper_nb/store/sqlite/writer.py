@@ -19,7 +19,7 @@ from typing import Final
 from ...protocol.records import AgentHeard, EventSaved, Record
 from ...protocol.values import Durability
 from ..base import SYNC_WITHIN
-from .journal import Journal
+from .opening import Journal
 from .tables import Tables, Touched
 
 log = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from agentstepper_nb.store import open_store
 from agentstepper_nb.store.backup import back_up
 from agentstepper_nb.store.checkup import examine
 from agentstepper_nb.store.runtime.conformance.suite import create, snapshot
-from agentstepper_nb.store.runtime.opening import open_runtime_store
+from agentstepper_nb.store.runtime.sqlite import open_runtime_store
 from tests.helpers.damage import LIVE, RUNS, build, histories
 from tests.helpers.loops import on_loop
 

@@ -18,7 +18,7 @@ from agentstepper_nb.protocol.values import (
     RunState,
     Side,
 )
-from agentstepper_nb.store.logs import readable
+from agentstepper_nb.store.archive import readable
 
 RECORDED = Path(__file__).parents[2] / "wire" / "recorded.run"
 FAILURE = Failure(type="OSError", message="gone")

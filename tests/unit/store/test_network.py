@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.store.network import network_type
+from agentstepper_nb.store.files import network_type
 
 MOUNTS = r"""22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 30 22 0:40 / {0}/far\040away rw - {1} server:/x rw

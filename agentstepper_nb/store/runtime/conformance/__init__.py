@@ -28,11 +28,10 @@ failed assertions tell more.
 
 from .leases import Leases
 from .queueing import Queueing
-from .reading import Reading
+from .reading import Reading, Values
 from .suite import Suite
 from .talking import Talking
 from .together import Together
-from .values import Values
 from .writing import Writing
 
 __all__ = ["RuntimeStoreConformance", "Suite"]

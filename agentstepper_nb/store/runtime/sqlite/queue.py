@@ -22,7 +22,7 @@ from ....protocol.runtime_asks import (
     Renewed,
     States,
 )
-from . import actions, talk
+from . import writing
 from .rows import ACTIONS, STATES, Value, find, find_state, select, to_json
 
 log = logging.getLogger(__name__)
@@ -72,33 +72,33 @@ def create(connection: sqlite3.Connection, ask: Create) -> Created:
     known = find_state(connection, ask.state.session_id)
     if known is not None:
         return Created(state=known, action=_creation(connection, known.session_id), fresh=False)
-    action = actions.known_action(connection, ask.action)
+    action = writing.known_action(connection, ask.action)
     if action is not None:  # by its `idem_key`: the first one's session
-        known = actions.session(connection, action.session_id)
+        known = writing.session(connection, action.session_id)
         return Created(state=known, action=action, fresh=False)
     connection.execute(STATES.insert(), STATES.row(ask.state))
-    actions.add(connection, ask.action)
+    writing.add(connection, ask.action)
     if ask.participant is not None:
-        talk.join(connection, ask.participant)
+        writing.join(connection, ask.participant)
     if ask.message is not None:
-        talk.append(connection, ask.message)
-    actions.refresh(connection, ask.state.session_id)
+        writing.append(connection, ask.message)
+    writing.refresh(connection, ask.state.session_id)
     return Created(state=ask.state, action=ask.action, fresh=True)
 
 
 def enqueue(connection: sqlite3.Connection, ask: Enqueue) -> Actions:
     """See `RuntimeStore.enqueue`."""
-    return Actions(actions=tuple(actions.enqueue_one(connection, each)[0] for each in ask.actions))
+    return Actions(actions=tuple(writing.enqueue_one(connection, each)[0] for each in ask.actions))
 
 
 def claim(connection: sqlite3.Connection, ask: Claim) -> Claimed:
     """See `RuntimeStore.claim`."""
     for (session,) in connection.execute(DUE, (ask.now,)).fetchall():
-        actions.refresh(connection, session, ask.now)
+        writing.refresh(connection, session, ask.now)
     while (action := _again(connection, ask) or _next(connection, ask)) is not None:
         _set_aside(connection, action)
         _take_if_free(connection, action.session_id, ask)
-        actions.refresh(connection, action.session_id)
+        writing.refresh(connection, action.session_id)
         try:
             return Claimed(action=action, state=find_state(connection, action.session_id))
         except StoreError as error:
@@ -138,9 +138,9 @@ def adopt(connection: sqlite3.Connection, ask: Adopt) -> States:
     for (session,) in connection.execute(ADOPTABLE, (ask.now, ask.limit)).fetchall():
         _take(connection, session, ask.owner, ask.lease_until)
         _give_back(connection, session)
-        actions.refresh(connection, session)
+        writing.refresh(connection, session)
         try:
-            adopted.append(actions.session(connection, session))
+            adopted.append(writing.session(connection, session))
         except StoreError as error:
             log.error("%s Its session ends.", error)
             connection.execute(_END, (session,))
@@ -205,7 +205,7 @@ def _fail(
     """An action can't be read, or its session: it is over, and so not in the way of all others."""
     log.error("%s The action %s is over by this.", error, action)
     connection.execute(_FAIL, (str(error), ask.now, action))
-    actions.refresh(connection, session)
+    writing.refresh(connection, session)
 
 
 def _set_aside(connection: sqlite3.Connection, action: Action) -> None:
@@ -256,4 +256,4 @@ def _refresh_all_of(connection: sqlite3.Connection, owner: str) -> None:
         (owner,),
     ).fetchall()
     for (session,) in found:
-        actions.refresh(connection, session)
+        writing.refresh(connection, session)

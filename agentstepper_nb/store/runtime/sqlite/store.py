@@ -4,64 +4,78 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ....errors import StoreError
-from ....protocol.runtime import Conversation, Cursor, Participant
 from ....protocol.runtime_asks import (
-    ActionQuery,
-    Actions,
-    Adopt,
-    Claim,
-    Claimed,
-    ConversationQuery,
-    Conversations,
-    Create,
-    Created,
-    CursorAt,
-    CursorQuery,
-    Enqueue,
-    Leave,
-    MessageQuery,
-    Messages,
-    ParticipantQuery,
-    Participants,
-    Post,
-    Release,
-    Renew,
-    Renewed,
     RuntimeStoreInfo,
-    Sessions,
-    SessionsOf,
-    StateQuery,
-    States,
-    StepQuery,
-    Steps,
-    Write,
-    Written,
 )
 from ....protocol.values import Durability
-from . import queue, reads, summaries, talk, writing
-from .file import failed, open_reader, open_writer
-from .thread import Work, Writer
+from . import queue, reads, writing
+from .file import RUNTIME_FILE, Work, Writer, failed, open_reader, open_writer
 
 T = TypeVar("T")
+Params = TypeVar("Params")
+
+
+def _writes(
+    work: Callable[[sqlite3.Connection, Params], T],
+) -> Callable[[SqliteRuntimeStore, Params], Coroutine[Any, Any, T]]:
+    """A method of the store that does something on the writer's connection."""
+
+    async def method(store: SqliteRuntimeStore, ask: Params) -> T:
+        return await store._writer.call(lambda connection: work(connection, ask))
+
+    return method
+
+
+def _reads(
+    work: Callable[[sqlite3.Connection, Params], T],
+) -> Callable[[SqliteRuntimeStore, Params], Coroutine[Any, Any, T]]:
+    """A method of the store that reads the tables."""
+
+    async def method(store: SqliteRuntimeStore, ask: Params) -> T:
+        return await store._read(lambda connection: work(connection, ask))
+
+    return method
 
 
 class SqliteRuntimeStore:
-    """Keeps the runtime's rows in a file. See `RuntimeStore`.
+    """Keeps the runtime's rows in a file. It has each method of `RuntimeStore`.
 
     Args:
         path: The file, whose folder's lock whoever calls holds; None keeps everything in memory.
-        durability: When who is answered: see `thread.Writer`.
+        durability: When who is answered: see `file.Writer`.
 
     Raises:
         NewerStoreError: A newer program wrote the file.
         StoreError: It can't be used.
     """
+
+    create = _writes(queue.create)
+    enqueue = _writes(queue.enqueue)
+    claim = _writes(queue.claim)
+    renew = _writes(queue.renew)
+    adopt = _writes(queue.adopt)
+    release = _writes(queue.release)
+    write = _writes(writing.write)
+    save_conversation = _writes(writing.save_conversation)
+    join = _writes(writing.join)
+    leave = _writes(writing.leave)
+    post = _writes(writing.post)
+    advance = _writes(writing.advance)
+    actions = _reads(reads.actions)
+    states = _reads(reads.states)
+    steps = _reads(reads.steps)
+    sessions = _reads(reads.sessions)
+    conversations = _reads(reads.conversations)
+    participants = _reads(reads.participants)
+    messages = _reads(reads.messages)
+    cursor = _reads(reads.cursor)
 
     def __init__(self, path: Path | None, durability: Durability = Durability.DURABLE) -> None:
         self._path = path
@@ -79,95 +93,9 @@ class SqliteRuntimeStore:
                 raise failed(path, error) from error
             raise
 
-    # ---- the queue ----------------------------------------------------------------------------------
-
-    async def create(self, ask: Create) -> Created:
-        """Make a session. See `RuntimeStore.create`."""
-        return await self._writer.call(lambda connection: queue.create(connection, ask))
-
-    async def enqueue(self, ask: Enqueue) -> Actions:
-        """Enqueue actions. See `RuntimeStore.enqueue`."""
-        return await self._writer.call(lambda connection: queue.enqueue(connection, ask))
-
-    async def claim(self, ask: Claim) -> Claimed:
-        """Claim the next ready action. See `RuntimeStore.claim`."""
-        return await self._writer.call(lambda connection: queue.claim(connection, ask))
-
-    async def renew(self, ask: Renew) -> Renewed:
-        """Make leases last. See `RuntimeStore.renew`."""
-        return await self._writer.call(lambda connection: queue.renew(connection, ask))
-
-    async def adopt(self, ask: Adopt) -> States:
-        """Take sessions that nobody has any more. See `RuntimeStore.adopt`."""
-        return await self._writer.call(lambda connection: queue.adopt(connection, ask))
-
-    async def release(self, ask: Release) -> None:
-        """Cut leases. See `RuntimeStore.release`."""
-        await self._writer.call(lambda connection: queue.release(connection, ask))
-
-    async def write(self, ask: Write) -> Written:
-        """Keep what became of a session. See `RuntimeStore.write`."""
-        return await self._writer.call(lambda connection: writing.write(connection, ask))
-
-    # ---- conversations ------------------------------------------------------------------------------
-
-    async def save_conversation(self, ask: Conversation) -> Conversation:
-        """Keep a conversation. See `RuntimeStore.save_conversation`."""
-        return await self._writer.call(lambda connection: talk.save_conversation(connection, ask))
-
-    async def join(self, ask: Participant) -> Participant:
-        """Add a participant. See `RuntimeStore.join`."""
-        return await self._writer.call(lambda connection: talk.join(connection, ask))
-
-    async def leave(self, ask: Leave) -> Participant:
-        """A participant leaves. See `RuntimeStore.leave`."""
-        return await self._writer.call(lambda connection: talk.leave(connection, ask))
-
-    async def post(self, ask: Post) -> Written:
-        """Append a message and enqueue actions. See `RuntimeStore.post`."""
-        return await self._writer.call(lambda connection: talk.post(connection, ask))
-
-    async def advance(self, ask: Cursor) -> Cursor:
-        """Note how far a session has read. See `RuntimeStore.advance`."""
-        return await self._writer.call(lambda connection: talk.advance(connection, ask))
-
-    # ---- reading ------------------------------------------------------------------------------------
-
-    async def actions(self, ask: ActionQuery) -> Actions:
-        """Actions, the oldest first."""
-        return await self._read(lambda connection: reads.actions(connection, ask))
-
-    async def states(self, ask: StateQuery) -> States:
-        """Snapshots, the newest first."""
-        return await self._read(lambda connection: reads.states(connection, ask))
-
-    async def steps(self, ask: StepQuery) -> Steps:
-        """Steps, by iteration and seq."""
-        return await self._read(lambda connection: reads.steps(connection, ask))
-
-    async def sessions(self, ask: SessionsOf) -> Sessions:
-        """An agent's sessions, the newest first."""
-        return await self._read(lambda connection: summaries.sessions(connection, ask))
-
-    async def conversations(self, ask: ConversationQuery) -> Conversations:
-        """Conversations, the newest first."""
-        return await self._read(lambda connection: reads.conversations(connection, ask))
-
-    async def participants(self, ask: ParticipantQuery) -> Participants:
-        """Participants of a conversation, in the order in which they joined."""
-        return await self._read(lambda connection: reads.participants(connection, ask))
-
-    async def messages(self, ask: MessageQuery) -> Messages:
-        """Messages of a conversation. See `RuntimeStore.messages`."""
-        return await self._read(lambda connection: reads.messages(connection, ask))
-
-    async def cursor(self, ask: CursorQuery) -> CursorAt:
-        """How far a session has read."""
-        return await self._read(lambda connection: reads.cursor(connection, ask))
-
     async def info(self) -> RuntimeStoreInfo:
         """Where it keeps, and how much is open."""
-        return await self._read(lambda connection: summaries.info(connection, self._path))
+        return await self._read(lambda connection: reads.info(connection, self._path))
 
     async def close(self) -> None:
         """Finish what was begun, sync, and let go. Idempotent."""
@@ -211,3 +139,19 @@ class _Reader:
                 self._connection.execute("ROLLBACK")
         except sqlite3.Error as error:
             raise failed(self._path, error) from error
+
+
+def open_runtime_store(
+    folder: Path, durability: Durability = Durability.DURABLE
+) -> SqliteRuntimeStore:
+    """Open the runtime's store beside a folder's runs. Whoever calls holds the folder's lock.
+
+    Args:
+        folder: Made where it is missing.
+        durability: When what is kept outlives what: docs/design/0008-store.md.
+
+    Raises:
+        NewerStoreError: A newer program wrote it.
+        StoreError: It can't be used.
+    """
+    return SqliteRuntimeStore(folder / RUNTIME_FILE, durability)

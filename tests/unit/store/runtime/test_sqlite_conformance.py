@@ -11,8 +11,7 @@ import pytest
 from agentstepper_nb.protocol.values import Durability
 from agentstepper_nb.store.runtime import RuntimeStore
 from agentstepper_nb.store.runtime.conformance import RuntimeStoreConformance
-from agentstepper_nb.store.runtime.opening import open_runtime_store
-from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
+from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore, open_runtime_store
 from agentstepper_nb.store.runtime.sqlite.file import RUNTIME_FILE
 
 

@@ -28,14 +28,14 @@ from agentstepper_nb.store.runtime.conformance.suite import (
     step,
     write,
 )
-from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore, actions, queue, reads
-from agentstepper_nb.store.runtime.sqlite.summaries import sessions
+from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore, queue, reads, writing
+from agentstepper_nb.store.runtime.sqlite.reads import sessions
 from tests.helpers.loops import on_loop
 
 HOT = {
     "claim": (queue.CLAIM, {"owner": "one", "until": 1.0}),
-    "the first of a session": (actions.FIRST, ("s",)),
-    "what is under way": (actions.UNDER_WAY, ("s",)),
+    "the first of a session": (writing.FIRST, ("s",)),
+    "what is under way": (writing.UNDER_WAY, ("s",)),
     "leases that are over": (queue.DUE, (1.0,)),
     "what an owner has": (queue.CLAIMED, ("one",)),
 }

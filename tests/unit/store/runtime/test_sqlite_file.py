@@ -30,8 +30,11 @@ from agentstepper_nb.store.runtime.conformance.suite import (
     queued,
     snapshot,
 )
-from agentstepper_nb.store.runtime.opening import open_runtime_store
-from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore, file, thread
+from agentstepper_nb.store.runtime.sqlite import (
+    SqliteRuntimeStore,
+    file,
+    open_runtime_store,
+)
 from agentstepper_nb.store.sqlite import migrate, opening
 from tests.helpers.loops import on_loop
 
@@ -117,7 +120,7 @@ async def test_a_closed_one_says_so_and_has_all(path: Path, durability: Durabili
 async def test_all_is_synced_soon_whoever_goes_on_writing(
     path: Path, durability: Durability, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(thread, "IDLE", 0.01)
+    monkeypatch.setattr(file, "IDLE", 0.01)
     store = open_runtime_store(path.parent, durability)
     await begin(store)
     number = 0

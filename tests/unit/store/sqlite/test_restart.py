@@ -12,8 +12,7 @@ from hypothesis import HealthCheck, settings
 from agentstepper_nb.core import Debugger
 from agentstepper_nb.core.fold import Runs
 from agentstepper_nb.protocol.records import Record, RunFound
-from agentstepper_nb.store.sqlite import restart
-from agentstepper_nb.store.sqlite.reader import Reader
+from agentstepper_nb.store.sqlite.reader import Reader, restart_records
 from tests.helpers.stage import Stage
 from tests.helpers.tables import tabled
 from tests.unit.core.test_machine import Anything
@@ -32,7 +31,7 @@ def kept_in_parts(records: list[Record], folder: Path) -> Runs:
 
 def restarted(reader: Reader) -> Runs:
     debugger = Debugger()
-    debugger.replay(restart.records(reader, reader.listed()))
+    debugger.replay(restart_records(reader, reader.listed()))
     return debugger._runs
 
 
@@ -83,7 +82,7 @@ def test_only_what_waits_comes_with_its_contents(tmp_path: Path) -> None:
     with tabled(tmp_path) as store:
         store.keep(stage.records)
         debugger = Debugger()
-        records = list(restart.records(store.reader, store.reader.listed()))
+        records = list(restart_records(store.reader, store.reader.listed()))
         debugger.replay(records)
         assert debugger._runs == stage.debugger._runs
         points = [record.breakpoint for record in records if hasattr(record, "breakpoint")]
@@ -104,7 +103,7 @@ def test_a_live_run_that_is_hurt_is_given_up_and_the_others_go_on(
         store.keep(stage.records)
         key = "id = 'hurt'" if table == "runs" else "run = 1"
         store.connection.execute(f"UPDATE {table} SET checksum = x'00' WHERE {key}")
-        records = list(restart.records(store.reader, store.reader.listed()))
+        records = list(restart_records(store.reader, store.reader.listed()))
     found, *others = records
     assert isinstance(found, RunFound)
     assert found.run.id == "hurt"

@@ -19,7 +19,7 @@ from agentstepper_nb.protocol.records import (
     RunStarted,
 )
 from agentstepper_nb.protocol.values import AnswerKind, Durability, Event, EventKind, Run
-from agentstepper_nb.store.sqlite import journal, writer
+from agentstepper_nb.store.sqlite import opening, writer
 from agentstepper_nb.store.sqlite.opening import STORE_FILE, open_writer
 from agentstepper_nb.store.sqlite.reader import Reader
 from agentstepper_nb.store.sqlite.tables import Touched
@@ -248,7 +248,7 @@ def test_the_journal_is_emptied_when_nothing_comes(
 
 def test_a_large_journal_is_emptied_at_once(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "IDLE", 3600.0)
-    monkeypatch.setattr(journal, "LARGE", 1 << 16)
+    monkeypatch.setattr(opening, "LARGE", 1 << 16)
     heard.put(
         "one", [run("run"), event("e", data=f'"{random.Random(1).randbytes(100_000).hex()}"')]
     )
