@@ -25,7 +25,6 @@ from ..protocol.records import (
     Proof,
     Record,
     RunChanged,
-    RunHistory,
     RunStarted,
 )
 from ..protocol.stops import Price, Stop
@@ -64,7 +63,7 @@ from .transitions import WITHDRAWN, Leased, Output, Reply, Transitions, Verdict
 
 
 class Debugger:
-    """All runs, and what may happen to them. `commands` has what people do.
+    """All runs, and what may happen to them. `commands` has what people do, `halts` where runs halt.
 
     Args:
         vocabulary: What extensions add to the debugger's words.
@@ -73,8 +72,8 @@ class Debugger:
     def __init__(self, vocabulary: Vocabulary = PLAIN) -> None:
         self._moves = Transitions(vocabulary)
         self._runs = self._moves.runs
-        self._halts = HaltPolicy(self._runs)
-        self.commands = Commands(self._moves, self._halts)
+        self.halts = HaltPolicy(self._runs)
+        self.commands = Commands(self._moves, self.halts)
 
     @property
     def runs(self) -> list[Run]:
@@ -130,14 +129,6 @@ class Debugger:
         """
         return self._moves.lease(self.run(run_id))
 
-    def lacks_memory(self, run_id: str) -> bool:
-        """Whether `remember` has to come before the next breakpoint of an agent that has no lease."""
-        return self._halts.lacks_memory(run_id)
-
-    def remember(self, run_id: str, history: RunHistory | None) -> None:
-        """As `HaltPolicy.remember`."""
-        self._halts.remember(run_id, history)
-
     def replay(self, records: Iterable[Record]) -> None:
         """Rebuild the state from stored records, in their order."""
         self._runs.replay(records)
@@ -164,7 +155,7 @@ class Debugger:
             halted_s=0.0,
         )
         self._moves.emit(RunStarted(run=named, proof=proof))
-        self._halts.begin(named)
+        self.halts.begin(named)
         return self._moves.drain()
 
     def hear(self, run_id: str, n: int) -> list[Output]:
@@ -263,8 +254,8 @@ class Debugger:
             depth=opened.event.depth,
             duration=None if resumed is None else max(0.0, at - resumed),
         )
-        breakpoint = self._halts.judge(status.run, breakpoint, leased=leased)
-        rule = rules(status.run)[self._halts.signal(status.run, breakpoint)]
+        breakpoint = self.halts.judge(status.run, breakpoint, leased=leased)
+        rule = rules(status.run)[self.halts.signal(status.run, breakpoint)]
         answer = answer_at_once(status.run, rule, breakpoint)
         breakpoint = replace(breakpoint, answer=answer, answered_at=at if answer else None)
         self._moves.emit(BreakpointSaved(breakpoint=breakpoint))
@@ -346,7 +337,7 @@ class Debugger:
         if commit.id in status.commits:
             raise duplicate("Commit", commit.id)
         self._moves.emit(CommitSaved(commit=replace(commit, seq=status.run.rows)))
-        self._halts.touch(commit)
+        self.halts.touch(commit)
         return self._moves.drain()
 
     def finish_run(
@@ -383,7 +374,7 @@ class Debugger:
         ended = ended_run(status.run, ending, at, failure)
         ended = replace(ended, exit_code=exit_code, last_event=last)
         self._moves.emit(RunChanged(run=ended))
-        self._halts.end(run_id)
+        self.halts.end(run_id)
         return self._moves.drain()
 
     def _with_tool(self, status: RunStatus, opened: OpenEvent, breakpoint: Breakpoint) -> OpenEvent:

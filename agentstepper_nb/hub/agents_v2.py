@@ -345,7 +345,7 @@ class AgentSessionV2(AgentSession):
     def _must_remember(self, run: str, message: object) -> bool:
         """Whether the run's stops are asked here, and what they saw under the Core before is unread."""
         asked = isinstance(message, v2.BreakpointReached) and not message.epoch
-        return asked and self.hub.debugger.lacks_memory(run)
+        return asked and self.hub.debugger.halts.lacks_memory(run)
 
     async def _remember(self, run: str) -> None:
         """Read what the run's stops saw, and go on with what came meanwhile."""
@@ -354,7 +354,7 @@ class AgentSessionV2(AgentSession):
             history = await self.hub.history(run)
         except Exception as error:  # hurt, or deleted meanwhile
             self.hub.log.warning("run %s: its stops begin anew: %s", one_line(run), error)
-        self.hub.debugger.remember(run, history)
+        self.hub.debugger.halts.remember(run, history)
         self._turns.go_on()
 
     def _later(self, work: Callable[[], Coroutine[Any, Any, None]], text: str = "") -> None:

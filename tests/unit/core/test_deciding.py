@@ -221,13 +221,13 @@ def test_after_a_restart_stops_are_told_what_came_before() -> None:
     before.resume()
     after = Stage()
     after.debugger.replay(before.records)
-    assert after.debugger.lacks_memory("run")
+    assert after.debugger.halts.lacks_memory("run")
     points = [record.breakpoint for record in before.records if hasattr(record, "breakpoint")]
     commits = (replace(commit, seq=1),)
     history = RunHistory(run=after.run(), breakpoints=tuple(points[:2]), commits=commits)
-    after.debugger.remember("run", history)
-    assert not after.debugger.lacks_memory("run")
-    after.debugger.remember("run", history)  # it is told once
+    after.debugger.halts.remember("run", history)
+    assert not after.debugger.halts.lacks_memory("run")
+    after.debugger.halts.remember("run", history)  # it is told once
     after.reach(after.begin(id="e9"), id="b9")
     assert after.run().hits[1] == StopHits(stop="s", count=1, last=3)
     assert after.run().pending == ("b9",)
@@ -238,21 +238,21 @@ def test_where_what_came_before_cannot_be_read_stops_begin_anew() -> None:
     before.reach(before.begin())
     after = Stage()
     after.debugger.replay(before.records)
-    after.debugger.remember("run", None)
-    assert not after.debugger.lacks_memory("run")
+    after.debugger.halts.remember("run", None)
+    assert not after.debugger.halts.lacks_memory("run")
     for id in ("b8", "b9"):
         after.reach(after.begin(id=f"e-{id}"), id=id)
     assert after.run().hits == (StopHits(stop="s", count=1, last=3),)
-    after.debugger.remember("gone", None)
-    assert not after.debugger.lacks_memory("gone")
+    after.debugger.halts.remember("gone", None)
+    assert not after.debugger.halts.lacks_memory("gone")
 
 
 def test_a_run_that_began_here_needs_no_memory() -> None:
     it = stage()
     it.reach(it.begin())
-    assert not it.debugger.lacks_memory("run")
+    assert not it.debugger.halts.lacks_memory("run")
     it.reach(it.begin(), leased=True)
-    assert not it.debugger.lacks_memory("run")
+    assert not it.debugger.halts.lacks_memory("run")
 
 
 # ---- stops and prices -------------------------------------------------------------------------------
