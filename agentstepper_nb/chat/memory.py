@@ -65,10 +65,8 @@ class Memory:
             self.drop_oldest()
 
     def drop_oldest(self) -> None:
-        """Let go of the oldest message: they are too many, or too large to be held together."""
-        oldest = next(iter(self._messages.values()), None)
-        if oldest is None:
-            return
+        """Let go of the oldest of the messages: they are too many, or too large together."""
+        oldest = next(iter(self._messages.values()))
         del self._messages[oldest.id]
         if not oldest.final:
             self._gone_open.add(oldest.id)

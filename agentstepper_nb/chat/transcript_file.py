@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
@@ -17,7 +18,7 @@ from ..errors import CommandError
 MOST_IN_MEMORY: Final = 64 * 1024 * 1024
 
 
-class Lines:
+class Lines(ABC):
     """Takes lines, and gives back what was written.
 
     Attributes:
@@ -34,13 +35,13 @@ class Lines:
         """
         raise OSError("it is only read")
 
+    @abstractmethod
     def read(self, offset: int, length: int) -> bytes:
         """What stands somewhere.
 
         Raises:
             OSError: It can't be read.
         """
-        raise NotImplementedError
 
     def remove(self) -> None:
         """Delete it, and let go of it.
@@ -50,7 +51,7 @@ class Lines:
         """
         self.close()
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - what is only read is its opener's to close
         """Let go of it. Idempotent."""
 
 

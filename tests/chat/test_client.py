@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import time
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ async def test_a_script_talks(tmp_path: Path, worker_core: AgentStepperCore) -> 
         client = await house.client("talk")
         assert client.session_id == house.session
         assert (client.scope, client.agent_name) == (("talk",), None)
+        assert 0 < client.expires_at - time.time() < 3700
         assert contents(await soon(client.send("Hello"))) == ["You said: Hello"]
         assert contents(await soon(client.send("Again"))) == ["You said: Again"]
         _, picture = await soon(client.send("A dot", agent="painter"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing
 from functools import partial
@@ -37,12 +38,13 @@ from .remote_agent import Attending
 PATIENCE: Final = 30.0
 
 
-class _Bearer:
+class _Bearer(ABC):
     """Who has a token: what it is for."""
 
     @property
+    @abstractmethod
     def _admitted(self) -> Admitted:
-        raise NotImplementedError
+        """What the token lets its bearer do."""
 
     @property
     def session_id(self) -> str:
