@@ -17,6 +17,7 @@ import pytest
 
 from agentstepper_nb.cli import main
 from agentstepper_nb.hub import AgentStepperCore
+from tests.helpers.sampling import sampled
 from tests.sdk.person import Person
 
 CODE = [sys.executable, "-m", "agentstepper_nb", "code"]
@@ -310,7 +311,7 @@ def test_an_unknown_command_is_refused_and_not_told_to_the_model(start: Start) -
     ends(terminal, 0)
 
 
-@pytest.mark.parametrize("how", [signal.SIGHUP, signal.SIGTERM])
+@pytest.mark.parametrize("how", sampled((signal.SIGHUP, signal.SIGTERM), signal.SIGHUP))
 def test_a_terminal_that_is_closed_leaves_no_command(
     start: Start, folder: Path, how: signal.Signals
 ) -> None:

@@ -19,6 +19,7 @@ from agentstepper_nb import discover
 from agentstepper_nb.cli import main
 from agentstepper_nb.cli import serve as serve_command
 from tests.helpers.bearing import as_ui, bearing
+from tests.helpers.sampling import sampled
 
 from .agent import Agent
 from .conftest import COMMAND, RECORDED, Served
@@ -39,7 +40,7 @@ def control_token() -> str | None:
     return discover.read_token(file=discover.CONTROL_FILE)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", sampled((signal.SIGINT, signal.SIGTERM), signal.SIGINT))
 def test_it_serves_until_it_is_told_to_stop(number: int, serve: Serve) -> None:
     served = serve()
     agent = Agent(served.agents, "demo")
@@ -74,7 +75,7 @@ def test_it_ends_with_whoever_holds_its_input() -> None:
     assert list(discover.running_servers()) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", sampled((signal.SIGINT, signal.SIGTERM), signal.SIGTERM))
 def test_a_signal_is_a_lost_connection_to_the_originals_agents(number: int, serve: Serve) -> None:
     """Code 1001 would be the usual end to them, after which they wait for their answer for ever."""
     served = serve()
@@ -169,7 +170,7 @@ def test_a_bad_run_file_is_a_warning(content: bytes | None, home: Path, serve: S
     assert "Traceback" not in errors
 
 
-@pytest.mark.parametrize("option", ["--client-port", "--ui-port"])
+@pytest.mark.parametrize("option", sampled(("--client-port", "--ui-port"), "--ui-port"))
 def test_a_taken_port_is_named(option: str) -> None:
     other = "--ui-port" if option == "--client-port" else "--client-port"
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -339,7 +340,11 @@ def test_a_model_without_an_endpoint_is_said_to_be_of_no_use(serve: Serve) -> No
 
 @pytest.mark.parametrize(
     ("argument", "variable", "chosen"),
-    [((), None, None), ((), "theirs", "theirs"), (("--model", "mine"), "theirs", "mine")],
+    [
+        pytest.param((), None, None, marks=pytest.mark.soak),
+        pytest.param((), "theirs", "theirs", marks=pytest.mark.soak),
+        (("--model", "mine"), "theirs", "mine"),
+    ],
 )
 def test_a_model_is_chosen_by_its_name(
     argument: tuple[str, ...],

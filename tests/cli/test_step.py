@@ -27,6 +27,7 @@ from agentstepper_nb.protocol.values import (
     Risk,
     Side,
 )
+from tests.helpers.sampling import sampled
 
 from .agent import Agent
 from .conftest import Served, Step
@@ -44,7 +45,7 @@ def agent(core: AgentStepperCore) -> Agent:
     return Agent(f"ws://127.0.0.1:{core.client_port}")
 
 
-@pytest.fixture(params=["terminal", "pipes"])
+@pytest.fixture(params=sampled(("terminal", "pipes"), "terminal"))
 def start(request: pytest.FixtureRequest) -> Step:
     name = "on_terminal" if request.param == "terminal" else "through_pipes"
     found: Step = request.getfixturevalue(name)

@@ -104,6 +104,7 @@ def test_without_the_edit_its_tests_stay_red(frameworks: Path, tmp_path: Path) -
         assert not any(row.edited for row in person.rows())
 
 
+@pytest.mark.soak  # the one before edits what it runs on
 def test_a_prompt_is_edited(frameworks: Path, tmp_path: Path) -> None:
     """What the framework's client sends is what the person made of it."""
     with debugged(frameworks, tmp_path) as (person, process):

@@ -99,23 +99,28 @@ def test_a_name_that_is_in_the_way_is_an_error_not_a_loop(
 FAULTS = [
     ("command.Git.run", 1),
     ("repository._create", 1),
-    ("command.Git.run", 2),
     ("draft.Draft._feed", 1),
-    ("draft.Draft._feed", 3),
     ("draft.Draft.finish", 1),
     ("cache.Cache.save", 1),
     ("cache._replace", 1),
-    ("draft.Draft._feed", 5),
-    ("draft.Draft._feed", 6),
-    ("draft.Draft.finish", 2),
     ("workspace.compare", 1),
     ("draft.Draft.take", 1),
-    ("draft.Draft.finish", 3),
-    ("draft.Draft.finish", 4),
-    ("workspace.compare", 2),
-    ("draft.Draft.take", 2),
-    ("draft.Draft.finish", 5),
     ("changes._Describer.describe", 1),
+    *(
+        pytest.param(where, count, marks=pytest.mark.soak)
+        for where, count in (
+            ("command.Git.run", 2),
+            ("draft.Draft._feed", 3),
+            ("draft.Draft._feed", 5),
+            ("draft.Draft._feed", 6),
+            ("draft.Draft.finish", 2),
+            ("draft.Draft.finish", 3),
+            ("draft.Draft.finish", 4),
+            ("workspace.compare", 2),
+            ("draft.Draft.take", 2),
+            ("draft.Draft.finish", 5),
+        )
+    ),
 ]
 
 DIE = """
@@ -164,6 +169,7 @@ def test_after_a_kill_at_any_point_the_next_run_works(
     assert not list(check_repository[0].glob("fast_import_crash_*"))
 
 
+@pytest.mark.soak
 def test_a_kill_at_no_particular_point(folder: Path, data: Path, watch: Open) -> None:
     for n in range(300):
         (folder / f"file{n}").write_text(f"{n}\n" * 50)

@@ -17,7 +17,7 @@ from agentstepper_nb.store.runtime.conformance import RuntimeStoreConformance  #
 
 
 class TestLance(RuntimeStoreConformance):
-    effort = 2
+    effort = 1
 
     @pytest.fixture(autouse=True)
     def folder(self, tmp_path: Path) -> None:
