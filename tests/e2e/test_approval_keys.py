@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from .conftest import NewLab
@@ -94,6 +95,7 @@ def test_no_key_but_its_own_approves(new_lab: NewLab, jupyter: Jupyter) -> None:
     assert lab.errors == []
 
 
+@pytest.mark.soak  # js/tests/approval has each risk's gestures
 def test_low_and_medium_risk_take_one_gesture_and_high_risk_two(
     new_lab: NewLab, jupyter: Jupyter
 ) -> None:

@@ -108,6 +108,7 @@ def bookkeeper(tutorial: Tutorial, cell: int) -> DebuggerView:
     return view
 
 
+@pytest.mark.soak  # test_stops has a stop; make test-notebooks the tutorial
 def test_halt_where_it_matters(open_tutorial: Open) -> None:
     tutorial = open_tutorial("03_stops")
     first, second = [at for at, source in enumerate(tutorial.sources) if "%%step" in source]

@@ -162,6 +162,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentStepperCore
         yield core
 
 
+@pytest.mark.soak  # tests/widgets/test_kernel_links has it without a browser
 def test_the_kernel_relays_what_the_browser_cannot_reach(
     new_bare_lab: NewLab, serve: AgentStepperCore
 ) -> None:

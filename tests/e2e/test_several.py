@@ -97,6 +97,7 @@ def expect_halted_at(views: list[DebuggerView], seq: int) -> None:
         expect(halted).to_have_text(str(seq))
 
 
+@pytest.mark.soak  # test_page has two tabs on one run, tests/hub what each view is told
 def test_two_tabs_and_two_agents(
     new_lab: NewLab, jupyter: Jupyter, other_context: BrowserContext
 ) -> None:
