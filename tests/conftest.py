@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import signal
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable, Generator
+from functools import wraps
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+
+#: Its tests run on the loop of pytest-jupyter's server.
+SERVER = Path(__file__).parent / "server"
 
 # No test fails for how long an example took: machines are busy.
 settings.register_profile("without_deadlines", deadline=None)
@@ -20,6 +28,31 @@ def pytest_configure() -> None:
     """Let processes that tests start hear Ctrl+C: a shell's background jobs are started deaf to it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
+    """Run a test that is a coroutine, and each example of one, on an event loop of its own."""
+    test = pyfuncitem.obj
+    if pyfuncitem.path.is_relative_to(SERVER):
+        return
+    if inspect.iscoroutinefunction(test):
+        pyfuncitem.obj = _on_loop(test)
+    elif inspect.iscoroutinefunction(
+        getattr(getattr(test, "hypothesis", None), "inner_test", None)
+    ):
+        test.hypothesis.inner_test = _on_loop(test.hypothesis.inner_test)
+
+
+def _on_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    @wraps(test)
+    def run(*args: Any, **named: Any) -> None:
+        async def main() -> None:
+            await test(*args, **named)
+
+        asyncio.run(main())
+
+    return run
 
 
 @pytest.hookimpl(wrapper=True)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+# Not the module's own: an agent that seeds `random` draws the same numbers with a debugger as without.
+_chance = random.Random()
+
 
 class Backoff:
     """The waits between attempts, in seconds: each doubles the one before, and chance cuts it by half at
@@ -25,7 +28,7 @@ class Backoff:
         longest: float = 5.0,
         *,
         at_once: bool = False,
-        chance: Callable[[], float] = random.random,
+        chance: Callable[[], float] = _chance.random,
     ) -> None:
         self._first = first
         self._longest = longest

@@ -1,9 +1,7 @@
-"""A debugger that sessions find, a person who looks at it, and tests that are coroutines."""
+"""A debugger that sessions find, and a person who looks at it."""
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,15 +56,3 @@ def desk(tmp_path: Path) -> ChatTokens:
 def start(tmp_path: Path) -> Iterator[Start]:
     """Starts a chat in a terminal."""
     yield from terminals(tmp_path)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a test that is a coroutine on an event loop of its own."""
-    if not inspect.iscoroutinefunction(pyfuncitem.obj):
-        return None
-    given = {
-        name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters
-    }
-    asyncio.run(pyfuncitem.obj(**given))
-    return True

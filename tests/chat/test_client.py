@@ -21,7 +21,6 @@ from agentstepper_nb.protocol.chat import Begin, Message, Said, SessionChanged
 from tests.chat.house import PNG, refused
 from tests.chat.outsiders import inn
 from tests.chat.talking import Agent, Held, contents, interpreter, soon
-from tests.helpers.loops import on_loop
 
 # ---- scripts ----------------------------------------------------------------------------------------
 
@@ -127,7 +126,6 @@ def test_a_script_without_a_loop(tmp_path: Path, worker_core: AgentStepperCore) 
 
 
 def test_replies_are_what_follows(tmp_path: Path) -> None:
-    @on_loop
     async def sessions() -> None:
         async with interpreter(tmp_path) as made:
             session = str(made.create_session())
@@ -136,7 +134,7 @@ def test_replies_are_what_follows(tmp_path: Path) -> None:
             infos.append(made.info(session))
 
     infos: list[Any] = []
-    sessions()
+    asyncio.run(sessions())
     rests, runs = infos
 
     def message(id: str, at: float, **fields: Any) -> Message:

@@ -22,7 +22,6 @@ from agentstepper_nb.protocol.chat import (
     State,
 )
 from tests.chat.house import Actor, Fold, Gate, House, kept_nowhere, refused
-from tests.helpers.loops import on_loop
 
 
 async def test_inv_session_001_sessions_have_unique_uuids() -> None:
@@ -112,7 +111,6 @@ DEEDS = st.sampled_from(["say", "let", "let", "let", "choose", "stop", "title", 
 
 @given(st.lists(DEEDS, min_size=5, max_size=40))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@on_loop
 async def test_what_is_told_adds_up_to_what_is_there(deeds: list[str]) -> None:
     """A listener that folds events has the same session as the interpreter, whatever happens."""
 

@@ -17,7 +17,6 @@ from agentstepper_nb.coding.session_list import Folders
 from agentstepper_nb.protocol.coding import ApprovalRequired, Approve, ServerEvent
 from tests.coding.kit import entries, opened
 from tests.coding.playing import Answering, Playing, calls, says
-from tests.helpers.loops import on_loop
 
 REMOVE = ("1", "run_command", {"command": "rm -rf build"})
 
@@ -43,7 +42,6 @@ class Typed:
         return self._lines.pop(0)
 
 
-@on_loop
 async def test_a_denial_in_the_terminal_with_its_words(tmp_path: Path) -> None:
     screen = Screen(io.StringIO(), colour=False, terminal=False)
     typed: Any = Typed("n keep the build")
@@ -61,7 +59,6 @@ async def test_a_denial_in_the_terminal_with_its_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("approved", [True, False])
-@on_loop
 async def test_an_answer_over_http_with_its_words(tmp_path: Path, approved: bool) -> None:
     asked: list[str] = []
 
@@ -81,7 +78,6 @@ async def test_an_answer_over_http_with_its_words(tmp_path: Path, approved: bool
     assert [entry["why"]] == asked
 
 
-@on_loop
 async def test_what_was_allowed_from_then_on(tmp_path: Path) -> None:
     requests: list[ApprovalRequest] = []
 
@@ -95,7 +91,6 @@ async def test_what_was_allowed_from_then_on(tmp_path: Path) -> None:
     assert entry["always"]
 
 
-@on_loop
 async def test_nobody_and_too_late(tmp_path: Path) -> None:
     (nobody,) = await decided(tmp_path / "a")
     assert (nobody["decision"], nobody["by"]) == ("denied", "nobody")
@@ -105,7 +100,6 @@ async def test_nobody_and_too_late(tmp_path: Path) -> None:
     assert late["reason"] == "Nobody answered within 0.01 seconds."
 
 
-@on_loop
 async def test_what_is_approved_unseen_is_logged_as_that(tmp_path: Path) -> None:
     (entry,) = await decided(tmp_path, auto_approve=True)
     assert (entry["decision"], entry["reason"], entry["by"]) == ("approved", "", "auto_approve")
@@ -113,7 +107,6 @@ async def test_what_is_approved_unseen_is_logged_as_that(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("effect", "decision"), [("allow", "approved"), ("deny", "denied")])
-@on_loop
 async def test_what_a_rule_decides(tmp_path: Path, effect: str, decision: str) -> None:
     rules = RuleBook(Folders(tmp_path / "data").rules)
     if effect == "allow":
@@ -125,6 +118,5 @@ async def test_what_a_rule_decides(tmp_path: Path, effect: str, decision: str) -
     assert entry["why"].startswith("A rule says: ")
 
 
-@on_loop
 async def test_what_nobody_has_to_decide_is_not_there(tmp_path: Path) -> None:
     assert await decided(tmp_path, ("1", "list_files", {})) == []

@@ -21,7 +21,6 @@ from tests.coding.playing import (
     calls,
     says,
 )
-from tests.helpers.loops import on_loop
 
 ASKS = ("1", "t", {"policy": "requires_approval", "n": 1})
 
@@ -111,7 +110,6 @@ def test_with_nobody_to_ask_it_is_denied_and_says_how_to_be_asked(tmp_path: Path
     assert "nobody can be asked: run `agentstepper code`" in made.results()["1"].content
 
 
-@on_loop
 async def test_no_answer_in_time_is_a_denial(tmp_path: Path) -> None:
     person, tool = Answering(None), Doing("t")
     model = Playing(calls(ASKS), says("I see."))
@@ -147,7 +145,6 @@ def test_a_policy_that_fails_asks(tmp_path: Path) -> None:
     assert len(tool.did) == 1
 
 
-@on_loop
 async def test_cancel_takes_the_question_back(tmp_path: Path) -> None:
     person = Answering(None)
     model = Playing(calls(ASKS))

@@ -18,12 +18,10 @@ from agentstepper_nb.llm_wire.events import ToolCallReady
 from agentstepper_nb.protocol.values import Actor, RunState
 from tests.coding.debugged import ASKS, Debug, View, go
 from tests.coding.playing import Playing, calls, fails, says
-from tests.helpers.loops import on_loop
 
 # ---- queries -----------------------------------------------------------------------------------------
 
 
-@on_loop
 async def test_the_edited_prompt_is_sent_and_gone_on_with(view: View, debug: Debug) -> None:
     model = Playing(calls(("1", "t", {"policy": "denied"})), says("I see."), says("Yes."))
     async with debug(model) as made:
@@ -53,7 +51,6 @@ async def test_the_edited_prompt_is_sent_and_gone_on_with(view: View, debug: Deb
         assert (edit["what"], edit["kept"]) == ("prompt", 0)
 
 
-@on_loop
 async def test_the_edited_answer_is_what_acts(view: View, debug: Debug) -> None:
     async with debug(Playing(says("No."), says("Done."))) as made:
         running = go(made.agent)
@@ -76,7 +73,6 @@ async def test_the_edited_answer_is_what_acts(view: View, debug: Debug) -> None:
     ("side", "edit", "why"),
     [(0, {"model": 1}, "edited prompt can't be sent"), (1, [1], "edited answer can't be used")],
 )
-@on_loop
 async def test_an_edit_that_is_no_query_ends_it_and_says_why(
     view: View, debug: Debug, side: int, edit: Any, why: str
 ) -> None:
@@ -93,7 +89,6 @@ async def test_an_edit_that_is_no_query_ends_it_and_says_why(
         assert why in (result.error or "")
 
 
-@on_loop
 async def test_a_failed_query_may_be_given_its_answer(view: View, debug: Debug) -> None:
     async with debug(Playing(fails("The key is wrong."))) as made:
         running = go(made.agent)
@@ -105,7 +100,6 @@ async def test_a_failed_query_may_be_given_its_answer(view: View, debug: Debug) 
         assert result.messages[1] == AssistantMessage(content="It is fine.")
 
 
-@on_loop
 async def test_a_denied_query_ends_the_answer(view: View, debug: Debug) -> None:
     async with debug(Playing()) as made:
         running = go(made.agent)
@@ -118,7 +112,6 @@ async def test_a_denied_query_ends_the_answer(view: View, debug: Debug) -> None:
 # ---- calls -------------------------------------------------------------------------------------------
 
 
-@on_loop
 async def test_edited_arguments_act_and_an_edited_result_is_read(view: View, debug: Debug) -> None:
     model = Playing(calls(("1", "t", {"n": 1})), says("Done."))
     async with debug(model) as made:
@@ -141,7 +134,6 @@ async def test_edited_arguments_act_and_an_edited_result_is_read(view: View, deb
         assert model.requests[1].messages[-1] == made.result()
 
 
-@on_loop
 async def test_an_edit_is_judged_again_and_a_denial_holds(view: View, debug: Debug) -> None:
     async with debug(Playing(calls(ASKS), says("I see.")), "continue") as made:
         running = go(made.agent)
@@ -153,7 +145,6 @@ async def test_an_edit_is_judged_again_and_a_denial_holds(view: View, debug: Deb
         assert "The policy denies this" in made.result().content
 
 
-@on_loop
 async def test_what_the_policy_denies_is_an_event_with_the_failure(
     view: View, debug: Debug
 ) -> None:
@@ -172,7 +163,6 @@ async def test_what_the_policy_denies_is_an_event_with_the_failure(
 # ---- ends --------------------------------------------------------------------------------------------
 
 
-@on_loop
 async def test_stop_ends_the_answer(view: View, debug: Debug) -> None:
     messages: list[ChatMessage] = []
     async with debug(Playing(calls(ASKS)), "continue") as made:
@@ -185,7 +175,6 @@ async def test_stop_ends_the_answer(view: View, debug: Debug) -> None:
     assert isinstance(messages[-1], ToolResultMessage)
 
 
-@on_loop
 async def test_cancel_withdraws_the_question(view: View, debug: Debug) -> None:
     async with debug(Playing(calls(ASKS)), "continue") as made:
         running = go(made.agent)
@@ -197,7 +186,6 @@ async def test_cancel_withdraws_the_question(view: View, debug: Debug) -> None:
     assert run.state is RunState.IDLE
 
 
-@on_loop
 async def test_a_prompt_whose_call_has_lost_its_result_is_not_sent(
     view: View, debug: Debug
 ) -> None:
@@ -219,7 +207,6 @@ async def test_a_prompt_whose_call_has_lost_its_result_is_not_sent(
         assert len(result.messages) == 3
 
 
-@on_loop
 async def test_a_prompt_may_lose_messages(view: View, debug: Debug) -> None:
     model = Playing(calls(("1", "t", {})), says("Done."))
     async with debug(model) as made:
@@ -238,7 +225,6 @@ async def test_a_prompt_may_lose_messages(view: View, debug: Debug) -> None:
         )
 
 
-@on_loop
 async def test_a_call_that_a_person_copies_is_another_call(view: View, debug: Debug) -> None:
     async with debug(Playing(calls(("1", "t", {"n": 1})), says("Done."))) as made:
         running = go(made.agent)
@@ -252,7 +238,6 @@ async def test_a_call_that_a_person_copies_is_another_call(view: View, debug: De
         assert made.result("1_2").ok
 
 
-@on_loop
 async def test_a_query_that_is_denied_without_a_reason(view: View, debug: Debug) -> None:
     async with debug(Playing()) as made:
         running = go(made.agent)

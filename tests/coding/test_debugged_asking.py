@@ -11,11 +11,9 @@ from agentstepper_nb.coding.approvals import Decision
 from agentstepper_nb.coding.options import Limits
 from tests.coding.debugged import ASKS, Debug, View, go
 from tests.coding.playing import Answering, Playing, calls, says
-from tests.helpers.loops import on_loop
 
 
 @pytest.mark.parametrize("mode", ["step", "continue"])
-@on_loop
 async def test_the_view_approves_with_an_edit_and_always(
     view: View, debug: Debug, mode: str
 ) -> None:
@@ -49,7 +47,6 @@ async def test_the_view_approves_with_an_edit_and_always(
         ]
 
 
-@on_loop
 async def test_the_view_denies_with_a_reason(view: View, debug: Debug) -> None:
     person = Answering(None)
     model = Playing(calls(ASKS), says("I see."))
@@ -74,7 +71,6 @@ async def test_the_view_denies_with_a_reason(view: View, debug: Debug) -> None:
         (Decision(approved=False, reason="no"), []),
     ],
 )
-@on_loop
 async def test_somebody_else_is_faster(
     view: View, debug: Debug, decision: Decision, did: list[Any]
 ) -> None:
@@ -91,7 +87,6 @@ async def test_somebody_else_is_faster(
     assert asked.edited == decision.edited
 
 
-@on_loop
 async def test_nobody_answers_in_time(view: View, debug: Debug) -> None:
     model = Playing(calls(ASKS), says("I see."))
     limits = Limits(approval_time=0.01)
@@ -101,7 +96,6 @@ async def test_nobody_answers_in_time(view: View, debug: Debug) -> None:
         assert "Nobody answered within 0.01 seconds." in made.result().content
 
 
-@on_loop
 async def test_an_approver_that_fails_leaves_it_to_the_view(view: View, debug: Debug) -> None:
     model = Playing(calls(ASKS), says("I see."))
     broken = Answering(EOFError("gone"))
@@ -112,7 +106,6 @@ async def test_an_approver_that_fails_leaves_it_to_the_view(view: View, debug: D
         assert made.tool.did == [ASKS[2]]
 
 
-@on_loop
 async def test_a_denial_without_a_reason_is_one_sentence(view: View, debug: Debug) -> None:
     model = Playing(calls(ASKS), says("I see."))
     async with debug(model, "continue") as made:
@@ -123,7 +116,6 @@ async def test_a_denial_without_a_reason_is_one_sentence(view: View, debug: Debu
         assert '"error":"A person denied this."' in made.result().content
 
 
-@on_loop
 async def test_an_approver_whose_answer_is_no_json_leaves_it_to_the_view(
     view: View, debug: Debug
 ) -> None:

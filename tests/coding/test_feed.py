@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from agentstepper_nb.coding.feed import LOST, TAKEN_OVER, Feed
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.coding import Numbered, TextDelta, Trace
-from tests.helpers.loops import on_loop
 
 
 def run(test: Any) -> None:
@@ -36,7 +35,6 @@ def texts(items: list[Numbered]) -> list[str]:
     return [item.event.text for item in items if isinstance(item.event, TextDelta)]
 
 
-@on_loop
 async def test_a_reader_gets_what_was_and_what_comes() -> None:
     feed = filled(Feed(), 2)
     async with aclosing(feed.read(None)) as reader:
@@ -52,7 +50,6 @@ async def test_a_reader_gets_what_was_and_what_comes() -> None:
             await anext(reader)
 
 
-@on_loop
 async def test_the_second_reader_is_refused_and_who_was_cut_off_takes_over() -> None:
     feed = filled(Feed(), 3)
     old = feed.read(None)
@@ -77,7 +74,6 @@ async def test_the_second_reader_is_refused_and_who_was_cut_off_takes_over() -> 
     assert texts(await rest(feed)) == ["1", "2", "3"]
 
 
-@on_loop
 async def test_what_is_kept_is_bounded_and_what_is_lost_is_said() -> None:
     feed = filled(Feed(most_events=4), 10)
     feed.close()
@@ -95,7 +91,6 @@ async def test_what_is_kept_is_bounded_and_what_is_lost_is_said() -> None:
     assert len(texts(await rest(large))) == 1
 
 
-@on_loop
 async def test_an_id_of_another_life_begins_anew_and_is_told_so() -> None:
     feed = filled(Feed(), 2)
     feed.close()
@@ -138,7 +133,6 @@ class ReaderThatComesBack:
     steps=st.lists(st.one_of(st.integers(1, 6), st.just("read"), st.just("cut")), max_size=40),
     most=st.integers(1, 8),
 )
-@on_loop
 async def test_a_reader_that_is_cut_off_misses_nothing_unsaid(steps: list[Any], most: int) -> None:
     """Events are numbered without a gap, save for those that were said to be lost."""
     feed, added = Feed(most_events=most), 0

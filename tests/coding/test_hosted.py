@@ -20,7 +20,6 @@ from agentstepper_nb.llm_wire import events
 from agentstepper_nb.protocol import coding as wire
 from agentstepper_nb.worker.service import ServiceContext
 from tests.helpers.conversing import Leader
-from tests.helpers.loops import on_loop
 
 LOG = logging.getLogger("agentstepper_nb.test")
 HOW = wire.CreateSession(workspace_path="/ws", provider="scripted", model="jokes")
@@ -70,7 +69,6 @@ def run(test: Any) -> None:
     asyncio.run(test)
 
 
-@on_loop
 async def test_a_message_is_answered() -> None:
     desk = Desk()
     id = await desk.create()
@@ -97,7 +95,6 @@ def desk_usage() -> Any:
     return Usage(input_tokens=3, output_tokens=2)
 
 
-@on_loop
 async def test_one_message_at_a_time_and_cancelled() -> None:
     desk = Desk()
     id = await desk.create()
@@ -131,7 +128,6 @@ def test_what_breaks_is_said(caplog: pytest.LogCaptureFixture) -> None:
     assert "ZeroDivisionError" in caplog.text
 
 
-@on_loop
 async def test_approvals() -> None:
     desk = Desk()
     id = await desk.create()
@@ -175,7 +171,6 @@ async def test_approvals() -> None:
     assert await desk.refused("approve", answer) == "stale"
 
 
-@on_loop
 async def test_sessions_are_resumed_and_are_not_too_many() -> None:
     desk = Desk(most=2)
     id = await desk.create()
@@ -197,7 +192,6 @@ async def test_sessions_are_resumed_and_are_not_too_many() -> None:
     assert all(each.closed for each in desk.leader.led.values())
 
 
-@on_loop
 async def test_what_is_not_understood_is_refused() -> None:
     desk = Desk()
     assert await desk.refused("dance") == "unknown_service"

@@ -16,7 +16,6 @@ from agentstepper_nb.protocol.runtime import SessionStatus
 from agentstepper_nb.protocol.values import Ending, EventKind
 from tests.coding import scenes
 from tests.coding.debugged import View
-from tests.helpers.loops import on_loop
 from tests.runtime.living import house
 
 #: Says how many messages it was sent, and keeps going at “on and on”.
@@ -63,7 +62,6 @@ def config(folder: Path, **given: Any) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("found")
-@on_loop
 async def test_it_mends_a_repository_with_an_approval_of_a_person(
     tmp_path: Path, view: View
 ) -> None:
@@ -89,7 +87,6 @@ async def test_it_mends_a_repository_with_an_approval_of_a_person(
 
 
 @pytest.mark.usefixtures("found")
-@on_loop
 async def test_nothing_but_an_approval_approves_what_it_asks(tmp_path: Path, view: View) -> None:
     """No resumed session, no guidance, no step, and no Continue."""
     copy = scenes.prepare("bill", tmp_path)
@@ -112,7 +109,6 @@ async def test_nothing_but_an_approval_approves_what_it_asks(tmp_path: Path, vie
     assert sorted((copy / "build").rglob("*")) == before
 
 
-@on_loop
 async def test_guidance_is_a_prompt_and_a_new_life_knows_what_was_said(tmp_path: Path) -> None:
     async with house(tmp_path / "data") as home:
         keeps_on = {"stop_on_done": False}
@@ -138,7 +134,6 @@ async def test_guidance_is_a_prompt_and_a_new_life_knows_what_was_said(tmp_path:
         assert rows[3].state == {"coding_session": kept.id, "cut": False}
 
 
-@on_loop
 async def test_a_prompt_that_was_cut_goes_on_in_the_next_step(tmp_path: Path) -> None:
     async with house(tmp_path / "data") as home:
         given = config(tmp_path, prompt="Go on and on.", max_iterations=2)
@@ -149,7 +144,6 @@ async def test_a_prompt_that_was_cut_goes_on_in_the_next_step(tmp_path: Path) ->
         assert rows[1].text == "I have 2 prompts."
 
 
-@on_loop
 async def test_a_model_that_gives_no_answer_is_an_error_step(tmp_path: Path) -> None:
     async with house(tmp_path / "data") as home:
         given = config(tmp_path, model="silent")
@@ -160,7 +154,6 @@ async def test_a_model_that_gives_no_answer_is_an_error_step(tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("found")
-@on_loop
 async def test_stop_at_what_it_asks_stops_the_session(tmp_path: Path, view: View) -> None:
     copy = scenes.prepare("bill", tmp_path)
     given = config(tmp_path, workspace=str(copy), prompt=scenes.PROMPT, model="bill")

@@ -34,7 +34,6 @@ from tests.coding.playing import (
     fails,
     says,
 )
-from tests.helpers.loops import on_loop
 
 # ---- done -------------------------------------------------------------------------------------------
 
@@ -195,7 +194,6 @@ def test_what_a_provider_traces_need_not_be_json(tmp_path: Path) -> None:
     assert "object object" in made.path.read_text()
 
 
-@on_loop
 async def test_a_model_that_falls_silent_is_left(tmp_path: Path) -> None:
     model = Playing([TextDelta("Well"), HANGS])
     with Made(tmp_path, model, limits=Limits(silence=0.01)) as made:
@@ -205,7 +203,6 @@ async def test_a_model_that_falls_silent_is_left(tmp_path: Path) -> None:
         assert model.closed_early.is_set()
 
 
-@on_loop
 async def test_cancel_takes_the_request_back(tmp_path: Path) -> None:
     model = Playing([TextDelta("Well"), HANGS])
     with Made(tmp_path, model) as made:
@@ -219,7 +216,6 @@ async def test_cancel_takes_the_request_back(tmp_path: Path) -> None:
     assert not made.agent.running
 
 
-@on_loop
 async def test_cancel_reaches_the_tool_and_all_calls_get_a_result(tmp_path: Path) -> None:
     reached, left = asyncio.Event(), asyncio.Event()
 
@@ -275,7 +271,6 @@ def test_cancel_tells_what_a_tool_does_on_a_thread(tmp_path: Path, by_its_task: 
     run(go())
 
 
-@on_loop
 async def test_a_cancelled_task_is_cancelled_and_leaves_a_whole_conversation(
     tmp_path: Path,
 ) -> None:
@@ -294,7 +289,6 @@ async def test_a_cancelled_task_is_cancelled_and_leaves_a_whole_conversation(
         assert not made.agent.running
 
 
-@on_loop
 async def test_one_prompt_at_a_time(tmp_path: Path) -> None:
     model = Playing([HANGS])
     with Made(tmp_path, model) as made:

@@ -17,7 +17,6 @@ from agentstepper_nb.protocol.values import AgentState
 from tests.coding import kit
 from tests.coding.kit import entries, resumed
 from tests.coding.playing import HANGS, Answering, Playing, calls, says
-from tests.helpers.loops import on_loop
 from tests.sdk.person import Person
 
 WRITE = ("w", "write_file", {"path": "new.txt", "content": "hello\n"})
@@ -26,7 +25,6 @@ WRITE = ("w", "write_file", {"path": "new.txt", "content": "hello\n"})
 opened = partial(kit.opened, debugger=True)  # where one is found
 
 
-@on_loop
 async def test_a_session_works_in_its_folder_and_is_kept(home: Path) -> None:
     heard: list[AgentEvent] = []
     model = Playing(calls(WRITE), says("Written."))
@@ -51,7 +49,6 @@ async def test_a_session_works_in_its_folder_and_is_kept(home: Path) -> None:
     assert len([entry for entry in kept if entry["type"] == "event"]) == len(heard)
 
 
-@on_loop
 async def test_a_session_is_resumed_with_all_that_was_said(home: Path) -> None:
     async with await opened(home, Playing(calls(WRITE), says("Written."))) as first:
         before = (await first.run("Write a file.")).messages
@@ -70,7 +67,6 @@ async def test_a_session_is_resumed_with_all_that_was_said(home: Path) -> None:
     ]
 
 
-@on_loop
 async def test_a_session_that_was_cut_off_is_resumed_with_a_warning(home: Path) -> None:
     async with await opened(home, Playing(calls(WRITE), says("Written."))) as first:
         await first.run("Write a file.")
@@ -93,7 +89,6 @@ async def test_a_session_that_was_cut_off_is_resumed_with_a_warning(home: Path) 
     await third.close()
 
 
-@on_loop
 async def test_a_session_is_open_once(home: Path) -> None:
     async with await opened(home, Playing()) as session:
         with pytest.raises(SessionError, match="open in another process"):
@@ -142,7 +137,6 @@ def test_sessions_are_found_by_how_their_ids_begin(home: Path) -> None:
         folders.summary("d")
 
 
-@on_loop
 async def test_cancel_returns_once_the_answer_has_ended(home: Path) -> None:
     model = Playing([HANGS], says("Hi."))
     async with await opened(home, model) as session:
@@ -158,7 +152,6 @@ async def test_cancel_returns_once_the_answer_has_ended(home: Path) -> None:
         assert (await session.run("Hello.")).reason == "done"
 
 
-@on_loop
 async def test_close_cancels(home: Path) -> None:
     model = Playing([HANGS])
     session = await opened(home, model)
@@ -202,7 +195,6 @@ def test_yes_approves_and_limits_hold(home: Path) -> None:
 # ---- in the debugger ---------------------------------------------------------------------------------
 
 
-@on_loop
 async def test_a_session_is_a_run_of_the_debugger_that_is_found(home: Path, person: Person) -> None:
     async with await opened(home, Playing(calls(WRITE), says("Written."))) as session:
         assert session.run_name == "Run #1 of code repo"
@@ -229,7 +221,6 @@ def test_between_prompts_nothing_is_said_to_run(home: Path, person: Person) -> N
     asyncio.run(scene())
 
 
-@on_loop
 async def test_step_begins_stepping(home: Path, person: Person) -> None:
     async with await opened(home, Playing(says("Hi.")), step=True) as session:
         answering = asyncio.create_task(session.run("Hello."))

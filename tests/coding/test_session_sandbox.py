@@ -20,7 +20,6 @@ from agentstepper_nb.protocol.values import Actor, EventKind
 from tests.coding.kit import opened as opened_in
 from tests.coding.kit import traces
 from tests.coding.playing import Answering, Playing, calls, says
-from tests.helpers.loops import on_loop
 from tests.sdk.person import Person
 from tests.sdk.workspace.helpers import git, make_repository
 
@@ -108,7 +107,6 @@ def test_a_setting_makes_folders_visible_and_writable(opened: Opened) -> None:
     assert (opened.outside / "there.txt").read_text() == "c\n"
 
 
-@on_loop
 async def test_the_private_home_ends_with_the_session(opened: Opened) -> None:
     model = Playing(calls(("1", "run_command", {"command": "echo a > ~/kept"})), says("Done."))
     session = await opened.open(model)

@@ -19,7 +19,6 @@ from agentstepper_nb.protocol.coding_settings import CodingSettings, chosen
 from tests.chat.coder import talking
 from tests.coding.kit import opened, traces
 from tests.coding.playing import HANGS, Playing, calls, says
-from tests.helpers.loops import on_loop
 
 LIST = ("1", "list_files", {})
 Parse = Callable[..., CodingSettings]
@@ -35,7 +34,6 @@ Parse = Callable[..., CodingSettings]
         ("list_files", ["list_files", "auto", "list_files"]),
     ],
 )
-@on_loop
 async def test_the_model_is_asked_with_temperature_and_tool_choice(
     tmp_path: Path, choice: str | None, asked: list[str | None]
 ) -> None:
@@ -47,7 +45,6 @@ async def test_the_model_is_asked_with_temperature_and_tool_choice(
     assert {each.temperature for each in model.requests} == {0.3}
 
 
-@on_loop
 async def test_a_tool_choice_that_is_no_tool_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SessionError, match=r"'no_such'.* auto, none, required, list_files"):
         await opened(tmp_path, Playing(), tool_choice="no_such")
@@ -56,14 +53,12 @@ async def test_a_tool_choice_that_is_no_tool_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "wrong", [{"temperature": 9}, {"output_limit": 1}, {"command_timeout": 0}], ids=str
 )
-@on_loop
 async def test_python_is_refused_what_is_out_of_bounds(tmp_path: Path, wrong: Any) -> None:
     (name,) = wrong
     with pytest.raises(SessionError, match=name):
         await opened(tmp_path, Playing(), **wrong)
 
 
-@on_loop
 async def test_a_provider_that_sends_no_temperature_is_warned_of(tmp_path: Path) -> None:
     model, heard = Playing(), list[AgentEvent]()
     model.takes_temperature = False  # type: ignore[attr-defined]
@@ -73,7 +68,6 @@ async def test_a_provider_that_sends_no_temperature_is_warned_of(tmp_path: Path)
     assert "temperature has no effect: the provider playing" in warning["message"]
 
 
-@on_loop
 async def test_a_model_that_is_silent_for_too_long_ends_the_answer(tmp_path: Path) -> None:
     model = Playing([HANGS])
     async with await opened(tmp_path, model, model_timeout=0.05) as session:
@@ -157,7 +151,6 @@ def test_the_command_line_refuses_what_is_out_of_bounds(parse: Parse, words: str
 # ---- a chat ------------------------------------------------------------------------------------------
 
 
-@on_loop
 async def test_a_chat_asks_the_model_by_its_settings(tmp_path: Path) -> None:
     model = Playing(calls(LIST), says("Done."))
     async with talking(tmp_path, model, temperature=1.5, tool_choice="required") as talk:

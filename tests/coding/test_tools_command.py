@@ -17,7 +17,6 @@ from agentstepper_nb.coding.tool import ToolResult
 from agentstepper_nb.coding.tools import default_tools, processes
 from agentstepper_nb.coding.tools.processes import Kept
 from tests.coding.desk import Desk
-from tests.helpers.loops import on_loop
 
 PYTHON: Final = sys.executable
 
@@ -201,7 +200,6 @@ def test_a_cancelled_call_ends_all_that_it_started(desk: Desk) -> None:
     assert result.data["exit_code"] is None
 
 
-@on_loop
 async def test_a_cancelled_task_ends_all_that_it_started(desk: Desk) -> None:
     family = Family(desk)
     args = {"command": family.command}

@@ -11,7 +11,6 @@ import pytest
 
 from agentstepper_nb.store.lance import LanceRuntimeStore
 from tests.docs.pages import GUIDE, files, write_files
-from tests.helpers.loops import on_loop
 
 pytest.register_assert_rewrite("agentstepper_nb.store.runtime.conformance")
 
@@ -45,7 +44,6 @@ class TestPrinted(printed_suite()):  # type: ignore[misc]
 def test_the_tables_are_read_as_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    @on_loop
     async def kept() -> None:
         store = await LanceRuntimeStore.open(tmp_path / "agents")
         await begin(store)

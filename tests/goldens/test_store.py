@@ -15,7 +15,6 @@ from agentstepper_nb.store.checkup import examine
 from agentstepper_nb.store.runtime.sqlite import open_runtime_store
 from tests.goldens.make_store import STORE, TRUTH, Truth, read_agents
 from tests.helpers.histories import rows_of
-from tests.helpers.loops import on_loop
 
 GOLDENS = Path(__file__).parent
 TOLD = msgspec.json.decode((GOLDENS / TRUTH).read_bytes(), type=Truth)
@@ -27,7 +26,6 @@ def folder(tmp_path: Path) -> Path:
     return Path(shutil.copytree(GOLDENS / STORE, tmp_path / "data"))
 
 
-@on_loop
 async def test_a_golden_store_opens_with_all_that_is_in_it(folder: Path) -> None:
     store, debugger = open_store(folder), Debugger()
     debugger.replay(store.load())
@@ -49,7 +47,6 @@ async def test_a_golden_store_opens_with_all_that_is_in_it(folder: Path) -> None
     store.close()
 
 
-@on_loop
 async def test_a_golden_store_s_halted_run_waits_where_it_stood(folder: Path) -> None:
     store, debugger = open_store(folder), Debugger()
     debugger.replay(store.load())
@@ -63,7 +60,6 @@ async def test_a_golden_store_s_halted_run_waits_where_it_stood(folder: Path) ->
     store.close()
 
 
-@on_loop
 async def test_a_golden_store_s_agents_are_as_they_were(folder: Path) -> None:
     store = open_runtime_store(folder)
     assert await read_agents(store) == TOLD.agents

@@ -37,19 +37,16 @@ def test_in_one_run(folder: Path) -> None:
         history.search("asks", run="nobody", folder=folder)
 
 
-def test_beside_the_core_that_has_it(folder: Path) -> None:
-    async def beside() -> None:
-        store = open_store(folder)
-        try:
-            expected = await store.search("asks")
-            # It reads the file, and a loop is running here, as in a notebook.
-            found = history.search("asks", folder=folder)
-            assert list(found.id) == [hit.id for hit in expected]
-            assert list(history.runs(folder).index) == ["r", "01-run", "02-run"]
-        finally:
-            store.close()
-
-    asyncio.run(beside())
+async def test_beside_the_core_that_has_it(folder: Path) -> None:
+    store = open_store(folder)
+    try:
+        expected = await store.search("asks")
+        # It reads the file, and a loop is running here, as in a notebook.
+        found = history.search("asks", folder=folder)
+        assert list(found.id) == [hit.id for hit in expected]
+        assert list(history.runs(folder).index) == ["r", "01-run", "02-run"]
+    finally:
+        store.close()
 
 
 def test_in_a_notebook_where_a_loop_is_running(folder: Path) -> None:

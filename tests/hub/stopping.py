@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine
-from functools import wraps
 from typing import Any
 
 from agentstepper_nb.hub import Hub
@@ -14,14 +11,6 @@ STOP = {"id": "s", "kind": "tool_invocation", "name": "run_*"}
 #: What the header of each run says, whatever the run.
 EVERY_RUNS = ("agent_state", "mode", "can_stop")
 PRICES = [{"model": "gpt-*", "input": 1.0, "output": 2.0}]
-
-
-def on_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    @wraps(test)
-    def run(*args: Any, **named: Any) -> None:
-        asyncio.run(test(*args, **named))
-
-    return run
 
 
 def whole(stop: Json) -> Json:

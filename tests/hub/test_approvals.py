@@ -15,7 +15,7 @@ from agentstepper_nb.store import MemoryStore, Store, archive, open_store
 from tests.hub.conftest import Stand
 from tests.hub.desk import Agent, Person, a_hub
 from tests.hub.peers import AgentV2
-from tests.hub.test_reading import on_a_loop, settle
+from tests.hub.test_reading import settle
 from tests.hub.uis import UiV1
 
 Json = Any
@@ -48,7 +48,6 @@ async def the_answer(agent: Agent) -> Json:
 # ---- version 2 --------------------------------------------------------------------------------------
 
 
-@on_a_loop
 async def test_a_run_that_begins_by_continuing_is_leased_so() -> None:
     hub, agent = await a_hub(), Agent()
     await agent.connect(hub, mode="continue")
@@ -59,7 +58,6 @@ async def test_a_run_that_begins_by_continuing_is_leased_so() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_approved_edited_and_for_always() -> None:
     hub, agent = await a_run()
     assert (hub.run("r").state, hub.run("r").mode) == (RunState.HALTED, Mode.CONTINUE)
@@ -84,7 +82,6 @@ async def test_approved_edited_and_for_always() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_a_step_of_an_approval_is_refused_however_it_comes() -> None:
     hub, agent = await a_run()
     person = Person(hub)
@@ -102,7 +99,6 @@ async def test_a_step_of_an_approval_is_refused_however_it_comes() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_denied_with_a_reason_that_everybody_reads() -> None:
     hub, agent = await a_run()
     person = Person(hub)
@@ -117,7 +113,6 @@ async def test_denied_with_a_reason_that_everybody_reads() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_who_may_only_watch_decides_nothing() -> None:
     hub, _ = await a_run()
     person = Person(hub, control=False)
@@ -128,7 +123,6 @@ async def test_who_may_only_watch_decides_nothing() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_refusals_say_what_to_do_instead() -> None:
     hub, agent = await a_hub(), Agent()
     await agent.connect(hub)
@@ -147,7 +141,6 @@ async def test_refusals_say_what_to_do_instead() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_what_is_decided_at_the_agent_comes_back_as_the_answer() -> None:
     hub, agent = await a_run()
     agent.say("decide", breakpoint="b", approved=True, data=EDITED, always=True)
@@ -166,7 +159,6 @@ async def test_what_is_decided_at_the_agent_comes_back_as_the_answer() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_the_ok_of_a_view_that_was_second_is_an_error() -> None:
     hub, agent = await a_run()
     first, second = Person(hub), Person(hub)
@@ -191,7 +183,6 @@ def sqlite(folder: Path) -> Store:
 
 
 @pytest.mark.parametrize("opened", [memory, sqlite])
-@on_a_loop
 async def test_all_of_it_is_kept_and_travels(
     opened: Callable[[Path], Store], tmp_path: Path
 ) -> None:
@@ -214,7 +205,6 @@ async def test_all_of_it_is_kept_and_travels(
     await hub.close()
 
 
-@on_a_loop
 async def test_it_is_still_asked_after_a_restart(tmp_path: Path) -> None:
     hub, agent = await a_run(sqlite(tmp_path))
     agent.reach("passed")  # by another thread: it goes on
@@ -233,7 +223,6 @@ async def test_it_is_still_asked_after_a_restart(tmp_path: Path) -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_a_denial_while_it_is_away_reaches_it_when_it_is_back(tmp_path: Path) -> None:
     hub, agent = await a_run(sqlite(tmp_path))
     agent.hang_up()
@@ -243,7 +232,6 @@ async def test_a_denial_while_it_is_away_reaches_it_when_it_is_back(tmp_path: Pa
     await hub.close()
 
 
-@on_a_loop
 async def test_an_approval_the_store_lost_is_not_given() -> None:
     """The agent waits for what nobody knows of: it is let go on, but not told that it was approved."""
     hub, agent = await a_hub(), Agent()

@@ -16,7 +16,6 @@ from agentstepper_nb.store import MemoryStore
 from tests.helpers.loops import settle
 from tests.hub.conftest import Stand
 from tests.hub.desk import a_hub
-from tests.hub.test_reading import on_a_loop
 
 QUEUED = 10_000
 
@@ -57,7 +56,6 @@ async def speak(name: str, messages: int, heard: list[str], turns: FairTurns) ->
     await converse(socket, Heard(name, heard), turns)
 
 
-@on_a_loop
 async def test_who_sends_without_end_lets_others_have_their_turn() -> None:
     heard: list[str] = []
     flood = asyncio.ensure_future(speak("flood", QUEUED, heard, FairTurns()))
@@ -95,7 +93,6 @@ async def stands_still(heard: list[str]) -> int:
     return before
 
 
-@on_a_loop
 async def test_who_is_faster_than_the_store_waits_for_it() -> None:
     store, heard = Slow(), list[str]()
     hub = await a_hub(store)

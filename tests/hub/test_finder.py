@@ -14,7 +14,6 @@ from agentstepper_nb.protocol.values import Commit
 from agentstepper_nb.store import MemoryStore
 from agentstepper_nb.store.base import Needs, Take
 from tests.hub.desk import Agent, Person, a_hub
-from tests.hub.test_reading import on_a_loop
 
 LOOK = 7
 
@@ -61,7 +60,6 @@ async def seqs(person: Person, text: str) -> list[int]:
     return answer
 
 
-@on_a_loop
 async def test_whole_results_and_answers_are_looked_at_but_no_prompts() -> None:
     hub, agent, person = await begun()
     agent.begin("tool", kind="tool_invocation", name="read")
@@ -77,7 +75,6 @@ async def test_whole_results_and_answers_are_looked_at_but_no_prompts() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_only_what_is_new_is_looked_at() -> None:
     store = Noting()
     hub, agent, person = await begun(store)
@@ -95,7 +92,6 @@ async def test_only_what_is_new_is_looked_at() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_a_row_that_changed_is_looked_at_again() -> None:
     store = Noting()
     hub, agent, person = await begun(store)
@@ -110,7 +106,6 @@ async def test_a_row_that_changed_is_looked_at_again() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_files_that_came_later_are_found_at_the_last_row_of_their_event() -> None:
     hub, agent, person = await begun()
     agent.begin("tool", kind="tool_invocation", name="write")
@@ -127,7 +122,6 @@ async def test_files_that_came_later_are_found_at_the_last_row_of_their_event() 
     await hub.close()
 
 
-@on_a_loop
 async def test_of_a_run_that_was_deleted_or_closed_nothing_is_remembered() -> None:
     store = Noting()
     hub, agent, person = await begun(store)
@@ -148,7 +142,6 @@ async def test_of_a_run_that_was_deleted_or_closed_nothing_is_remembered() -> No
     await hub.close()
 
 
-@on_a_loop
 async def test_who_is_not_asked_again_keeps_little(monkeypatch: pytest.MonkeyPatch) -> None:
     store = Noting()
     hub, agent, person = await begun(store)
@@ -162,7 +155,6 @@ async def test_who_is_not_asked_again_keeps_little(monkeypatch: pytest.MonkeyPat
     await hub.close()
 
 
-@on_a_loop
 async def test_a_look_that_failed_is_begun_anew() -> None:
     hub, _, person = await begun()
     look = hub.store.look
@@ -219,7 +211,6 @@ class Chance:
 
 
 @pytest.mark.parametrize("seed", range(8))
-@on_a_loop
 async def test_it_finds_what_a_new_one_finds(seed: int) -> None:
     hub, agent, person = await begun()
     chance = Chance(hub, agent, person, seed)

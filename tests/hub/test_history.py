@@ -14,7 +14,7 @@ from agentstepper_nb.hub import Rights
 from agentstepper_nb.protocol.records import SentenceMade
 from agentstepper_nb.protocol.values import Breakpoint
 from tests.hub.desk import Line, Person, a_hub, a_run
-from tests.hub.test_reading import on_a_loop, settle
+from tests.hub.test_reading import settle
 
 Json = Any
 
@@ -22,7 +22,6 @@ Json = Any
 # ---- commands --------------------------------------------------------------------------------------
 
 
-@on_a_loop
 async def test_tags_are_told_to_all() -> None:
     hub = await a_hub()
     await a_run(hub)
@@ -36,7 +35,6 @@ async def test_tags_are_told_to_all() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_notes_are_told_where_the_run_is_open() -> None:
     hub = await a_hub()
     agent = await a_run(hub)
@@ -65,7 +63,6 @@ async def test_notes_are_told_where_the_run_is_open() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_a_run_that_is_only_read_is_told_no_more() -> None:
     hub = await a_hub()
     agent = await a_run(hub)
@@ -77,7 +74,6 @@ async def test_a_run_that_is_only_read_is_told_no_more() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_who_may_only_watch_may_read_and_search() -> None:
     hub = await a_hub()
     await a_run(hub)
@@ -92,7 +88,6 @@ async def test_who_may_only_watch_may_read_and_search() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_words_are_found() -> None:
     hub = await a_hub()
     for number in range(3):
@@ -110,7 +105,6 @@ async def test_words_are_found() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_an_archive_has_all_there_is() -> None:
     hub = await a_hub()
     agent = await a_run(hub)
@@ -136,7 +130,6 @@ async def test_an_archive_has_all_there_is() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_an_agents_side_may_bring_a_run_in_without_one_of_its_own() -> None:
     hub = await a_hub()
     agent = await a_run(hub)
@@ -158,7 +151,6 @@ async def test_an_agents_side_may_bring_a_run_in_without_one_of_its_own() -> Non
     await hub.close()
 
 
-@on_a_loop
 async def test_a_sentence_is_told_and_kept() -> None:
     hub = await a_hub()
     agent = await a_run(hub)

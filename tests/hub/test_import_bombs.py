@@ -18,7 +18,6 @@ from tests.helpers.endless import Endless
 from tests.helpers.histories import with_every_field
 from tests.helpers.sampling import sampled
 from tests.hub.desk import Person, a_hub
-from tests.hub.test_reading import on_a_loop
 
 #: MiB by which a refusal may raise the peak of a process's memory.
 GROWTH = 100
@@ -93,7 +92,6 @@ def test_a_file_of_many_empty_lines_is_counted_without_a_list(tmp_path: Path) ->
 # ---- on the loop ------------------------------------------------------------------------------------
 
 
-@on_a_loop
 async def test_others_are_answered_while_a_file_is_read() -> None:
     hub = await a_hub()
     sender, other = Person(hub), Person(hub)
@@ -107,7 +105,6 @@ async def test_others_are_answered_while_a_file_is_read() -> None:
 
 
 @pytest.mark.parametrize("by_closing", [False, True])
-@on_a_loop
 async def test_work_for_nobody_ends(by_closing: bool) -> None:
     loader = Endless()
     imports = Imports(loader)
@@ -122,7 +119,6 @@ async def test_work_for_nobody_ends(by_closing: bool) -> None:
     assert await asyncio.to_thread(loader.ended.wait, 30)
 
 
-@on_a_loop
 async def test_an_import_ends_with_its_view() -> None:
     loader = Endless()
     hub = await a_hub()
@@ -167,7 +163,6 @@ def long_header(run: Run) -> Run:
     )
 
 
-@on_a_loop
 async def test_an_imported_headers_texts_are_cut_for_all_views() -> None:
     hub = await a_hub()
     data = archive.dump(replace(HISTORY, run=long_header(HISTORY.run)))
@@ -179,7 +174,6 @@ async def test_an_imported_headers_texts_are_cut_for_all_views() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_a_header_that_was_kept_before_is_cut() -> None:
     class Kept(MemoryStore):
         def load(self):  # type: ignore[no-untyped-def]

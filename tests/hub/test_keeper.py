@@ -92,18 +92,15 @@ def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_waits")
-def test_it_is_started_once_for_many_who_need_it() -> None:
-    async def test() -> None:
-        scene = Scene(Scene.dispatches)
-        for _ in range(5):
-            scene.keeper.need()
-        await scene.settle()
+async def test_it_is_started_once_for_many_who_need_it() -> None:
+    scene = Scene(Scene.dispatches)
+    for _ in range(5):
         scene.keeper.need()
-        await asyncio.sleep(0)
-        assert scene.started == 1
-        await scene.keeper.close()
-
-    asyncio.run(test())
+    await scene.settle()
+    scene.keeper.need()
+    await asyncio.sleep(0)
+    assert scene.started == 1
+    await scene.keeper.close()
 
 
 @pytest.mark.usefixtures("no_waits")
@@ -124,42 +121,36 @@ def test_again_until_it_works(caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.usefixtures("no_waits")
-def test_none_where_there_is_no_work_or_somebody_by_hand() -> None:
-    async def test() -> None:
-        scene = Scene()
-        scene.works = False
-        scene.keeper.need()
-        await scene.settle()
-        scene.works = scene.dispatching = True
-        scene.keeper.need()
-        await asyncio.sleep(0)
-        assert (scene.started, scene.looked) == (0, 1)
-        await scene.keeper.close()
-        scene.dispatching = False
-        scene.keeper.need()
-        await asyncio.sleep(0)
-        assert scene.started == 0
-
-    asyncio.run(test())
+async def test_none_where_there_is_no_work_or_somebody_by_hand() -> None:
+    scene = Scene()
+    scene.works = False
+    scene.keeper.need()
+    await scene.settle()
+    scene.works = scene.dispatching = True
+    scene.keeper.need()
+    await asyncio.sleep(0)
+    assert (scene.started, scene.looked) == (0, 1)
+    await scene.keeper.close()
+    scene.dispatching = False
+    scene.keeper.need()
+    await asyncio.sleep(0)
+    assert scene.started == 0
 
 
-def test_a_worker_by_hand_is_enough_while_one_would_be_waited_for(
+async def test_a_worker_by_hand_is_enough_while_one_would_be_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def test() -> None:
-        monkeypatch.setattr(keeping, "_FIRST_WAIT", 3600.0)
-        scene = Scene(Scene.dies)
-        scene.keeper.need()
-        while not scene.started:
-            await asyncio.sleep(0)
-        scene.begin()
-        await scene.settle()
-        assert scene.keeper._keeping is not None
-        await scene.keeper._keeping
-        assert scene.started == 1
-        await scene.keeper.close()
-
-    asyncio.run(test())
+    monkeypatch.setattr(keeping, "_FIRST_WAIT", 3600.0)
+    scene = Scene(Scene.dies)
+    scene.keeper.need()
+    while not scene.started:
+        await asyncio.sleep(0)
+    scene.begin()
+    await scene.settle()
+    assert scene.keeper._keeping is not None
+    await scene.keeper._keeping
+    assert scene.started == 1
+    await scene.keeper.close()
 
 
 @pytest.mark.usefixtures("no_waits")
@@ -185,17 +176,14 @@ def test_a_store_that_can_not_be_asked_is_asked_again(caplog: pytest.LogCaptureF
 
 
 @pytest.mark.usefixtures("no_waits")
-def test_one_that_runs_and_does_not_dispatch_is_said(
+async def test_one_that_runs_and_does_not_dispatch_is_said(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def test() -> None:
-        monkeypatch.setattr(keeping, "_SLOW", 0.0)
-        scene = Scene(Scene.waits)
-        scene.keeper.need()
-        await scene.settle()
-        while "doesn't dispatch" not in caplog.text:
-            await asyncio.sleep(0)
-        assert scene.started == 1
-        await scene.keeper.close()
-
-    asyncio.run(test())
+    monkeypatch.setattr(keeping, "_SLOW", 0.0)
+    scene = Scene(Scene.waits)
+    scene.keeper.need()
+    await scene.settle()
+    while "doesn't dispatch" not in caplog.text:
+        await asyncio.sleep(0)
+    assert scene.started == 1
+    await scene.keeper.close()

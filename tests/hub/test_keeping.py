@@ -15,7 +15,7 @@ from agentstepper_nb.protocol.records import Record, RunHistory
 from agentstepper_nb.protocol.values import Breakpoint, Commit, Event, StoreInfo
 from agentstepper_nb.store import MemoryStore, open_store
 from tests.hub.desk import Agent, Line, Person, a_hub, a_run
-from tests.hub.test_reading import on_a_loop, settle
+from tests.hub.test_reading import settle
 
 # ---- the store -------------------------------------------------------------------------------------
 
@@ -50,7 +50,6 @@ class Told(MemoryStore):
         return await super().message(run, message)
 
 
-@on_a_loop
 async def test_what_has_to_outlive_a_power_cut() -> None:
     store = Told()
     hub = await a_hub(store)
@@ -77,7 +76,6 @@ async def test_what_has_to_outlive_a_power_cut() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_damage_is_named_and_the_rest_goes_on() -> None:
     store = Told()
     hub = await a_hub(store)
@@ -103,7 +101,6 @@ async def test_damage_is_named_and_the_rest_goes_on() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_a_run_that_is_deleted_while_it_is_read_is_unknown() -> None:
     store = Told()
     hub = await a_hub(store)
@@ -137,7 +134,6 @@ class Full(MemoryStore):
         return self.full
 
 
-@on_a_loop
 async def test_where_nothing_can_be_kept_people_are_told_and_nothing_new_begins() -> None:
     store = Full()
     hub = await a_hub(store)
@@ -163,25 +159,21 @@ async def test_where_nothing_can_be_kept_people_are_told_and_nothing_new_begins(
     await hub.close()
 
 
-def test_how_runs_are_kept_is_told(tmp_path: Path) -> None:
-    @on_a_loop
-    async def test() -> None:
-        hub = await a_hub(open_store(tmp_path))
-        person = Person(hub)
-        kept = (await person.line.expect("hello"))["store"]
-        assert kept == {
-            "kind": "sqlite",
-            "durability": "durable",
-            "folder": str(tmp_path),
-            "size": None,
-            "trouble": None,
-        }
-        told = (await person.command("get_store"))["body"]["store"]
-        assert told == kept | {"size": told["size"]}
-        assert told["size"] > 0
-        await hub.close()
-
-    test()
+async def test_how_runs_are_kept_is_told(tmp_path: Path) -> None:
+    hub = await a_hub(open_store(tmp_path))
+    person = Person(hub)
+    kept = (await person.line.expect("hello"))["store"]
+    assert kept == {
+        "kind": "sqlite",
+        "durability": "durable",
+        "folder": str(tmp_path),
+        "size": None,
+        "trouble": None,
+    }
+    told = (await person.command("get_store"))["body"]["store"]
+    assert told == kept | {"size": told["size"]}
+    assert told["size"] > 0
+    await hub.close()
 
 
 # ---- what goes by itself ---------------------------------------------------------------------------
@@ -200,7 +192,6 @@ class Old(MemoryStore):
         return self._expired
 
 
-@on_a_loop
 async def test_old_runs_go_and_those_that_changed_meanwhile_stay() -> None:
     store = Old("r", "tagged", "live", "gone")
     hub = await a_hub(store)
@@ -215,7 +206,6 @@ async def test_old_runs_go_and_those_that_changed_meanwhile_stay() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_it_happens_at_the_start() -> None:
     store = Old("r")
     hub = Hub(store, clock=lambda: 1000.0, extensions=(), keep=Keep(gib=1))

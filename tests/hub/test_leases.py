@@ -12,11 +12,10 @@ from agentstepper_nb.hub import Hub
 from agentstepper_nb.store import MemoryStore
 from agentstepper_nb.store.base import nothing
 from tests.hub.desk import Agent, Json, Person, a_hub
-from tests.hub.stopping import PRICES, STOP, lease, on_a_loop, sent, started
+from tests.hub.stopping import PRICES, STOP, lease, sent, started
 from tests.hub.test_reading import settle
 
 
-@on_a_loop
 async def test_a_lease_follows_the_welcome_and_each_change() -> None:
     hub = await a_hub()
     person, other = Person(hub), {"id": "other", "program": "Q*"}
@@ -43,7 +42,6 @@ async def test_a_lease_follows_the_welcome_and_each_change() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_the_lease_comes_before_the_answers_of_a_continue() -> None:
     hub = await a_hub()
     person, agent = Person(hub), await started(hub)
@@ -57,7 +55,6 @@ async def test_the_lease_comes_before_the_answers_of_a_continue() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_a_halt_by_a_stop_revokes_the_lease_and_is_shown() -> None:
     hub = await a_hub()
     person, agent = Person(hub), await started(hub)
@@ -82,7 +79,6 @@ async def test_a_halt_by_a_stop_revokes_the_lease_and_is_shown() -> None:
 
 
 @pytest.mark.parametrize(("command", "answer"), [("halt", None), ("stop", "stop")])
-@on_a_loop
 async def test_what_is_pressed_while_an_agent_is_away_holds_when_it_is_back(
     command: str, answer: str | None
 ) -> None:
@@ -106,7 +102,6 @@ async def test_what_is_pressed_while_an_agent_is_away_holds_when_it_is_back(
     await hub.close()
 
 
-@on_a_loop
 async def test_a_connection_that_takes_anothers_place_has_the_lease_that_holds() -> None:
     hub = await a_hub()
     person, agent = Person(hub), await started(hub)
@@ -146,7 +141,6 @@ class SlowStore(MemoryStore):
             calls.pop(0)()
 
 
-@on_a_loop
 async def test_a_lease_is_told_once_it_is_recorded_and_not_before_the_welcome() -> None:
     store = SlowStore()
     hub = await a_hub(store)
@@ -166,7 +160,6 @@ async def test_a_lease_is_told_once_it_is_recorded_and_not_before_the_welcome() 
     await hub.close()
 
 
-@on_a_loop
 async def test_a_stop_that_halts_reaches_an_agent_of_version_1() -> None:
     hub = await a_hub()
     person = Person(hub)

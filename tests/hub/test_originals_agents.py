@@ -18,7 +18,6 @@ from agentstepper_nb.store import MemoryStore
 from tests.hub.conftest import Stand
 from tests.hub.desk import Line, a_hub
 from tests.hub.peers import AgentV1, Json
-from tests.hub.test_reading import on_a_loop
 
 
 class Reader(threading.Thread):
@@ -61,7 +60,6 @@ def test_a_core_that_stops_is_a_lost_connection(stand: Stand) -> None:
     assert [reader.lost() for reader in readers] == [(1011, "The Core is stopping.")] * 2
 
 
-@on_a_loop
 async def test_an_agent_that_connects_while_the_core_stops_is_let_go() -> None:
     hub, line = await a_hub(), Line()
     await hub.close()
@@ -98,7 +96,6 @@ class Full(MemoryStore):
     stuck = True
 
 
-@on_a_loop
 async def test_a_program_that_starts_on_a_full_disk_is_let_go() -> None:
     hub, line = await a_hub(Full()), Line()
     hub.store.on_trouble(StoreInfo(kind="sqlite", trouble="the disk is full."))

@@ -15,7 +15,7 @@ from agentstepper_nb.protocol import pieces
 from agentstepper_nb.protocol.pieces import Pieces, Receiver, Sender
 from agentstepper_nb.protocol.values import RunState
 from tests.hub.desk import Agent, Person, a_hub
-from tests.hub.test_reading import on_a_loop, settle
+from tests.hub.test_reading import settle
 
 Json = Any
 
@@ -55,7 +55,6 @@ def whole(body: Json, receiver: Receiver) -> Json:
 # ---- from agents -----------------------------------------------------------------------------------
 
 
-@on_a_loop
 async def test_what_an_agent_tells_in_pieces_is_recorded_as_it_was() -> None:
     hub, agent, sender = await a_hub(), Agent(), Sender()
     await agent.connect(hub)
@@ -67,7 +66,6 @@ async def test_what_an_agent_tells_in_pieces_is_recorded_as_it_was() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_what_is_told_again_is_taken_once_and_understood() -> None:
     hub, agent = await a_hub(), Agent()
     await agent.connect(hub)
@@ -87,7 +85,6 @@ async def test_what_is_told_again_is_taken_once_and_understood() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_an_unknown_piece_ends_the_connection_and_the_run_goes_on(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -113,7 +110,6 @@ async def test_an_unknown_piece_ends_the_connection_and_the_run_goes_on(
     await hub.close()
 
 
-@on_a_loop
 async def test_a_content_that_could_not_be_read_is_missed() -> None:
     hub, agent, sender = await a_hub(), Agent(), Sender()
     await agent.connect(hub)
@@ -126,7 +122,6 @@ async def test_a_content_that_could_not_be_read_is_missed() -> None:
     await hub.close()
 
 
-@on_a_loop
 @pytest.mark.parametrize("then", [("tru",), ("[1,", "]"), ('"', "\\", "ud800", '"'), ("",), ()])
 async def test_joined_they_are_json(then: tuple[str, ...]) -> None:
     hub, agent = await a_hub(), Agent()
@@ -138,7 +133,6 @@ async def test_joined_they_are_json(then: tuple[str, ...]) -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_few_bytes_can_t_tell_more_than_a_message_may_have(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -152,7 +146,6 @@ async def test_few_bytes_can_t_tell_more_than_a_message_may_have(
     await hub.close()
 
 
-@on_a_loop
 async def test_what_is_acknowledged_counts_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intake, "SECONDS", 1000)
     monkeypatch.setattr(intake, "BYTES", 20_000)
@@ -167,7 +160,6 @@ async def test_what_is_acknowledged_counts_as_it_was(monkeypatch: pytest.MonkeyP
 # ---- to UIs ------------------------------------------------------------------------------------------
 
 
-@on_a_loop
 async def test_a_ui_is_told_what_is_new() -> None:
     hub, agent = await a_hub(), Agent()
     await agent.connect(hub)
@@ -190,7 +182,6 @@ async def test_a_ui_is_told_what_is_new() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_large_and_small_contents_come_in_the_order_in_which_they_were_asked() -> None:
     hub, agent = await a_hub(), Agent()
     await agent.connect(hub)
@@ -262,13 +253,11 @@ def quiet(caplog: pytest.LogCaptureFixture) -> Any:
     assert [each for each in caplog.records if each.levelno >= logging.ERROR] == []
 
 
-@on_a_loop
 @pytest.mark.usefixtures("quiet")
 async def test_hostile_pieces() -> None:
     await bombard(500)
 
 
-@on_a_loop
 @pytest.mark.soak
 @pytest.mark.usefixtures("quiet")
 async def test_many_hostile_pieces() -> None:

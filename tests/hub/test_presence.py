@@ -17,7 +17,6 @@ from agentstepper_nb.hub.presence import judge
 from agentstepper_nb.hub.processes import Process, look, this_machine
 from agentstepper_nb.protocol.values import Ending, Run, RunState
 from tests.hub.desk import Agent, Machine, Person, a_hub
-from tests.hub.test_reading import on_a_loop
 
 RUN = Run(id="r", name="R", program="P", started_at=1000.0, pid=7, host="box")
 
@@ -78,7 +77,6 @@ async def a_call(machine: Machine, agent: Agent) -> Hub:
     return hub
 
 
-@on_a_loop
 async def test_a_process_that_is_gone_is_noticed_at_once() -> None:
     machine, agent = Machine(), Agent()
     hub = await a_call(machine, agent)
@@ -94,7 +92,6 @@ async def test_a_process_that_is_gone_is_noticed_at_once() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_a_process_that_ends_later_is_noticed_by_the_next_look() -> None:
     machine, agent = Machine(), Agent()
     hub = await a_call(machine, agent)
@@ -110,7 +107,6 @@ async def test_a_process_that_ends_later_is_noticed_by_the_next_look() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_it_looks_by_itself() -> None:
     machine, agent = Machine(), Agent()
     hub = await a_call(machine, agent)
@@ -123,7 +119,6 @@ async def test_it_looks_by_itself() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_an_agent_that_takes_a_lost_connection_for_the_end_is_lost() -> None:
     machine, agent = Machine(), Agent(returns=False)
     hub = await a_call(machine, agent)
@@ -135,7 +130,6 @@ async def test_an_agent_that_takes_a_lost_connection_for_the_end_is_lost() -> No
     await hub.close()
 
 
-@on_a_loop
 async def test_an_agent_elsewhere_has_ten_minutes() -> None:
     for elsewhere in ({"host": "other"}, {"boot": "other"}, {"pid": 0}):
         machine, agent = Machine(), Agent(**elsewhere)  # type: ignore[arg-type]
@@ -172,7 +166,6 @@ async def with_parent() -> tuple[Machine, Agent, Agent, Hub]:
     return machine, child, parent, hub
 
 
-@on_a_loop
 async def test_a_child_that_was_killed_before_its_connection_was_closed() -> None:
     machine, child, parent, hub = await with_parent()
     machine.processes.pop(7)
@@ -186,7 +179,6 @@ async def test_a_child_that_was_killed_before_its_connection_was_closed() -> Non
     await hub.close()
 
 
-@on_a_loop
 async def test_a_child_that_was_killed_and_is_away() -> None:
     _, child, parent, hub = await with_parent()
     child.hang_up()
@@ -198,7 +190,6 @@ async def test_a_child_that_was_killed_and_is_away() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_a_child_whose_process_was_missed_before() -> None:
     machine, child, parent, hub = await with_parent()
     machine.processes.pop(7)
@@ -211,7 +202,6 @@ async def test_a_child_whose_process_was_missed_before() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_a_child_that_said_how_it_ended() -> None:
     for late in (True, False):
         _, child, parent, hub = await with_parent()
@@ -228,7 +218,6 @@ async def test_a_child_that_said_how_it_ended() -> None:
         await hub.close()
 
 
-@on_a_loop
 async def test_the_number_of_a_process_that_ended_long_ago_is_anothers() -> None:
     machine, child, parent, hub = await with_parent()
     child.bye()
@@ -243,7 +232,6 @@ async def test_the_number_of_a_process_that_ended_long_ago_is_anothers() -> None
     await hub.close()
 
 
-@on_a_loop
 async def test_a_run_that_was_deleted_is_told_nothing() -> None:
     _, child, parent, hub = await with_parent()
     child.bye()

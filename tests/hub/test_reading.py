@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Sequence
-from functools import wraps
+from collections.abc import Sequence
 from typing import Any, ParamSpec
 
 from agentstepper_nb.hub import Hub, Rights, Session, uis_v1
@@ -87,16 +86,6 @@ async def heard(line: Line, id: str) -> None:
         await asyncio.sleep(0)
 
 
-def on_a_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
-    """A test that is a coroutine, as one that isn't; marks and fixtures stay."""
-
-    @wraps(test)
-    def run(*args: P.args, **fixtures: P.kwargs) -> None:
-        asyncio.run(test(*args, **fixtures))
-
-    return run
-
-
 def say(session: Session, type: str, id: str | None = None, **body: Json) -> None:
     named = {} if id is None else {"id": id}
     session.receive(json.dumps({"n": 1, "type": type, "body": body} | named))
@@ -106,7 +95,6 @@ def words(sent: list[Json]) -> list[str]:
     return [message.get("event") or message["type"] for message in sent]
 
 
-@on_a_loop
 async def test_version_1_gets_its_snapshot_before_all_else() -> None:
     desk = Desk()
     desk.post("before")
@@ -120,7 +108,6 @@ async def test_version_1_gets_its_snapshot_before_all_else() -> None:
     assert words(line.take()) == ["new_message"]
 
 
-@on_a_loop
 async def test_what_version_1_is_told_while_it_is_read_comes_once() -> None:
     desk = Desk()
     desk.post("before")
@@ -139,7 +126,6 @@ async def test_what_version_1_is_told_while_it_is_read_comes_once() -> None:
     assert told[-1]["content"]["haltedAt"] == "b"
 
 
-@on_a_loop
 async def test_nothing_that_the_snapshot_shows_is_told_again() -> None:
     desk = Desk()
     _, line = desk.connect(1)
@@ -157,7 +143,6 @@ async def test_nothing_that_the_snapshot_shows_is_told_again() -> None:
     assert set(words(told)) == {"update_run_state"}
 
 
-@on_a_loop
 async def test_a_run_that_version_2_opens_is_told_without_a_gap() -> None:
     desk = Desk()
     desk.post("before")
@@ -183,7 +168,6 @@ async def test_a_run_that_version_2_opens_is_told_without_a_gap() -> None:
     assert opened["body"]["run"]["pending"] == ["b"]  # headers are the debugger's, as they stand
 
 
-@on_a_loop
 async def test_a_step_is_answered_while_something_is_read() -> None:
     desk = Desk()
     desk.reach("b")
@@ -203,7 +187,6 @@ async def test_a_step_is_answered_while_something_is_read() -> None:
     assert words(line.take()) == ["run_opened", "row", "run"]
 
 
-@on_a_loop
 async def test_a_ui_that_hangs_up_while_it_is_read_is_forgotten() -> None:
     desk = Desk()
     desk.store.may_read.clear()
@@ -224,7 +207,6 @@ async def test_a_ui_that_hangs_up_while_it_is_read_is_forgotten() -> None:
     assert [line.sent for line in lines] == [[], []]
 
 
-@on_a_loop
 async def test_a_run_deleted_while_it_is_opened() -> None:
     desk = Desk()
     desk.agent.closed()
@@ -242,7 +224,6 @@ async def test_a_run_deleted_while_it_is_opened() -> None:
     assert (refused["id"], refused["body"]["code"]) == ("c1", "unknown_run")
 
 
-@on_a_loop
 async def test_the_snapshot_of_version_1_holds_the_newest_runs_and_all_live_ones() -> None:
     """256 MiB of contents in all; here a few characters stand for that."""
     desk = Desk()  # the oldest run, live
@@ -267,7 +248,6 @@ async def test_the_snapshot_of_version_1_holds_the_newest_runs_and_all_live_ones
     assert [run["uuid"] for run in snapshot["content"]["runs"]] == [desk.run, *others[2:]]
 
 
-@on_a_loop
 async def test_a_ui_that_cannot_be_told_is_no_harm_to_others() -> None:
     class Broken(Line):
         def send(self, text: str) -> None:
@@ -298,7 +278,6 @@ class FailingStore(SlowStore):
         raise OSError("disk gone")
 
 
-@on_a_loop
 async def test_a_failure_of_the_core_is_said_and_no_more() -> None:
     desk = Desk(FailingStore)
     session, line = desk.connect(2)
@@ -317,7 +296,6 @@ async def test_a_failure_of_the_core_is_said_and_no_more() -> None:
     assert desk.hub.run(desk.run).ending == "lost"
 
 
-@on_a_loop
 async def test_closing_the_hub_ends_the_runs_that_can_not_go_on_and_says_so() -> None:
     desk = Desk()
     desk.reach("b")
@@ -340,7 +318,6 @@ async def test_closing_the_hub_ends_the_runs_that_can_not_go_on_and_says_so() ->
     assert line.take() == []
 
 
-@on_a_loop
 async def test_an_agent_that_is_gone_twice_ends_its_run_once() -> None:
     desk = Desk()
     desk.agent.closed()
@@ -349,7 +326,6 @@ async def test_an_agent_that_is_gone_twice_ends_its_run_once() -> None:
     assert desk.hub.run(desk.run).rows == rows
 
 
-@on_a_loop
 async def test_questions_that_take_time_are_answered_in_their_order() -> None:
     desk = Desk()
     desk.reach("b")

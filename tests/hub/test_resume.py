@@ -13,12 +13,11 @@ from agentstepper_nb.hub.intake import Acknowledgements, Intake
 from agentstepper_nb.protocol.values import Durability, RunState
 from agentstepper_nb.store import open_store
 from tests.hub.desk import Agent, Line, Machine, Person, a_hub
-from tests.hub.test_reading import on_a_loop, settle
+from tests.hub.test_reading import settle
 
 # ---- away and back ---------------------------------------------------------------------------------
 
 
-@on_a_loop
 async def test_what_is_answered_while_it_is_away_reaches_it_when_it_is_back() -> None:
     hub, agent = await a_hub(), Agent()
     person = Person(hub)
@@ -39,7 +38,6 @@ async def test_what_is_answered_while_it_is_away_reaches_it_when_it_is_back() ->
     await hub.close()
 
 
-@on_a_loop
 async def test_what_is_pending_stays_so_and_is_answered_once() -> None:
     hub, agent = await a_hub(), Agent()
     await agent.connect(hub)
@@ -55,7 +53,6 @@ async def test_what_is_pending_stays_so_and_is_answered_once() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_stop_and_continue_work_while_it_is_away() -> None:
     hub = await a_hub()
     for does, kind in ((hub.commands.stop, "stop"), (hub.commands.resume, "resume")):
@@ -72,7 +69,6 @@ async def test_stop_and_continue_work_while_it_is_away() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_a_new_connection_takes_the_place_of_half_of_one() -> None:
     hub, agent = await a_hub(), Agent()
     await agent.connect(hub)
@@ -89,7 +85,6 @@ async def test_a_new_connection_takes_the_place_of_half_of_one() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_what_was_taken_is_not_taken_again_and_the_rest_is() -> None:
     hub, agent = await a_hub(), Agent()
     await agent.connect(hub)
@@ -108,7 +103,6 @@ async def test_what_was_taken_is_not_taken_again_and_the_rest_is() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_a_hello_whose_welcome_was_lost_is_said_again() -> None:
     hub, agent = await a_hub(), Agent()
     await agent.connect(hub)
@@ -121,7 +115,6 @@ async def test_a_hello_whose_welcome_was_lost_is_said_again() -> None:
 # ---- refusals --------------------------------------------------------------------------------------
 
 
-@on_a_loop
 async def test_who_may_not_go_on_is_told_why() -> None:
     hub, agent = await a_hub(), Agent()
     await agent.connect(hub)
@@ -145,7 +138,6 @@ async def test_who_may_not_go_on_is_told_why() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_an_agent_of_version_1_can_not_come_back() -> None:
     hub = await a_hub()
     old = hub.connect_agent(Line(), 1)
@@ -183,7 +175,6 @@ def test_messages_whose_numbers_cannot_be_read_leave_no_gap() -> None:
         numbers.takes(7)
 
 
-@on_a_loop
 async def test_a_refused_message_is_taken_too() -> None:
     hub, agent = await a_hub(), Agent()
     await agent.connect(hub)
@@ -199,7 +190,6 @@ async def test_a_refused_message_is_taken_too() -> None:
 # ---- acknowledgements ------------------------------------------------------------------------------
 
 
-@on_a_loop
 async def test_acknowledgements_are_few() -> None:
     told: list[int] = []
     acknowledgements = Acknowledgements(told.append)
@@ -218,7 +208,6 @@ async def test_acknowledgements_are_few() -> None:
     assert told[-1] == 201
 
 
-@on_a_loop
 async def test_the_last_is_acknowledged_soon() -> None:
     told: asyncio.Queue[int] = asyncio.Queue()
     Acknowledgements(told.put_nowait).kept(2, 10)
@@ -226,7 +215,6 @@ async def test_the_last_is_acknowledged_soon() -> None:
     assert await asyncio.wait_for(told.get(), 30) == 2
 
 
-@on_a_loop
 async def test_bye_is_acknowledged_at_once_and_so_is_all_before_the_core_stops() -> None:
     hub, agent, other = await a_hub(), Agent(), Agent(run="other")
     await agent.connect(hub)
@@ -252,82 +240,73 @@ async def go(hub: Hub) -> None:
 
 
 @pytest.mark.parametrize("durability", Durability)
-def test_the_next_core_goes_on_with_it(tmp_path: Path, durability: Durability) -> None:
-    @on_a_loop
-    async def test() -> None:
-        machine, agent = Machine(), Agent()
-        hub = await a_hub(open_store(tmp_path, durability), machine)
-        await agent.connect(hub)
-        agent.reach("a", {"z": 1.0})
-        await hub.recorded()
-        hub.perform(hub.commands.step("r", hub.clock(), "a", 1, '"edited"'))
-        await agent.line.expect("answer")  # and it never hears it
-        agent.begin("said", kind="debug_message", data="meanwhile")
-        agent.reach("b")
-        await hub.recorded()
-        hub.perform(hub.commands.edit("r", "b", '"kept"', 1))
-        hub.perform(hub.commands.tag("r", ["mine"]))
-        await hub.recorded()
-        await go(hub)
+async def test_the_next_core_goes_on_with_it(tmp_path: Path, durability: Durability) -> None:
+    machine, agent = Machine(), Agent()
+    hub = await a_hub(open_store(tmp_path, durability), machine)
+    await agent.connect(hub)
+    agent.reach("a", {"z": 1.0})
+    await hub.recorded()
+    hub.perform(hub.commands.step("r", hub.clock(), "a", 1, '"edited"'))
+    await agent.line.expect("answer")  # and it never hears it
+    agent.begin("said", kind="debug_message", data="meanwhile")
+    agent.reach("b")
+    await hub.recorded()
+    hub.perform(hub.commands.edit("r", "b", '"kept"', 1))
+    hub.perform(hub.commands.tag("r", ["mine"]))
+    await hub.recorded()
+    await go(hub)
 
-        hub = await a_hub(open_store(tmp_path, durability), machine)
-        (run,) = hub.runs()
-        assert (run.state, run.pending, run.tags) == (RunState.DETACHED, ("b",), ("mine",))
-        assert hub.debugger.pending("r")[0].edit == '"kept"'
-        received = (await agent.connect(hub, waiting=["a", "b"]))["received"]
-        assert received == 1 + len(agent.said)
-        answer = {"kind": "resume", "data": "edited"}
-        assert await agent.line.expect("answer") == {"breakpoint": "a", "answer": answer}
-        assert hub.run("r").state is RunState.HALTED
-        agent.again(after=0)
-        hub.perform(hub.commands.step("r", hub.clock()))
-        assert await agent.line.expect("answer", breakpoint="b") == {
-            "breakpoint": "b",
-            "answer": {"kind": "resume", "data": "kept"},
-        }
-        agent.bye()
-        await agent.line.expect("acknowledged", received=1 + len(agent.said))
-        history = await hub.history("r")
-        assert [point.id for point in history.breakpoints[:2]] == ["a", "b"]
-        assert (history.run.rows, history.run.ending) == (4, "finished")
-        await hub.close()
-
-    test()
+    hub = await a_hub(open_store(tmp_path, durability), machine)
+    (run,) = hub.runs()
+    assert (run.state, run.pending, run.tags) == (RunState.DETACHED, ("b",), ("mine",))
+    assert hub.debugger.pending("r")[0].edit == '"kept"'
+    received = (await agent.connect(hub, waiting=["a", "b"]))["received"]
+    assert received == 1 + len(agent.said)
+    answer = {"kind": "resume", "data": "edited"}
+    assert await agent.line.expect("answer") == {"breakpoint": "a", "answer": answer}
+    assert hub.run("r").state is RunState.HALTED
+    agent.again(after=0)
+    hub.perform(hub.commands.step("r", hub.clock()))
+    assert await agent.line.expect("answer", breakpoint="b") == {
+        "breakpoint": "b",
+        "answer": {"kind": "resume", "data": "kept"},
+    }
+    agent.bye()
+    await agent.line.expect("acknowledged", received=1 + len(agent.said))
+    history = await hub.history("r")
+    assert [point.id for point in history.breakpoints[:2]] == ["a", "b"]
+    assert (history.run.rows, history.run.ending) == (4, "finished")
+    await hub.close()
 
 
-def test_what_nobody_can_say_has_an_end(tmp_path: Path) -> None:
+async def test_what_nobody_can_say_has_an_end(tmp_path: Path) -> None:
     """Agents of version 1 can't come back, and the process of the other is gone."""
 
-    @on_a_loop
-    async def test() -> None:
-        machine, agent = Machine(), Agent()
-        hub = await a_hub(open_store(tmp_path), machine)
-        old = hub.connect_agent(Line(), 1)
-        old.receive(
-            '{"message": "event", "data": {"uuid": "e", "type": "PROGRAM_STARTED", "time": 1.0,'
-            ' "data": "Old"}}'
-        )
-        await agent.connect(hub)
-        agent.begin("call", kind="tool_invocation", name="run_tests")
-        agent.reach("b", {"Tool": "run_tests", "Argument": 1}, "call")
-        await hub.recorded()
-        await go(hub)
-        machine.processes.clear()
-        hub = await a_hub(open_store(tmp_path), machine)
-        ended = {run.program: run for run in hub.runs()}
-        assert (ended["Old"].ending, ended["P"].ending) == ("lost", "crashed")
-        assert ended["P"].last_event == "tool call run_tests (row 1)"
-        assert ended["P"].pending == ()
-        failures = [str(run.failure and run.failure.message) for run in hub.runs()]
-        assert "The Core went away while this agent was connected" in failures[0]
-        assert "process is gone" in failures[1]
-        assert (await agent.connect(hub))["code"] == "run_ended"
-        await hub.close()
-
-    test()
+    machine, agent = Machine(), Agent()
+    hub = await a_hub(open_store(tmp_path), machine)
+    old = hub.connect_agent(Line(), 1)
+    old.receive(
+        '{"message": "event", "data": {"uuid": "e", "type": "PROGRAM_STARTED", "time": 1.0,'
+        ' "data": "Old"}}'
+    )
+    await agent.connect(hub)
+    agent.begin("call", kind="tool_invocation", name="run_tests")
+    agent.reach("b", {"Tool": "run_tests", "Argument": 1}, "call")
+    await hub.recorded()
+    await go(hub)
+    machine.processes.clear()
+    hub = await a_hub(open_store(tmp_path), machine)
+    ended = {run.program: run for run in hub.runs()}
+    assert (ended["Old"].ending, ended["P"].ending) == ("lost", "crashed")
+    assert ended["P"].last_event == "tool call run_tests (row 1)"
+    assert ended["P"].pending == ()
+    failures = [str(run.failure and run.failure.message) for run in hub.runs()]
+    assert "The Core went away while this agent was connected" in failures[0]
+    assert "process is gone" in failures[1]
+    assert (await agent.connect(hub))["code"] == "run_ended"
+    await hub.close()
 
 
-@on_a_loop
 async def test_what_the_store_has_lost_is_said_at_the_end_and_nobody_waits_for_ever() -> None:
     hub, agent = await a_hub(), Agent()
     await agent.connect(hub)

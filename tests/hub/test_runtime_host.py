@@ -37,176 +37,149 @@ async def settled(core: Hosted) -> None:
 # ---- rights -----------------------------------------------------------------------------------------
 
 
-def test_each_line_may_what_its_right_says() -> None:
-    async def test() -> None:
-        async with hosted() as core:
-            made = await core.client().create()
-            assert made.fresh
-            watcher = core.client(Right.WATCH)
-            seen = await watcher.ask("states", StateQuery(), States)
-            assert [each.session_id for each in seen.states] == ["s1"]
-            pause = NewAction(kind=ActionKind.PAUSE, session_id="s1")
-            with refused("watch_only"):
-                await watcher.ask("act", pause, Acted)
-            with refused("watch_only"):
-                await core.client().line.call("runtime", "claim")
-            with refused("watch_only"):
-                async for _ in core.client().line.stream("runtime", "wakes"):
-                    pass
-            worker = core.worker()
-            assert (await worker.claim(1.0, 2.0)).id == made.action.id
-            with refused("unknown_service"):
-                await core.client().line.call("coding", "anything")
-
-    asyncio.run(test())
+async def test_each_line_may_what_its_right_says() -> None:
+    async with hosted() as core:
+        made = await core.client().create()
+        assert made.fresh
+        watcher = core.client(Right.WATCH)
+        seen = await watcher.ask("states", StateQuery(), States)
+        assert [each.session_id for each in seen.states] == ["s1"]
+        pause = NewAction(kind=ActionKind.PAUSE, session_id="s1")
+        with refused("watch_only"):
+            await watcher.ask("act", pause, Acted)
+        with refused("watch_only"):
+            await core.client().line.call("runtime", "claim")
+        with refused("watch_only"):
+            async for _ in core.client().line.stream("runtime", "wakes"):
+                pass
+        worker = core.worker()
+        assert (await worker.claim(1.0, 2.0)).id == made.action.id
+        with refused("unknown_service"):
+            await core.client().line.call("coding", "anything")
 
 
 # ---- whose worker is gone ---------------------------------------------------------------------------
 
 
-def test_a_connection_that_breaks_leaves_its_claims_two_seconds() -> None:
-    async def test() -> None:
-        async with hosted() as core:
-            made = await core.client().create()
-            worker, now = core.worker(), time.time()
-            await worker.dispatch()
-            await worker.claim(now, now + 600)
-            worker.break_off()
-            await settled(core)
-            claimed = await core.action(made.action.id)
-            assert claimed.status is ActionStatus.CLAIMED
-            assert claimed.lease_until is not None
-            assert now < claimed.lease_until < now + 60
-            assert not core.host.runtime.dispatchers
-
-    asyncio.run(test())
+async def test_a_connection_that_breaks_leaves_its_claims_two_seconds() -> None:
+    async with hosted() as core:
+        made = await core.client().create()
+        worker, now = core.worker(), time.time()
+        await worker.dispatch()
+        await worker.claim(now, now + 600)
+        worker.break_off()
+        await settled(core)
+        claimed = await core.action(made.action.id)
+        assert claimed.status is ActionStatus.CLAIMED
+        assert claimed.lease_until is not None
+        assert now < claimed.lease_until < now + 60
+        assert not core.host.runtime.dispatchers
 
 
-def test_a_process_that_ends_leaves_its_claims_at_once() -> None:
-    async def test() -> None:
-        async with hosted() as core:
-            made = await core.client().create()
-            await core.starting.came.wait()
-            worker, now = core.worker(), time.time()
-            await worker.dispatch()
-            await worker.claim(now, now + 600)
-            core.starting.end()  # known before its connection is
-            worker.break_off()
-            await settled(core)
-            lease = (await core.action(made.action.id)).lease_until
-            assert lease is not None
-            assert lease <= time.time()
-
-    asyncio.run(test())
+async def test_a_process_that_ends_leaves_its_claims_at_once() -> None:
+    async with hosted() as core:
+        made = await core.client().create()
+        await core.starting.came.wait()
+        worker, now = core.worker(), time.time()
+        await worker.dispatch()
+        await worker.claim(now, now + 600)
+        core.starting.end()  # known before its connection is
+        worker.break_off()
+        await settled(core)
+        lease = (await core.action(made.action.id)).lease_until
+        assert lease is not None
+        assert lease <= time.time()
 
 
-def test_one_that_is_back_has_its_claims() -> None:
-    async def test() -> None:
-        async with hosted() as core:
-            made = await core.client().create()
-            worker, now = core.worker(), time.time()
-            await worker.dispatch()
-            await worker.claim(now, now + 600)
-            again = core.worker()  # of the same process: the older connection is let go
-            await again.dispatch()
-            await settled(core)
-            assert core.host.runtime.dispatchers == {"w1"}
-            await again.renew(now + 600)
-            lease = (await core.action(made.action.id)).lease_until
-            assert lease is not None
-            assert lease > now + 500
-            assert worker.closed_with == (1000, "replaced by a newer connection")
-
-    asyncio.run(test())
+async def test_one_that_is_back_has_its_claims() -> None:
+    async with hosted() as core:
+        made = await core.client().create()
+        worker, now = core.worker(), time.time()
+        await worker.dispatch()
+        await worker.claim(now, now + 600)
+        again = core.worker()  # of the same process: the older connection is let go
+        await again.dispatch()
+        await settled(core)
+        assert core.host.runtime.dispatchers == {"w1"}
+        await again.renew(now + 600)
+        lease = (await core.action(made.action.id)).lease_until
+        assert lease is not None
+        assert lease > now + 500
+        assert worker.closed_with == (1000, "replaced by a newer connection")
 
 
-def test_one_that_stopped_to_dispatch_is_known_too() -> None:
-    async def test() -> None:
-        async with hosted() as core:
-            made = await core.client().create()
-            worker, now = core.worker(), time.time()
-            await worker.dispatch()
-            await worker.claim(now, now + 600)
-            await worker.wakes.aclose()
-            await settled(core)
-            lease = (await core.action(made.action.id)).lease_until
-            assert lease is not None
-            assert lease > now + 500  # it is there, and may finish
-            worker.break_off()
-            await settled(core)
-            lease = (await core.action(made.action.id)).lease_until
-            assert lease is not None
-            assert lease < now + 60
-
-    asyncio.run(test())
+async def test_one_that_stopped_to_dispatch_is_known_too() -> None:
+    async with hosted() as core:
+        made = await core.client().create()
+        worker, now = core.worker(), time.time()
+        await worker.dispatch()
+        await worker.claim(now, now + 600)
+        await worker.wakes.aclose()
+        await settled(core)
+        lease = (await core.action(made.action.id)).lease_until
+        assert lease is not None
+        assert lease > now + 500  # it is there, and may finish
+        worker.break_off()
+        await settled(core)
+        lease = (await core.action(made.action.id)).lease_until
+        assert lease is not None
+        assert lease < now + 60
 
 
 # ---- starting one -----------------------------------------------------------------------------------
 
 
-def test_the_first_use_starts_a_worker_and_another_where_it_dies() -> None:
-    async def test() -> None:
-        async with hosted() as core:
-            assert core.starting.started == 0
-            await core.client().create()
+async def test_the_first_use_starts_a_worker_and_another_where_it_dies() -> None:
+    async with hosted() as core:
+        assert core.starting.started == 0
+        await core.client().create()
+        await core.starting.came.wait()
+        worker = core.worker()
+        await worker.dispatch()
+        core.starting.came.clear()
+        worker.break_off()
+        core.starting.end()
+        async with asyncio.timeout(30):
             await core.starting.came.wait()
-            worker = core.worker()
-            await worker.dispatch()
-            core.starting.came.clear()
-            worker.break_off()
-            core.starting.end()
-            async with asyncio.timeout(30):
-                await core.starting.came.wait()
-            assert core.starting.started == 2
-
-    asyncio.run(test())
+        assert core.starting.started == 2
 
 
-def test_a_worker_by_hand_is_enough() -> None:
-    async def test() -> None:
-        async with hosted() as core:
-            worker = core.worker()
-            await worker.dispatch()
-            await core.client().create()
-            assert (await anext(worker.wakes)).n == 2
-            assert core.starting.started == 0
-
-    asyncio.run(test())
+async def test_a_worker_by_hand_is_enough() -> None:
+    async with hosted() as core:
+        worker = core.worker()
+        await worker.dispatch()
+        await core.client().create()
+        assert (await anext(worker.wakes)).n == 2
+        assert core.starting.started == 0
 
 
-def test_work_of_before_the_start_is_looked_for(tmp_path: Any) -> None:
-    async def test() -> None:
-        host = RuntimeHost(tmp_path, Durability.RELAXED, "sqlite", LOG)
-        await host.start()
-        await Client(host, Right.CONTROL).create()
-        await host.close()
-        starting = Starting()
-        host = RuntimeHost(tmp_path, Durability.RELAXED, "sqlite", LOG, starting)
-        await host.start()
-        await starting.came.wait()
-        await host.close()
-
-    asyncio.run(test())
+async def test_work_of_before_the_start_is_looked_for(tmp_path: Any) -> None:
+    host = RuntimeHost(tmp_path, Durability.RELAXED, "sqlite", LOG)
+    await host.start()
+    await Client(host, Right.CONTROL).create()
+    await host.close()
+    starting = Starting()
+    host = RuntimeHost(tmp_path, Durability.RELAXED, "sqlite", LOG, starting)
+    await host.start()
+    await starting.came.wait()
+    await host.close()
 
 
 # ---- the end ----------------------------------------------------------------------------------------
 
 
-def test_clients_hear_that_the_core_is_stopping() -> None:
-    async def test() -> None:
-        async with hosted() as core:
-            client, gone = core.client(), core.client()
-            gone.session.closed()
-            gone.session.closed()
-            stream = client.line.stream("runtime", "watch", WatchTopic(topic="sessions"))
-            assert b'"begin"' in bytes(await anext(stream))
-        assert client.closed_with == (1001, "The Core is stopping.")
-        assert gone.closed_with is None
-        with suppress(StopAsyncIteration):
-            await anext(stream)
-        await core.host.close()
-
-    asyncio.run(test())
+async def test_clients_hear_that_the_core_is_stopping() -> None:
+    async with hosted() as core:
+        client, gone = core.client(), core.client()
+        gone.session.closed()
+        gone.session.closed()
+        stream = client.line.stream("runtime", "watch", WatchTopic(topic="sessions"))
+        assert b'"begin"' in bytes(await anext(stream))
+    assert client.closed_with == (1001, "The Core is stopping.")
+    assert gone.closed_with is None
+    with suppress(StopAsyncIteration):
+        await anext(stream)
+    await core.host.close()
 
 
 # ---- rows that a worker keeps -----------------------------------------------------------------------
@@ -228,19 +201,16 @@ class Keeping:
         await self.store.close()
 
 
-def test_the_rows_may_be_a_workers() -> None:
-    async def test() -> None:
-        async with hosted("lance:somewhere") as core:
-            await core.starting.came.wait()  # it is asked whether there is work
-            keeping = Keeping()
-            core.worker(runtime_store=keeping)
-            assert (await core.client().create()).fresh
-            state = StateQuery(session_id="s1")
-            assert len((await core.host.runtime.states(state)).states) == 1
-            assert len((await keeping.store.states(state)).states) == 1
-            await keeping.close()
-
-    asyncio.run(test())
+async def test_the_rows_may_be_a_workers() -> None:
+    async with hosted("lance:somewhere") as core:
+        await core.starting.came.wait()  # it is asked whether there is work
+        keeping = Keeping()
+        core.worker(runtime_store=keeping)
+        assert (await core.client().create()).fresh
+        state = StateQuery(session_id="s1")
+        assert len((await core.host.runtime.states(state)).states) == 1
+        assert len((await keeping.store.states(state)).states) == 1
+        await keeping.close()
 
 
 @pytest.mark.parametrize("place", ["", "lance", "lance:", "postgres:x", "SQLITE"])
@@ -253,24 +223,21 @@ def test_a_place_that_is_none(place: str) -> None:
 # ---- what isn't understood --------------------------------------------------------------------------
 
 
-def test_before_hello_nothing_is_asked() -> None:
-    async def test() -> None:
-        async with hosted() as core:
-            said: list[Any] = []
+async def test_before_hello_nothing_is_asked() -> None:
+    async with hosted() as core:
+        said: list[Any] = []
 
-            class Ear:
-                def send(self, text: str) -> None:
-                    said.append(msgspec.json.decode(text))
+        class Ear:
+            def send(self, text: str) -> None:
+                said.append(msgspec.json.decode(text))
 
-                def close(self, code: int, reason: str) -> None:
-                    raise AssertionError
+            def close(self, code: int, reason: str) -> None:
+                raise AssertionError
 
-            session = core.host.connect(Ear(), Right.CONTROL)
-            session.receive(
-                '{"n":1,"type":"request","id":"1","body":{"service":"runtime","method":"states"}}'
-            )
-            session.receive_binary()
-            assert [each["body"]["code"] for each in said] == ["hello_expected", "binary_frame"]
-            session.closed()
-
-    asyncio.run(test())
+        session = core.host.connect(Ear(), Right.CONTROL)
+        session.receive(
+            '{"n":1,"type":"request","id":"1","body":{"service":"runtime","method":"states"}}'
+        )
+        session.receive_binary()
+        assert [each["body"]["code"] for each in said] == ["hello_expected", "binary_frame"]
+        session.closed()

@@ -7,7 +7,6 @@ from typing import Any
 
 from agentstepper_nb.hub import Hub
 from tests.hub.desk import Agent, a_hub
-from tests.hub.test_reading import on_a_loop
 
 Json = Any
 
@@ -40,7 +39,6 @@ async def said(hub: Hub, run: str) -> list[str]:
     return [json.loads(event.data or "") for event in found]
 
 
-@on_a_loop
 async def test_each_run_hears_and_says_its_own() -> None:
     hub, agent = await a_hub(), Agent("a", shares=True)
     assert (await agent.connect(hub))["shares"] is True
@@ -55,7 +53,6 @@ async def test_each_run_hears_and_says_its_own() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_a_run_that_leaves_is_detached_and_the_others_stay() -> None:
     hub, agent = await a_hub(), Agent("a", shares=True)
     await agent.connect(hub)
@@ -70,7 +67,6 @@ async def test_a_run_that_leaves_is_detached_and_the_others_stay() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_parts_that_a_closed_run_left_are_in_no_later_message() -> None:
     hub, agent = await a_hub(), Agent("a", shares=True)
     await agent.connect(hub)

@@ -15,12 +15,11 @@ from agentstepper_nb.protocol.stops import Stop, StopTrial
 from agentstepper_nb.protocol.values import Durability
 from agentstepper_nb.store import open_store
 from tests.hub.desk import PATIENCE, Agent, Json, Line, Person, a_hub
-from tests.hub.stopping import EVERY_RUNS, PRICES, STOP, lease, on_a_loop, started, whole
+from tests.hub.stopping import EVERY_RUNS, PRICES, STOP, lease, started, whole
 
 # ---- people -----------------------------------------------------------------------------------------
 
 
-@on_a_loop
 async def test_every_ui_is_told_and_one_that_comes_later_too() -> None:
     hub = await a_hub()
     first, second = Person(hub), Person(hub, control=False)
@@ -58,7 +57,6 @@ async def test_every_ui_is_told_and_one_that_comes_later_too() -> None:
     ],
     ids=range(6),
 )
-@on_a_loop
 async def test_what_is_refused(command: str, body: Json, code: str) -> None:
     hub = await a_hub()
     person = Person(hub)
@@ -67,7 +65,6 @@ async def test_what_is_refused(command: str, body: Json, code: str) -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_who_may_only_watch_may_try() -> None:
     hub = await a_hub()
     watcher = Person(hub, control=False)
@@ -82,7 +79,6 @@ async def test_who_may_only_watch_may_try() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_a_stop_is_tried_on_a_run_or_on_the_last_of_its_agents() -> None:
     hub = await a_hub()
     person = Person(hub)
@@ -110,7 +106,6 @@ async def test_a_stop_is_tried_on_a_run_or_on_the_last_of_its_agents() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_of_several_trials_on_one_run_the_last_is_answered() -> None:
     hub = await a_hub()
     person, agent = Person(hub), await started(hub)
@@ -123,7 +118,6 @@ async def test_of_several_trials_on_one_run_the_last_is_answered() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_a_trial_that_nobody_waits_for_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread can't be cancelled: it looks after each row whether it is to go on."""
     begun, ended = asyncio.Event(), asyncio.Event()
@@ -170,7 +164,6 @@ async def test_a_trial_that_nobody_waits_for_ends(monkeypatch: pytest.MonkeyPatc
     await hub.close()
 
 
-@on_a_loop
 async def test_trials_hold_one_run_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     hub = await a_hub()
     (await started(hub)).reach("b")
@@ -201,7 +194,6 @@ async def test_trials_hold_one_run_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
     await hub.close()
 
 
-@on_a_loop
 async def test_a_trial_is_on_the_last_twenty_runs() -> None:
     hub = await a_hub()
     for number in range(22):
@@ -216,7 +208,6 @@ async def test_a_trial_is_on_the_last_twenty_runs() -> None:
 # ---- from Python ------------------------------------------------------------------------------------
 
 
-@on_a_loop
 async def test_programs_ask_without_a_hello() -> None:
     hub = await a_hub()
     person = Person(hub)
@@ -251,7 +242,6 @@ async def test_programs_ask_without_a_hello() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_an_agents_token_controls_nothing() -> None:
     hub = await a_hub()
     person = Person(hub)
@@ -279,7 +269,6 @@ async def test_an_agents_token_controls_nothing() -> None:
 # ---- a Core that starts again -----------------------------------------------------------------------
 
 
-@on_a_loop
 async def test_stops_and_prices_outlive_a_core(tmp_path: Path) -> None:
     hub = await a_hub(open_store(tmp_path, Durability.DURABLE))
     person = Person(hub)
@@ -298,7 +287,6 @@ async def test_stops_and_prices_outlive_a_core(tmp_path: Path) -> None:
     await again.close()
 
 
-@on_a_loop
 async def test_without_a_lease_counts_go_on_after_a_restart(tmp_path: Path) -> None:
     """Messages that come while the Core reads what it forgot wait for that, in their order."""
     hub = await a_hub(open_store(tmp_path, Durability.DURABLE))

@@ -15,7 +15,7 @@ from agentstepper_nb.store import MemoryStore
 from agentstepper_nb.store.base import Page
 from tests.hub.conftest import Stand
 from tests.hub.peers import AgentV2
-from tests.hub.test_reading import Line, on_a_loop, settle
+from tests.hub.test_reading import Line, settle
 
 Json = Any
 
@@ -196,7 +196,6 @@ class Desk:
         return message
 
 
-@on_a_loop
 async def test_it_is_read_once_all_is_recorded() -> None:
     desk = Desk()
     desk.store.late = []
@@ -209,7 +208,6 @@ async def test_it_is_read_once_all_is_recorded() -> None:
     assert [row["summary"] for row in found["body"]["rows"]] == ["late"]
 
 
-@on_a_loop
 async def test_an_agent_that_goes_while_it_is_read() -> None:
     desk = Desk()
     desk.store.may_read.clear()
@@ -224,7 +222,6 @@ async def test_an_agent_that_goes_while_it_is_read() -> None:
     await desk.hub.close()
 
 
-@on_a_loop
 async def test_a_store_that_fails_is_an_error_and_the_run_goes_on() -> None:
     desk = Desk()
 

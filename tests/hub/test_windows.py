@@ -17,7 +17,7 @@ from agentstepper_nb.protocol.values import Commit, Run, RunState
 from agentstepper_nb.store import MemoryStore
 from agentstepper_nb.store.base import Needs, Take
 from tests.hub.desk import Agent, Line, Person, a_hub
-from tests.hub.test_reading import on_a_loop, settle
+from tests.hub.test_reading import settle
 
 Json = Any
 
@@ -53,7 +53,6 @@ def test_the_last_runs_are_told_and_all_that_live() -> None:
     assert last_runs([]) == ((), 0)
 
 
-@on_a_loop
 async def test_hello_has_the_last_runs_and_the_others_are_asked_for() -> None:
     hub = await a_hub()
     for number in range(RUNS + 25):
@@ -80,7 +79,6 @@ async def test_hello_has_the_last_runs_and_the_others_are_asked_for() -> None:
 # ---- rows ------------------------------------------------------------------------------------------
 
 
-@on_a_loop
 async def test_a_long_run_opens_at_its_end_and_the_rest_is_asked_for() -> None:
     hub = await a_hub()
     await a_long_run(hub, 450)
@@ -100,7 +98,6 @@ async def test_a_long_run_opens_at_its_end_and_the_rest_is_asked_for() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_a_page_around_a_row() -> None:
     hub = await a_hub()
     await a_long_run(hub, 450)
@@ -115,7 +112,6 @@ async def test_a_page_around_a_row() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_what_can_not_be_asked_for_is_refused() -> None:
     hub = await a_hub()
     await a_long_run(hub, 3)
@@ -133,7 +129,6 @@ async def test_what_can_not_be_asked_for_is_refused() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_commits_come_with_the_rows_they_stand_at_and_by_pages() -> None:
     hub = await a_hub()
     agent = await a_long_run(hub, 3)
@@ -154,7 +149,6 @@ async def test_commits_come_with_the_rows_they_stand_at_and_by_pages() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_a_first_page_is_small_however_long_its_texts_are() -> None:
     hub = await a_hub()
     agent = await a_long_run(hub, 100)
@@ -170,7 +164,6 @@ async def test_a_first_page_is_small_however_long_its_texts_are() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_of_a_page_that_is_too_large_the_end_fits_with_the_commits_that_stand_there() -> None:
     hub = await a_hub()
     agent = await a_long_run(hub, 6)
@@ -221,7 +214,6 @@ class Counting(MemoryStore):
         return await super().look(run, first, last, take, needs)
 
 
-@on_a_loop
 async def test_rows_are_found_in_all_of_a_run() -> None:
     hub = await a_hub()
     agent = await a_long_run(hub, 1200)
@@ -241,7 +233,6 @@ async def test_rows_are_found_in_all_of_a_run() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_who_looks_for_something_else_gets_that() -> None:
     store = Counting()
     hub = await a_hub(store)
@@ -259,7 +250,6 @@ async def test_who_looks_for_something_else_gets_that() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_nothing_is_looked_for_any_more_once_the_connection_is_gone() -> None:
     store = Counting()
     hub = await a_hub(store)
@@ -275,7 +265,6 @@ async def test_nothing_is_looked_for_any_more_once_the_connection_is_gone() -> N
     await hub.close()
 
 
-@on_a_loop
 async def test_other_questions_don_t_wait_for_it() -> None:
     hub = await a_hub()
     await a_long_run(hub, 5000)
@@ -289,7 +278,6 @@ async def test_other_questions_don_t_wait_for_it() -> None:
 # ---- what is pushed --------------------------------------------------------------------------------
 
 
-@on_a_loop
 async def test_what_comes_faster_than_a_person_reads_is_told_in_part() -> None:
     hub = await a_hub()
     agent = await a_long_run(hub, 10)
@@ -307,7 +295,6 @@ async def test_what_comes_faster_than_a_person_reads_is_told_in_part() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_rows_are_told_before_the_header_that_counts_them() -> None:
     hub = await a_hub()
     agent = await a_long_run(hub, 1)
@@ -330,7 +317,6 @@ async def test_rows_are_told_before_the_header_that_counts_them() -> None:
     await hub.close()
 
 
-@on_a_loop
 async def test_a_command_is_carried_out_after_all_that_it_brought_was_told() -> None:
     hub = await a_hub()
     agent = await a_long_run(hub, 1)
@@ -363,7 +349,6 @@ class Behind(Line):
         self.waiting = BEHIND + 1
 
 
-@on_a_loop
 async def test_who_does_not_read_is_owed_no_more_than_a_page() -> None:
     hub = await a_hub()
     agent = await a_long_run(hub, 1)

@@ -18,7 +18,6 @@ from agentstepper_nb.runtime.monikers.asking import open_provider
 from agentstepper_nb.runtime.monikers.joke import JokeMoniker
 from agentstepper_nb.runtime.monikers.llm import LlmMoniker
 from agentstepper_nb.worker.service import ServiceContext
-from tests.hub.test_reading import on_a_loop
 
 #: Leaves a mark where it is run.
 EVIL = """
@@ -60,7 +59,6 @@ def ways(evil: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("method", ["create", "resume"])
-@on_a_loop
 async def test_no_coding_session_runs_a_file(method: str, evil: Path, tmp_path: Path) -> None:
     context = ServiceContext(tmp_path / "data")
     service = create(context)

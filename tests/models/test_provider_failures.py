@@ -33,20 +33,16 @@ STATUSES: Final = [
 
 
 @every_api
-def test_what_a_status_means(api: str) -> None:
-    async def ask() -> None:
-        answers = [
-            Answer([body], status, content_type="application/json")
-            for status, body, _, _ in STATUSES
-        ]
-        async with PieceServer(*answers) as server, providing(api, server.url, ONCE) as provider:
-            for status, _, kind, words in STATUSES:
-                problem = failure(await heard(provider))
-                assert (problem["kind"], problem["status"]) == (kind, status)
-                assert problem["message"].startswith(f"The model some-model at {server.url}")
-                assert words in problem["message"]
-
-    asyncio.run(ask())
+async def test_what_a_status_means(api: str) -> None:
+    answers = [
+        Answer([body], status, content_type="application/json") for status, body, _, _ in STATUSES
+    ]
+    async with PieceServer(*answers) as server, providing(api, server.url, ONCE) as provider:
+        for status, _, kind, words in STATUSES:
+            problem = failure(await heard(provider))
+            assert (problem["kind"], problem["status"]) == (kind, status)
+            assert problem["message"].startswith(f"The model some-model at {server.url}")
+            assert words in problem["message"]
 
 
 @every_api
@@ -132,50 +128,41 @@ BEFORE_THE_ANSWER: Final = Answer(silent=True, after=After.HOLD)
 
 @every_api
 @pytest.mark.parametrize("answering", [True, False])
-def test_cancelling_reaches_the_socket(api: str, answering: bool) -> None:
-    async def ask() -> None:
-        half = Answer([recorded(api, "text")[:-50]], after=After.HOLD)
-        async with PieceServer(half if answering else BEFORE_THE_ANSWER) as server:
-            async with providing(api, server.url) as provider:
-                told = asyncio.Event()
+async def test_cancelling_reaches_the_socket(api: str, answering: bool) -> None:
+    half = Answer([recorded(api, "text")[:-50]], after=After.HOLD)
+    async with PieceServer(half if answering else BEFORE_THE_ANSWER) as server:
+        async with providing(api, server.url) as provider:
+            told = asyncio.Event()
 
-                async def listen() -> None:
-                    async for _ in provider.stream(REQUEST):
-                        told.set()
+            async def listen() -> None:
+                async for _ in provider.stream(REQUEST):
+                    told.set()
 
-                listening = asyncio.create_task(listen())
-                await (told if answering else server.asked).wait()
-                listening.cancel()
-                with pytest.raises(asyncio.CancelledError):
-                    await listening
-                await server.left.wait()
-
-    asyncio.run(ask())
+            listening = asyncio.create_task(listen())
+            await (told if answering else server.asked).wait()
+            listening.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await listening
+            await server.left.wait()
 
 
 @every_api
-def test_closing_the_stream_reaches_the_socket(api: str) -> None:
-    async def ask() -> None:
-        half = Answer([recorded(api, "text")[:-50]], after=After.HOLD)
-        async with PieceServer(half) as server:
-            async with providing(api, server.url) as provider:
-                async with aclosing(provider.stream(REQUEST)) as events:
-                    await anext(events)
-                await server.left.wait()
-
-    asyncio.run(ask())
+async def test_closing_the_stream_reaches_the_socket(api: str) -> None:
+    half = Answer([recorded(api, "text")[:-50]], after=After.HOLD)
+    async with PieceServer(half) as server:
+        async with providing(api, server.url) as provider:
+            async with aclosing(provider.stream(REQUEST)) as events:
+                await anext(events)
+            await server.left.wait()
 
 
 @every_api
-def test_a_retry_can_be_cancelled(api: str) -> None:
-    async def ask() -> None:
-        later = Answer([b"{}"], 503, {"retry-after": "60"}, "application/json")
-        async with PieceServer(later) as server:
-            async with providing(api, server.url) as provider:
-                asking = asyncio.create_task(heard(provider))
-                await server.asked.wait()
-                asking.cancel()
-                with pytest.raises(asyncio.CancelledError):
-                    await asking
-
-    asyncio.run(ask())
+async def test_a_retry_can_be_cancelled(api: str) -> None:
+    later = Answer([b"{}"], 503, {"retry-after": "60"}, "application/json")
+    async with PieceServer(later) as server:
+        async with providing(api, server.url) as provider:
+            asking = asyncio.create_task(heard(provider))
+            await server.asked.wait()
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking

@@ -44,32 +44,26 @@ def pieces(stream: bytes, size: int = 100) -> list[bytes]:
 
 
 @every_api
-def test_every_recording_over_http(api: str) -> None:
-    async def ask() -> None:
-        streams = {name: recorded(api, name) for name in NAMES}
-        answers = [Answer(pieces(stream)) for stream in streams.values()]
-        async with PieceServer(*answers) as server, providing(api, server.url) as provider:
-            for name, stream in streams.items():
-                events, reader = await heard(provider), READERS[api]()
-                assert events == [*reader.feed(stream), *reader.close()]
-                assert said(events) == expected(api, name)
-
-    asyncio.run(ask())
+async def test_every_recording_over_http(api: str) -> None:
+    streams = {name: recorded(api, name) for name in NAMES}
+    answers = [Answer(pieces(stream)) for stream in streams.values()]
+    async with PieceServer(*answers) as server, providing(api, server.url) as provider:
+        for name, stream in streams.items():
+            events, reader = await heard(provider), READERS[api]()
+            assert events == [*reader.feed(stream), *reader.close()]
+            assert said(events) == expected(api, name)
 
 
 @every_api
-def test_what_is_asked(api: str) -> None:
-    async def ask() -> None:
-        async with PieceServer(Answer([recorded(api, "text")])) as server:
-            async with providing(api, server.url) as provider:
-                await heard(provider)
-        (question,) = server.questions
-        assert question.path == PATHS[api]
-        assert json.loads(BODIES[api](REQUEST)) == question.body
-        assert question.headers["authorization"] == "Bearer a-key"
-        assert question.headers["content-type"] == "application/json"
-
-    asyncio.run(ask())
+async def test_what_is_asked(api: str) -> None:
+    async with PieceServer(Answer([recorded(api, "text")])) as server:
+        async with providing(api, server.url) as provider:
+            await heard(provider)
+    (question,) = server.questions
+    assert question.path == PATHS[api]
+    assert json.loads(BODIES[api](REQUEST)) == question.body
+    assert question.headers["authorization"] == "Bearer a-key"
+    assert question.headers["content-type"] == "application/json"
 
 
 @every_api
@@ -87,15 +81,12 @@ def test_events_come_before_the_answer_is_over(api: str) -> None:
 
 
 @every_api
-def test_one_connection_for_many_answers(api: str) -> None:
-    async def ask() -> None:
-        async with PieceServer(Answer(pieces(recorded(api, "text")))) as server:
-            async with providing(api, server.url) as provider:
-                for _ in range(3):
-                    assert said(await heard(provider)) == expected(api, "text")
-            assert (len(server.questions), server.connections) == (3, 1)
-
-    asyncio.run(ask())
+async def test_one_connection_for_many_answers(api: str) -> None:
+    async with PieceServer(Answer(pieces(recorded(api, "text")))) as server:
+        async with providing(api, server.url) as provider:
+            for _ in range(3):
+                assert said(await heard(provider)) == expected(api, "text")
+        assert (len(server.questions), server.connections) == (3, 1)
 
 
 @every_api
@@ -119,30 +110,24 @@ def test_an_agent_that_is_traced_sees_nothing(api: str, monkeypatch: pytest.Monk
 
 
 @every_api
-def test_it_asks_again_where_the_service_asks_for_it(api: str) -> None:
-    async def ask() -> None:
-        soon = {"retry-after-ms": "1", "x-should-retry": "true"}
-        refusals = [Answer([b"{}"], status, soon, "application/json") for status in (429, 500, 503)]
-        async with PieceServer(*refusals, Answer([recorded(api, "text")])) as server:
-            async with providing(api, server.url) as provider:
-                assert said(await heard(provider)) == expected(api, "text")
-            assert len(server.questions) == 4
-            first, *again = (question.body for question in server.questions)
-            assert again == [first] * 3
-
-    asyncio.run(ask())
+async def test_it_asks_again_where_the_service_asks_for_it(api: str) -> None:
+    soon = {"retry-after-ms": "1", "x-should-retry": "true"}
+    refusals = [Answer([b"{}"], status, soon, "application/json") for status in (429, 500, 503)]
+    async with PieceServer(*refusals, Answer([recorded(api, "text")])) as server:
+        async with providing(api, server.url) as provider:
+            assert said(await heard(provider)) == expected(api, "text")
+        assert len(server.questions) == 4
+        first, *again = (question.body for question in server.questions)
+        assert again == [first] * 3
 
 
 @every_api
-def test_it_doesnt_ask_again_where_that_is_of_no_use(api: str) -> None:
-    async def ask() -> None:
-        refusal = Answer([b"{}"], 503, {"x-should-retry": "false"}, "application/json")
-        async with PieceServer(refusal) as server:
-            async with providing(api, server.url, Patience(retries=5)) as provider:
-                assert failure(await heard(provider))["status"] == 503
-            assert len(server.questions) == 1
-
-    asyncio.run(ask())
+async def test_it_doesnt_ask_again_where_that_is_of_no_use(api: str) -> None:
+    refusal = Answer([b"{}"], 503, {"x-should-retry": "false"}, "application/json")
+    async with PieceServer(refusal) as server:
+        async with providing(api, server.url, Patience(retries=5)) as provider:
+            assert failure(await heard(provider))["status"] == 503
+        assert len(server.questions) == 1
 
 
 # ---- keys and addresses ------------------------------------------------------------------------------

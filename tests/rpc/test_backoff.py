@@ -1,5 +1,7 @@
 """The waits between attempts."""
 
+import random
+
 from agentstepper_nb.rpc.backoff import Backoff
 
 
@@ -25,3 +27,11 @@ def test_after_a_success_the_waits_begin_anew() -> None:
         before = waits(backoff, 3)
         backoff.reset()
         assert waits(backoff, 3) == before
+
+
+def test_an_agent_that_seeds_chance_draws_what_it_would_without_a_debugger() -> None:
+    random.seed(7)
+    alone = random.random()
+    random.seed(7)
+    Backoff().wait()
+    assert random.random() == alone

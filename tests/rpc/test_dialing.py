@@ -43,44 +43,38 @@ async def echo(door: Door, text: str = "hello") -> Said:
     return await door.call("echo", "echo", Said(text), Said)
 
 
-def test_both_ends_ask() -> None:
-    async def test() -> None:
-        async with Core() as core:
-            served = Echo()
-            opened = await open_line(core.endpoint, {"mine": served}, LOG)
-            assert core.tokens == ["Bearer the token"]
-            session = await core.connected()
-            assert core.hello.services == ("mine",)
-            answer = await opened.line.call("echo", "echo", Said("to the Core"))
-            assert msgspec.json.decode(answer, type=Said) == Said("to the Core")
-            answer = await session.line.call("mine", "echo", Said("back"))
-            assert msgspec.json.decode(answer, type=Said) == Said("back")
-            await opened.close()
-            await opened.close()
-            assert await opened.closed() in ("1000", "")
-
-    asyncio.run(test())
+async def test_both_ends_ask() -> None:
+    async with Core() as core:
+        served = Echo()
+        opened = await open_line(core.endpoint, {"mine": served}, LOG)
+        assert core.tokens == ["Bearer the token"]
+        session = await core.connected()
+        assert core.hello.services == ("mine",)
+        answer = await opened.line.call("echo", "echo", Said("to the Core"))
+        assert msgspec.json.decode(answer, type=Said) == Said("to the Core")
+        answer = await session.line.call("mine", "echo", Said("back"))
+        assert msgspec.json.decode(answer, type=Said) == Said("back")
+        await opened.close()
+        await opened.close()
+        assert await opened.closed() in ("1000", "")
 
 
-def test_who_is_asked_when_the_line_is_gone_hears_of_it_after_the_door_is_shut() -> None:
-    async def test() -> None:
-        async with Core() as core:
-            opened = await open_line(core.endpoint, {}, LOG)
-            shut: list[str] = []
-            opened.on_lost = lambda: shut.append("shut")
+async def test_who_is_asked_when_the_line_is_gone_hears_of_it_after_the_door_is_shut() -> None:
+    async with Core() as core:
+        opened = await open_line(core.endpoint, {}, LOG)
+        shut: list[str] = []
+        opened.on_lost = lambda: shut.append("shut")
 
-            async def ask() -> list[str]:
-                with pytest.raises(CommandError, check=lambda error: error.code == "worker_lost"):
-                    await opened.line.call("echo", "never", None)
-                return list(shut)
+        async def ask() -> list[str]:
+            with pytest.raises(CommandError, check=lambda error: error.code == "worker_lost"):
+                await opened.line.call("echo", "never", None)
+            return list(shut)
 
-            asking = asyncio.create_task(ask())
-            await core.echo.reached.wait()
-            core.sessions[-1].connection.close(1001, "The Core is stopping.")
-            assert await opened.closed() == "The Core is stopping."
-            assert await asking == ["shut"]
-
-    asyncio.run(test())
+        asking = asyncio.create_task(ask())
+        await core.echo.reached.wait()
+        core.sessions[-1].connection.close(1001, "The Core is stopping.")
+        assert await opened.closed() == "The Core is stopping."
+        assert await asking == ["shut"]
 
 
 @pytest.mark.parametrize(
@@ -92,14 +86,11 @@ def test_who_is_asked_when_the_line_is_gone_hears_of_it_after_the_door_is_shut()
         ("", r"\(401\): it says no more"),
     ],
 )
-def test_a_refusal_is_final_and_says_why(text: str, said: str) -> None:
-    async def test() -> None:
-        async with Core() as core:
-            core.refuse = refuse(401, text)
-            with pytest.raises(NotTakenError, match=said):
-                await open_line(core.endpoint, {}, LOG)
-
-    asyncio.run(test())
+async def test_a_refusal_is_final_and_says_why(text: str, said: str) -> None:
+    async with Core() as core:
+        core.refuse = refuse(401, text)
+        with pytest.raises(NotTakenError, match=said):
+            await open_line(core.endpoint, {}, LOG)
 
 
 @pytest.mark.parametrize(
@@ -113,96 +104,83 @@ def test_a_refusal_is_final_and_says_why(text: str, said: str) -> None:
         ),
     ],
 )
-def test_an_answer_that_is_no_welcome(greets: str, said: str) -> None:
-    async def test() -> None:
-        async with Core() as core:
-            core.greets = greets
-            with pytest.raises(NotTakenError, match=said):
-                await open_line(core.endpoint, {}, LOG)
-
-    asyncio.run(test())
-
-
-def test_what_may_be_otherwise_the_next_time() -> None:
-    async def test() -> None:
-        core = Core()
-        await core.start()
-        core.refuse = refuse(503, "later")
-        with pytest.raises(ConnectionLostError, match="can't be reached now") as caught:
+async def test_an_answer_that_is_no_welcome(greets: str, said: str) -> None:
+    async with Core() as core:
+        core.greets = greets
+        with pytest.raises(NotTakenError, match=said):
             await open_line(core.endpoint, {}, LOG)
-        assert not isinstance(caught.value, NotTakenError)
-        await core.stop()
-        with pytest.raises(ConnectionLostError, match="can't be reached now"):
-            await open_line(core.endpoint, {}, LOG)
-        with pytest.raises(NotTakenError, match="is no address of a Core"):
-            await open_line(Endpoint("gopher://x"), {}, LOG)
-
-    asyncio.run(test())
 
 
-def test_it_comes_back_with_the_token_of_the_new_start() -> None:
-    async def test() -> None:
-        async with Core() as core:
-            tokens = iter(["first", "second", "third"])
-
-            def find() -> Endpoint:
-                return Endpoint(core.endpoint.url, next(tokens))
-
-            async with connected(find) as (door, _):
-                await door.connected()
-                assert await echo(door) == Said("hello")
-                await core.stop()
-                with pytest.raises(CommandError):
-                    await echo(door)
-                assert "connection to the Core" in door.away
-                await core.start()
-                await door.connected()
-                assert await echo(door) == Said("hello")
-            assert core.tokens[0] == "Bearer first"
-            assert core.tokens[-1] in ("Bearer second", "Bearer third")
-            assert not door.is_open
-
-    asyncio.run(test())
+async def test_what_may_be_otherwise_the_next_time() -> None:
+    core = Core()
+    await core.start()
+    core.refuse = refuse(503, "later")
+    with pytest.raises(ConnectionLostError, match="can't be reached now") as caught:
+        await open_line(core.endpoint, {}, LOG)
+    assert not isinstance(caught.value, NotTakenError)
+    await core.stop()
+    with pytest.raises(ConnectionLostError, match="can't be reached now"):
+        await open_line(core.endpoint, {}, LOG)
+    with pytest.raises(NotTakenError, match="is no address of a Core"):
+        await open_line(Endpoint("gopher://x"), {}, LOG)
 
 
-def test_a_core_that_starts_again_may_refuse_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_comes_back_with_the_token_of_the_new_start() -> None:
+    async with Core() as core:
+        tokens = iter(["first", "second", "third"])
+
+        def find() -> Endpoint:
+            return Endpoint(core.endpoint.url, next(tokens))
+
+        async with connected(find) as (door, _):
+            await door.connected()
+            assert await echo(door) == Said("hello")
+            await core.stop()
+            with pytest.raises(CommandError):
+                await echo(door)
+            assert "connection to the Core" in door.away
+            await core.start()
+            await door.connected()
+            assert await echo(door) == Said("hello")
+        assert core.tokens[0] == "Bearer first"
+        assert core.tokens[-1] in ("Bearer second", "Bearer third")
+        assert not door.is_open
+
+
+async def test_a_core_that_starts_again_may_refuse_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """It listens before its new token can be found."""
 
-    async def test() -> None:
-        async with Core() as core:
-            async with connected(lambda: core.endpoint) as (door, staying):
-                await door.connected()
-                refused = asyncio.Event()
-
-                def once(connection: object, request: object) -> object:
-                    core.refuse = lambda connection, request: None
-                    refused.set()
-                    return refuse(401, "not yet")(connection, request)  # type: ignore[arg-type]
-
-                core.refuse = once  # type: ignore[assignment]
-                core.sessions[-1].connection.close(1001, "")
-                await refused.wait()
-                await door.connected()
-                assert await echo(door) == Said("hello")
-                monkeypatch.setattr(reconnecting, "_RESTARTING", -1.0)
-                core.sessions[-1].connection.close(1001, "")
-                await core.connected()
-                core.refuse = refuse(401, "no more")
-                await door.connected()
-                core.sessions[-1].connection.close(1001, "")
-                with pytest.raises(NotTakenError, match="no more"):
-                    await staying
-
-    asyncio.run(test())
-
-
-def test_a_door_says_what_it_can_not_read() -> None:
-    async def test() -> None:
-        async with Core() as core, connected(lambda: core.endpoint) as (door, _):
+    async with Core() as core:
+        async with connected(lambda: core.endpoint) as (door, staying):
             await door.connected()
-            with pytest.raises(ProtocolError, match="are both of one version"):
-                await door.call("echo", "echo", Said("text"), int)
-            items = [item async for item in door.stream("echo", "three", None, Said)]
-            assert items == [Said("0"), Said("1"), Said("2")]
+            refused = asyncio.Event()
 
-    asyncio.run(test())
+            def once(connection: object, request: object) -> object:
+                core.refuse = lambda connection, request: None
+                refused.set()
+                return refuse(401, "not yet")(connection, request)  # type: ignore[arg-type]
+
+            core.refuse = once  # type: ignore[assignment]
+            core.sessions[-1].connection.close(1001, "")
+            await refused.wait()
+            await door.connected()
+            assert await echo(door) == Said("hello")
+            monkeypatch.setattr(reconnecting, "_RESTARTING", -1.0)
+            core.sessions[-1].connection.close(1001, "")
+            await core.connected()
+            core.refuse = refuse(401, "no more")
+            await door.connected()
+            core.sessions[-1].connection.close(1001, "")
+            with pytest.raises(NotTakenError, match="no more"):
+                await staying
+
+
+async def test_a_door_says_what_it_can_not_read() -> None:
+    async with Core() as core, connected(lambda: core.endpoint) as (door, _):
+        await door.connected()
+        with pytest.raises(ProtocolError, match="are both of one version"):
+            await door.call("echo", "echo", Said("text"), int)
+        items = [item async for item in door.stream("echo", "three", None, Said)]
+        assert items == [Said("0"), Said("1"), Said("2")]

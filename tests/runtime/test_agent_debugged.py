@@ -17,7 +17,6 @@ from agentstepper_nb.runtime import watching
 from agentstepper_nb.runtime.frame import FrameIn
 from agentstepper_nb.runtime.monikers.joke import JokeMoniker
 from tests.coding.debugged import View
-from tests.helpers.loops import on_loop
 from tests.runtime.living import Steps, count, house
 
 NOWHERE = Path("nowhere")
@@ -40,7 +39,6 @@ async def once(frame: FrameIn) -> Any:
     return count(frame, done=True)
 
 
-@on_loop
 async def test_a_session_is_a_run_that_goes_on_by_itself(view: View) -> None:
     async with house(NOWHERE, debugger=True) as home:
         agent = await home.begin(once)
@@ -54,7 +52,6 @@ async def test_a_session_is_a_run_that_goes_on_by_itself(view: View) -> None:
         assert (await asyncio.to_thread(view.body, result))["text"] == "step 1"
 
 
-@on_loop
 async def test_the_run_is_known_while_the_first_step_is_halted(view: View) -> None:
     async with house(NOWHERE, debugger=True) as home:
         agent = await home.begin(once, step=True)
@@ -66,7 +63,6 @@ async def test_the_run_is_known_while_the_first_step_is_halted(view: View) -> No
         await agent.join()
 
 
-@on_loop
 async def test_an_edited_frame_is_what_the_step_is_given_and_what_is_kept(view: View) -> None:
     async with house(NOWHERE, debugger=True) as home:
         given = []
@@ -100,7 +96,6 @@ async def test_an_edited_frame_is_what_the_step_is_given_and_what_is_kept(view: 
         (None, {"step": "x", "next_step": "y", "done": True}, "what it gave says 'x'"),
     ],
 )
-@on_loop
 async def test_a_bad_edit_is_an_error_step_and_is_not_tried_again(
     view: View, begin: Any, end: Any, why: str
 ) -> None:
@@ -120,7 +115,6 @@ async def test_a_bad_edit_is_an_error_step_and_is_not_tried_again(
         assert why in (row.error or "")
 
 
-@on_loop
 async def test_a_denied_step_is_an_error_step(view: View) -> None:
     async with house(NOWHERE, debugger=True) as home:
         steps = Steps()
@@ -133,7 +127,6 @@ async def test_a_denied_step_is_an_error_step(view: View) -> None:
         assert steps.frames == []
 
 
-@on_loop
 async def test_a_failing_step_may_be_given_its_result(view: View) -> None:
     async with house(NOWHERE, debugger=True) as home:
 
@@ -150,7 +143,6 @@ async def test_a_failing_step_may_be_given_its_result(view: View) -> None:
         assert (row.status, row.text) == ("done", "saved")
 
 
-@on_loop
 async def test_stop_ends_the_session(view: View) -> None:
     async with house(NOWHERE, debugger=True) as home:
         agent = await home.begin(once, step=True)
@@ -164,7 +156,6 @@ async def test_stop_ends_the_session(view: View) -> None:
         assert await home.steps() == []
 
 
-@on_loop
 async def test_destroy_withdraws_what_halts(view: View) -> None:
     async with house(NOWHERE, debugger=True) as home:
         agent = await home.begin(once, step=True)
@@ -176,7 +167,6 @@ async def test_destroy_withdraws_what_halts(view: View) -> None:
         assert (await home.state()).status is SessionStatus.STOPPED
 
 
-@on_loop
 async def test_a_halted_session_is_paused_and_goes_on_in_its_step(view: View) -> None:
     async with house(NOWHERE, debugger=True) as home:
         agent = await home.begin(once, step=True)
@@ -188,7 +178,6 @@ async def test_a_halted_session_is_paused_and_goes_on_in_its_step(view: View) ->
         assert (await home.state()).status is SessionStatus.DONE
 
 
-@on_loop
 async def test_each_life_is_a_run_of_its_own(view: View) -> None:
     async with house(NOWHERE, debugger=True) as home:
         steps = Steps()
@@ -207,7 +196,6 @@ async def test_each_life_is_a_run_of_its_own(view: View) -> None:
         assert view.runs[str(first)].state is RunState.IDLE
 
 
-@on_loop
 async def test_without_a_debugger_it_goes_on_and_says_so_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -221,7 +209,6 @@ async def test_without_a_debugger_it_goes_on_and_says_so_once(
     assert len([r for r in caplog.records if "isn't shown in the debugger" in r.message]) == 1
 
 
-@on_loop
 async def test_a_core_that_goes_away_hinders_no_end(
     core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,7 +226,6 @@ async def test_a_core_that_goes_away_hinders_no_end(
 # ---- what a step asks of a model ---------------------------------------------------------------------
 
 
-@on_loop
 async def test_the_model_s_question_stands_inside_the_step_and_can_be_edited(view: View) -> None:
     async with house(NOWHERE, debugger=True) as home:
         config = {"subject": "cats", "interval_s": 0}
@@ -269,7 +255,6 @@ async def test_the_model_s_question_stands_inside_the_step_and_can_be_edited(vie
     ("edits", "why"),
     [([{"model": 1}], "edited prompt can't be sent"), ([..., [1]], "edited answer can't be used")],
 )
-@on_loop
 async def test_an_edit_that_is_no_question_or_answer_is_an_error_step(
     view: View, edits: list[Any], why: str
 ) -> None:
@@ -291,7 +276,6 @@ async def test_an_edit_that_is_no_question_or_answer_is_an_error_step(
 
 
 @pytest.mark.parametrize("when", ["between", "during"])
-@on_loop
 async def test_a_run_that_is_lost_is_gone_on_without(
     view: View, caplog: pytest.LogCaptureFixture, when: str
 ) -> None:

@@ -14,7 +14,6 @@ from agentstepper_nb.protocol.runtime_asks import Write
 from agentstepper_nb.runtime import agent as agents
 from agentstepper_nb.runtime.agent import SessionAgent
 from agentstepper_nb.runtime.frame import FrameIn
-from tests.helpers.loops import on_loop
 from tests.runtime.living import House, Steps, count, house
 
 NOWHERE = Path("nowhere")
@@ -26,7 +25,6 @@ def statuses(home: House) -> list[str]:
     return [status for n, status in enumerate(kept) if n == 0 or kept[n - 1] is not status]
 
 
-@on_loop
 async def test_destroy_lets_the_step_under_way_end() -> None:
     async with house(NOWHERE) as home:
         steps = Steps()
@@ -43,7 +41,6 @@ async def test_destroy_lets_the_step_under_way_end() -> None:
         assert home.moniker is not None and home.moniker.closed
 
 
-@on_loop
 async def test_the_action_is_done_when_the_session_has_stopped_and_not_before() -> None:
     async with house(NOWHERE) as home:
         steps = Steps()
@@ -58,7 +55,6 @@ async def test_the_action_is_done_when_the_session_has_stopped_and_not_before() 
         assert home.writes[-1].state.status is SessionStatus.STOPPED
 
 
-@on_loop
 async def test_destroy_of_a_paused_session() -> None:
     async with house(NOWHERE) as home:
         steps = Steps()
@@ -72,7 +68,6 @@ async def test_destroy_of_a_paused_session() -> None:
         assert len(steps.frames) == 1
 
 
-@on_loop
 async def test_a_step_that_does_not_end_is_cancelled() -> None:
     async with house(NOWHERE) as home:
         steps = Steps()
@@ -84,7 +79,6 @@ async def test_a_step_that_does_not_end_is_cancelled() -> None:
         assert await home.steps() == []
 
 
-@on_loop
 async def test_a_step_that_swallows_its_cancellation_is_cancelled_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -110,7 +104,6 @@ async def test_a_step_that_swallows_its_cancellation_is_cancelled_again(
         assert await home.steps() == []
 
 
-@on_loop
 async def test_a_step_that_never_ends_is_left_alone_and_nothing_of_it_is_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -141,7 +134,6 @@ async def test_a_step_that_never_ends_is_left_alone_and_nothing_of_it_is_kept(
         assert (await home.state()).status is SessionStatus.STOPPED
 
 
-@on_loop
 async def test_a_session_that_ends_by_itself_meanwhile_ended_so() -> None:
     async with house(NOWHERE) as home:
         steps = Steps()
@@ -169,7 +161,6 @@ async def refuses_all(home: House, agent: SessionAgent) -> None:
         assert caught.value.code == "session_over"
 
 
-@on_loop
 async def test_a_session_that_has_ended_takes_a_destroy_and_nothing_else() -> None:
     async with house(NOWHERE) as home:
         steps = Steps()
@@ -182,7 +173,6 @@ async def test_a_session_that_has_ended_takes_a_destroy_and_nothing_else() -> No
         assert not await home.open_actions()
 
 
-@on_loop
 async def test_a_session_that_is_stopping_takes_nothing_but_its_end() -> None:
     async with house(NOWHERE) as home:
         steps = Steps()
@@ -195,7 +185,6 @@ async def test_a_session_that_is_stopping_takes_nothing_but_its_end() -> None:
         await destroying
 
 
-@on_loop
 async def test_a_cancelled_step_whose_write_is_under_way_is_kept() -> None:
     """A write is kept or refused as a whole, and the snapshot goes on from what was kept."""
     async with house(NOWHERE) as home:
@@ -219,7 +208,6 @@ async def test_a_cancelled_step_whose_write_is_under_way_is_kept() -> None:
         assert (state.status, state.iteration, len(rows)) == (SessionStatus.STOPPED, 1, 1)
 
 
-@on_loop
 async def test_suspend_keeps_nothing() -> None:
     async with house(NOWHERE) as home:
         steps = Steps()
@@ -237,7 +225,6 @@ async def test_suspend_keeps_nothing() -> None:
         assert caught.value.code == "stale_epoch"
 
 
-@on_loop
 async def test_suspend_takes_back_a_write_that_waits_for_the_core() -> None:
     async with house(NOWHERE) as home:
         steps = Steps()
@@ -256,7 +243,6 @@ async def test_suspend_takes_back_a_write_that_waits_for_the_core() -> None:
         assert await home.steps() == []
 
 
-@on_loop
 async def test_an_action_of_another_owner_by_now_changes_nothing() -> None:
     async with house(NOWHERE) as home:
         steps = Steps()
@@ -277,7 +263,6 @@ async def test_an_action_of_another_owner_by_now_changes_nothing() -> None:
         await steps.begun()
 
 
-@on_loop
 async def test_an_agent_that_was_never_started_can_be_destroyed() -> None:
     async with house(NOWHERE) as home:
         state, finish = await home.create()
@@ -288,7 +273,6 @@ async def test_an_agent_that_was_never_started_can_be_destroyed() -> None:
         assert (await home.state()).status is SessionStatus.STOPPED
 
 
-@on_loop
 async def test_a_destroy_that_is_another_owner_s_by_now_stops_the_session_all_the_same() -> None:
     async with house(NOWHERE) as home:
         steps = Steps()

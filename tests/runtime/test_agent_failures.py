@@ -11,11 +11,9 @@ import pytest
 from agentstepper_nb.errors import AgentStopped, InjectedError
 from agentstepper_nb.protocol.runtime import SessionStatus
 from agentstepper_nb.runtime.frame import FrameIn
-from tests.helpers.loops import on_loop
 from tests.runtime.living import Steps, count, house
 
 
-@on_loop
 async def test_a_failing_step_is_tried_again_and_kept_once(tmp_path: Path) -> None:
     async with house(tmp_path) as home:
         tries = iter([OSError("no net"), InjectedError("try"), None])
@@ -30,7 +28,6 @@ async def test_a_failing_step_is_tried_again_and_kept_once(tmp_path: Path) -> No
         assert [row.status for row in await home.steps()] == ["done"]
 
 
-@on_loop
 async def test_a_step_that_goes_on_failing_is_an_error_step(tmp_path: Path) -> None:
     async with house(tmp_path) as home:
         tried = []
@@ -70,7 +67,6 @@ async def test_a_step_that_goes_on_failing_is_an_error_step(tmp_path: Path) -> N
         (lambda frame: exec("raise __import__('asyncio').CancelledError"), "of its own"),
     ],
 )
-@on_loop
 async def test_what_is_no_frame_is_an_error_step(tmp_path: Path, gives: Any, why: str) -> None:
     async with house(tmp_path) as home:
 
@@ -88,7 +84,6 @@ def _raise(error: BaseException) -> None:
     raise error
 
 
-@on_loop
 async def test_stop_is_heard_among_several_tasks_of_a_step(tmp_path: Path) -> None:
     async with house(tmp_path) as home:
 
@@ -105,7 +100,6 @@ async def test_stop_is_heard_among_several_tasks_of_a_step(tmp_path: Path) -> No
         assert (await home.state()).status is SessionStatus.STOPPED
 
 
-@on_loop
 async def test_a_dict_is_a_frame_too_and_is_kept_as_it_was_given(tmp_path: Path) -> None:
     async with house(tmp_path) as home:
         held: dict[str, Any] = {"deep": [1]}
@@ -129,7 +123,6 @@ async def test_a_dict_is_a_frame_too_and_is_kept_as_it_was_given(tmp_path: Path)
         asyncio.CancelledError("no luck"),
     ],
 )
-@on_loop
 async def test_a_moniker_that_can_not_be_made_ends_the_session_with_a_step(
     tmp_path: Path, error: BaseException
 ) -> None:
@@ -147,7 +140,6 @@ async def test_a_moniker_that_can_not_be_made_ends_the_session_with_a_step(
 
 
 @pytest.mark.parametrize("error", [ValueError(), SystemExit(), asyncio.CancelledError()])
-@on_loop
 async def test_a_moniker_that_does_not_close_hinders_no_end(
     tmp_path: Path, error: BaseException
 ) -> None:
@@ -167,7 +159,6 @@ async def test_a_moniker_that_does_not_close_hinders_no_end(
         assert (await home.state()).status is SessionStatus.DONE
 
 
-@on_loop
 async def test_a_stop_ends_a_backoff(tmp_path: Path) -> None:
     async with house(tmp_path) as home:
         steps = Steps()
@@ -182,7 +173,6 @@ async def test_a_stop_ends_a_backoff(tmp_path: Path) -> None:
         assert await home.steps() == []
 
 
-@on_loop
 async def test_a_backoff_ends_with_a_pause_and_its_resume(tmp_path: Path) -> None:
     async with house(tmp_path) as home:
         steps = Steps()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,13 +13,11 @@ from msgspec import UNSET
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.runtime import SessionStatus
 from agentstepper_nb.runtime.agent import SessionAgent
-from tests.helpers.loops import on_loop
 from tests.runtime.living import House, Steps, house
 
 NOWHERE = Path("nowhere")
 
 
-@on_loop
 async def test_an_interrupt_replaces_and_an_input_adds() -> None:
     async with house(NOWHERE) as home:
         steps = Steps()
@@ -39,7 +36,6 @@ async def test_an_interrupt_replaces_and_an_input_adds() -> None:
         assert (state.guidance, state.context) == (None, None)
 
 
-@on_loop
 async def test_who_is_told_much_too_much_fails_the_action_alone() -> None:
     async with house(NOWHERE) as home:
         steps = Steps()
@@ -54,7 +50,6 @@ async def test_who_is_told_much_too_much_fails_the_action_alone() -> None:
         assert len((await steps.does()).guidance) == 1_999_998
 
 
-@on_loop
 async def test_of_many_interrupts_of_a_paused_session_the_last_is_held() -> None:
     async with house(NOWHERE) as home:
         agent = await home.begin(Steps())
@@ -65,7 +60,6 @@ async def test_of_many_interrupts_of_a_paused_session_the_last_is_held() -> None
         assert agent.heard() == ["three", "four"]
 
 
-@on_loop
 async def test_what_comes_during_a_step_is_the_next_ones() -> None:
     async with house(NOWHERE) as home:
         steps = Steps()
@@ -87,7 +81,6 @@ async def test_what_comes_during_a_step_is_the_next_ones() -> None:
         ]
 
 
-@on_loop
 async def test_guidance_ends_the_wait_between_two_steps() -> None:
     async with house(NOWHERE) as home:
         steps = Steps()
@@ -98,7 +91,6 @@ async def test_guidance_ends_the_wait_between_two_steps() -> None:
         assert (await steps.begun()).guidance == "now"
 
 
-@on_loop
 async def test_a_resume_ends_the_wait_but_one_for_guidance() -> None:
     async with house(NOWHERE) as home:
         steps = Steps()
@@ -230,13 +222,10 @@ OPS = ("interrupt", "input", "pause", "resume", "step", "step", "crash")
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.sampled_from(OPS), max_size=14))
-def test_each_guidance_is_in_one_kept_frame(ops: list[str]) -> None:
-    async def scene() -> None:
-        async with house(NOWHERE) as home:
-            played = Scene(home)
-            await played.begin()
-            for number, what in enumerate(ops):
-                await played.do(number, what)
-            await played.check()
-
-    asyncio.run(scene())
+async def test_each_guidance_is_in_one_kept_frame(ops: list[str]) -> None:
+    async with house(NOWHERE) as home:
+        played = Scene(home)
+        await played.begin()
+        for number, what in enumerate(ops):
+            await played.do(number, what)
+        await played.check()

@@ -12,7 +12,6 @@ from msgspec import UNSET
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.runtime import ActionKind, SenderType, SessionStatus
 from agentstepper_nb.runtime.frame import FIRST_STEP, FrameIn
-from tests.helpers.loops import on_loop
 from tests.runtime.living import House, Steps, count, house
 
 
@@ -20,7 +19,6 @@ async def counts(frame: FrameIn) -> Any:
     return count(frame)
 
 
-@on_loop
 async def test_each_step_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
     async with house(tmp_path) as home:
         steps = Steps()
@@ -45,7 +43,6 @@ async def test_each_step_goes_on_where_the_last_one_ended(tmp_path: Path) -> Non
         assert agent.running
 
 
-@on_loop
 async def test_a_step_is_one_write_with_all_that_it_changes(tmp_path: Path) -> None:
     async with house(tmp_path) as home:
 
@@ -66,7 +63,6 @@ async def test_a_step_is_one_write_with_all_that_it_changes(tmp_path: Path) -> N
         assert await home.messages() == [message]
 
 
-@on_loop
 async def test_a_first_step_may_be_named(tmp_path: Path) -> None:
     async with house(tmp_path) as home:
         steps = Steps()
@@ -86,7 +82,6 @@ async def test_a_first_step_may_be_named(tmp_path: Path) -> None:
         (False, True, "stopped"),
     ],
 )
-@on_loop
 async def test_done_ends_a_session_that_stops_on_it(
     tmp_path: Path, limit: bool | None, moniker: bool, status: str
 ) -> None:
@@ -103,7 +98,6 @@ async def test_done_ends_a_session_that_stops_on_it(
         assert home.moniker.closed
 
 
-@on_loop
 async def test_max_steps_stops_it_and_says_so(tmp_path: Path) -> None:
     async with house(tmp_path) as home:
         agent = await home.begin(counts, limits={"max_steps": 3})
@@ -115,7 +109,6 @@ async def test_max_steps_stops_it_and_says_so(tmp_path: Path) -> None:
         assert state.context == {"note": rows[-1].notes}
 
 
-@on_loop
 async def test_max_runtime_counts_all_lives_and_no_pause(tmp_path: Path) -> None:
     async with house(tmp_path) as home:
         steps = Steps()
@@ -153,7 +146,6 @@ async def test_max_runtime_counts_all_lives_and_no_pause(tmp_path: Path) -> None
         assert "max_runtime_s = 10" in (rows[-1].notes or "")
 
 
-@on_loop
 async def test_max_runtime_ends_a_wait(tmp_path: Path) -> None:
     async with house(tmp_path) as home:
         agent = await home.begin(counts, wait=1e6, limits={"max_runtime_s": 0.001})
@@ -166,7 +158,6 @@ async def test_max_runtime_ends_a_wait(tmp_path: Path) -> None:
 # ---- whose session it is -----------------------------------------------------------------------------
 
 
-@on_loop
 async def test_an_older_epoch_ends_without_a_word(tmp_path: Path) -> None:
     async with house(tmp_path) as home:
         steps = Steps()
@@ -188,7 +179,6 @@ async def test_an_older_epoch_ends_without_a_word(tmp_path: Path) -> None:
         assert len(home.writes) == before + 1
 
 
-@on_loop
 async def test_an_action_that_finds_the_session_gone_ends_the_step_under_way(
     tmp_path: Path,
 ) -> None:
@@ -207,7 +197,6 @@ async def test_an_action_that_finds_the_session_gone_ends_the_step_under_way(
         assert len(home.writes) == before
 
 
-@on_loop
 async def test_another_step_at_its_place_ends_it_as_an_error(tmp_path: Path) -> None:
     async with house(tmp_path) as home:
         steps = Steps()
@@ -240,7 +229,6 @@ def _fields(struct: Any) -> dict[str, Any]:
 # ---- actions -----------------------------------------------------------------------------------------
 
 
-@on_loop
 async def test_a_paused_session_keeps_the_step_that_was_under_way(tmp_path: Path) -> None:
     async with house(tmp_path) as home:
         steps = Steps()
@@ -269,7 +257,6 @@ async def begins_paused(home: House, steps: Steps) -> Any:
     return again
 
 
-@on_loop
 async def test_a_session_comes_back_paused(tmp_path: Path) -> None:
     async with house(tmp_path) as home:
         steps = Steps()
@@ -279,7 +266,6 @@ async def test_a_session_comes_back_paused(tmp_path: Path) -> None:
         assert (await steps.does()).step == FIRST_STEP
 
 
-@on_loop
 async def test_a_session_that_was_stopping_comes_back_to_stop(tmp_path: Path) -> None:
     async with house(tmp_path) as home:
         steps = Steps()

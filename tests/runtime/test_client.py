@@ -309,26 +309,23 @@ def test_a_core_that_stays_away(core: AgentStepperCore) -> None:
     assert threads() == []
 
 
-def test_what_was_said_as_the_connection_broke_is_said_once() -> None:
+async def test_what_was_said_as_the_connection_broke_is_said_once() -> None:
     """The post is kept, and its answer gets lost."""
 
-    async def test() -> None:
-        async with opened() as table:
-            await table.conversation()
-            lossy = Lossy(RuntimeService(table.runtime, Right.CONTROL), "say")
-            async with Core({"runtime": lossy}) as core:
-                async with AsyncAgents.connect(core.endpoint.url) as agents:
-                    post = asyncio.create_task(agents.post("c", "Once."))
-                    await lossy.done.wait()
-                    core.sessions[-1].connection.close(1001, "The Core is stopping.")
-                    said = await post
-                    assert [said] == await agents.messages("c")
-                    await agents.post("c", "Once.")  # another time is another one
-                    assert len(await agents.messages("c")) == 2
-                with pytest.raises(ConnectionLostError, match="connect again"):
-                    await agents.states()
-
-    asyncio.run(test())
+    async with opened() as table:
+        await table.conversation()
+        lossy = Lossy(RuntimeService(table.runtime, Right.CONTROL), "say")
+        async with Core({"runtime": lossy}) as core:
+            async with AsyncAgents.connect(core.endpoint.url) as agents:
+                post = asyncio.create_task(agents.post("c", "Once."))
+                await lossy.done.wait()
+                core.sessions[-1].connection.close(1001, "The Core is stopping.")
+                said = await post
+                assert [said] == await agents.messages("c")
+                await agents.post("c", "Once.")  # another time is another one
+                assert len(await agents.messages("c")) == 2
+            with pytest.raises(ConnectionLostError, match="connect again"):
+                await agents.states()
 
 
 class Lossy:

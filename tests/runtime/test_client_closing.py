@@ -5,10 +5,8 @@ from __future__ import annotations
 from websockets.protocol import State
 
 from agentstepper_nb import AgentStepperCore, AsyncAgents
-from tests.helpers.loops import on_loop
 
 
-@on_loop
 async def test_a_client_that_is_closed_at_once_closes_its_connection() -> None:
     with AgentStepperCore("127.0.0.1", client_port=0, ui_port=None) as core:
         agents = await AsyncAgents.connect(f"ws://127.0.0.1:{core.client_port}")

@@ -12,13 +12,11 @@ import pytest
 from agentstepper_nb.runtime.core import AgentBase, InterruptMixin, PauseMixin, StopMixin
 from agentstepper_nb.runtime.keeping import Stopwatch
 from agentstepper_nb.runtime.runner import first
-from tests.helpers.loops import on_loop
 
 MIXINS = (InterruptMixin, PauseMixin, StopMixin)
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(MIXINS)))
-@on_loop
 async def test_the_mixins_go_together_in_any_order(order: tuple[type, ...]) -> None:
     made: Any = type("Made", (*order, AgentBase), {})(agent_id="a", session_id="s")
     assert (made.agent_id, made.session_id) == ("a", "s")
@@ -37,7 +35,6 @@ async def test_the_mixins_go_together_in_any_order(order: tuple[type, ...]) -> N
     assert not made.paused
 
 
-@on_loop
 async def test_of_several_waits_the_first_counts_and_the_others_end() -> None:
     ended = []
 
@@ -56,7 +53,6 @@ async def test_of_several_waits_the_first_counts_and_the_others_end() -> None:
     assert ended[-1] == "three"
 
 
-@on_loop
 async def test_a_wait_that_is_cancelled_ends_what_it_waits_for() -> None:
     begun, ended = asyncio.Event(), []
 

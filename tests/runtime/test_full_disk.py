@@ -16,7 +16,6 @@ from agentstepper_nb.runtime import remote_queue
 from agentstepper_nb.runtime.remote_queue import RemoteQueue
 from agentstepper_nb.store.runtime.conformance.suite import BEGIN, begin, step
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
-from tests.helpers.loops import on_loop
 from tests.runtime.doors import Doorway
 
 LOG = logging.getLogger("agentstepper_nb.test")
@@ -32,7 +31,6 @@ async def leave_room(store: SqliteRuntimeStore, pages: int) -> None:
     await store._writer.call(limit)
 
 
-@on_loop
 async def test_what_has_no_room_is_written_once_there_is_some(tmp_path: Path) -> None:
     store = SqliteRuntimeStore(tmp_path / "runtime.sqlite")
     runtime = Runtime(store, LOG)

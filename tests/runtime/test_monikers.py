@@ -20,7 +20,6 @@ from agentstepper_nb.runtime.monikers import llm, registry
 from agentstepper_nb.runtime.monikers.joke import JokeMoniker
 from agentstepper_nb.runtime.monikers.llm import LlmConfig, LlmTask, run_moniker_step
 from tests.coding.playing import Answer, Playing, calls, fails, says
-from tests.helpers.loops import on_loop
 from tests.runtime.living import house
 
 LOG = logging.getLogger("agentstepper_nb.test")
@@ -49,7 +48,6 @@ async def answered(*answers: Answer | Callable[[ModelRequest], Answer]) -> tuple
         says(f"```json\n{json.dumps(GOOD)}\n```"),
     ],
 )
-@on_loop
 async def test_a_model_answers_with_a_frame(answer: Answer) -> None:
     out, model = await answered(answer)
     assert out == FrameOut(**GOOD)
@@ -61,7 +59,6 @@ async def test_a_model_answers_with_a_frame(answer: Answer) -> None:
     assert tool.input_schema["required"] == ["step", "next_step", "done"]
 
 
-@on_loop
 async def test_it_is_told_the_state_and_the_guidance() -> None:
     model = Playing(says(json.dumps(GOOD)))
     frame = FrameIn(step="s", state={"n": 1}, guidance="Faster.")
@@ -84,7 +81,6 @@ async def test_it_is_told_the_state_and_the_guidance() -> None:
         (says(""), "it is no frame"),
     ],
 )
-@on_loop
 async def test_a_bad_answer_is_repaired_once(bad: Answer, why: str) -> None:
     out, model = await answered(bad, calls(("9", "step_frame", GOOD)))
     assert out == FrameOut(**GOOD)
@@ -100,19 +96,16 @@ def _calls(model: Playing) -> Any:
     return model.requests[1].messages[1].tool_calls  # type: ignore[union-attr]
 
 
-@on_loop
 async def test_two_bad_answers_are_an_error() -> None:
     with pytest.raises(FrameError, match="nor was its first"):
         await answered(says("No."), says("No."))
 
 
-@on_loop
 async def test_no_answer_is_an_error() -> None:
     with pytest.raises(RuntimeError, match="The key is wrong"):
         await answered(fails("The key is wrong."))
 
 
-@on_loop
 async def test_a_session_that_a_model_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "counts.py"
     monkeypatch.setenv("AGENTSTEPPER_SCRIPTS", str(tmp_path))
@@ -139,7 +132,6 @@ async def test_a_session_that_a_model_does(tmp_path: Path, monkeypatch: pytest.M
 # ---- joke --------------------------------------------------------------------------------------------
 
 
-@on_loop
 async def test_jokes_name_their_subject_and_guidance_changes_it() -> None:
     moniker = JokeMoniker(a_task({"subject": "cats", "interval_s": 0}))
     try:
@@ -165,7 +157,6 @@ def test_a_joke_waits_three_seconds_and_never_stops_on_done() -> None:
     assert (moniker.pause_s(), moniker.stop_on_done) == (3.0, False)
 
 
-@on_loop
 async def test_an_edited_state_begins_again() -> None:
     moniker = JokeMoniker(a_task({"subject": "cats"}))
     try:

@@ -49,26 +49,20 @@ def test_it_dispatches_until_it_is_closed(tmp_path: Path, monkeypatch: pytest.Mo
     asyncio.run(test())
 
 
-def test_without_a_core_it_only_says_who_it_is(tmp_path: Path) -> None:
-    async def test() -> None:
-        services = load_services(ServiceContext(data_dir=tmp_path))
-        service = services["runtime"]
-        assert (await info(service)).sessions == ()
-        with pytest.raises(CommandError, check=lambda error: error.code == "unknown_service"):
-            await service.call("dance", Raw(b"null"))
-        with pytest.raises(CommandError, check=lambda error: error.code == "unknown_service"):
-            async for _ in service.stream("wakes", Raw(b"null")):
-                raise AssertionError
-        for each in services.values():
-            await each.close()
-
-    asyncio.run(test())
+async def test_without_a_core_it_only_says_who_it_is(tmp_path: Path) -> None:
+    services = load_services(ServiceContext(data_dir=tmp_path))
+    service = services["runtime"]
+    assert (await info(service)).sessions == ()
+    with pytest.raises(CommandError, check=lambda error: error.code == "unknown_service"):
+        await service.call("dance", Raw(b"null"))
+    with pytest.raises(CommandError, check=lambda error: error.code == "unknown_service"):
+        async for _ in service.stream("wakes", Raw(b"null")):
+            raise AssertionError
+    for each in services.values():
+        await each.close()
 
 
-def test_no_two_have_one_name(tmp_path: Path) -> None:
-    async def test() -> None:
-        context = ServiceContext(data_dir=tmp_path)
-        owners = [(await info(create(context))).owner for _ in range(3)]
-        assert len(set(owners)) == 3
-
-    asyncio.run(test())
+async def test_no_two_have_one_name(tmp_path: Path) -> None:
+    context = ServiceContext(data_dir=tmp_path)
+    owners = [(await info(create(context))).owner for _ in range(3)]
+    assert len(set(owners)) == 3

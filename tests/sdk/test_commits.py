@@ -114,20 +114,17 @@ def test_after_close_a_commit_is_refused(core: ScriptedCore, folder: Path) -> No
         dbg.commit_agent_changes()
 
 
-def test_a_cancelled_commit_is_finished(core: ScriptedCore, folder: Path) -> None:
-    async def main() -> None:
-        async with AsyncAgentStepper("T", "127.0.0.1", core.port, folder) as dbg:
-            (folder / "new.txt").write_text("new\n")
-            task = asyncio.create_task(dbg.commit_agent_changes("Cancelled"))
-            await asyncio.sleep(0)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            peer = core.peer()
-            commits = [await asyncio.to_thread(peer.next, CommitMade) for _ in range(2)]
-            assert commits[1].title == "Cancelled"
-
-    asyncio.run(main())
+async def test_a_cancelled_commit_is_finished(core: ScriptedCore, folder: Path) -> None:
+    async with AsyncAgentStepper("T", "127.0.0.1", core.port, folder) as dbg:
+        (folder / "new.txt").write_text("new\n")
+        task = asyncio.create_task(dbg.commit_agent_changes("Cancelled"))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        peer = core.peer()
+        commits = [await asyncio.to_thread(peer.next, CommitMade) for _ in range(2)]
+        assert commits[1].title == "Cancelled"
 
 
 def test_many_threads_commit(core: ScriptedCore, folder: Path) -> None:

@@ -87,17 +87,14 @@ def test_twenty_tasks(core: ScriptedCore) -> None:
         answering.result(PATIENCE)
 
 
-def test_the_loop_goes_on_while_a_task_waits(core: ScriptedCore) -> None:
-    async def main() -> None:
-        async with AsyncAgentStepper("T", "127.0.0.1", core.port) as dbg:
-            peer = core.peer()
-            waiting = asyncio.create_task(dbg.begin_llm_query_breakpoint("p"))
-            point = await asyncio.to_thread(waiting_point, peer)
-            assert not waiting.done()
-            peer.answer(point.id, edit('"q"'))
-            assert await waiting == "q"
-
-    asyncio.run(main())
+async def test_the_loop_goes_on_while_a_task_waits(core: ScriptedCore) -> None:
+    async with AsyncAgentStepper("T", "127.0.0.1", core.port) as dbg:
+        peer = core.peer()
+        waiting = asyncio.create_task(dbg.begin_llm_query_breakpoint("p"))
+        point = await asyncio.to_thread(waiting_point, peer)
+        assert not waiting.done()
+        peer.answer(point.id, edit('"q"'))
+        assert await waiting == "q"
 
 
 def test_a_cancelled_task_withdraws(core: ScriptedCore) -> None:

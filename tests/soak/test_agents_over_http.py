@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import subprocess
 import sys
@@ -31,51 +30,46 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
         yield live
 
 
-def test_an_agents_life(live: Live) -> None:
+async def test_an_agents_life(live: Live) -> None:
     """It is created, guided, loses its worker, comes back, and is ended; each step stands once."""
 
-    async def test() -> None:
-        api = over_http(live)
-        stage = await api("POST", "conversations", body={"title": "Stage"})
-        talk = stage["conversation_id"]
-        created = await api.fetch(
-            "POST",
-            "actions",
-            body={
-                "kind": "agent_create",
-                "agent_id": "a1",
-                "session_id": "s1",
-                "payload": {"moniker": "joke", "config": JOKES, "conversation_id": talk},
-            },
-        )
-        assert created.code == 201
-        websocket = live.jupyter.url.replace("http", "ws", 1)
-        async with AsyncAgents.connect(
-            f"{websocket}agentstepper/agent", control_token(live)
-        ) as agents:
-            await agents.wait_for("s1", iteration=2)
-            post = {"text": "foxes", "user_id": "zoë"}
-            await api("POST", "conversations", talk, "messages", body=post)
-            guided = await agents.wait_for("s1", lambda state: "foxes" in str(state.state))
-            live.kill_worker()
-            await agents.wait_for("s1", iteration=guided.iteration + 2)
-            assert len(live.workers()) == 2
-            destroy = {"kind": "agent_destroy", "session_id": "s1"}
-            await api("POST", "actions", body=destroy)
-            ended = await agents.wait_for("s1", status="stopped")
+    api = over_http(live)
+    stage = await api("POST", "conversations", body={"title": "Stage"})
+    talk = stage["conversation_id"]
+    created = await api.fetch(
+        "POST",
+        "actions",
+        body={
+            "kind": "agent_create",
+            "agent_id": "a1",
+            "session_id": "s1",
+            "payload": {"moniker": "joke", "config": JOKES, "conversation_id": talk},
+        },
+    )
+    assert created.code == 201
+    websocket = live.jupyter.url.replace("http", "ws", 1)
+    async with AsyncAgents.connect(f"{websocket}agentstepper/agent", control_token(live)) as agents:
+        await agents.wait_for("s1", iteration=2)
+        post = {"text": "foxes", "user_id": "zoë"}
+        await api("POST", "conversations", talk, "messages", body=post)
+        guided = await agents.wait_for("s1", lambda state: "foxes" in str(state.state))
+        live.kill_worker()
+        await agents.wait_for("s1", iteration=guided.iteration + 2)
+        assert len(live.workers()) == 2
+        destroy = {"kind": "agent_destroy", "session_id": "s1"}
+        await api("POST", "actions", body=destroy)
+        ended = await agents.wait_for("s1", status="stopped")
 
-        steps = (await api("GET", "agent-steps", session_id="s1", limit=1000))["steps"]
-        assert [each["iteration"] for each in steps] == list(range(ended.iteration))
-        assert [each["guidance"] for each in steps if each["guidance"]] == ["foxes"]
-        said = await api("GET", "conversations", talk, "messages", limit=1000)
-        jokes = [each["text"] for each in said["messages"] if each["event_type"] == "step"]
-        assert jokes == [each["text"] for each in steps]
-        actions = (await api("GET", "actions", session_id="s1"))["actions"]
-        assert {each["status"] for each in actions} == {"done"}
-        (session,) = (await api("GET", "agents", "a1", "sessions"))["sessions"]
-        assert (session["status"], session["iteration"]) == ("stopped", ended.iteration)
-
-    asyncio.run(test())
+    steps = (await api("GET", "agent-steps", session_id="s1", limit=1000))["steps"]
+    assert [each["iteration"] for each in steps] == list(range(ended.iteration))
+    assert [each["guidance"] for each in steps if each["guidance"]] == ["foxes"]
+    said = await api("GET", "conversations", talk, "messages", limit=1000)
+    jokes = [each["text"] for each in said["messages"] if each["event_type"] == "step"]
+    assert jokes == [each["text"] for each in steps]
+    actions = (await api("GET", "actions", session_id="s1"))["actions"]
+    assert {each["status"] for each in actions} == {"done"}
+    (session,) = (await api("GET", "agents", "a1", "sessions"))["sessions"]
+    assert (session["status"], session["iteration"]) == ("stopped", ended.iteration)
 
 
 def test_the_pages_line(live: Live, tmp_path: Path) -> None:

@@ -28,7 +28,6 @@ from agentstepper_nb.store.runtime.remote import RemoteRuntimeStore, answer
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
 from agentstepper_nb.store.runtime.sqlite.rows import STATES
 from agentstepper_nb.worker.service import GROUP, ServiceContext
-from tests.helpers.loops import on_loop
 from tests.worker.joined import LOG, Wire
 
 pytest.register_assert_rewrite("agentstepper_nb.store.runtime.conformance")
@@ -84,7 +83,6 @@ class TestRemote(RuntimeStoreConformance):
         )
 
 
-@on_loop
 async def test_the_proxy_asks_each_method_by_its_own_name() -> None:
     async def ask(*asked: Any) -> Any:
         return asked
@@ -99,7 +97,6 @@ async def test_the_proxy_asks_each_method_by_its_own_name() -> None:
 # ---- what it is asked with ----------------------------------------------------------------------
 
 
-@on_loop
 async def test_what_is_no_method_or_no_params_of_it_is_refused() -> None:
     store = SqliteRuntimeStore(None)
     for method in ("close", "_writer", "drop"):  # not what a line may ask
@@ -112,7 +109,6 @@ async def test_what_is_no_method_or_no_params_of_it_is_refused() -> None:
     await store.close()
 
 
-@on_loop
 async def test_what_cannot_be_kept_is_a_store_error_at_the_other_end() -> None:
     far = Far()
     await far.near.close()
@@ -121,7 +117,6 @@ async def test_what_cannot_be_kept_is_a_store_error_at_the_other_end() -> None:
     await far.close()
 
 
-@on_loop
 async def test_what_was_lost_on_its_way_is_asked_for_again() -> None:
     near, asked = SqliteRuntimeStore(None), []
 
@@ -141,7 +136,6 @@ async def test_what_was_lost_on_its_way_is_asked_for_again() -> None:
     await near.close()
 
 
-@on_loop
 async def test_a_worker_that_is_lost_again_and_again_is_said_to_be() -> None:
     asked = []
 
@@ -154,7 +148,6 @@ async def test_a_worker_that_is_lost_again_and_again_is_said_to_be() -> None:
     assert asked == ["info"] * 4
 
 
-@on_loop
 async def test_a_lost_worker_is_said_to_be_lost() -> None:
     far = Far()
     await far.info()
@@ -181,7 +174,6 @@ class Opening:
         return SqliteRuntimeStore(None)
 
 
-@on_loop
 async def test_it_is_opened_once_by_who_asks_first() -> None:
     opening = Opening(0)
     service = StoreService(opening)
@@ -195,7 +187,6 @@ async def test_it_is_opened_once_by_who_asks_first() -> None:
         await service.call("info", Raw(b"null"))
 
 
-@on_loop
 async def test_when_nobody_asks_any_more_it_is_let_go_and_opened_again_for_the_next() -> None:
     opening, closed = Opening(0), asyncio.Event()
 
@@ -217,7 +208,6 @@ async def test_when_nobody_asks_any_more_it_is_let_go_and_opened_again_for_the_n
     await service.close()
 
 
-@on_loop
 async def test_who_is_asked_keeps_it() -> None:
     reached, go_on = asyncio.Event(), asyncio.Event()
 
@@ -241,7 +231,6 @@ async def test_who_is_asked_keeps_it() -> None:
     await service.close()
 
 
-@on_loop
 async def test_a_folder_is_waited_for_until_the_worker_before_lets_it_go(tmp_path: Path) -> None:
     held = lock.take(tmp_path / FOLDER, "a worker whose Core is gone")
     opening = asyncio.create_task(open_chosen("", tmp_path))
@@ -251,7 +240,6 @@ async def test_a_folder_is_waited_for_until_the_worker_before_lets_it_go(tmp_pat
     await (await opening).close()
 
 
-@on_loop
 async def test_opening_that_failed_is_tried_again() -> None:
     service = StoreService(Opening(1))
     with refused("store_failed"):
@@ -260,7 +248,6 @@ async def test_opening_that_failed_is_tried_again() -> None:
     await service.close()
 
 
-@on_loop
 async def test_the_variable_says_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def place(chosen: str) -> str:
         monkeypatch.setenv(VARIABLE, chosen)
@@ -277,7 +264,6 @@ async def test_the_variable_says_where(tmp_path: Path, monkeypatch: pytest.Monke
         await place("sqlite")
 
 
-@on_loop
 async def test_without_lancedb_it_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,125 +53,104 @@ def test_calls_and_refusals(caplog: pytest.LogCaptureFixture) -> None:
     assert "'echo.fail' failed" in caplog.text
 
 
-def test_workers_of_two_hosts_may_have_one_pid() -> None:
+async def test_workers_of_two_hosts_may_have_one_pid() -> None:
     """As in two containers: neither takes the other for an older connection of its own."""
 
-    async def test() -> None:
-        workers = Workers(LOG)
-        one, other = (Wire(workers, {"echo": Echo()}, host=host) for host in ("one", "other"))
-        assert (one.closed_with, other.closed_with) == (None, None)
-        again = Wire(workers, {"echo": Echo()}, host="one")
-        assert one.closed_with == (1000, "replaced by a newer connection")
-        assert (other.closed_with, again.closed_with) == (None, None)
-
-    run(test())
+    workers = Workers(LOG)
+    one, other = (Wire(workers, {"echo": Echo()}, host=host) for host in ("one", "other"))
+    assert (one.closed_with, other.closed_with) == (None, None)
+    again = Wire(workers, {"echo": Echo()}, host="one")
+    assert one.closed_with == (1000, "replaced by a newer connection")
+    assert (other.closed_with, again.closed_with) == (None, None)
 
 
-def test_answers_may_overtake_each_other() -> None:
-    async def test() -> None:
-        workers, echo = Workers(LOG), Echo()
-        Wire(workers, {"echo": echo})
-        slow = asyncio.create_task(told(workers, "never"))
-        await echo.reached.wait()
-        said = await asyncio.gather(*(told(workers, "echo", str(n)) for n in range(100)))
-        assert said == [Said(str(n)) for n in range(100)]
-        slow.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await slow
-        assert await told(workers, "echo")  # by then the worker has heard
-        assert echo.cancelled == 1
-
-    run(test())
+async def test_answers_may_overtake_each_other() -> None:
+    workers, echo = Workers(LOG), Echo()
+    Wire(workers, {"echo": echo})
+    slow = asyncio.create_task(told(workers, "never"))
+    await echo.reached.wait()
+    said = await asyncio.gather(*(told(workers, "echo", str(n)) for n in range(100)))
+    assert said == [Said(str(n)) for n in range(100)]
+    slow.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await slow
+    assert await told(workers, "echo")  # by then the worker has heard
+    assert echo.cancelled == 1
 
 
 async def items(stream: AsyncGenerator[Said, None]) -> list[str]:
     return [item.text async for item in stream]
 
 
-def test_streams() -> None:
-    async def test() -> None:
-        workers = Workers(LOG)
-        Wire(workers, {"echo": Echo()})
-        assert await items(workers.stream("echo", "three", None, Said)) == ["0", "1", "2"]
-        with refused("unknown_run"):
-            await items(workers.stream("echo", "refuse", None, Said))
-        assert await told(workers, "echo")
-
-    run(test())
+async def test_streams() -> None:
+    workers = Workers(LOG)
+    Wire(workers, {"echo": Echo()})
+    assert await items(workers.stream("echo", "three", None, Said)) == ["0", "1", "2"]
+    with refused("unknown_run"):
+        await items(workers.stream("echo", "refuse", None, Said))
+    assert await told(workers, "echo")
 
 
-def test_a_reader_that_does_not_read_holds_the_stream_up() -> None:
-    async def test() -> None:
-        workers, echo = Workers(LOG), Echo()
-        Wire(workers, {"echo": echo})
-        async with aclosing(workers.stream("echo", "endless", None, Said)) as stream:
-            assert await anext(stream) == Said("0")
-            for _ in range(10 * WINDOW):
-                await asyncio.sleep(0)
-            assert echo.given == WINDOW
-            for number in range(1, 3 * WINDOW):
-                assert await anext(stream) == Said(str(number))
-            for _ in range(10 * WINDOW):
-                await asyncio.sleep(0)
-            assert echo.given <= 4 * WINDOW
-        assert await told(workers, "echo")  # by then the worker has heard
-        assert echo.cancelled == 1
-
-    run(test())
+async def test_a_reader_that_does_not_read_holds_the_stream_up() -> None:
+    workers, echo = Workers(LOG), Echo()
+    Wire(workers, {"echo": echo})
+    async with aclosing(workers.stream("echo", "endless", None, Said)) as stream:
+        assert await anext(stream) == Said("0")
+        for _ in range(10 * WINDOW):
+            await asyncio.sleep(0)
+        assert echo.given == WINDOW
+        for number in range(1, 3 * WINDOW):
+            assert await anext(stream) == Said(str(number))
+        for _ in range(10 * WINDOW):
+            await asyncio.sleep(0)
+        assert echo.given <= 4 * WINDOW
+    assert await told(workers, "echo")  # by then the worker has heard
+    assert echo.cancelled == 1
 
 
-def test_a_worker_that_is_gone_leaves_nobody_waiting() -> None:
-    async def test() -> None:
-        workers, echo = Workers(LOG), Echo()
-        wire = Wire(workers, {"echo": echo})
-        call = asyncio.create_task(told(workers, "never"))
-        await echo.reached.wait()
-        stream = workers.stream("echo", "endless", None, Said)
-        await anext(stream)
-        wire.break_off()
-        with refused("worker_lost"):
-            await call
-        with refused("worker_lost"):
-            await items(stream)
-        with refused("unknown_service"):
-            await told(workers, "echo")
-        await asyncio.sleep(0)
-        assert echo.cancelled == 2
-
-    run(test())
+async def test_a_worker_that_is_gone_leaves_nobody_waiting() -> None:
+    workers, echo = Workers(LOG), Echo()
+    wire = Wire(workers, {"echo": echo})
+    call = asyncio.create_task(told(workers, "never"))
+    await echo.reached.wait()
+    stream = workers.stream("echo", "endless", None, Said)
+    await anext(stream)
+    wire.break_off()
+    with refused("worker_lost"):
+        await call
+    with refused("worker_lost"):
+        await items(stream)
+    with refused("unknown_service"):
+        await told(workers, "echo")
+    await asyncio.sleep(0)
+    assert echo.cancelled == 2
 
 
-def test_the_first_that_serves_it_is_asked_and_another_takes_over() -> None:
-    async def test() -> None:
-        workers, first, second = Workers(LOG), Echo(), Echo()
-        one = Wire(workers, {"echo": first}, pid=1)
-        Wire(workers, {"echo": second}, pid=2)
-        call = asyncio.create_task(told(workers, "never"))
-        await first.reached.wait()
-        one.break_off()
-        with refused("worker_lost"):
-            await call
-        call = asyncio.create_task(told(workers, "never"))
-        await second.reached.wait()
-        call.cancel()
-
-    run(test())
+async def test_the_first_that_serves_it_is_asked_and_another_takes_over() -> None:
+    workers, first, second = Workers(LOG), Echo(), Echo()
+    one = Wire(workers, {"echo": first}, pid=1)
+    Wire(workers, {"echo": second}, pid=2)
+    call = asyncio.create_task(told(workers, "never"))
+    await first.reached.wait()
+    one.break_off()
+    with refused("worker_lost"):
+        await call
+    call = asyncio.create_task(told(workers, "never"))
+    await second.reached.wait()
+    call.cancel()
 
 
-def test_a_process_that_connects_again_is_asked_there() -> None:
-    async def test() -> None:
-        workers, echo = Workers(LOG), Echo()
-        one = Wire(workers, {"echo": echo})
-        call = asyncio.create_task(told(workers, "never"))
-        await echo.reached.wait()
-        Wire(workers, {"echo": echo})
-        with refused("worker_lost"):
-            await call
-        assert one.closed_with is not None
-        assert await told(workers, "echo")
-        workers.close()
-
-    run(test())
+async def test_a_process_that_connects_again_is_asked_there() -> None:
+    workers, echo = Workers(LOG), Echo()
+    one = Wire(workers, {"echo": echo})
+    call = asyncio.create_task(told(workers, "never"))
+    await echo.reached.wait()
+    Wire(workers, {"echo": echo})
+    with refused("worker_lost"):
+        await call
+    assert one.closed_with is not None
+    assert await told(workers, "echo")
+    workers.close()
 
 
 class Starting:
@@ -195,31 +174,25 @@ class Starting:
         return ended
 
 
-def test_a_worker_is_started_by_who_asks() -> None:
-    async def test() -> None:
-        starter = Starting()
-        starter.workers = workers = Workers(LOG, starter)
-        assert not workers.serves("echo")
-        said = await asyncio.gather(*(told(workers, "echo") for _ in range(5)))
-        assert said == [Said("hello")] * 5
-
-    run(test())
+async def test_a_worker_is_started_by_who_asks() -> None:
+    starter = Starting()
+    starter.workers = workers = Workers(LOG, starter)
+    assert not workers.serves("echo")
+    said = await asyncio.gather(*(told(workers, "echo") for _ in range(5)))
+    assert said == [Said("hello")] * 5
 
 
-def test_a_worker_that_does_not_start_is_said() -> None:
-    async def test() -> None:
-        starter = Starting()
-        workers = Workers(LOG, starter)
-        starter.fails = OSError("no such file")
-        with refused("worker_failed") as caught:
-            await told(workers, "echo")
-        assert "no such file" in caught.value.message
-        starter.fails, starter.dies = None, True
-        with refused("worker_failed") as caught:
-            await told(workers, "echo")
-        assert "exited with 3" in caught.value.message
-
-    run(test())
+async def test_a_worker_that_does_not_start_is_said() -> None:
+    starter = Starting()
+    workers = Workers(LOG, starter)
+    starter.fails = OSError("no such file")
+    with refused("worker_failed") as caught:
+        await told(workers, "echo")
+    assert "no such file" in caught.value.message
+    starter.fails, starter.dies = None, True
+    with refused("worker_failed") as caught:
+        await told(workers, "echo")
+    assert "exited with 3" in caught.value.message
 
 
 @pytest.mark.parametrize(
@@ -233,38 +206,32 @@ def test_a_worker_that_does_not_start_is_said() -> None:
         ),
     ],
 )
-def test_a_greeting_that_is_none_is_refused(text: str, code: str) -> None:
-    async def test() -> None:
-        heard: list[str] = []
+async def test_a_greeting_that_is_none_is_refused(text: str, code: str) -> None:
+    heard: list[str] = []
 
-        class Ear:
-            def send(self, text: str) -> None:
-                heard.append(text)
+    class Ear:
+        def send(self, text: str) -> None:
+            heard.append(text)
 
-            def close(self, code: int, reason: str) -> None:
-                raise AssertionError
+        def close(self, code: int, reason: str) -> None:
+            raise AssertionError
 
-        session = Workers(LOG).connect(Ear())
-        session.receive(text)
-        assert f'"{code}"' in heard.pop()
-        session.receive_binary()
-        assert '"binary_frame"' in heard.pop()
-        session.closed()
-
-    run(test())
+    session = Workers(LOG).connect(Ear())
+    session.receive(text)
+    assert f'"{code}"' in heard.pop()
+    session.receive_binary()
+    assert '"binary_frame"' in heard.pop()
+    session.closed()
 
 
-def test_a_worker_that_was_ending_as_it_was_asked_for_is_started_again() -> None:
+async def test_a_worker_that_was_ending_as_it_was_asked_for_is_started_again() -> None:
     """Its connection is gone before its process is known to be."""
 
-    async def test() -> None:
-        starter = Starting()
-        starter.workers = workers = Workers(LOG, starter)
-        starter.dies = True
-        asking = asyncio.create_task(told(workers, "echo"))
-        while not starter.started:
-            await asyncio.sleep(0)
-        starter.dies, starter.started = False, 0
-        assert await asking == Said("hello")
-
-    run(test())
+    starter = Starting()
+    starter.workers = workers = Workers(LOG, starter)
+    starter.dies = True
+    asking = asyncio.create_task(told(workers, "echo"))
+    while not starter.started:
+        await asyncio.sleep(0)
+    starter.dies, starter.started = False, 0
+    assert await asking == Said("hello")

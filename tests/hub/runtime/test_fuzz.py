@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import Any
 
@@ -55,14 +54,11 @@ async def still_well(desk: Desk) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(asks=st.lists(asked(), min_size=5, max_size=20))
-def test_whatever_is_asked_is_answered_or_refused(asks: list[tuple[str, bytes]]) -> None:
-    async def test() -> None:
-        async with opened() as desk:
-            await desk.create("s")
-            await desk.conversation("c")
-            service = RuntimeService(desk.runtime, Right.WORK)
-            for method, params in asks:
-                await ask(service, method, Raw(params))
-            await still_well(desk)
-
-    asyncio.run(test())
+async def test_whatever_is_asked_is_answered_or_refused(asks: list[tuple[str, bytes]]) -> None:
+    async with opened() as desk:
+        await desk.create("s")
+        await desk.conversation("c")
+        service = RuntimeService(desk.runtime, Right.WORK)
+        for method, params in asks:
+            await ask(service, method, Raw(params))
+        await still_well(desk)

@@ -212,19 +212,16 @@ def test_a_watcher_knows_what_the_store_has(
         asyncio.run(scene(deeds, dawdling, pauses))
 
 
-def test_each_deed_does_something() -> None:
-    async def test() -> None:
-        async with opened() as desk:
-            await desk.conversation()
-            await desk.create("s", conversation_id="c")
-            await desk.begin("s")
-            play = Play(desk)
-            for deed in DEEDS:
-                await play.do(deed)
-            state = await desk.state("s")
-            assert (state.iteration, state.status) == (2, SessionStatus.PAUSED)
-            assert [each.event_type for each in await desk.said()] == [
-                *("joined", "step", "step", "message", "left", "joined")
-            ]
-
-    asyncio.run(test())
+async def test_each_deed_does_something() -> None:
+    async with opened() as desk:
+        await desk.conversation()
+        await desk.create("s", conversation_id="c")
+        await desk.begin("s")
+        play = Play(desk)
+        for deed in DEEDS:
+            await play.do(deed)
+        state = await desk.state("s")
+        assert (state.iteration, state.status) == (2, SessionStatus.PAUSED)
+        assert [each.event_type for each in await desk.said()] == [
+            *("joined", "step", "step", "message", "left", "joined")
+        ]

@@ -141,19 +141,16 @@ def test_a_worker_is_asked_for_where_the_last_one_left_its_work() -> None:
     run(test)
 
 
-def test_nobody_is_asked_for_where_there_is_no_work() -> None:
-    async def test() -> None:
-        async with opened() as desk:
-            await desk.create("s")
-            await desk.begin("s", SessionStatus.DONE)
-            before = desk.needs
-            await desk.runtime.start()
-            reading = wakes(desk)
-            await anext(reading)
-            await reading.aclose()
-        assert desk.needs == before
-
-    asyncio.run(test())
+async def test_nobody_is_asked_for_where_there_is_no_work() -> None:
+    async with opened() as desk:
+        await desk.create("s")
+        await desk.begin("s", SessionStatus.DONE)
+        before = desk.needs
+        await desk.runtime.start()
+        reading = wakes(desk)
+        await anext(reading)
+        await reading.aclose()
+    assert desk.needs == before
 
 
 def test_a_worker_on_two_connections_is_there_until_both_are_gone() -> None:

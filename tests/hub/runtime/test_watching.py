@@ -250,40 +250,34 @@ class Slow(SqliteRuntimeStore):
         return written
 
 
-def test_what_was_kept_is_told_even_where_who_asked_is_gone() -> None:
-    async def test() -> None:
-        store = Slow()
-        desk = Desk(store)
-        await desk.create("s")
-        await desk.claim()
-        async with aclosing(desk.watch("session:s")) as notices:
-            await anext(notices)
-            step = asyncio.create_task(desk.step("s"))
-            await store.kept.wait()
-            step.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await step
-            store.let.set()
-            assert events(await take(notices, 2)) == ["step", "state"]
-        await desk.runtime.close()
-
-    asyncio.run(test())
-
-
-def test_closing_lets_what_was_begun_end() -> None:
-    async def test() -> None:
-        store = Slow()
-        desk = Desk(store)
-        await desk.create("s")
-        await desk.claim()
+async def test_what_was_kept_is_told_even_where_who_asked_is_gone() -> None:
+    store = Slow()
+    desk = Desk(store)
+    await desk.create("s")
+    await desk.claim()
+    async with aclosing(desk.watch("session:s")) as notices:
+        await anext(notices)
         step = asyncio.create_task(desk.step("s"))
         await store.kept.wait()
-        closing = asyncio.create_task(desk.runtime.close())
+        step.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await step
         store.let.set()
-        await closing
-        assert (await step).steps
+        assert events(await take(notices, 2)) == ["step", "state"]
+    await desk.runtime.close()
 
-    asyncio.run(test())
+
+async def test_closing_lets_what_was_begun_end() -> None:
+    store = Slow()
+    desk = Desk(store)
+    await desk.create("s")
+    await desk.claim()
+    step = asyncio.create_task(desk.step("s"))
+    await store.kept.wait()
+    closing = asyncio.create_task(desk.runtime.close())
+    store.let.set()
+    await closing
+    assert (await step).steps
 
 
 # ---- readers ---------------------------------------------------------------------------------------
@@ -300,23 +294,20 @@ def news(text: str) -> News:
     return News(messages=(message,))
 
 
-def test_numbers_of_a_topic_never_go_back() -> None:
-    async def test() -> None:
-        board = Topics()
-        last = -1
-        for _ in range(3):
-            with board.reader("conversation:c") as reader:
-                assert reader.restart() >= last
-                for text in "ab":
-                    board.publish(news(text))
-                told = [await reader.next(), await reader.next()]
-                found = [each.n for each in told if each is not None]
-                assert found[0] == reader.restart() - 1
-                assert found[1] == found[0] + 1
-                last = found[1]
-            board.publish(news("nobody hears"))
-
-    asyncio.run(test())
+async def test_numbers_of_a_topic_never_go_back() -> None:
+    board = Topics()
+    last = -1
+    for _ in range(3):
+        with board.reader("conversation:c") as reader:
+            assert reader.restart() >= last
+            for text in "ab":
+                board.publish(news(text))
+            told = [await reader.next(), await reader.next()]
+            found = [each.n for each in told if each is not None]
+            assert found[0] == reader.restart() - 1
+            assert found[1] == found[0] + 1
+            last = found[1]
+        board.publish(news("nobody hears"))
 
 
 def test_a_reader_that_falls_behind_begins_again() -> None:

@@ -17,10 +17,8 @@ from agentstepper_nb.store.checkup import examine
 from agentstepper_nb.store.runtime.conformance.suite import create, snapshot
 from agentstepper_nb.store.runtime.sqlite import open_runtime_store
 from tests.helpers.damage import LIVE, RUNS, build, histories
-from tests.helpers.loops import on_loop
 
 
-@on_loop
 async def test_a_copy_made_beside_a_core_has_all_that_was_recorded_until_then(
     tmp_path: Path,
 ) -> None:

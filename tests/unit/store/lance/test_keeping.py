@@ -17,7 +17,6 @@ from agentstepper_nb.store.lance import LanceRuntimeStore, keeper
 from agentstepper_nb.store.lance.journal import JOURNAL
 from agentstepper_nb.store.lance.kinds import ACTIONS, KINDS, STATES, STEPS, Row
 from agentstepper_nb.store.lance.tables import Tables
-from tests.helpers.loops import on_loop
 
 pytest.register_assert_rewrite("agentstepper_nb.store.runtime.conformance")
 
@@ -89,7 +88,6 @@ def cut_power(store: LanceRuntimeStore, folder: Path) -> int:
 # ---- nothing is overwritten ---------------------------------------------------------------------
 
 
-@on_loop
 async def test_a_folder_has_one_owner_and_keeps_its_rows(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await live_through(store, 2)
@@ -101,7 +99,6 @@ async def test_a_folder_has_one_owner_and_keeps_its_rows(tmp_path: Path) -> None
             await see_all(store, 2)
 
 
-@on_loop
 async def test_of_many_that_open_a_folder_one_has_it_and_its_rows_stay(tmp_path: Path) -> None:
     for n in range(3):
         several = await asyncio.gather(
@@ -115,7 +112,6 @@ async def test_of_many_that_open_a_folder_one_has_it_and_its_rows_stay(tmp_path:
         assert await queued(store) == ["create 0", "create 1", "create 2"]
 
 
-@on_loop
 async def test_a_key_that_is_merged_many_times_at_once_is_one_row(tmp_path: Path) -> None:
     first = await Tables.open(tmp_path)
     several = [first, *await asyncio.gather(*(Tables.open(tmp_path) for _ in range(3)))]
@@ -131,7 +127,6 @@ async def test_a_key_that_is_merged_many_times_at_once_is_one_row(tmp_path: Path
 # ---- kills and power cuts -----------------------------------------------------------------------
 
 
-@on_loop
 async def test_a_kill_before_the_tables_follow_loses_nothing(tmp_path: Path) -> None:
     async with opened(tmp_path / "here") as store:
         await live_through(store, 3)
@@ -142,7 +137,6 @@ async def test_a_kill_before_the_tables_follow_loses_nothing(tmp_path: Path) -> 
             await see_all(store, 3)
 
 
-@on_loop
 async def test_a_power_cut_loses_what_the_tables_had_not_synced_and_the_journal_has_it(
     tmp_path: Path,
 ) -> None:
@@ -158,7 +152,6 @@ async def test_a_power_cut_loses_what_the_tables_had_not_synced_and_the_journal_
         await see_all(store, 6)
 
 
-@on_loop
 async def test_a_power_cut_on_the_first_day(tmp_path: Path) -> None:
     async with opened(tmp_path / "here") as store:
         await live_through(store, 2)
@@ -169,7 +162,6 @@ async def test_a_power_cut_on_the_first_day(tmp_path: Path) -> None:
         await see_all(store, 2)
 
 
-@on_loop
 async def test_a_power_cut_while_the_tables_are_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,7 +176,6 @@ async def test_a_power_cut_while_the_tables_are_made(
         await see_all(store, 2)
 
 
-@on_loop
 async def test_without_a_journal_the_tables_open_with_what_they_have(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await live_through(store, 2)
@@ -195,7 +186,6 @@ async def test_without_a_journal_the_tables_open_with_what_they_have(tmp_path: P
         await see_all(store, 3)  # in their order: numbers go on
 
 
-@on_loop
 async def test_a_kill_in_the_midst_of_compacting_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,7 +215,6 @@ async def test_a_kill_in_the_midst_of_compacting_loses_nothing(
             await see_all(store, 3)
 
 
-@on_loop
 async def test_a_claim_outlives_a_kill(tmp_path: Path) -> None:
     async with opened(tmp_path / "here") as store:
         await begin(store)
@@ -240,7 +229,6 @@ async def test_a_claim_outlives_a_kill(tmp_path: Path) -> None:
 # ---- while it runs ------------------------------------------------------------------------------
 
 
-@on_loop
 async def test_who_stops_waiting_leaves_nothing_half_done(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await store.save_conversation(conversation())
@@ -258,7 +246,6 @@ async def test_who_stops_waiting_leaves_nothing_half_done(tmp_path: Path) -> Non
         assert [f"m{each.iteration}" for each in steps] == [each.message_id for each in said]
 
 
-@on_loop
 async def test_the_tables_follow_though_nobody_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -276,7 +263,6 @@ async def test_the_tables_follow_though_nobody_reads(
         await followed.wait()
 
 
-@on_loop
 async def test_versions_and_the_journal_stay_few(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -293,7 +279,6 @@ async def test_versions_and_the_journal_stay_few(
         assert [each.iteration for each in found] == list(range(20))
 
 
-@on_loop
 async def test_large_tables_get_indexes_and_answer_the_same(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await begin(store)
@@ -309,7 +294,6 @@ async def test_large_tables_get_indexes_and_answer_the_same(tmp_path: Path) -> N
         assert [each.iteration for each in some.steps] == [1199, 1200]
 
 
-@on_loop
 async def test_a_closed_store_says_so(tmp_path: Path) -> None:
     store = await LanceRuntimeStore.open(tmp_path)
     await store.close()
@@ -322,7 +306,6 @@ async def test_a_closed_store_says_so(tmp_path: Path) -> None:
 # ---- damage -------------------------------------------------------------------------------------
 
 
-@on_loop
 async def test_what_another_program_put_into_the_tables_of_a_closed_store_stays(
     tmp_path: Path,
 ) -> None:
@@ -338,7 +321,6 @@ async def test_what_another_program_put_into_the_tables_of_a_closed_store_stays(
 
 
 @pytest.mark.parametrize("part", ["_versions", "data"])
-@on_loop
 async def test_a_damaged_table_is_said_to_be(tmp_path: Path, part: str) -> None:
     async with opened(tmp_path) as store:
         await begin(store)

@@ -30,7 +30,6 @@ from agentstepper_nb.store.runtime.conformance.suite import (
 )
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore, queue, reads, writing
 from agentstepper_nb.store.runtime.sqlite.reads import sessions
-from tests.helpers.loops import on_loop
 
 HOT = {
     "claim": (queue.CLAIM, {"owner": "one", "until": 1.0}),
@@ -51,7 +50,6 @@ async def inside(store: SqliteRuntimeStore, work: Callable[[sqlite3.Connection],
 
 
 @pytest.mark.parametrize("name", HOT)
-@on_loop
 async def test_each_statement_of_a_claim_looks_into_an_index(name: str) -> None:
     store = SqliteRuntimeStore(None)
 
@@ -86,7 +84,6 @@ READS: dict[str, Callable[[sqlite3.Connection], object]] = {
 
 
 @pytest.mark.parametrize("name", READS)
-@on_loop
 async def test_what_is_listed_is_read_in_the_order_of_an_index(name: str) -> None:
     store = SqliteRuntimeStore(None)
 
@@ -183,7 +180,6 @@ async def cost(
 
 
 @pytest.mark.parametrize("fill", [of_one_session, of_many_sessions, of_others, of_done, of_steps])
-@on_loop
 async def test_a_claim_costs_the_same_at_any_size(
     fill: Callable[[RuntimeStore, int], object],
 ) -> None:

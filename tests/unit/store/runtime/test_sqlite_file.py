@@ -36,7 +36,6 @@ from agentstepper_nb.store.runtime.sqlite import (
     open_runtime_store,
 )
 from agentstepper_nb.store.sqlite import migrate, opening
-from tests.helpers.loops import on_loop
 
 ROOT = Path(__file__).parents[4]
 LOGGER = "agentstepper_nb.store.runtime"
@@ -62,7 +61,6 @@ def aside(path: Path) -> list[str]:
 # ---- opening --------------------------------------------------------------------------------------
 
 
-@on_loop
 async def test_a_new_one_is_its_owner_s_alone_and_synced_whole(path: Path) -> None:
     await fill(path)
     assert [each.name for each in path.parent.iterdir()] == [path.name]  # its journal is emptied
@@ -73,7 +71,6 @@ async def test_a_new_one_is_its_owner_s_alone_and_synced_whole(path: Path) -> No
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-@on_loop
 async def test_it_opens_beside_the_runs(tmp_path: Path) -> None:
     from agentstepper_nb.store import open_store
 
@@ -85,7 +82,6 @@ async def test_it_opens_beside_the_runs(tmp_path: Path) -> None:
     runs.close()
 
 
-@on_loop
 async def test_others_rights_are_taken_away(path: Path) -> None:
     await fill(path)
     path.chmod(0o644)
@@ -100,7 +96,6 @@ def test_a_folder_that_cannot_be_used(path: Path) -> None:
 
 
 @pytest.mark.parametrize("durability", Durability)
-@on_loop
 async def test_a_closed_one_says_so_and_has_all(path: Path, durability: Durability) -> None:
     store = open_runtime_store(path.parent, durability)
     asks = [asyncio.ensure_future(create(store, f"{n}")) for n in range(3)]
@@ -116,7 +111,6 @@ async def test_a_closed_one_says_so_and_has_all(path: Path, durability: Durabili
 
 
 @pytest.mark.parametrize("durability", Durability)
-@on_loop
 async def test_all_is_synced_soon_whoever_goes_on_writing(
     path: Path, durability: Durability, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,7 +128,6 @@ async def test_all_is_synced_soon_whoever_goes_on_writing(
 # ---- versions -------------------------------------------------------------------------------------
 
 
-@on_loop
 async def test_a_newer_one_is_refused_by_name(path: Path) -> None:
     await fill(path)
     with closing(sqlite3.connect(path)) as connection:
@@ -163,7 +156,6 @@ def next_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[s
     return migrates
 
 
-@on_loop
 async def test_an_older_one_is_migrated_and_a_copy_is_left(
     path: Path, next_version: Callable[[str], None], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -182,7 +174,6 @@ async def test_an_older_one_is_migrated_and_a_copy_is_left(
         assert connection.execute("SELECT count(*) FROM actions").fetchone() == (51,)
 
 
-@on_loop
 async def test_a_migration_happens_whole_or_not_at_all(
     path: Path, next_version: Callable[[str], None]
 ) -> None:
@@ -209,7 +200,6 @@ async def test_a_migration_happens_whole_or_not_at_all(
     ],
     ids=["empty", "cut early", "cut", "other", "a column's name"],
 )
-@on_loop
 async def test_what_cannot_be_read_is_put_aside_and_a_new_one_begins(
     path: Path, damage: Callable[[bytes], bytes], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -228,7 +218,6 @@ async def test_what_cannot_be_read_is_put_aside_and_a_new_one_begins(
     assert f"It is kept as {name}, and a new one begins" in caplog.text
 
 
-@on_loop
 async def test_a_page_that_is_hurt_is_told_where_it_is_read(path: Path) -> None:
     await fill(path)
     data = path.read_bytes()
@@ -247,7 +236,6 @@ async def test_a_page_that_is_hurt_is_told_where_it_is_read(path: Path) -> None:
     await store.close()
 
 
-@on_loop
 async def test_a_row_that_is_hurt_is_named(path: Path) -> None:
     await fill(path)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
@@ -258,7 +246,6 @@ async def test_a_row_that_is_hurt_is_named(path: Path) -> None:
     await store.close()
 
 
-@on_loop
 async def test_a_row_that_is_hurt_is_in_nobody_s_way(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -301,7 +288,6 @@ async def limit(store: SqliteRuntimeStore, more: int) -> None:
     await store._writer.call(set_limit)
 
 
-@on_loop
 async def test_a_full_disk_refuses_what_has_no_room_and_goes_on(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

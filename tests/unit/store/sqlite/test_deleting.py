@@ -30,12 +30,10 @@ from agentstepper_nb.store.sqlite import writer
 from agentstepper_nb.store.sqlite.marks import Marks
 from agentstepper_nb.store.sqlite.opening import STORE_FILE
 from tests.helpers.growth import grow, size
-from tests.helpers.loops import on_loop
 from tests.helpers.tables import tabled
 from tests.unit.store.sqlite.telling import keep, told
 
 
-@on_loop
 async def test_of_a_deleted_run_no_byte_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,7 +111,6 @@ def _bytes(path: Path) -> bytes:
         return b""
 
 
-@on_loop
 async def test_what_is_to_go(store: SqliteStore) -> None:
     def ended(name: str, at: float, **fields: object) -> Record:
         run = Run(id=name, name=name, program="P", started_at=at, state=RunState.IDLE)
@@ -135,7 +132,6 @@ async def test_what_is_to_go(store: SqliteStore) -> None:
     assert await store.expired(None, size - 50) == ["a"]
 
 
-@on_loop
 async def test_no_more_goes_than_there_is_too_much_of(store: SqliteStore) -> None:
     runs = [Run(id=f"{at:03}", name="N", program="P", started_at=at) for at in range(300)]
     ended = [replace(run, state=RunState.IDLE, ended_at=run.started_at + 1) for run in runs]

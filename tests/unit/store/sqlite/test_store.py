@@ -28,7 +28,6 @@ from agentstepper_nb.store import SqliteStore, open_store
 from agentstepper_nb.store.sqlite import writer
 from agentstepper_nb.store.sqlite.marks import Marks, remembered
 from agentstepper_nb.store.sqlite.opening import STORE_FILE
-from tests.helpers.loops import on_loop
 from tests.helpers.stage import Stage
 from tests.helpers.tables import tabled
 from tests.unit.store.sqlite.telling import keep, told
@@ -46,7 +45,6 @@ def test_a_folder_has_one_owner(tmp_path: Path, store: SqliteStore) -> None:
     open_store(tmp_path).close()
 
 
-@on_loop
 async def test_files_of_version_1_are_taken_in_once_and_go_with_their_run(tmp_path: Path) -> None:
     recorded = ROOT / "tests" / "wire" / "recorded.run"
     logs = tmp_path / "logs"
@@ -113,7 +111,6 @@ def test_a_list_of_runs_that_cannot_be_read_is_refused_in_words(tmp_path: Path) 
 # ---- keeping ----------------------------------------------------------------------------------------
 
 
-@on_loop
 async def test_an_append_is_kept_whole_or_not_at_all(store: SqliteStore) -> None:
     stage = told()
     await keep(store, stage.records)
@@ -126,7 +123,6 @@ async def test_an_append_is_kept_whole_or_not_at_all(store: SqliteStore) -> None
     assert "could not be kept" in ((await store.info()).trouble or "")
 
 
-@on_loop
 async def test_a_released_breakpoint_waits_for_nobody_where_that_is_chosen(tmp_path: Path) -> None:
     store = open_store(tmp_path, Durability.RELAXED)
     done: list[str] = []
@@ -136,7 +132,6 @@ async def test_a_released_breakpoint_waits_for_nobody_where_that_is_chosen(tmp_p
     store.close()
 
 
-@on_loop
 async def test_trouble_is_told_on_the_loop(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,7 +166,6 @@ async def test_trouble_is_told_on_the_loop(
     assert done == ["kept"]
 
 
-@on_loop
 async def test_what_comes_after_the_end_is_not_lost_in_silence(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -181,7 +175,6 @@ async def test_what_comes_after_the_end_is_not_lost_in_silence(
     assert "came after the end of the store" in caplog.text
 
 
-@on_loop
 async def test_a_callback_that_fails_does_not_stop_the_others(store: SqliteStore) -> None:
     failed: list[dict[str, object]] = []
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: failed.append(context))
@@ -208,7 +201,6 @@ def test_a_kill_loses_nothing_that_was_told(tmp_path: Path) -> None:
     assert int(found.stdout) > 10
 
 
-@on_loop
 async def test_reading_goes_on_while_it_is_written(store: SqliteStore) -> None:
     stage = told()
     await keep(store, stage.records)
