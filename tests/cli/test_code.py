@@ -259,6 +259,7 @@ def test_ctrl_c_cancels_an_answer_and_twice_it_ends(start: Start) -> None:
     ends(terminal, 130)
 
 
+@pytest.mark.soak  # the one before has Ctrl+C at an answer
 def test_ctrl_c_at_an_approval_takes_the_question_back(start: Start) -> None:
     terminal = start("run rm -rf build")
     terminal.expect(r"\[a\]pprove")
@@ -268,6 +269,7 @@ def test_ctrl_c_at_an_approval_takes_the_question_back(start: Start) -> None:
     ends(terminal, 130)
 
 
+@pytest.mark.soak  # tests/cli/test_step types on a terminal
 def test_a_line_is_edited_completed_and_remembered(start: Start, home: Path) -> None:
     terminal = start("--data", str(home / "data"))
     terminal.expect(PROMPT)

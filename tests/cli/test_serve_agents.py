@@ -150,6 +150,7 @@ def test_the_first_use_starts_a_worker_and_another_where_it_is_killed(
     assert gone(other)
 
 
+@pytest.mark.soak  # tests/runtime/test_killing kills a worker and a Core
 def test_one_by_hand_stays_while_the_core_is_killed_and_comes_back(
     serve: Serve, by_hand: Callable[..., ByHand], home: Path
 ) -> None:
