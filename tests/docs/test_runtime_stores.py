@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import runpy
 import sys
 import tempfile
@@ -50,7 +51,7 @@ def test_the_tables_are_read_as_printed(
         await write(store, steps=(step(iteration=0), step(iteration=1)))
         await store.close()
 
-    kept()
+    asyncio.run(kept())
     write_files(PAGE, tmp_path)
     monkeypatch.chdir(tmp_path)
     runpy.run_path("read_steps.py")
