@@ -183,7 +183,7 @@ def test_what_differs_between_two_runs_is_in_sight(gallery: Gallery, width: int)
 #: Say something more in a chat, as its newest message.
 SAY = """([id, content]) => {
     const { chat } = window.gallery;
-    return chat.say({ ...chat.sessions.get('s').messages.at(-1), id, content });
+    return chat.tells({ ...chat.sessions.get('s').messages.at(-1), id, content });
 }"""
 #: How far a chat is from its end.
 TO_END = """() => {
