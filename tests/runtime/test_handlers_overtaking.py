@@ -9,7 +9,6 @@ from typing import Any
 from agentstepper_nb.hub.runtime import Runtime
 from agentstepper_nb.protocol.runtime import ActionKind, ActionStatus, SessionStatus
 from agentstepper_nb.protocol.runtime_asks import Claim, Claimed, Write, Written
-from tests.helpers.loops import settle
 from tests.runtime.house import Core, a_core
 
 
@@ -37,7 +36,8 @@ class SlowAnswers:
         written = await self._runtime.write(ask)
         if any(each.kind is ActionKind.CREATE for each in written.actions):
             await self._claimed.wait()
-            await settle()  # its handler gets far
+            for _ in range(50):  # its handler gets far
+                await asyncio.sleep(0)
         return written
 
 

@@ -74,10 +74,11 @@ def test_a_pipe_behind_a_link_and_one_for_the_whole_repository(
 
 @pytest.mark.parametrize("name", [".gitignore", "below/.gitignore"])
 def test_a_pipe_with_the_name_of_an_ignore_file_is_named(
-    folder: Path, watch: Open, name: str
+    folder: Path, watch: Open, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_repository(folder)
     workspace = watch()
+    monkeypatch.setattr(command, "LIMIT_S", 1.0)  # git itself waits for the pipe
     make_pipe(folder / name)
     (folder / name).with_name("x").write_text("new\n")
     with pytest.raises(WorkspaceError, match=f"{name} is a pipe.*: remove it"):
