@@ -42,7 +42,7 @@ test: ## All tests but the long ones; every part is run and timed, whatever fail
 
 # Two runs: pytest-jupyter may load its plugin only where its folder is what pytest is started on.
 test-fast: $(INSTALLED) js third-party kernels ## Everything in tests/ that needs no browser
-	$(BIN)/python -m pytest $(PARALLEL); fast=$$?; \
+	$(BIN)/python -m pytest $(PARALLEL_FAST); fast=$$?; \
 	    $(BIN)/python -m pytest $(PARALLEL) tests/server && exit $$fast
 
 # jupyter_core of those days says that its paths will move.
