@@ -311,7 +311,7 @@ class AgentProtocol:
 
     def _start_over(self, run: RunProtocol) -> None:
         """Let a run have a connection of its own: one that isn't open yet fails as soon as any other."""
-        run.greeted_at = None
+        run.greeted_at, run.effects = None, []  # what it left here is done here
         del self.runs[run.id]
         self._timed.pop(run.id, None)
         self._effects.append(run.listener.needs_connection)

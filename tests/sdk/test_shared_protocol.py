@@ -226,3 +226,19 @@ class SharedConnection(RuleBasedStateMachine):
 
 TestSharedConnection = SharedConnection.TestCase
 TestSharedConnection.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
+
+
+def test_a_run_that_moves_takes_no_effects_of_others_along() -> None:
+    waiting, endpoint = Waiting(), Endpoint("ws://127.0.0.1:1")
+    stays, moves = Told(), Told()
+    first = a_run(waiting, "a", stays)
+    second = a_run(waiting, "b", moves)
+    old, new = (AgentProtocol(endpoint, lambda: None) for _ in range(2))
+    old.add(first)
+    old.add(second)
+    old.opened(first, None)  # a Core of version 1: the second run needs a connection of its own
+    new.add(second)
+    for effect in (*old.drain(), *new.drain()):
+        effect()
+    assert (stays.opened_with, moves.opened_with) == ([None], [])
+    assert (stays.moves, moves.moves) == (0, 1)
