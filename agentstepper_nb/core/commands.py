@@ -28,8 +28,7 @@ from ..protocol.stops import MOST_STOPS, Price, Stop
 from ..protocol.values import AgentState, AnswerKind, Breakpoint, Commit, Note, Risk
 from .checks import NOT_ASKED, check_denial, check_edit, check_step
 from .fold import RunStatus
-from .halt_policy import HaltPolicy
-from .states import Rule, Signal, rules
+from .states import HaltPolicy, Rule, Signal, rules
 from .stops import check
 from .summaries import named_call
 from .transitions import STOPPED, Output, Saved, Transitions, Verdict

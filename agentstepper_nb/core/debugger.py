@@ -3,7 +3,7 @@
 Every input is one method call with the time passed in. It consults `states.RULES`, moves the state and
 returns what to do, in order: `Saved` records, to store and then to tell the UIs, `Leased`, and `Reply`s
 to the agent. `Debugger` has what agents send, its `commands` what people do; both are made of
-`transitions`, which move the state, and of `halt_policy`.
+`transitions`, which move the state, and of `states.HaltPolicy`.
 
 The state itself is `fold.Runs`, which only the records move. An input that is refused raises, and
 nothing happens.
@@ -46,10 +46,10 @@ from ..protocol.values import (
 from .checks import NOT_ASKED, check_denial, check_event, check_form, duplicate, opened_event
 from .commands import Commands
 from .fold import OpenEvent, RunStatus
-from .halt_policy import HaltPolicy
-from .rows import PLAIN, Vocabulary
+from .rows import PLAIN, Vocabulary, row_in_words
 from .states import (
     Act,
+    HaltPolicy,
     Signal,
     answer_at_once,
     attached_run,
@@ -372,7 +372,8 @@ class Debugger:
         self._moves.emit(EventSaved(event=event))
         self._moves.emit(BreakpointSaved(breakpoint=row))
         ended = ended_run(status.run, ending, at, failure)
-        ended = replace(ended, exit_code=exit_code, last_event=last)
+        did_last = None if last is None else row_in_words(last)
+        ended = replace(ended, exit_code=exit_code, last_event=did_last)
         self._moves.emit(RunChanged(run=ended))
         self.halts.end(run_id)
         return self._moves.drain()

@@ -10,7 +10,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -38,8 +38,17 @@ from ..protocol.records import (
     StopSaved,
 )
 from ..protocol.stops import Price, Stop
-from ..protocol.values import Breakpoint, Commit, Event, EventKind, Run, RunState, StopHits, Usage
-from .rows import row_in_words
+from ..protocol.values import (
+    Breakpoint,
+    Commit,
+    Event,
+    EventKind,
+    Run,
+    RunState,
+    Side,
+    StopHits,
+    Usage,
+)
 
 #: Into how many parts they are put, so that none grows long.
 _PARTS: Final = 256
@@ -97,6 +106,15 @@ Number = TypeVar("Number", int, float)
 _HITS: Final = 1000
 
 
+class LastRow(NamedTuple):
+    """What a run did last, for the case that it breaks off: `rows.row_in_words` puts it into words."""
+
+    kind: EventKind
+    side: Side | None  # None for a debug message
+    name: str | None
+    seq: int
+
+
 @dataclass
 class OpenEvent:
     """An event that may still get breakpoints."""
@@ -120,7 +138,7 @@ class RunStatus:
     pending: dict[str, Breakpoint] = field(default_factory=dict)  # oldest first
     proof: Proof | None = None  # by what its agent is known; None: it can't come back
     heard: int = 0  # the number of its agent's last message
-    last: str | None = None  # its last row, in words
+    last: LastRow | None = None
 
 
 @dataclass
@@ -193,15 +211,17 @@ class Runs:
         status.ended.add(event.id)
         if event.kind is EventKind.DEBUG_MESSAGE:
             status.rows.add(event.id)
-            status.last = row_in_words(event)
+            status.last = LastRow(event.kind, None, event.name, event.seq)
             status.run = replace(status.run, rows=event.seq)
 
     def _add_breakpoint(self, record: BreakpointSaved) -> Breakpoint:
         breakpoint = record.breakpoint
         status = self.status[breakpoint.run]
         status.rows.add(breakpoint.id)
-        status.last = row_in_words(breakpoint)
-        usage = _sum(status.run.usage, breakpoint.usage)
+        status.last = LastRow(breakpoint.kind, breakpoint.side, breakpoint.name, breakpoint.seq)
+        usage = status.run.usage
+        if breakpoint.usage is not None:
+            usage = _sum(usage, breakpoint.usage)
         hits = _hit(status.run.hits, breakpoint) if breakpoint.stops else status.run.hits
         status.run = replace(status.run, rows=breakpoint.seq, usage=usage, hits=hits)
         opened = status.open.get(breakpoint.event)
@@ -287,10 +307,10 @@ APPLIERS: Final[dict[type[Record], Callable[[Runs, Any], Breakpoint | None]]] = 
 }
 
 
-def _sum(so_far: Usage | None, more: Usage | None) -> Usage | None:
+def _sum(so_far: Usage | None, more: Usage) -> Usage:
     """Tokens and costs of two together; what neither tells stays untold, what one estimates is so."""
-    if so_far is None or more is None:
-        return so_far or more
+    if so_far is None:
+        return more
     return Usage(
         input_tokens=_plus(so_far.input_tokens, more.input_tokens),
         output_tokens=_plus(so_far.output_tokens, more.output_tokens),

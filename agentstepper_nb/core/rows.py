@@ -18,6 +18,7 @@ from ..protocol.values import (
     Side,
     utf8_bytes,
 )
+from .fold import LastRow
 from .summaries import Summarizer, one_line, plain, summarize
 
 
@@ -148,9 +149,8 @@ _SPOKEN: Final[dict[tuple[EventKind, Side | None], str]] = {
 _NAME: Final = 80
 
 
-def row_in_words(spoken: Breakpoint | Event) -> str:
+def row_in_words(spoken: Breakpoint | LastRow) -> str:
     """What happened and where: “tool call run_tests (row 12)”."""
-    side = spoken.side if isinstance(spoken, Breakpoint) else None
-    words = _SPOKEN[spoken.kind, side]
+    words = _SPOKEN[spoken.kind, spoken.side]
     name = one_line(spoken.name[:_NAME]) if spoken.name else ""
     return f"{words} {name} (row {spoken.seq})" if name else f"{words} (row {spoken.seq})"

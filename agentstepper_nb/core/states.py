@@ -10,6 +10,9 @@ STEP       the agent runs and will halt at its next breakpoint
 CONTINUE   the agent runs and halts where a stop or an approval says so
 DETACHED   the agent is away; what may be done is what might be done if it were there
 ========== ===================================================================================
+
+`HaltPolicy` says which signal a breakpoint is: an agent that has a lease decides which stops hit, or
+else the run's stops do, here.
 """
 
 from __future__ import annotations
@@ -19,11 +22,14 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
+from ..protocol.records import RunHistory
+from ..protocol.stops import Reaction
 from ..protocol.values import (
     CHANGES_LOST,
     AgentState,
     AnswerKind,
     Breakpoint,
+    Commit,
     Ending,
     Event,
     EventKind,
@@ -34,6 +40,11 @@ from ..protocol.values import (
     RunState,
     Side,
 )
+from .fold import Runs
+from .stops import Stops, changed_paths, point_of, replay
+
+#: Characters of what a condition failed with: as an agent's stops make it, since it stands in its row.
+_ERROR: Final = 1000
 
 
 class Signal(Enum):
@@ -118,18 +129,14 @@ RULES: Final[dict[RunState, dict[Signal, Rule]]] = {
 }
 
 
-def passes(rule: Rule, mode: Mode) -> bool:
-    """Whether a new breakpoint is answered at once: in CONTINUE only approvals are pending."""
-    return rule.act is Act.PASS or (rule.act is Act.FOLLOW and mode is Mode.CONTINUE)
-
-
 def answer_at_once(run: Run, rule: Rule, breakpoint: Breakpoint) -> AnswerKind | None:
     """The answer to a breakpoint that doesn't halt; None where it becomes pending."""
     if not breakpoint.waits:
         return AnswerKind.RESUME
     if run.stopping:
         return AnswerKind.STOP
-    return AnswerKind.RESUME if passes(rule, run.mode) else None
+    passes = rule.act is Act.PASS or (rule.act is Act.FOLLOW and run.mode is Mode.CONTINUE)
+    return AnswerKind.RESUME if passes else None
 
 
 def rules(run: Run) -> dict[Signal, Rule]:
@@ -137,6 +144,92 @@ def rules(run: Run) -> dict[Signal, Rule]:
     if run.state is RunState.DETACHED:
         return RULES[shown_state(run.mode, pending=bool(run.pending), ended=False)]
     return RULES[run.state]
+
+
+class HaltPolicy:
+    """What stops make of the breakpoints of agents that have no lease.
+
+    Args:
+        runs: The state of all runs.
+    """
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+        #: Of each live run that is known since it began; None where its agent decides.
+        self._engines: dict[str, Stops | None] = {}
+
+    def begin(self, run: Run) -> None:
+        """A run begins."""
+        self._engines[run.id] = Stops(run.program, self._runs.stops.values())
+
+    def end(self, run_id: str) -> None:
+        """A run has ended."""
+        self._engines.pop(run_id, None)
+
+    def set_stops(self) -> None:
+        """The stops are others now."""
+        for engine in self._engines.values():
+            if engine is not None:
+                engine.set(self._runs.stops.values())
+
+    def touch(self, commit: Commit) -> None:
+        """Files of a run's workspace were changed."""
+        engine = self._engines.get(commit.run)
+        if engine is not None:
+            engine.touch(changed_paths(commit.changes))
+
+    def judge(self, run: Run, breakpoint: Breakpoint, *, leased: bool) -> Breakpoint:
+        """A breakpoint with the stops that hit there.
+
+        Args:
+            run: The run.
+            breakpoint: The breakpoint, which was just reached.
+            leased: Whether the agent decided which stops hit.
+        """
+        if leased:
+            self._engines[run.id] = None
+            error = breakpoint.stop_error
+            if error is None or len(error) <= _ERROR:
+                return breakpoint
+            return replace(breakpoint, stop_error=error[: _ERROR - 1] + "…")
+        if self._engines.get(run.id) is None:
+            self.begin(run)
+        engine = self._engines[run.id]
+        assert engine is not None
+        verdict = engine.reach(point_of(breakpoint))
+        return replace(breakpoint, stops=verdict.hits, stop_error=verdict.error)
+
+    def signal(self, run: Run, breakpoint: Breakpoint) -> Signal:
+        """What a breakpoint is to its run. What doesn't wait can't halt, and Stop answers the rest."""
+        if not breakpoint.waits or run.stopping:
+            return Signal.BREAKPOINT
+        # A stop that hit may have been changed since.
+        hit = (self._runs.stops.get(id) for id in breakpoint.stops)
+        halts = any(stop and stop.enabled and stop.then is Reaction.HALT for stop in hit)
+        if halts or breakpoint.stop_error is not None:
+            return Signal.HIT
+        return Signal.BREAKPOINT if breakpoint.approval is None else Signal.ASKED
+
+    def lacks_memory(self, run_id: str) -> bool:
+        """Whether nobody here knows what a run's stops remember: the run lives, and began under another
+        Core.
+        """
+        return run_id in self._runs.live and run_id not in self._engines
+
+    def remember(self, run_id: str, history: RunHistory | None) -> None:
+        """Let a live run's stops know what came before.
+
+        Args:
+            run_id: The run; where the run has ended meanwhile, nothing is done.
+            history: All of the run; None where it can't be read, so that the stops begin anew.
+        """
+        if not self.lacks_memory(run_id):
+            return
+        run = self._runs.status[run_id].run
+        engine = self._engines[run_id] = Stops(run.program, self._runs.stops.values())
+        if history is not None:
+            for _ in replay(engine, history):
+                pass  # what the stops say of a row was said when the row was reached
 
 
 def leased_mode(run: Run) -> Mode:

@@ -27,6 +27,7 @@ from ..protocol.values import (
     Approval,
     Breakpoint,
     Commit,
+    EventKind,
     Mode,
     Run,
 )
@@ -228,6 +229,8 @@ class Transitions:
 
     def state_past(self, breakpoint: Breakpoint, answer: AnswerKind) -> AgentState:
         """What the agent does once a breakpoint was answered."""
+        if breakpoint.kind is not EventKind.CUSTOM:
+            return state_after(breakpoint.kind, breakpoint.side, answer)
         custom = self._vocabulary.event_type(breakpoint).state
         return state_after(breakpoint.kind, breakpoint.side, answer, custom)
 

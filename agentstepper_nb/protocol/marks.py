@@ -47,6 +47,8 @@ def edited_mark(sent: Any, edit: Any) -> str | None:
     for key, path in left.items():
         if key not in known:
             return _refusal(path, json.loads(key))
+    if not known:
+        return None
     for path, mark in _replaced(sent, edit, ""):
         if _key(mark) not in left:
             return _refusal(path, mark)

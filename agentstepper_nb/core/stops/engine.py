@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ...errors import ProtocolError
 from ...protocol.records import RunHistory
 from ...protocol.stops import Reaction, Stop, StopTrial
-from ...protocol.values import Breakpoint, Commit, EventKind, FileChange
+from ...protocol.values import Breakpoint, Commit, EventKind, FileChange, Side
 from .conditions import condition_of, parse
 from .evaluation import ConditionError
 from .view import View
@@ -71,7 +71,7 @@ class Stops:
 
     def reach(self, point: Point) -> Verdict:
         """A breakpoint was reached: to be called once for each of the run, in their order."""
-        self._totals.add(point)
+        count(self._totals, point)
         view: View | None = None
         hits: list[str] = []
         halts = False
@@ -89,6 +89,16 @@ class Stops:
         if not hits and error is None:
             return _NOTHING
         return Verdict(tuple(hits), halts or error is not None, error)
+
+
+def count(totals: Totals, point: Point) -> None:
+    """Count a breakpoint in a run's totals, which watches and conditions read."""
+    if point.side is Side.BEGIN:
+        totals.events += 1
+    usage = point.usage
+    if usage is not None:
+        totals.tokens += (usage.input_tokens or 0) + (usage.output_tokens or 0)
+        totals.cost += usage.cost or 0.0
 
 
 class _Armed:

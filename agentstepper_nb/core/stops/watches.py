@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from fnmatch import translate
 from hashlib import blake2b
 from typing import NamedTuple, assert_never
@@ -71,24 +72,13 @@ class Place:
         )
 
 
+@dataclass(slots=True)
 class Totals:
-    """What a run has used so far."""
+    """What a run has used so far; `engine.count` adds a breakpoint."""
 
-    __slots__ = ("cost", "events", "tokens")
-
-    def __init__(self) -> None:
-        self.tokens = 0
-        self.cost = 0.0  # US dollars
-        self.events = 0  # that began
-
-    def add(self, point: Point) -> None:
-        """Count a breakpoint in."""
-        if point.side is Side.BEGIN:
-            self.events += 1
-        usage = point.usage
-        if usage is not None:
-            self.tokens += (usage.input_tokens or 0) + (usage.output_tokens or 0)
-            self.cost += usage.cost or 0.0
+    tokens: int = 0
+    cost: float = 0.0  # US dollars
+    events: int = 0  # that began
 
 
 class Watch:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.core.stops import Point
+from agentstepper_nb.core.stops.engine import count
 from agentstepper_nb.core.stops.evaluation import ConditionError
 from agentstepper_nb.core.stops.watches import Totals
 from agentstepper_nb.protocol.values import EventKind, Failure, Outcome, Usage
@@ -133,7 +134,7 @@ def test_a_call_whose_arguments_are_malformed() -> None:
 def test_what_the_run_has_used() -> None:
     totals = Totals()
     for each in (QUERY, USED, CALL, FAILED, USED):
-        totals.add(each)
+        count(totals, each)
     assert value("[run.tokens, run.cost, run.events]", totals=totals) == [14, 0.5, 2]
 
 
