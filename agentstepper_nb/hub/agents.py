@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 
 from ..core import Leased
 from ..core.summaries import one_line
 from ..errors import ProtocolError
 from ..protocol.values import AnswerKind, Breakpoint, Commit
 from .connection import Connection
-from .edit_checks import EditChecks
+from .message_sequence import EditChecks
 from .refusals import refusal
 from .service import RunService
 
@@ -22,13 +21,6 @@ class AgentSession(ABC):
         self.hub = hub
         self.connection = connection
         self.run: str | None = None  # the live run it speaks for
-
-    def _guard(self, text: str, take: Callable[[], None]) -> None:
-        """Take a message; what that raises is the answer."""
-        try:
-            take()
-        except Exception as error:
-            self._refuse(error, text)
 
     def receive_binary(self) -> None:
         """A binary frame came: refused, and the connection goes on."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from typing import Final
 
 from msgspec import Raw
@@ -61,7 +60,10 @@ class AgentSessionV1(AgentSession):
     def receive(self, text: str) -> None:
         """A text frame came."""
         if not (self.hub.closing or self._is_over):
-            self._guard(text, partial(self._receive, text))
+            try:
+                self._receive(text)
+            except Exception as error:
+                self._refuse(error, text)
 
     def closed(self) -> None:
         """The connection is gone."""

@@ -21,12 +21,11 @@ from ..protocol.joined import joined
 from ..protocol.pieces import Receiver
 from ..protocol.records import Proof
 from ..protocol.values import AnswerKind, Breakpoint, EventKind, Run
-from . import arrivals, endings, questions
+from . import agent_codec, endings, questions
 from .agents import AgentSession, what
 from .connection import Connection, Rights
-from .edit_checks import EditChecks
 from .hellos import GREETED, check_version, recognized
-from .intake import Acknowledgements, Intake, Turns
+from .message_sequence import Acknowledgements, EditChecks, Intake, Turns
 from .presence import Who
 from .service import RunService
 from .timelines import timeline
@@ -97,7 +96,9 @@ class AgentSessionV2(AgentSession):
             self._owed.add(breakpoint.id)
             return
         self._owed.discard(breakpoint.id)
-        self._send(v2.Answered(breakpoint=breakpoint.id, answer=arrivals.told(breakpoint, answer)))
+        self._send(
+            v2.Answered(breakpoint=breakpoint.id, answer=agent_codec.told(breakpoint, answer))
+        )
 
     def let(self, lease: Leased) -> None:
         """Send a lease; before the welcome nothing else is heard."""
@@ -123,24 +124,23 @@ class AgentSessionV2(AgentSession):
 
     def receive_message(self, envelope: Envelope, text: str) -> None:
         """A message came whose envelope was read."""
-        self._guard(text, partial(self._receive, envelope, text))
-
-    def receive_unreadable(self, text: str, error: ProtocolError) -> None:
-        """A message came whose envelope can't be read."""
-        self._guard(text, partial(self._turns.take, text, partial(self._take_unread, text, error)))
-
-    def _receive(self, envelope: Envelope, text: str) -> None:
         if self.deaf:
             return
         try:
-            message = joined(v2.from_agent.decode_body(envelope), self._receiver)
+            message = v2.from_agent.decode_body(envelope)
+            if isinstance(message, v2.BreakpointReached) and message.pieces is not UNSET:
+                message = joined(message, self._receiver)
         except ProtocolError as error:
             if error.code == "unknown_content":
                 self._begin_anew(error)
-                return
-            self._turns.take(text, partial(self._take_unread, text, error))
+            else:
+                self.receive_unreadable(text, error)
         else:
             self._turns.take(text, partial(self._dispatch, envelope, message, text))
+
+    def receive_unreadable(self, text: str, error: ProtocolError) -> None:
+        """A message came that can't be read, or whose envelope can't."""
+        self._turns.take(text, partial(self._take_unread, text, error))
 
     def _take_unread(self, text: str, error: ProtocolError) -> None:
         if self.run is not None and self._intake.refused(decode_address(text).n):
@@ -175,19 +175,15 @@ class AgentSessionV2(AgentSession):
         try:
             outputs = self._carry_out(run, message, id, text)
         finally:
-            self._record(run, outputs, max(len(text), arrivals.size(message)))
+            self._record(run, outputs, max(len(text), agent_codec.size(message)))
 
     def _record(self, run: str, outputs: list[Output], size: int) -> None:
         n = self._intake.heard
         heard = self.hub.debugger.hear(run, n)
-        self.hub.perform([*outputs, *heard], synced=partial(self._kept, n, size))
+        kept = partial(self._acknowledgements.kept, n, size)
+        self.hub.perform([*outputs, *heard], synced=kept)
         if n >= self._sent_before:
             self._caught_up.set()
-
-    def _kept(self, n: int, size: int) -> None:
-        self._acknowledgements.kept(n, size)
-        if self._over:
-            self._acknowledgements.now()
 
     def _carry_out(self, run: str, message: object, id: str | None, text: str) -> list[Output]:
         debugger, now = self.hub.debugger, self.hub.clock()
@@ -195,17 +191,17 @@ class AgentSessionV2(AgentSession):
             case v2.EventBegun(kind=EventKind.PROGRAM_FINISHED):
                 raise ProtocolError("invalid_message", _ENDS_WITH_BYE)
             case v2.EventBegun():
-                return debugger.begin_event(arrivals.event(message, run))
+                return debugger.begin_event(agent_codec.event(message, run))
             case v2.BreakpointReached():
-                reached = self._as_it_waits(arrivals.breakpoint(message, run))
+                reached = self._as_it_waits(agent_codec.breakpoint(message, run))
                 return debugger.reach_breakpoint(reached, now, leased=message.epoch > 0)
             case v2.Withdraw():
                 return debugger.withdraw(run, message.breakpoint, now)
             case v2.Decide(breakpoint=decided, data=data):
                 edit = None if data is UNSET else str(data, "utf-8")
-                return debugger.decide(run, now, decided, arrivals.verdict(message), edit)
+                return debugger.decide(run, now, decided, agent_codec.verdict(message), edit)
             case v2.CommitMade():
-                commit = arrivals.commit(message, run)
+                commit = agent_codec.commit(message, run)
                 self.hub.log.info("%s", what(commit))
                 return debugger.add_commit(commit)
             case v2.MessageAwaited():
@@ -236,6 +232,7 @@ class AgentSessionV2(AgentSession):
     def _bye(self, run: str, bye: v2.Bye) -> None:
         self._over = True
         self.run = None
+        self._acknowledgements.hurry()
         self._edit_checks.end()
         self.hub.drop_agent(run)
         self.hub.finish(run, bye.ending, bye.failure)
@@ -284,7 +281,7 @@ class AgentSessionV2(AgentSession):
     def _open(self, hello: v2.Hello, n: int, proof: Proof) -> list[Output]:
         self.hub.check_store()
         self._intake = Intake(n)
-        outputs = self.hub.debugger.start_run(arrivals.header(hello, self.hub.clock()), proof)
+        outputs = self.hub.debugger.start_run(agent_codec.header(hello, self.hub.clock()), proof)
         self.hub.log.info("run %s of %s started", one_line(hello.run), one_line(hello.program))
         return outputs
 

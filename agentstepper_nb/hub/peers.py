@@ -6,7 +6,7 @@ from typing import Protocol
 
 from ..core import Leased, Saved
 from ..protocol.values import AnswerKind, Breakpoint, StoreInfo
-from .edit_checks import EditChecks
+from .message_sequence import EditChecks
 
 
 class Agent(Protocol):

@@ -33,8 +33,8 @@ from ..protocol.values import (
     StoreInfo,
 )
 from ..store import Store, archive
-from .edit_checks import EditChecks
 from .imports import Imports
+from .message_sequence import EditChecks
 from .peers import Agent, AgentPeer, Listener, View
 from .presence import Presence
 

@@ -80,12 +80,6 @@ class UiSessionV2(UiSession):
         if saved.breakpoint is not None:
             self._tell_row(saved.breakpoint)
 
-    def _tell_header(self, record: _WithHeader) -> None:
-        self._tell_run(record.run)
-
-    def _tell_imported(self, record: records.RunImported) -> None:
-        self._tell_run(record.history.run)
-
     def _tell_deleted(self, record: records.RunDeleted) -> None:
         self._told.pop(record.run, None)
         self._pushes.close(record.run)
@@ -120,9 +114,10 @@ class UiSessionV2(UiSession):
         if self._greeted:
             self._send(v2.StoreChanged(store=info))
 
-    def _tell_run(self, run: Run) -> None:
+    def _tell_run(self, record: _WithHeader | records.RunImported) -> None:
         """Tell a header. Of runs that aren't opened, only what a list of runs shows."""
-        run = bounded_header(run)
+        header = record.history.run if isinstance(record, records.RunImported) else record.run
+        run = bounded_header(header)
         before = self._told.get(run.id)
         self._told[run.id] = run
         if run.id in self._pushes:
@@ -374,11 +369,11 @@ def _listed(run: Run) -> tuple[object, ...]:
 
 #: What tells of a record, by its type; a breakpoint's is told as its row, and the others not at all.
 TELLERS: Final[dict[type[Record], Callable[[UiSessionV2, Any], None]]] = {
-    records.RunStarted: UiSessionV2._tell_header,
-    records.RunChanged: UiSessionV2._tell_header,
-    records.RunRenamed: UiSessionV2._tell_header,
-    records.RunTagged: UiSessionV2._tell_header,
-    records.RunImported: UiSessionV2._tell_imported,
+    records.RunStarted: UiSessionV2._tell_run,
+    records.RunChanged: UiSessionV2._tell_run,
+    records.RunRenamed: UiSessionV2._tell_run,
+    records.RunTagged: UiSessionV2._tell_run,
+    records.RunImported: UiSessionV2._tell_run,
     records.RunDeleted: UiSessionV2._tell_deleted,
     records.EventSaved: UiSessionV2._tell_event,
     records.CommitSaved: UiSessionV2._tell_commit,

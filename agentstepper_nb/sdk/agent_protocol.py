@@ -21,6 +21,7 @@ from ..discover import Endpoint
 from ..errors import ConnectionLostError, ProtocolError
 from ..protocol.agent import Closed, Leave, Part, Welcome, from_agent, to_agent
 from ..protocol.frame import addressed
+from .dialects import Version2
 from .dialing import (
     NO_ANSWER,
     PATIENCE,
@@ -33,9 +34,9 @@ from .dialing import (
     why_lost,
     why_not_opened,
 )
-from .items import Item
 from .run_protocol import RunProtocol, encode_hello
 from .run_state import RunEvent, RunState
+from .send_queue import Item
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
@@ -99,7 +100,7 @@ class AgentProtocol:
         """A connection is there, on which the Core has welcomed a run; None: it is of version 1."""
         self.connected = True
         self.shares = welcome is not None and welcome.shares is True
-        self._first = run.id
+        self._first, run.address = run.id, None
         if run.id not in self.runs:  # given up meanwhile
             self._effects.append(self._hang_up)
             return
@@ -176,27 +177,25 @@ class AgentProtocol:
             self._timed[run.id] = run
             return None
         hello = encode_hello(run.greeting())
-        run.introduced, run.greeted_at = True, now
+        run.introduced, run.greeted_at, run.address = True, now, run.id
         if run.state is RunState.AWAY:
             run.move(RunEvent.GREETED)
         self._carried[run.id] = self._timed[run.id] = run
-        return addressed(hello, self._name(run)).encode()
+        return addressed(hello, run.address).encode()
 
     def _addressed(self, run: RunProtocol, text: bytes | None) -> bytes | None:
         """A text with its run's name, or its first part where it is long and others share."""
         if text is None:
             return None
-        name = self._name(run)
         if len(text) > PART and len(self._carried) > 1:
             whole = text.decode()
             for start in range(0, len(whole), PART):
                 part = Part(text=whole[start : start + PART], last=start + PART >= len(whole))
-                run.outgoing.append(addressed(from_agent.encode(part, run.written), name).encode())
+                run.outgoing.append(
+                    addressed(from_agent.encode(part, run.written), run.address).encode()
+                )
             return run.outgoing.popleft()
-        return text if name is None else addressed(text.decode(), name).encode()
-
-    def _name(self, run: RunProtocol) -> str | None:
-        return None if run.id == self._first else run.id
+        return text if run.address is None else addressed(text.decode(), run.address).encode()
 
     def _make_ready(self, run: RunProtocol) -> None:
         if not run.is_ready:
@@ -227,7 +226,7 @@ class AgentProtocol:
         if self.shares:
             run = self._take_addressed(text, run, now)
         elif run is not None:
-            run.receive_text(text, now)
+            run.receive(run.dialect.decode(text), now)
         if run is not None and run.has_work():
             self._make_ready(run)
 
@@ -249,7 +248,8 @@ class AgentProtocol:
             except Refused as error:
                 self._hear_refusal(run, error, now)
         else:
-            run.receive_message(envelope, message, now)
+            assert isinstance(run.dialect, Version2)
+            run.receive(run.dialect.read(envelope, message), now)
             return run
         return None
 
@@ -341,7 +341,7 @@ class AgentProtocol:
             return
         if self._carried:
             leave = from_agent.encode(Leave(), run.written)
-            self._leaves.append(addressed(leave, self._name(run)).encode())
+            self._leaves.append(addressed(leave, run.address).encode())
         else:
             self.shares = False
             self._effects.append(self._hang_up)

@@ -18,8 +18,8 @@ from msgspec import UNSET, Raw, UnsetType
 from ..errors import ConnectionLostError
 from ..protocol import values
 from ..protocol.agent import AgentMessage, Answer, Decide, Deny, Resume
-from .items import new_future
 from .packing import Packed, Packer, Word
+from .send_queue import new_future
 
 #: Sends messages on the run's link.
 Sender = Callable[[tuple[AgentMessage, ...]], None]

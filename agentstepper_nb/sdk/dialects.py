@@ -29,7 +29,7 @@ from ..protocol.frame import MAX_MESSAGE, Envelope
 from ..protocol.v1 import agent as v1
 from ..protocol.v1.commits import dump_commit
 from ..protocol.values import Commit, EventKind, Side
-from .buffer import Parted, part
+from .send_queue import Parted, part
 
 _TOO_LARGE: Final = (
     "This message has {:.1f} MiB, and a Core of version 1 closes the connection above 1 MiB. Pass "
@@ -44,6 +44,10 @@ class Reply(NamedTuple):
 
     key: str | None  # the breakpoint's or request's id; None: the refused message can't be told
     answer: Answer | Timeline | ProtocolError
+
+
+#: What a run hears from its Core, once it was welcomed.
+CoreReply = Reply | Acknowledged | Lease | CheckEdit
 
 
 class Dialect(Protocol):
@@ -72,7 +76,7 @@ class Dialect(Protocol):
             id: What it is answered under, where it is a request.
         """
 
-    def decode(self, text: str) -> Reply | Acknowledged | Lease | CheckEdit | None:
+    def decode(self, text: str) -> CoreReply | None:
         """Read what the Core sent; None is nothing that anybody waits for."""
 
     def asked(self, breakpoint: str, last: int) -> bool:
@@ -107,13 +111,11 @@ class Version2(Dialect):
         """Whether a breakpoint without an answer is among the messages up to a number."""
         return self._numbers.get(breakpoint, last + 1) <= last
 
-    def decode(self, text: str) -> Reply | Acknowledged | Lease | CheckEdit | None:
+    def decode(self, text: str) -> CoreReply | None:
         """Read what the Core sent."""
         return self.read(*to_agent.decode(text))
 
-    def read(
-        self, envelope: Envelope, message: Struct
-    ) -> Reply | Acknowledged | Lease | CheckEdit | None:
+    def read(self, envelope: Envelope, message: Struct) -> CoreReply | None:
         """Read what the Core sent, and was decoded."""
         if isinstance(message, Acknowledged | Lease | CheckEdit):
             return message

@@ -27,10 +27,10 @@ from ..protocol.agent import (
     Timeline,
 )
 from .edits import Check, EditChecks
-from .items import Waiting, new_future
 from .outbox import Leasehold, Outbox, Uncarried
 from .run_protocol import RunProtocol
 from .run_state import OnDisconnect
+from .send_queue import Waiting, new_future
 from .shared_link import open_run
 
 log = logging.getLogger("agentstepper_nb.sdk")

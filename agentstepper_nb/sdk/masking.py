@@ -13,7 +13,7 @@ from collections.abc import Callable
 from os import fsdecode
 from typing import Any, Final, NamedTuple
 
-from .jsontext import dump, load, walk
+from .jsontext import dump, load
 
 _SUFFIXES: Final = ("KEY", "TOKEN", "SECRET")
 _SHORTEST: Final = 8
@@ -86,11 +86,6 @@ def restorer(originals: dict[str, str]) -> Callable[[str], str]:
         return lambda text: text
     pattern = re.compile("|".join(map(re.escape, originals)))
     return lambda text: pattern.sub(lambda match: originals[match[0]], text)
-
-
-def unmask(value: Any, originals: dict[str, str]) -> Any:
-    """Give an edited JSON value with the originals of its masks."""
-    return walk(value, restorer(originals)) if originals else value
 
 
 class _Secret(NamedTuple):

@@ -35,9 +35,9 @@ from ..protocol.agent import (
 )
 from ..protocol.stops import Price
 from ..protocol.values import PAIRED, EventKind, Mode, Side, Usage
-from .items import Batch, End, Freed, Item, Kind, Mark, Request, Waiting, size_of
 from .run_protocol import RunProtocol
 from .run_state import RunState
+from .send_queue import Batch, End, Freed, Item, Kind, Mark, Request, Waiting, size_of
 
 #: Bytes that may wait for the Core, while it is there and while it is away; then the agent waits. All
 #: runs that share a connection have them together, and each of these may have its share.
@@ -235,8 +235,10 @@ class Leasehold:
                     key = breakpoint
             finally:  # what interrupts this thread here doesn't keep back what was counted
                 self._outbox.queued += size
-                at_once = future is not None or _failed(decided[-1])
-                self._outbox.put(Batch(decided, size, key), at_once=at_once)
+                last = decided[-1]
+                # An exception may be the last that this process has to tell.
+                failed = isinstance(last, BreakpointReached) and last.failure is not None
+                self._outbox.put(Batch(decided, size, key), at_once=failed or future is not None)
         return future
 
     # ---- under the lock -----------------------------------------------------------------------------
@@ -254,7 +256,8 @@ class Leasehold:
         """The messages, with what was decided of the breakpoint that ends them."""
         if not self._expects:
             return messages
-        self._take_up()
+        if self._came:
+            self._take_up()
         for message in messages:
             if isinstance(message, BreakpointReached):
                 decided = self._reach(message)
@@ -312,11 +315,6 @@ class Leasehold:
         while self._early:
             self._stops.reach(self._early.popleft())
         self._early_size = 0
-
-
-def _failed(message: AgentMessage) -> bool:
-    """Whether it tells of an exception, which may be the last that this process has to tell."""
-    return isinstance(message, BreakpointReached) and message.failure is not None
 
 
 def with_cost(usage: Usage | None, model: str | None, prices: Iterable[Price]) -> Usage | None:

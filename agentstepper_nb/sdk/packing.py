@@ -19,7 +19,7 @@ from ..protocol.marks import REPR
 from ..protocol.values import Commit, Failure, FileBody, FileChange
 from .encoding import Shown, show, show_again
 from .jsontext import Dumper, ToJson, dump, load, quick_text, walk
-from .masking import Mask, unmask
+from .masking import Mask, restorer
 
 #: Called with what a value is (`Word`) and the value, before it leaves the process.
 Redact = Callable[[str, Any], Any]
@@ -67,7 +67,8 @@ class Packed(NamedTuple):
 
     def unmasked(self, raw: Raw) -> Any:
         """The value of JSON text, with the secrets that were masked in this for the person."""
-        return unmask(load(bytes(raw)), self.originals)
+        value = load(bytes(raw))
+        return walk(value, restorer(self.originals)) if self.originals else value
 
 
 class Packer:

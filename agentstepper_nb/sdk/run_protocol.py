@@ -13,7 +13,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ..errors import ConnectionLostError
@@ -30,13 +29,23 @@ from ..protocol.agent import (
     Withdraw,
     from_agent,
 )
-from ..protocol.frame import Envelope
 from ..protocol.pieces import Sender
 from ..rpc.backoff import Backoff
-from .buffer import Buffer, Parted
-from .dialects import Dialect, Reply, Version1, Version2
-from .items import Batch, End, Freed, Item, Mark, Request, Turns, Waiting, count_of
+from .dialects import CoreReply, Dialect, Reply, Version1, Version2
 from .run_state import TRANSITIONS, OnDisconnect, RunEvent, RunListener, RunState
+from .send_queue import (
+    Batch,
+    Buffer,
+    End,
+    Freed,
+    Item,
+    Mark,
+    Parted,
+    Request,
+    Turns,
+    Waiting,
+    count_of,
+)
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
@@ -88,17 +97,20 @@ class RunProtocol:
         #: Texts that go before all else: parts of a message.
         self.outgoing: deque[bytes] = deque()
         self.is_ready = False  # whether the connection asks it for messages
+        #: The run, as its messages name it on the connection; None: they don't.
+        self.address: str | None = None
         self.taken = 0  # bytes, of all batches that were taken in
         self.buffer = Buffer()
         self._hello = hello
         self._waiting = waiting
         self._full = full
         self._freed = freed
-        self._dialect: Dialect = Version2()
+        self.dialect: Dialect = Version2()
         self._knows_dialect = patient
         self.introduced = False  # whether a Core may have heard hello
         self._back_late = False
         self._backoff = Backoff(at_once=True)
+        self._was_heard = False  # whether the Core said anything since the last wait
         self._crowd: deque[tuple[str, Resume | None]] = deque()  # who waits for room, and gets what
         self._parked: deque[Batch | Request | Mark | End] = deque()
         self._turns = Turns(waiting)  # where one breakpoint is asked at a time
@@ -112,17 +124,17 @@ class RunProtocol:
     @property
     def resumes(self) -> bool:
         """Whether the run outlives its connections."""
-        return self.on_disconnect != "raise" and self._dialect.resumes
+        return self.on_disconnect != "raise" and self.dialect.resumes
 
     @property
     def snapshots(self) -> bool:
         """Whether the Core, once it is open, has a word for snapshots of the workspace."""
-        return self._knows_dialect and self._dialect.snapshots
+        return self._knows_dialect and self.dialect.snapshots
 
     @property
     def limit(self) -> int:
         """Bytes of the largest message that the Core, once it is open, takes."""
-        return self._dialect.limit
+        return self.dialect.limit
 
     @property
     def away(self) -> bool:
@@ -158,7 +170,7 @@ class RunProtocol:
         if not self.introduced:
             return self._hello
         sent = self.buffer.last
-        asked = (id for id in self._waiting.breakpoints() if self._dialect.asked(id, sent))
+        asked = (id for id in self._waiting.breakpoints() if self.dialect.asked(id, sent))
         heard = self.buffer.acknowledged
         return replace(self._hello, sent=sent, acknowledged=heard, waiting=tuple(asked))
 
@@ -188,7 +200,7 @@ class RunProtocol:
         while self._parked and self._knows_dialect:
             match self._parked.popleft():
                 case Batch() as batch:
-                    if not self._dialect.one_by_one or self._turns.may(batch):
+                    if not self.dialect.one_by_one or self._turns.may(batch):
                         self._take_batch(batch)
                 case Request(id, message):
                     self._take_request(id, message)
@@ -206,7 +218,7 @@ class RunProtocol:
 
     def _take_batch(self, batch: Batch) -> None:
         self.taken += batch.size
-        refusal = self._dialect.refusal(batch.messages)
+        refusal = self.dialect.refusal(batch.messages)
         if refusal is not None:
             log.warning("%s", refusal)
             if batch.breakpoint is not None:
@@ -235,7 +247,7 @@ class RunProtocol:
         """Number a message and keep it; False where the Core's version has no word for it."""
         if self.state is RunState.ALONE:
             return True
-        form = self._dialect.encode(message, self.buffer.last + 1, id)
+        form = self.dialect.encode(message, self.buffer.last + 1, id)
         if form is not None:
             self.buffer.add(form)
         return form is not None
@@ -260,7 +272,7 @@ class RunProtocol:
 
     def next_text(self) -> bytes | None:
         """The next text to write on the connection; None while there is none, or it has to wait."""
-        if not self._dialect.resumes:
+        if not self.dialect.resumes:
             self.buffer.acknowledge(self._written)  # nothing is ever sent again
         if self.buffer.on_its_way(self._written) >= WINDOW:
             return None  # few bytes may tell much: the Core says when it has room for more
@@ -289,7 +301,7 @@ class RunProtocol:
         self.move(RunEvent.WELCOMED)
         self.introduced = True
         if welcome is None:
-            self._dialect = Version1(self._hello.program)
+            self.dialect = Version1(self._hello.program)
             self._waiting.on_answered = self._freed
             self.effects.append(self.listener.no_lease_comes)
         self._knows_dialect = True
@@ -306,19 +318,16 @@ class RunProtocol:
             self.effects.append(partial(self.listener.opened, None))
         self.effects.append(self.listener.away_changed)
 
-    def receive_text(self, text: str, now: float) -> None:
-        """A message came on a connection that nobody shares."""
-        self._hear(self._dialect.decode(text), now)
+    def receive(self, reply: CoreReply | None, now: float) -> None:
+        """A message came for this run, and isn't about its hello.
 
-    def receive_message(self, envelope: Envelope, message: Struct, now: float) -> None:
-        """A message of version 2 came for this run, and isn't about its hello."""
-        assert isinstance(self._dialect, Version2)
-        self._hear(self._dialect.read(envelope, message), now)
-
-    def _hear(self, reply: object, now: float) -> None:
+        Args:
+            reply: What `dialect` read in it.
+            now: The time.
+        """
         if reply is None:
             return
-        self._backoff.reset()
+        self._was_heard = True
         match reply:
             case Acknowledged(received=number):
                 self.buffer.acknowledge(number)
@@ -340,12 +349,15 @@ class RunProtocol:
         if self.on_disconnect != "continue":
             return
         for key in self._waiting.breakpoints():
-            if self._dialect.asked(key, self.buffer.last):
+            if self.dialect.asked(key, self.buffer.last):
                 self._add(Withdraw(breakpoint=key))
                 self._give(key, Resume())
 
     def wait(self, now: float) -> None:
         """The Core doesn't go on with it just now: hello may be said again after a while."""
+        if self._was_heard:
+            self._was_heard = False
+            self._backoff.reset()
         self.retry_at = now + self._backoff.wait()
 
     def fail_to_open(self, error: BaseException) -> None:

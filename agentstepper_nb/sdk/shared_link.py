@@ -28,11 +28,11 @@ from ..discover import Endpoint
 from ..rpc.backoff import Backoff
 from .agent_protocol import AgentProtocol
 from .dialing import PATIENCE, dial, greet
-from .items import new_future
 from .outbox import Outbox
 from .reconnecting import Advice, Reached, candidates, reach, running
 from .run_protocol import RunProtocol
 from .run_state import RunState
+from .send_queue import new_future
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
@@ -201,10 +201,11 @@ class SharedLink:
                     _close_to_others(self)
                 self._under_lock(begin)
                 receive = self._protocol.receive_data
+                text = found.connection.recv(decode=True)
+                self._backoff.reset()  # the Core does something
                 while True:  # until recv raises ConnectionClosed
-                    text = found.connection.recv(decode=True)
-                    self._backoff.reset()
                     self._under_lock(partial(receive, text, time.monotonic()))
+                    text = found.connection.recv(decode=True)
         except Exception as error:
             return error
         finally:

@@ -91,7 +91,9 @@ class MemoryStore:
     ) -> None:
         """Keep records and call back at once: nothing here outlives the process."""
         for record in records:
-            self._keep(record)
+            keep = KEEPERS.get(type(record))
+            if keep is not None:
+                keep(self, record)
         if self._search is not None:
             self._search.keep(records)
         done()
@@ -166,11 +168,6 @@ class MemoryStore:
         """Let go of the search's index."""
         if self._search is not None:
             self._search.close()
-
-    def _keep(self, record: Record) -> None:
-        keep = KEEPERS.get(type(record))
-        if keep is not None:
-            keep(self, record)
 
     # ---- runs ---------------------------------------------------------------------------------------
 

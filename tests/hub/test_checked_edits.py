@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.hub import agents_v2
-from agentstepper_nb.hub.edit_checks import EditChecks
+from agentstepper_nb.hub.message_sequence import EditChecks
 from tests.hub.conftest import Stand
 from tests.hub.peers import AgentV2
 from tests.hub.uis import UiV1, UiV2

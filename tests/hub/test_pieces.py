@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from agentstepper_nb.hub import intake
+from agentstepper_nb.hub import message_sequence
 from agentstepper_nb.protocol import pieces
 from agentstepper_nb.protocol.pieces import Pieces, Receiver, Sender
 from agentstepper_nb.protocol.values import RunState
@@ -147,8 +147,8 @@ async def test_few_bytes_can_t_tell_more_than_a_message_may_have(
 
 
 async def test_what_is_acknowledged_counts_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intake, "SECONDS", 1000)
-    monkeypatch.setattr(intake, "BYTES", 20_000)
+    monkeypatch.setattr(message_sequence, "SECONDS", 1000)
+    monkeypatch.setattr(message_sequence, "BYTES", 20_000)
     hub, agent, sender = await a_hub(), Agent(), Sender()
     await agent.connect(hub)
     told(agent, sender, prompt(50), "b1")

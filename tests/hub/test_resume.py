@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.errors import ProtocolError
-from agentstepper_nb.hub import Hub, intake
-from agentstepper_nb.hub.intake import Acknowledgements, Intake
+from agentstepper_nb.hub import Hub, message_sequence
+from agentstepper_nb.hub.message_sequence import Acknowledgements, Intake
 from agentstepper_nb.protocol.values import Durability, RunState
 from agentstepper_nb.store import open_store
 from tests.hub.desk import Agent, Line, Machine, Person, a_hub
@@ -196,14 +196,14 @@ async def test_acknowledgements_are_few() -> None:
     for n in range(1, 200):
         acknowledgements.kept(n, 10)
     assert told == [64, 128, 192]
-    acknowledgements.kept(200, intake.BYTES)
+    acknowledgements.kept(200, message_sequence.BYTES)
     assert told[-1] == 200
     acknowledgements.kept(201, 1)
     acknowledgements.now()
     acknowledgements.now()
     assert told[3:] == [200, 201]
     acknowledgements.end()
-    acknowledgements.kept(202, intake.BYTES)
+    acknowledgements.kept(202, message_sequence.BYTES)
     acknowledgements.now()
     assert told[-1] == 201
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from agentstepper_nb.errors import ConnectionLostError
 from agentstepper_nb.protocol.agent import CheckEdit, Hello, Lease
-from agentstepper_nb.sdk.items import Waiting
 from agentstepper_nb.sdk.run_protocol import RunProtocol
 from agentstepper_nb.sdk.run_state import OnDisconnect
+from agentstepper_nb.sdk.send_queue import Waiting
 
 
 class Told:

@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 from hypothesis import given
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from agentstepper_nb.sdk.buffer import Buffer
+from agentstepper_nb.sdk.send_queue import Buffer
 
 
 def text(number: int) -> bytes:

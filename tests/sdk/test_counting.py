@@ -9,7 +9,7 @@ import pytest
 
 from agentstepper_nb import AgentStepper
 from agentstepper_nb.core.stops import try_stop
-from agentstepper_nb.hub import arrivals
+from agentstepper_nb.hub import agent_codec
 from agentstepper_nb.protocol.agent import (
     BreakpointReached,
     CommitMade,
@@ -59,13 +59,13 @@ def recorded(peer: Peer) -> RunHistory:
     for message in peer.sent:
         match message:
             case EventBegun():
-                stage.perform(debugger.begin_event(arrivals.event(message, "run")))
+                stage.perform(debugger.begin_event(agent_codec.event(message, "run")))
             case BreakpointReached():
-                point = arrivals.breakpoint(message, "run")
+                point = agent_codec.breakpoint(message, "run")
                 leased = message.epoch > 0
                 stage.perform(debugger.reach_breakpoint(point, 0, leased=leased))
             case CommitMade():
-                stage.perform(debugger.add_commit(arrivals.commit(message, "run")))
+                stage.perform(debugger.add_commit(agent_codec.commit(message, "run")))
     return kept(stage.records, "run")
 
 

@@ -12,7 +12,7 @@ import pytest
 from agentstepper_nb import AgentStepper, AgentStepperCore
 from agentstepper_nb.protocol.agent import BreakpointReached, Lease
 from agentstepper_nb.protocol.values import Mode
-from agentstepper_nb.sdk.items import Batch, Item
+from agentstepper_nb.sdk.send_queue import Batch, Item
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import PATIENCE
 

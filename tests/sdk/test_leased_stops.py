@@ -25,9 +25,8 @@ from agentstepper_nb.protocol.agent import (
 from agentstepper_nb.protocol.stops import Reaction, Stop, TokenBudget, Touched
 from agentstepper_nb.protocol.values import EventKind, Mode, Side
 from agentstepper_nb.sdk import outbox, session
-from agentstepper_nb.sdk.buffer import Buffer
-from agentstepper_nb.sdk.items import Waiting
 from agentstepper_nb.sdk.outbox import Leasehold
+from agentstepper_nb.sdk.send_queue import Buffer, Waiting
 from tests.sdk.doors import both, run
 from tests.sdk.leased import GO_ON, HALT, answering, ask, continued, hear, told
 from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, edit

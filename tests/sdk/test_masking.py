@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.protocol.values import ChangeKind, Commit, FileBody, FileChange
-from agentstepper_nb.sdk.masking import Mask, unmask
+from agentstepper_nb.sdk.jsontext import walk
+from agentstepper_nb.sdk.masking import Mask, restorer
 from agentstepper_nb.sdk.packing import Packer
 from tests.sdk.doors import both, run
 from tests.sdk.scripted_core import Resume, ScriptedCore, edit
@@ -77,7 +78,7 @@ def test_an_edit_gets_the_secret_back() -> None:
     mask = Mask()
     shown = json.loads(mask.json(json.dumps({"cmd": f"curl {SECRET}", "authorization": "xyz"})))
     shown["cmd"] += " --fast"
-    assert unmask(shown, mask.originals) == {
+    assert walk(shown, restorer(mask.originals)) == {
         "cmd": f"curl {SECRET} --fast",
         "authorization": "xyz",
     }

@@ -21,7 +21,7 @@ from msgspec import Raw
 
 from agentstepper_nb.core import Debugger, Leased, Output, Reply
 from agentstepper_nb.errors import CommandError
-from agentstepper_nb.hub import arrivals
+from agentstepper_nb.hub import agent_codec
 from agentstepper_nb.protocol.agent import (
     AgentMessage,
     BreakpointReached,
@@ -32,8 +32,8 @@ from agentstepper_nb.protocol.agent import (
 )
 from agentstepper_nb.protocol.stops import Reaction, Stop
 from agentstepper_nb.protocol.values import AnswerKind, EventKind, Mode, Run, Side
-from agentstepper_nb.sdk.items import Batch, Waiting
 from agentstepper_nb.sdk.outbox import Leasehold
+from agentstepper_nb.sdk.send_queue import Batch, Waiting
 
 THREADS = 3
 TOOLS = ("read", "write", "run")
@@ -126,9 +126,9 @@ class Orders(RuleBasedStateMachine):
     def arrive(self) -> None:
         match self.wire.sent.popleft():
             case EventBegun() as event:
-                self.deliver(self.debugger.begin_event(arrivals.event(event, "r")))
+                self.deliver(self.debugger.begin_event(agent_codec.event(event, "r")))
             case BreakpointReached() as point:
-                reached = arrivals.breakpoint(point, "r")
+                reached = agent_codec.breakpoint(point, "r")
                 leased = point.epoch > 0
                 self.deliver(self.debugger.reach_breakpoint(reached, 0, leased=leased))
             case Withdraw(breakpoint=id):

@@ -30,9 +30,8 @@ from agentstepper_nb.protocol.pieces import Pieces, Receiver
 from agentstepper_nb.protocol.values import EventKind, Side
 from agentstepper_nb.sdk import run_protocol
 from agentstepper_nb.sdk.agent_protocol import AgentProtocol
-from agentstepper_nb.sdk.buffer import Buffer, Parted, part
 from agentstepper_nb.sdk.dialects import Version1, Version2
-from agentstepper_nb.sdk.items import Batch, Waiting
+from agentstepper_nb.sdk.send_queue import Batch, Buffer, Parted, Waiting, part
 from tests.sdk.carried import a_run
 from tests.sdk.doors import both, run
 from tests.sdk.person import Person

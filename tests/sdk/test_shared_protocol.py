@@ -25,9 +25,9 @@ from agentstepper_nb.protocol.agent import (
 from agentstepper_nb.protocol.frame import addressed
 from agentstepper_nb.protocol.values import EventKind
 from agentstepper_nb.sdk.agent_protocol import PART, AgentProtocol
-from agentstepper_nb.sdk.items import Batch, Waiting
 from agentstepper_nb.sdk.run_protocol import RunProtocol
 from agentstepper_nb.sdk.run_state import RunState
+from agentstepper_nb.sdk.send_queue import Batch, Waiting
 from tests.sdk.carried import Told, a_run
 
 NAMES = ("a", "b", "c")

@@ -20,7 +20,7 @@ from agentstepper_nb.protocol.agent import (
     Bye,
 )
 from agentstepper_nb.sdk import aclient, client, on_closing, run_protocol
-from agentstepper_nb.sdk.buffer import Buffer
+from agentstepper_nb.sdk.send_queue import Buffer
 from tests.sdk.doors import both
 from tests.sdk.resume.agents import (
     FINISHED,

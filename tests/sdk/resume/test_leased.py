@@ -20,7 +20,7 @@ from agentstepper_nb.protocol.agent import (
 from agentstepper_nb.protocol.stops import Stop
 from agentstepper_nb.protocol.values import Mode, Side
 from agentstepper_nb.sdk import outbox
-from agentstepper_nb.sdk.items import Kind, Waiting
+from agentstepper_nb.sdk.send_queue import Kind, Waiting
 from tests.sdk.doors import both, run
 from tests.sdk.resume.agents import FINISHED, Agent, await_log
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore, edit

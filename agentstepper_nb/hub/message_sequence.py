@@ -1,4 +1,7 @@
-"""Which of an agent's messages were taken, and when it is told that they are kept."""
+"""What a session keeps of one agent's messages: which were taken, in which order, and which are kept.
+
+The Core's questions of edits wait here for the messages that answer them.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,25 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+from msgspec import Raw
+
 from ..errors import ProtocolError
+from ..protocol.agent import CheckEdit, EditChecked
 
 #: An acknowledgement is due after so many messages, so many bytes, or so many seconds.
 MESSAGES: Final = 64
 BYTES: Final = 1024 * 1024
 SECONDS: Final = 0.25
+#: Seconds that an agent has to say whether it takes an edit.
+PATIENCE: Final = 10.0
+
+_LATE: Final = (
+    f"The agent hasn't said within {PATIENCE:.0f} s whether it can take this edit: try again, or step "
+    "without it."
+)
+_LOST: Final = (
+    "The agent was lost before it said whether it can take this edit: try again once it is back."
+)
 
 
 class Intake:
@@ -58,7 +74,7 @@ class Turns:
     """Does what messages ask for in their order: at once, or after what has to be read first.
 
     Args:
-        refuse: Answers a message that waited and can't be taken: the error, and the message.
+        refuse: Answers a message that can't be taken: the error, and the message.
     """
 
     def __init__(self, refuse: Callable[[Exception, str], None]) -> None:
@@ -66,11 +82,14 @@ class Turns:
         self._held: list[tuple[str, Callable[[], None]]] | None = None
 
     def take(self, text: str, work: Callable[[], None]) -> None:
-        """Do what a message asks for, in its turn."""
-        if self._held is None:
-            work()
-        else:
+        """Do what a message asks for, in its turn; what that raises is the answer."""
+        if self._held is not None:
             self._held.append((text, work))
+            return
+        try:
+            work()
+        except Exception as error:
+            self._refuse(error, text)
 
     def hold(self, text: str, work: Callable[[], None]) -> None:
         """Do this, and all that comes after it, when it is said to go on."""
@@ -80,10 +99,7 @@ class Turns:
         """Do what was held."""
         held, self._held = self._held or [], None
         for text, work in held:
-            try:
-                self.take(text, work)
-            except Exception as error:
-                self._refuse(error, text)
+            self.take(text, work)
 
 
 class Acknowledgements:
@@ -100,6 +116,7 @@ class Acknowledgements:
         self._messages = 0  # since the last one
         self._bytes = 0
         self._timer: asyncio.TimerHandle | None = None
+        self._hurries = False
         self._over = False
 
     def kept(self, n: int, size: int) -> None:
@@ -114,7 +131,7 @@ class Acknowledgements:
         self._bytes += size
         if self._over:
             return
-        if self._messages >= MESSAGES or self._bytes >= BYTES:
+        if self._hurries or self._messages >= MESSAGES or self._bytes >= BYTES:
             self.now()
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(SECONDS, self.now)
@@ -127,6 +144,10 @@ class Acknowledgements:
             self._told = self._kept
             self._send(self._kept)
 
+    def hurry(self) -> None:
+        """From now on tell at once what is kept: the agent has said bye, and waits for it."""
+        self._hurries = True
+
     def end(self) -> None:
         """Tell nothing any more: the connection is gone."""
         self._over = True
@@ -136,3 +157,60 @@ class Acknowledgements:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+class EditChecks:
+    """The questions to one agent that aren't answered yet.
+
+    Args:
+        new_id: Gives a new id.
+        send: Sends the agent a question.
+        patience: Seconds to wait for each answer.
+    """
+
+    def __init__(
+        self,
+        new_id: Callable[[], str],
+        send: Callable[[CheckEdit], None],
+        patience: float = PATIENCE,
+    ) -> None:
+        self._new_id = new_id
+        self._send = send
+        self._patience = patience
+        self._open: dict[str, asyncio.Future[None]] = {}
+
+    async def ask(self, breakpoint: str, edit: str) -> None:
+        """Ask the agent whether it takes an edit.
+
+        Args:
+            breakpoint: The breakpoint, which waits.
+            edit: JSON text.
+
+        Raises:
+            ProtocolError: `invalid_edit`: it doesn't, or didn't say.
+        """
+        check = self._new_id()
+        answered = self._open[check] = asyncio.get_running_loop().create_future()
+        try:
+            self._send(CheckEdit(check=check, breakpoint=breakpoint, data=Raw(edit.encode())))
+            await asyncio.wait_for(answered, self._patience)
+        except TimeoutError:
+            raise ProtocolError("invalid_edit", _LATE) from None
+        finally:
+            del self._open[check]
+
+    def hear(self, answer: EditChecked) -> None:
+        """The agent answered; nobody may wait for it any more."""
+        answered = self._open.get(answer.check)
+        if answered is None or answered.done():
+            return
+        if answer.refusal is None:
+            answered.set_result(None)
+        else:
+            answered.set_exception(ProtocolError("invalid_edit", answer.refusal))
+
+    def end(self) -> None:
+        """The agent is gone."""
+        for answered in self._open.values():
+            if not answered.done():
+                answered.set_exception(ProtocolError("invalid_edit", _LOST))
