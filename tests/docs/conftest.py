@@ -39,6 +39,7 @@ def stranger(home: Path, **variables: str) -> Environment:
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         "PYTHONPATH": str(ROOT),
         "TERM": "xterm",
+        "PROMPT_TOOLKIT_NO_CPR": "1",  # pexpect's terminal says not where its cursor stands
     }
     kept = {name: os.environ[name] for name in ("LANG", "TMPDIR") if name in os.environ}
     return kept | own | variables

@@ -63,7 +63,7 @@ def test_what_comes_at_once_reaches_the_session_that_was_created(tmp_path: Path)
 def test_what_ends_it_at_once_leaves_nothing(tmp_path: Path) -> None:
     async def test(core: Core) -> None:
         await core.create("s")
-        end = await core.act(ActionKind.DESTROY, "s")
+        end = await core.act(ActionKind.DESTROY, "s", payload={"timeout_s": 0.0})
         async with core.worker(queue=SlowAnswers(core.runtime)) as worker:
             assert (await core.done(end)).status is ActionStatus.DONE
             await core.until("s", SessionStatus.STOPPED)
